@@ -1,7 +1,7 @@
 #include "bindings/bubblescope_aadiff.h"
 #include "bindings/session.h"
 #include "core/aadiff/digest.h"
-#include "core/aadiff/element_difference.h"
+#include "core/aadiff/mismatch.h"
 
 #include <algorithm>
 #include <cstring>

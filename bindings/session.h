@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/aadiff/study.h"
+#include "core/aadiff/plan.h"
 #include "core/base/result.h"
 #include "core/schedule/families/registry.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
 #include "profiler/recorder/segment_writer.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/aadiff/study.h"
+#include "core/aadiff/plan.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"

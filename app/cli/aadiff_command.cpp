@@ -4,7 +4,7 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/table.h"
-#include "core/aadiff/study.h"
+#include "core/aadiff/plan.h"
 #include "core/base/bytes.h"
 
 #include <fmt/format.h>

@@ -78,7 +78,7 @@ Status CaptureForward::send() {
         // Folders are looked at every second: a job that was over sooner may have made its files since.
         constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
         const bool more = follower_.read(sender_, forwardTime() + (until ? kLookAgain : TimeNs{0}));
-        BUBBLESCOPE_TRY(sender_.turn(forwardTime()));
+        BUBBLESCOPE_TRY(sender_.poll(forwardTime()));
         if (until && !more && (follower_.files() == 0 || sender_.done())) return {};
         const bool late = until && forwardTime() >= *until;
         // What a process writes that goes on behind the job's end is nobody's any more.

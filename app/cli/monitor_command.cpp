@@ -5,11 +5,10 @@
 #include "app/cli/stop_signals.h"
 #include "core/base/process_info.h"
 #include "core/live/alert.h"
-#include "core/live/captured_run.h"
-#include "core/live/metrics/exposition.h"
-#include "core/live/metrics/metrics_endpoint.h"
-#include "core/live/scratch_files.h"
+#include "core/live/live_analyzer.h"
+#include "core/live/metrics.h"
 #include "core/live/segment_follower.h"
+#include "core/live/stream_receiver.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -101,7 +100,7 @@ private:
     /// True when there is nothing more to watch.
     bool turn(int stop) {
         const bool more = follower_.read(analyzer_, monitorNow());
-        if (receiver_) receiver_->turn(analyzer_, monitorNow());
+        if (receiver_) receiver_->poll(analyzer_, monitorNow());
         captured_.look(analyzer_, monitorNow());
         if (receiver_ && receiver_->keepProblem() != told_) {
             told_ = receiver_->keepProblem();
@@ -148,7 +147,7 @@ private:
                    (event.rank.state == live::RankState::Gone || event.rank.state == live::RankState::Late)) {
             const std::string state(rankStateName(event.rank.state));
             alert("rank", "rank-" + state, "serious", std::to_string(event.rank.rank.value),
-                  fmt::format("rank {} is {}: {}", event.rank.rank.value, state, event.rank.why), event);
+                  fmt::format("rank {} is {}: {}", event.rank.rank.value, state, event.rank.reason), event);
         }
     }
 

@@ -23,7 +23,7 @@ Json checksJson(const live::CheckCounts& checks) {
 Json rankJson(const LiveRank& rank) {
     Json document = {{"rank", rank.rank.value}, {"replica", rank.replica}, {"state", rankStateName(rank.state)},
                      {"step", rank.step},       {"host", rank.host},       {"pid", rank.pid}};
-    if (!rank.why.empty()) document["why"] = rank.why;
+    if (!rank.reason.empty()) document["why"] = rank.reason;
     return document;
 }
 
@@ -125,7 +125,7 @@ Json liveSummaryJson(const LiveAnalyzer& analyzer) {
         Json entry = rankJson(rank);
         entry["records"] = rank.records;
         entry["dropped"] = rank.dropped;
-        entry["unheard"] = rank.unheard;
+        entry["unheard"] = rank.undelivered;
         entry["busy_ns"] = rank.busy.count();
         entry["bubble_ns"] = rank.bubble.count();
         ranks.push_back(std::move(entry));
@@ -146,7 +146,7 @@ Json liveSummaryJson(const LiveAnalyzer& analyzer) {
                           {"late", counts.late},
                           {"bad", counts.bad},
                           {"dropped", counts.dropped},
-                          {"unheard", counts.unheard}};
+                          {"unheard", counts.undelivered}};
     document["latency"] = {{"ops", latency.count()},
                            {"p50_ns", latency.quantile(0.5).count()},
                            {"p99_ns", latency.quantile(0.99).count()},

@@ -5,7 +5,7 @@
 #include "core/base/process_info.h"
 #include "core/base/text.h"
 #include "core/live/collector_summary.h"
-#include "core/live/scratch_files.h"
+#include "core/live/stream_receiver.h"
 
 #include <fmt/format.h>
 
@@ -148,7 +148,7 @@ public:
 
     /// True when all has arrived and nothing new has come since a while. Error: Run, where the collector refused.
     Result<bool> turn() {
-        BUBBLESCOPE_TRY(sender_.turn(monitorNow()));
+        BUBBLESCOPE_TRY(sender_.poll(monitorNow()));
         if (sender_.problem() != told_) {
             told_ = sender_.problem();
             if (!told_.empty()) printError(told_ + "; trying again");
@@ -203,7 +203,7 @@ CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFoll
     bool ended = false;
     while (!stop.came()) {
         bool more = follower.read(analyzer, monitorNow());
-        if (receiver) receiver->turn(analyzer, monitorNow());
+        if (receiver) receiver->poll(analyzer, monitorNow());
         BUBBLESCOPE_TRY(writer.write(analyzer, analyzer.advance(monitorNow()), monitorNow()));
         if (analyzer.runEnded() && !more && !ended) {
             ended = true;

@@ -50,7 +50,7 @@ std::string ranksText(const LiveAnalyzer& analyzer) {
         if ((rank.state != RankState::Late && rank.state != RankState::Gone) || shown++ >= kShown) continue;
         const std::string at = rank.step < 0 ? "" : fmt::format(" since step {}", rank.step);
         out += paragraph(fmt::format("  {} is {}{}", rankName(rank, analyzer), rankStateName(rank.state), at),
-                         rank.why.empty() ? "" : ": " + rank.why);
+                         rank.reason.empty() ? "" : ": " + rank.reason);
     }
     if (shown > kShown) out += fmt::format("  and {} more\n", shown - kShown);
     return out;
@@ -117,7 +117,7 @@ std::string capturedText(const LiveAnalyzer& analyzer) {
         if (count > 0) out += fmt::format(", {} {}", count, what);
     };
     tell(counts.dropped, "lost by the ranks");
-    tell(counts.unheard, "never heard");
+    tell(counts.undelivered, "never heard");
     tell(counts.damaged, "damaged");
     tell(counts.torn, "places torn");
     tell(counts.late, "too late");

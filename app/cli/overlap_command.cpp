@@ -1,7 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/overlap_output.h"
-#include "core/optimize/overlap/op_costs_json.h"
+#include "core/optimize/overlap/operators.h"
 #include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>

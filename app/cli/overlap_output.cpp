@@ -3,7 +3,7 @@
 #include "app/cli/paragraph.h"
 #include "app/cli/table.h"
 #include "core/base/text.h"
-#include "core/optimize/overlap/stream_chart.h"
+#include "core/optimize/overlap/streams.h"
 
 #include <fmt/format.h>
 
@@ -19,12 +19,12 @@ constexpr std::size_t kBackward = passIndex(Pass::Backward);
 constexpr std::size_t kForward = passIndex(Pass::Forward);
 
 std::string percentOf(TimeNs part, TimeNs whole) {
-    return whole.count() == 0 ? "none" : formatPercent(shareOf(part, whole));
+    return whole.count() == 0 ? "none" : formatPercent(fractionOf(part, whole));
 }
 
 /// How much shorter `time` is than `before`, in percent of it.
 std::string gain(TimeNs time, TimeNs before) {
-    return fmt::format("{:+.1f} %", 100 * shareOf(before - time, before));
+    return fmt::format("{:+.1f} %", 100 * fractionOf(before - time, before));
 }
 
 std::string layerText(const Operators& layer, int layers) {
@@ -183,12 +183,12 @@ Json passJson(const PerPass<TimeNs>& times) {
 Json stepJson(const StepRun& run, TimeNs before, std::string_view flavor) {
     return {{"flavor", flavor},
             {"makespan_ns", run.makespan.count()},
-            {"gain", shareOf(before - run.makespan, before)},
+            {"gain", fractionOf(before - run.makespan, before)},
             {"pairs", run.pairs},
             {"single_backwards", run.singles},
             {"all_reduce_ns", passJson(run.all_reduce)},
             {"hidden_ns", passJson(run.hidden)},
-            {"backward_hidden_share", shareOf(run.hidden[kBackward], run.all_reduce[kBackward])}};
+            {"backward_hidden_share", fractionOf(run.hidden[kBackward], run.all_reduce[kBackward])}};
 }
 
 Json pairJson(const PairStudy& pair) {
@@ -208,7 +208,7 @@ Json pairJson(const PairStudy& pair) {
             {"backward_ns", pair.backward.count()},
             {"all_reduce_ns", passJson(pair.all_reduce)},
             {"hidden_ns", passJson(pair.hidden)},
-            {"backward_hidden_share", shareOf(pair.hidden[kBackward], pair.all_reduce[kBackward])},
+            {"backward_hidden_share", fractionOf(pair.hidden[kBackward], pair.all_reduce[kBackward])},
             {"backward_end_ns", pair.pair.ends[kBackward].count()},
             {"forward_start_ns", forwardStart(pair).count()},
             {"cuts", pair.cuts()},

@@ -2,7 +2,7 @@
 
 #include "core/cost/cost_files.h"
 #include "core/graph/validate.h"
-#include "core/optimize/overlap/op_costs_json.h"
+#include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/study.h"
 #include "core/recognise/match_schedule.h"
 #include "core/schedule/families/registry.h"

@@ -1,7 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
-#include "core/theory/family_forms.h"
+#include "core/theory/closed_form.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

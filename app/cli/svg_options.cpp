@@ -23,14 +23,14 @@ Result<int> parseRank(std::string_view text, std::string_view list) {
 
 /// "3" or "4-7".
 Status addRanks(const std::string& text, std::vector<Rank>& ranks) {
-    constexpr int kMostRanks = 1 << 20; // far more than any drawing has; keeps a typing error from filling the memory
+    constexpr int kMaxRanks = 1 << 20; // far more than any drawing has; keeps a typing error from filling the memory
     const auto dash = text.find('-');
     BUBBLESCOPE_ASSIGN(const int first, parseRank(text.substr(0, dash), text));
     int last = first;
     if (dash != std::string::npos) {
         BUBBLESCOPE_ASSIGN(last, parseRank(text.substr(dash + 1), text));
     }
-    if (last < first || last >= kMostRanks)
+    if (last < first || last >= kMaxRanks)
         return usageError(fmt::format("--svg-ranks: '{}' holds no ranks", text), "write the lower rank first");
     for (int rank = first; rank <= last; ++rank)
         ranks.push_back(Rank{rank});

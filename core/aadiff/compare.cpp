@@ -1,6 +1,6 @@
 #include "core/aadiff/compare.h"
 
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 
 #include <fmt/format.h>
 

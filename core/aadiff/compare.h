@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/timeline/check_log.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 
 #include <cstdint>

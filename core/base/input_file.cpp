@@ -89,12 +89,12 @@ Result<WrittenInput> readCsv(std::string_view text, std::string_view rows_key, I
     return input;
 }
 
-std::optional<std::int64_t> wholeNumber(const Json& value, std::int64_t most) {
+std::optional<std::int64_t> wholeNumber(const Json& value, std::int64_t max) {
     std::int64_t number = -1;
-    if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(most)) return {};
+    if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max)) return {};
     if (value.is_number_integer()) number = value.get<std::int64_t>();
     if (value.is_string()) number = parseNumber<std::int64_t>(value.get_ref<const std::string&>()).value_or(-1);
-    return number < 0 || number > most ? std::nullopt : std::optional(number);
+    return number < 0 || number > max ? std::nullopt : std::optional(number);
 }
 
 /// What a text parser makes of a field that must be text.
@@ -197,13 +197,13 @@ Result<std::optional<std::int64_t>> bandwidthField(const Json& object, const std
     return textField(object, key, place, parseBandwidth);
 }
 
-Result<std::optional<std::int64_t>> numberField(const Json& object, const std::string& key, std::int64_t most,
+Result<std::optional<std::int64_t>> numberField(const Json& object, const std::string& key, std::int64_t max,
                                                 const InputPlace& place) {
     const auto found = object.find(key);
     if (found == object.end()) return std::optional<std::int64_t>{};
-    const auto number = wholeNumber(*found, most);
+    const auto number = wholeNumber(*found, max);
     if (!number) {
-        return place.at(key).error(fmt::format("is {}, not a whole number from 0 to {}", shortened(*found), most));
+        return place.at(key).error(fmt::format("is {}, not a whole number from 0 to {}", shortened(*found), max));
     }
     return number;
 }

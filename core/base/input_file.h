@@ -63,8 +63,8 @@ struct WrittenInput {
                                                              const InputPlace& place);
 [[nodiscard]] Result<std::optional<std::int64_t>> bandwidthField(const nlohmann::json& object, const std::string& key,
                                                                  const InputPlace& place);
-/// A whole number from 0 to `most`.
+/// A whole number from 0 to `max`.
 [[nodiscard]] Result<std::optional<std::int64_t>> numberField(const nlohmann::json& object, const std::string& key,
-                                                              std::int64_t most, const InputPlace& place);
+                                                              std::int64_t max, const InputPlace& place);
 
 } // namespace bubblescope

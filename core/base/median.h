@@ -30,10 +30,10 @@ template <class T, class Before>
 /// Two values that probably enclose the one at `place` in sorted order, closely.
 template <class T>
 [[nodiscard]] std::pair<T, T> guessAround(std::span<const T> values, std::size_t place) {
-    constexpr std::size_t kMost = 63;
-    std::array<T, kMost> sample;
-    const std::size_t size = values.size() < 1024 ? 15 : kMost;
-    const std::size_t apart = size < kMost ? 3 : 6; // about 1.5 standard deviations of the sample's median
+    constexpr std::size_t kMaxSample = 63;
+    std::array<T, kMaxSample> sample;
+    const std::size_t size = values.size() < 1024 ? 15 : kMaxSample;
+    const std::size_t apart = size < kMaxSample ? 3 : 6; // about 1.5 standard deviations of the sample's median
     for (std::size_t i = 0; i < size; ++i)
         sample[i] = values[i * values.size() / size];
     std::sort(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(size));

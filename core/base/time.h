@@ -27,7 +27,7 @@ struct TimeInterval {
 [[nodiscard]] Result<TimeNs> parseTime(std::string_view text);
 
 /// `part` as a fraction of `whole`; 0 if `whole` is 0.
-[[nodiscard]] inline double shareOf(TimeNs part, TimeNs whole) {
+[[nodiscard]] inline double fractionOf(TimeNs part, TimeNs whole) {
     return whole.count() > 0 ? static_cast<double>(part.count()) / static_cast<double>(whole.count()) : 0;
 }
 

@@ -19,9 +19,9 @@ Status readBytes(const Json& object, const std::string& key, const InputPlace& p
     return {};
 }
 
-Status readNumber(const Json& object, const std::string& key, std::int64_t most, const InputPlace& place,
+Status readNumber(const Json& object, const std::string& key, std::int64_t max, const InputPlace& place,
                   std::int64_t& value) {
-    BUBBLESCOPE_ASSIGN(const auto number, numberField(object, key, most, place));
+    BUBBLESCOPE_ASSIGN(const auto number, numberField(object, key, max, place));
     value = number.value_or(value);
     return {};
 }

@@ -6,7 +6,7 @@ namespace bubblescope {
 namespace {
 
 /// One slice's part of a size that is divided among all slices; the parts sum to it.
-std::int64_t share(std::int64_t bytes, int slice, int slices) {
+std::int64_t partOf(std::int64_t bytes, int slice, int slices) {
     return bytes / slices + (slice < bytes % slices ? 1 : 0);
 }
 
@@ -48,14 +48,14 @@ private:
         return model_.stages[stageOf(placement_, pp_, rank_, op.chunk).index()];
     }
     [[nodiscard]] std::int64_t taken(const Op& op) const {
-        return op.kind == OpKind::Forward ? share(stage(op).activations.forward, op.sequence, slices_) : 0;
+        return op.kind == OpKind::Forward ? partOf(stage(op).activations.forward, op.sequence, slices_) : 0;
     }
     [[nodiscard]] std::int64_t freedBy(const Op& op) const {
         if (op.kind == OpKind::Forward || op.kind == OpKind::Optimizer) return 0;
         const ActivationSizes& sizes = stage(op).activations;
-        const std::int64_t weight_grad = share(sizes.weight_grad, op.sequence, slices_);
+        const std::int64_t weight_grad = partOf(sizes.weight_grad, op.sequence, slices_);
         if (op.kind == OpKind::BackwardWeight) return weight_grad;
-        const std::int64_t all = share(sizes.forward, op.sequence, slices_);
+        const std::int64_t all = partOf(sizes.forward, op.sequence, slices_);
         return op.kind == OpKind::Backward ? all : all - weight_grad;
     }
 

@@ -14,10 +14,10 @@ __extension__ using Wide = __int128;
 constexpr std::int64_t kMaxParameters = std::int64_t{1} << 60U;
 
 Status checkShape(const TransformerShape& shape) {
-    const auto needs = [](std::int64_t value, std::string_view name, std::int64_t most) -> Status {
-        if (value >= 1 && value <= most) return {};
+    const auto needs = [](std::int64_t value, std::string_view name, std::int64_t max) -> Status {
+        if (value >= 1 && value <= max) return {};
         return usageError(fmt::format("\"{}\" of the transformer is {}", name, value),
-                          fmt::format("give a number from 1 to {}", most));
+                          fmt::format("give a number from 1 to {}", max));
     };
     constexpr std::int64_t kMillion = 1'000'000;
     BUBBLESCOPE_TRY(needs(shape.layers, "layers", kMillion));

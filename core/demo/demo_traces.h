@@ -1,10 +1,12 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/timeline/check_record.h"
+#include "core/cost/cost_model.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -14,13 +16,13 @@ namespace bubblescope {
 
 /// A made-up run for users who have no trace yet. Simulated, so it is the same on every machine.
 struct DemoTrace {
-    std::string_view name;  ///< for the command line and the file: "slow-last-stage"
-    std::string_view title; ///< for people
-    std::string_view says;  ///< one sentence: what it shows
+    std::string_view name;        ///< for the command line and the file: "slow-last-stage"
+    std::string_view title;       ///< for people
+    std::string_view description; ///< one sentence: what it shows
 };
 
 /// Raised when the content of a demo changes, so that files written before are not taken for it.
-inline constexpr int kDemoEdition = 1;
+inline constexpr int kDemoVersion = 1;
 
 /// All demos, the simplest first.
 [[nodiscard]] std::span<const DemoTrace> demoTraces();

@@ -3,16 +3,30 @@
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
-#include "core/formats/trace_files.h"
 #include "core/trace/trace_builder.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
+
+struct InputFile {
+    std::filesystem::path path;
+    bool named = false; ///< by the user, not found below a folder
+    std::uint64_t bytes = 0;
+};
+
+/// The files that paths name or contain. Below folders those whose content looks like a trace, sorted by path with
+/// numbers compared as numbers. Errors: Input for a path that does not exist and if nothing is left.
+[[nodiscard]] Result<std::vector<InputFile>> findTraceFiles(const std::vector<std::filesystem::path>& paths);
+
+/// The number after the last "rank" in a file's name, as in rank3_trace.json or trace-rank-03.pftrace.
+[[nodiscard]] std::optional<std::int32_t> rankInName(std::string_view name);
 
 /// The result of reading a set of files.
 struct ReadTraces {
@@ -45,7 +59,7 @@ struct ReadFiles {
 [[nodiscard]] Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& control);
 
 /// Logs the problems of a trace's files, in their order. Error: Input, if none of them is usable.
-[[nodiscard]] Status judgeFiles(std::span<const InputFile> files, std::vector<FileOutcome> outcomes,
-                                DiagnosticLog& log);
+[[nodiscard]] Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome> outcomes,
+                                     DiagnosticLog& log);
 
 } // namespace bubblescope

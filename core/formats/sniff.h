@@ -10,4 +10,8 @@ enum class FileFormat { Empty, Packed, Json, Perfetto, Sqlite, PaddleLog, Torcht
 /// later: within the first megabyte. File names are ignored: traces travel under all sorts of names.
 [[nodiscard]] FileFormat sniffFormat(std::string_view beginning);
 
+/// Advice for a file that no reader accepts: for known formats, how to convert it to a readable one. Classified by the
+/// file's beginning, and by its name for proprietary formats.
+[[nodiscard]] std::string_view conversionAdvice(std::string_view name, std::string_view beginning);
+
 } // namespace bubblescope

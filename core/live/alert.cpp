@@ -21,9 +21,9 @@ bool Alert::raise(const Message& message, TimeNs now) {
     const auto same = last_.find(message.identity);
     while (!started_.empty() && now - started_.front() >= limits_.same_again)
         started_.pop_front();
-    const bool too_soon = std::ssize(started_) >= limits_.most ||
+    const bool too_soon = std::ssize(started_) >= limits_.max_alerts ||
                           (same != last_.end() && now - same->second < limits_.same_again) ||
-                          static_cast<int>(running_.size()) >= limits_.running;
+                          static_cast<int>(running_.size()) >= limits_.max_running;
     if (too_soon) {
         ++held_back_;
         return false;

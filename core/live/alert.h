@@ -21,8 +21,8 @@ class Alert {
 public:
     struct Limits {
         TimeNs same_again{std::chrono::minutes(5)}; ///< minimum time between alerts of the same identity
-        int most = 20;                              ///< maximum number of alerts, of all identities, in that time
-        int running = 8;                            ///< maximum number of concurrent commands
+        int max_alerts = 20;                        ///< maximum number of alerts, of all identities, in that time
+        int max_running = 8;                        ///< maximum number of concurrent commands
     };
     explicit Alert(std::string command, Limits limits) : command_(std::move(command)), limits_(limits) {}
 

@@ -1,10 +1,13 @@
 #include "core/live/captured_job.h"
 
+#include "core/live/live_analyzer.h"
 #include "core/recognise/run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <set>
+#include <system_error>
 
 namespace bubblescope::live {
 namespace {
@@ -31,14 +34,15 @@ RecordedProcess* CapturedJob::processOf(const CaptureStatement& statement) {
     return &place->second;
 }
 
-bool CapturedJob::allOver() const {
-    return !processes_.empty() && std::ranges::all_of(processes_, [](const auto& one) { return one.second.isOver(); });
+bool CapturedJob::allEnded() const {
+    return !processes_.empty() &&
+           std::ranges::all_of(processes_, [](const auto& one) { return one.second.hasEnded(); });
 }
 
-TimeNs CapturedJob::lastHeard() const {
+TimeNs CapturedJob::lastReceived() const {
     TimeNs last{0};
     for (const auto& [key, process] : processes_)
-        last = std::max(last, process.heard);
+        last = std::max(last, process.last_received);
     return last;
 }
 
@@ -113,6 +117,47 @@ std::map<std::pair<int, int>, const RecordedProcess*> CapturedJob::byRank(int pp
         if (known == nullptr || process.number > known->number) known = &process;
     }
     return found;
+}
+
+namespace {
+
+/// Some of the watched folders may have no files yet; the others are still read.
+std::vector<std::filesystem::path> withTraces(const std::vector<std::filesystem::path>& folders) {
+    std::vector<std::filesystem::path> chosen;
+    for (const std::filesystem::path& folder : folders) {
+        std::error_code code;
+        std::filesystem::recursive_directory_iterator at(folder, code);
+        for (const std::filesystem::recursive_directory_iterator end; !code && at != end; at.increment(code)) {
+            if (at->path().extension() != ".pftrace") continue;
+            chosen.push_back(folder);
+            break;
+        }
+    }
+    return chosen;
+}
+
+} // namespace
+
+void CapturedRun::look(LiveAnalyzer& analyzer, TimeNs now) {
+    if (!analyzer.captured()) return;
+    if (const std::int64_t received = analyzer.counts().bytes; received != received_) {
+        received_ = received;
+        grew_ = now;
+        fresh_ = true;
+        settled_ = false;
+    }
+    const bool quiet = now - grew_ >= patience_ || analyzer.capturedEnded();
+    if (settled_ || (!quiet && (!fresh_ || now < next_))) return;
+    const auto began = std::chrono::steady_clock::now();
+    JobControl control;
+    const Result<Run> run = loadRun(withTraces(folders_), control);
+    const TimeNs took = std::chrono::steady_clock::now() - began;
+    constexpr TimeNs kSeldom{std::chrono::seconds(1)};
+    next_ = now + std::max(kSeldom, 5 * took);
+    fresh_ = false;
+    settled_ = quiet;
+    problem_ = run.ok() ? std::string() : run.error().text();
+    if (run.ok()) analyzer.takeRun(run.value(), quiet);
 }
 
 } // namespace bubblescope::live

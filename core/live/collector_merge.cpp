@@ -39,14 +39,14 @@ std::optional<ReplicaRange> CollectorMerge::replicasOf(Stream collector) const {
     return known == collectors_.end() ? std::nullopt : known->second.replicas;
 }
 
-bool CollectorMerge::isOver() const {
+bool CollectorMerge::hasEnded() const {
     return !isActive() || (steps_.empty() && std::ranges::all_of(collectors_, [](const auto& entry) {
                                return !entry.second.replicas || entry.second.ended;
                            }));
 }
 
-StepAssembler::Taken CollectorMerge::add(Stream collector, ReducedStep part, std::vector<LiveAnomaly> findings,
-                                         TimeNs now) {
+StepAssembler::AddResult CollectorMerge::add(Stream collector, ReducedStep part, std::vector<LiveAnomaly> findings,
+                                             TimeNs now) {
     Collector& from = collectors_[collector];
     from.findings = std::move(findings);
     for (LiveAnomaly& finding : from.findings) {
@@ -54,23 +54,23 @@ StepAssembler::Taken CollectorMerge::add(Stream collector, ReducedStep part, std
         const bool one = from.replicas && from.replicas->first == from.replicas->last;
         if (one && finding.anomaly.rank && !finding.anomaly.replica) finding.anomaly.replica = from.replicas->first;
     }
-    if (part.index <= last_closed_) return StepAssembler::Taken::Late;
+    if (part.index <= last_closed_) return StepAssembler::AddResult::Late;
     const auto [entry, is_new] = steps_.try_emplace(part.index);
     OpenStep& open = entry->second;
     if (is_new) {
         open.step.index = part.index;
         open.since = now;
     }
-    StepAssembler::Taken taken = StepAssembler::Taken::Yes;
+    StepAssembler::AddResult taken = StepAssembler::AddResult::Yes;
     for (ReducedReplica& replica : part.replicas) {
         auto& there = open.step.replicas;
         const auto at = std::ranges::lower_bound(there, replica.replica, {}, &ReducedReplica::replica);
         if (at != there.end() && at->replica == replica.replica)
-            taken = StepAssembler::Taken::Bad; // the one that came first is as good
+            taken = StepAssembler::AddResult::Bad; // the one that came first is as good
         else
             there.insert(at, std::move(replica));
     }
-    if (taken != StepAssembler::Taken::Yes) return taken;
+    if (taken != StepAssembler::AddResult::Yes) return taken;
     open.step.checks.add(part.checks);
     std::ranges::move(part.mismatches, std::back_inserter(open.step.mismatches));
     return taken;

@@ -35,11 +35,11 @@ public:
     /// The replicas that a collector reports; nothing if the stream is not a collector's.
     [[nodiscard]] std::optional<ReplicaRange> replicasOf(Stream collector) const;
     /// Whether no collector will report more steps.
-    [[nodiscard]] bool isOver() const;
+    [[nodiscard]] bool hasEnded() const;
 
     /// Adds a collector's part of a step, and the anomalies that hold according to it. Yes, Late, or Bad if a replica
     /// was added before.
-    StepAssembler::Taken add(Stream collector, ReducedStep part, std::vector<LiveAnomaly> findings, TimeNs now);
+    StepAssembler::AddResult add(Stream collector, ReducedStep part, std::vector<LiveAnomaly> findings, TimeNs now);
 
     struct Merged {
         ReducedStep step;           ///< with all replicas; missing ones as incomplete

@@ -29,7 +29,7 @@ constexpr std::string_view kStep = "step";
 constexpr std::string_view kEnd = "end";
 constexpr std::string_view kEvidence = "evidence.";
 // Bounds what a hostile stream could grow.
-constexpr std::size_t kMostRanks = std::size_t{1} << 16;
+constexpr std::size_t kMaxRanks = std::size_t{1} << 16;
 constexpr std::size_t kMaxReplicas = std::size_t{1} << 16;
 constexpr std::size_t kMaxFindings = 1000;
 constexpr std::size_t kRanksTogether = 32;
@@ -37,8 +37,8 @@ constexpr std::size_t kRanksTogether = 32;
 /// The counts that collectors send to each other.
 auto numbersOf(auto& counts) {
     auto& [records, checks] = counts;
-    return std::array{&records.slices,  &records.torn,   &records.damaged, &records.duplicates, &records.out_of_order,
-                      &records.late,    &records.bad,    &records.dropped, &records.unheard,    &checks.equal,
+    return std::array{&records.slices,  &records.torn,   &records.damaged, &records.duplicates,  &records.out_of_order,
+                      &records.late,    &records.bad,    &records.dropped, &records.undelivered, &checks.equal,
                       &checks.mismatch, &checks.aborted, &checks.skipped,  &checks.digests};
 }
 
@@ -63,8 +63,8 @@ public:
         return number.value_or(0);
     }
     int nextInt() {
-        constexpr std::int64_t kMost = std::numeric_limits<int>::max();
-        return static_cast<int>(std::clamp<std::int64_t>(next(), -1, kMost));
+        constexpr std::int64_t kMax = std::numeric_limits<int>::max();
+        return static_cast<int>(std::clamp<std::int64_t>(next(), -1, kMax));
     }
     TimeNs nextTime() { return TimeNs{next()}; }
     [[nodiscard]] bool bad() const { return bad_; }
@@ -136,7 +136,7 @@ std::optional<LiveRank> rankOf(const perfetto::StreamEvent& event) {
     rank.rank = Rank{smallNumber(event, "rank", -1)};
     rank.host = words(event, "host");
     rank.pid = event.integer("pid").value_or(0);
-    rank.why = words(event, "why");
+    rank.reason = words(event, "why");
     return rank;
 }
 
@@ -160,7 +160,7 @@ bool addRanks(const perfetto::StreamEvent& event, SummaryStep& into) {
     if (into.step.replicas.empty()) return false;
     ReducedReplica& replica = into.step.replicas.back();
     NumberReader numbers(event.text("accounts").value_or(""));
-    while (!numbers.atEnd() && !numbers.bad() && replica.ranks.size() < kMostRanks) {
+    while (!numbers.atEnd() && !numbers.bad() && replica.ranks.size() < kMaxRanks) {
         ReducedRank& rank = replica.ranks.emplace_back();
         rank.rank = Rank{replica.ranks.size() - 1};
         rank.busy = numbers.nextTime();
@@ -170,17 +170,18 @@ bool addRanks(const perfetto::StreamEvent& event, SummaryStep& into) {
         for (TimeNs& cause : rank.causes)
             cause = numbers.nextTime();
     }
-    NumberReader heard(event.text("heard").value_or(""));
-    for (int r = smallNumber(event, "from", 0); !heard.atEnd() && !heard.bad() && into.ranks.size() < kMostRanks; ++r) {
+    NumberReader received(event.text("heard").value_or(""));
+    for (int r = smallNumber(event, "from", 0); !received.atEnd() && !received.bad() && into.ranks.size() < kMaxRanks;
+         ++r) {
         LiveRank& rank = into.ranks.emplace_back();
         rank.replica = replica.replica;
         rank.rank = Rank{r};
-        rank.step = heard.nextInt();
-        rank.records = heard.next();
-        rank.dropped = heard.next();
-        rank.unheard = heard.next();
+        rank.step = received.nextInt();
+        rank.records = received.next();
+        rank.dropped = received.next();
+        rank.undelivered = received.next();
     }
-    return !numbers.bad() && !heard.bad();
+    return !numbers.bad() && !received.bad();
 }
 
 std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
@@ -262,32 +263,32 @@ void add(SummaryCounts& to, const SummaryCounts& more) {
     to.checks.time += more.checks.time;
 }
 
-SummaryReader::Took SummaryReader::take(const perfetto::StreamEvent& event, SummaryRecord& record) {
-    if (event.name == kReplica) return addReplica(event, step_) ? Took::Part : Took::Bad;
-    if (event.name == kRanks) return addRanks(event, step_) ? Took::Part : Took::Bad;
+SummaryReader::DecodeResult SummaryReader::take(const perfetto::StreamEvent& event, SummaryRecord& record) {
+    if (event.name == kReplica) return addReplica(event, step_) ? DecodeResult::Part : DecodeResult::Bad;
+    if (event.name == kRanks) return addRanks(event, step_) ? DecodeResult::Part : DecodeResult::Bad;
     if (event.name == kFinding) {
         auto finding = findingOf(event);
         if (finding && step_.anomalies.size() < kMaxFindings) step_.anomalies.push_back(std::move(*finding));
-        return finding ? Took::Part : Took::Bad;
+        return finding ? DecodeResult::Part : DecodeResult::Bad;
     }
     if (event.name == kBegin) {
         step_ = {};
         record.what = beginOf(event);
-        return Took::Whole;
+        return DecodeResult::Whole;
     }
     if (event.name == kRank) {
         auto rank = rankOf(event);
-        if (!rank) return Took::Bad;
+        if (!rank) return DecodeResult::Bad;
         record.what = std::move(*rank);
-        return Took::Whole;
+        return DecodeResult::Whole;
     }
     if (event.name == kStep) {
         record.what = finished(event, std::exchange(step_, {}));
-        return Took::Whole;
+        return DecodeResult::Whole;
     }
-    if (event.name != kEnd) return Took::Bad;
+    if (event.name != kEnd) return DecodeResult::Bad;
     record.what = SummaryEnd{countsOf(event)};
-    return Took::Whole;
+    return DecodeResult::Whole;
 }
 
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryBegin& begin) {
@@ -309,7 +310,7 @@ void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
                     {"state", rankStateName(rank.state)},
                     {"host", std::string_view(rank.host)},
                     {"pid", rank.pid},
-                    {"why", std::string_view(rank.why)}};
+                    {"why", std::string_view(rank.reason)}};
     encoder.instant(track, now, summary_names::kCategory, kRank, args);
 }
 
@@ -336,11 +337,11 @@ void encodeRanks(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, co
                  std::span<const LiveRank> ranks) {
     for (std::size_t from = 0; from < ranks.size(); from += kRanksTogether) {
         Numbers accounts;
-        Numbers heard;
+        Numbers received;
         for (std::size_t r = from; r < std::min(ranks.size(), from + kRanksTogether); ++r) {
             const LiveRank& rank = ranks[r];
-            for (const std::int64_t number : {std::int64_t{rank.step}, rank.records, rank.dropped, rank.unheard})
-                heard.add(number);
+            for (const std::int64_t number : {std::int64_t{rank.step}, rank.records, rank.dropped, rank.undelivered})
+                received.add(number);
             if (r >= replica.ranks.size()) continue;
             const ReducedRank& account = replica.ranks[r];
             for (const TimeNs time : {account.busy, account.bubble, account.expected_bubble.value_or(TimeNs{0})})
@@ -349,7 +350,7 @@ void encodeRanks(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, co
                 accounts.add(cause.count());
         }
         const Args args{
-            {"from", static_cast<std::int64_t>(from)}, {"heard", heard.text()}, {"accounts", accounts.text()}};
+            {"from", static_cast<std::int64_t>(from)}, {"heard", received.text()}, {"accounts", accounts.text()}};
         encoder.instant(track, now, summary_names::kCategory, kRanks, args);
     }
 }

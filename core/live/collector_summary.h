@@ -63,9 +63,9 @@ inline constexpr std::string_view kCategory = "share";
 /// Decodes reports; one reader per stream.
 class SummaryReader {
 public:
-    enum class Took : std::uint8_t { Bad, Part, Whole };
+    enum class DecodeResult : std::uint8_t { Bad, Part, Whole };
     /// Whole: `record` holds the report. Part: more follows. Bad: damaged.
-    Took take(const perfetto::StreamEvent& event, SummaryRecord& record);
+    DecodeResult take(const perfetto::StreamEvent& event, SummaryRecord& record);
 
 private:
     SummaryStep step_; ///< the parts received so far

@@ -16,7 +16,7 @@ void addStreamCounts(LiveCounts& to, const perfetto::StreamCounts& more) {
     to.damaged += more.damaged + more.unmatched;
 }
 
-bool isOver(RankState state) {
+bool hasEnded(RankState state) {
     return state == RankState::Ended || state == RankState::Gone;
 }
 
@@ -28,10 +28,10 @@ public:
     Source(LiveAnalyzer& analyzer, Stream stream)
         : number(stream), analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this)) {}
 
-    void onRun(const OwnHome& home, const RunStatement& run) override { analyzer_.onRun(*this, home, run); }
-    void onOp(const OwnHome& home, const FoundOp& op) override { analyzer_.onOp(*this, home, op); }
-    void onComm(const OwnHome& home, const FoundComm& comm) override { analyzer_.onComm(*this, home, comm); }
-    void onCheck(const OwnHome& home, SeenCheck check) override { analyzer_.onCheck(home, std::move(check)); }
+    void onRun(const RecordOwner& owner, const RunStatement& run) override { analyzer_.onRun(*this, owner, run); }
+    void onOp(const RecordOwner& owner, const FoundOp& op) override { analyzer_.onOp(*this, owner, op); }
+    void onComm(const RecordOwner& owner, const FoundComm& comm) override { analyzer_.onComm(*this, owner, comm); }
+    void onCheck(const RecordOwner& owner, SeenCheck check) override { analyzer_.onCheck(owner, std::move(check)); }
     void onDigest() override { ++analyzer_.checks_.digests; }
     void onPing(const Ping& ping) override { analyzer_.onPing(ping); }
     void onClocks(const perfetto::ClockReading& clocks) override {
@@ -39,13 +39,13 @@ public:
         if (process != nullptr) return; // its times are moved to the wall clock where its files are read
         if (statement) analyzer_.clocks_.addReading(statement->clock, clocks.monotonic, clocks.realtime);
     }
-    void onLost(const OwnHome& home, std::int64_t records) override {
+    void onLost(const RecordOwner& owner, std::int64_t records) override {
         analyzer_.counts_.dropped += std::max<std::int64_t>(0, records);
-        if (LiveRank* const rank = analyzer_.rankOf(home)) rank->dropped += std::max<std::int64_t>(0, records);
+        if (LiveRank* const rank = analyzer_.rankOf(owner)) rank->dropped += std::max<std::int64_t>(0, records);
     }
-    void onEnd(const OwnHome& home, const StreamEnd& end) override {
+    void onEnd(const RecordOwner& owner, const StreamEnd& end) override {
         ended = true;
-        analyzer_.onEnd(home, end);
+        analyzer_.onEnd(owner, end);
     }
     void onSummary(SummaryRecord record) override { analyzer_.onSummary(*this, std::move(record)); }
     void onCaptured(const CaptureStatement& captured) override {
@@ -77,7 +77,7 @@ public:
 
     Stream number;
     std::optional<RunStatement> statement; ///< at its beginning
-    std::optional<OwnHome> owner;          ///< the rank that writes it
+    std::optional<RecordOwner> writer;     ///< the rank that writes it
     std::optional<perfetto::ClockReading> last_clocks;
     RecordedProcess* process = nullptr; ///< the writing process, of a recorded job
     bool ended = false;
@@ -109,7 +109,7 @@ void LiveAnalyzer::feed(Stream stream, std::string_view bytes, TimeNs now) {
     if (!began_) began_ = now;
     Source& source = *sources_[stream];
     source.stream().feed(bytes);
-    if (source.process != nullptr && !bytes.empty()) source.process->heard = now;
+    if (source.process != nullptr && !bytes.empty()) source.process->last_received = now;
 }
 
 std::size_t LiveAnalyzer::pending(Stream stream) const {
@@ -138,23 +138,23 @@ bool LiveAnalyzer::isCaptured(Stream stream) const {
     return sources_[stream]->process != nullptr;
 }
 
-void LiveAnalyzer::gone(Stream stream, const std::string& why) {
+void LiveAnalyzer::gone(Stream stream, const std::string& reason) {
     Source& source = *sources_[stream];
     if (source.process != nullptr) {
         source.process->gone = true;
-        source.process->why = why;
+        source.process->reason = reason;
         return;
     }
     const auto summarised = merge_.replicasOf(stream);
     for (LiveRank& rank : ranks_) {
         const bool reported = summarised && !source.ended && summarised->has(rank.replica);
         if (!reported || rank.state != RankState::Running) continue;
-        rank.why = "who told of it is no more: " + why;
+        rank.reason = "who told of it is no more: " + reason;
         setState(rank, RankState::Late);
     }
-    LiveRank* const rank = source.owner ? rankOf(*source.owner) : nullptr;
+    LiveRank* const rank = source.writer ? rankOf(*source.writer) : nullptr;
     if (rank == nullptr || source.ended || rank->state == RankState::Ended) return;
-    rank->why = why;
+    rank->reason = reason;
     setState(*rank, RankState::Gone);
 }
 
@@ -174,10 +174,10 @@ std::pair<int, int> LiveAnalyzer::replicas() const {
 
 /// Null for the further ranks of a tensor-parallel group, which the first represents, and for those that other
 /// collectors report.
-LiveRank* LiveAnalyzer::rankOf(const OwnHome& home) {
-    if (!info_ || home.tensor_rank != 0 || home.rank >= info_->pp || home.replica >= info_->dp) return nullptr;
-    if (!options_.replicas.has(home.replica)) return nullptr;
-    return &ranks_[assembler_->placeOf(home.rank, home.replica)];
+LiveRank* LiveAnalyzer::rankOf(const RecordOwner& owner) {
+    if (!info_ || owner.tensor_rank != 0 || owner.rank >= info_->pp || owner.replica >= info_->dp) return nullptr;
+    if (!options_.replicas.has(owner.replica)) return nullptr;
+    return &ranks_[assembler_->placeOf(owner.rank, owner.replica)];
 }
 
 void LiveAnalyzer::report(LiveEvent::Kind kind, int step, std::string text) {
@@ -190,15 +190,15 @@ void LiveAnalyzer::report(LiveEvent::Kind kind, int step, std::string text) {
 void LiveAnalyzer::setState(LiveRank& rank, RankState state) {
     if (rank.state == state) return;
     rank.state = state;
-    assembler_->setEnded(placeOf(rank), isOver(state));
+    assembler_->setEnded(placeOf(rank), hasEnded(state));
     report(LiveEvent::Kind::RankChanged, rank.step);
     events_.back().rank = rank;
 }
 
-void LiveAnalyzer::setHeard(LiveRank& rank) {
+void LiveAnalyzer::setReceived(LiveRank& rank) {
     if (rank.state == RankState::Running) return;
     if (rank.state == RankState::Late && !assembler_->doneWithOldest(placeOf(rank))) return;
-    rank.why.clear();
+    rank.reason.clear();
     setState(rank, RankState::Running);
 }
 
@@ -222,24 +222,24 @@ void LiveAnalyzer::beginRun(const RunInfo& info) {
     report(LiveEvent::Kind::RunBegan, 0);
 }
 
-void LiveAnalyzer::count(StepAssembler::Taken taken) {
+void LiveAnalyzer::count(StepAssembler::AddResult taken) {
     switch (taken) {
-    case StepAssembler::Taken::Yes: break;
-    case StepAssembler::Taken::OutOfOrder: ++counts_.out_of_order; break;
-    case StepAssembler::Taken::Late: ++counts_.late; break;
-    case StepAssembler::Taken::Bad: ++counts_.bad; break;
+    case StepAssembler::AddResult::Yes: break;
+    case StepAssembler::AddResult::OutOfOrder: ++counts_.out_of_order; break;
+    case StepAssembler::AddResult::Late: ++counts_.late; break;
+    case StepAssembler::AddResult::Bad: ++counts_.bad; break;
     }
 }
 
 // ---- Records of ranks -----------------------------------------------------------------------------------
 
-void LiveAnalyzer::onRun(Source& source, const OwnHome& home, const RunStatement& statement) {
+void LiveAnalyzer::onRun(Source& source, const RecordOwner& owner, const RunStatement& statement) {
     if (!StepAssembler::sizesCanBe(statement.info)) {
         ++counts_.bad;
         return;
     }
     source.statement = statement;
-    source.owner = home;
+    source.writer = owner;
     source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
     if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
     if (!sameSizes(*info_, statement.info)) {
@@ -247,12 +247,13 @@ void LiveAnalyzer::onRun(Source& source, const OwnHome& home, const RunStatement
         ++counts_.bad;
         return;
     }
-    const bool known = home.rank < info_->pp && home.replica < info_->dp && home.tensor_rank < std::max(1, info_->tp);
+    const bool known =
+        owner.rank < info_->pp && owner.replica < info_->dp && owner.tensor_rank < std::max(1, info_->tp);
     if (known)
-        window_->setDevice({static_cast<int>(home.replica), Rank{static_cast<std::int32_t>(home.rank)},
-                            static_cast<int>(home.tensor_rank)},
+        window_->setDevice({static_cast<int>(owner.replica), Rank{static_cast<std::int32_t>(owner.rank)},
+                            static_cast<int>(owner.tensor_rank)},
                            {statement.host, statement.device});
-    LiveRank* const rank = rankOf(home);
+    LiveRank* const rank = rankOf(owner);
     if (rank == nullptr) return;
     if (source.returned && statement.segment == 0) rank->records = 0;
     rank->host = statement.host;
@@ -260,35 +261,35 @@ void LiveAnalyzer::onRun(Source& source, const OwnHome& home, const RunStatement
     clocks_.setClock(placeOf(*rank), statement.clock);
     if (source.last_clocks)
         clocks_.addReading(statement.clock, source.last_clocks->monotonic, source.last_clocks->realtime);
-    setHeard(*rank);
+    setReceived(*rank);
 }
 
-void LiveAnalyzer::onOp(Source& source, const OwnHome& home, const FoundOp& op) {
-    LiveRank* rank = source.statement ? rankOf(home) : nullptr;
+void LiveAnalyzer::onOp(Source& source, const RecordOwner& owner, const FoundOp& op) {
+    LiveRank* rank = source.statement ? rankOf(owner) : nullptr;
     if (rank == nullptr) return;
     if (source.returned) {
         source.returned = false;
         if (op.step <= assembler_->lastClosed()) { // closed steps come again: another run
             const RunInfo info = source.statement->info;
             beginRun(info);
-            rank = rankOf(home);
+            rank = rankOf(owner);
         }
     }
     ++rank->records;
     if (source.own_clock && op.end >= *began_) latency_.add(std::max(TimeNs{0}, now_ - op.end));
     count(assembler_->add(op, now_));
     rank->step = assembler_->latest(placeOf(*rank));
-    setHeard(*rank);
+    setReceived(*rank);
 }
 
-void LiveAnalyzer::onComm(Source& source, const OwnHome& home, const FoundComm& comm) {
-    LiveRank* const rank = source.statement ? rankOf(home) : nullptr;
+void LiveAnalyzer::onComm(Source& source, const RecordOwner& owner, const FoundComm& comm) {
+    LiveRank* const rank = source.statement ? rankOf(owner) : nullptr;
     if (rank == nullptr) return;
     ++rank->records;
     count(assembler_->add(comm, now_));
 }
 
-void LiveAnalyzer::onCheck(const OwnHome& home, SeenCheck check) {
+void LiveAnalyzer::onCheck(const RecordOwner& owner, SeenCheck check) {
     if (!info_) return;
     const CheckCounts seen = countsOf(check);
     checks_.add(seen);
@@ -298,8 +299,8 @@ void LiveAnalyzer::onCheck(const OwnHome& home, SeenCheck check) {
         check.record->replica < info_->dp)
         open_checks_.keep(std::move(*check.record), last_closed);
     if (check.outcome != CheckOutcome::Mismatch) return;
-    const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", home.rank, home.replica)
-                                          : fmt::format("rank {}", home.rank);
+    const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", owner.rank, owner.replica)
+                                          : fmt::format("rank {}", owner.rank);
     const std::string what = fmt::format("{} ({})", check.name, verdictName(check.verdict));
     report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} does not agree", who, what));
     if (open) open_checks_.addMismatch(check.step, {who, what});
@@ -316,11 +317,11 @@ void LiveAnalyzer::onPing(const Ping& ping) {
     if (!replier.empty()) clocks_.addPing(clockOf(ping.asker), replier, ping);
 }
 
-void LiveAnalyzer::onEnd(const OwnHome& home, const StreamEnd& end) {
-    LiveRank* const rank = rankOf(home);
+void LiveAnalyzer::onEnd(const RecordOwner& owner, const StreamEnd& end) {
+    LiveRank* const rank = rankOf(owner);
     if (rank == nullptr) return;
-    rank->unheard = std::max<std::int64_t>(0, end.records - rank->records);
-    counts_.unheard += rank->unheard;
+    rank->undelivered = std::max<std::int64_t>(0, end.records - rank->records);
+    counts_.undelivered += rank->undelivered;
     setState(*rank, RankState::Ended);
 }
 
@@ -375,7 +376,7 @@ void LiveAnalyzer::onSummaryRank(const Source& source, const LiveRank& reported)
     if (rank == nullptr) return;
     rank->host = reported.host;
     rank->pid = reported.pid;
-    rank->why = reported.why;
+    rank->reason = reported.reason;
     setState(*rank, reported.state);
 }
 
@@ -390,13 +391,13 @@ void LiveAnalyzer::onSummaryStep(Source& source, SummaryStep reported) {
     }
     if (reported.step.index <= merge_.lastClosed() && source.returned) return; // a collector that started again
     source.returned = false;
-    for (const LiveRank& heard : reported.ranks) {
-        LiveRank* const rank = rankOfSummary(source, heard);
+    for (const LiveRank& received : reported.ranks) {
+        LiveRank* const rank = rankOfSummary(source, received);
         if (rank == nullptr) return;
-        rank->step = heard.step;
-        rank->records = heard.records;
-        rank->dropped = heard.dropped;
-        rank->unheard = heard.unheard;
+        rank->step = received.step;
+        rank->records = received.records;
+        rank->dropped = received.dropped;
+        rank->undelivered = received.undelivered;
     }
     addCounts(reported.counts);
     for (const auto& [who, what] : reported.step.mismatches)
@@ -439,10 +440,11 @@ void LiveAnalyzer::watchCaptured() {
         rank.pid = process->statement.writer.pid;
         rank.dropped = process->lost;
         const RankState state = job_.stateOf(*process, patience);
-        rank.why = state == RankState::Gone   ? process->why
-                   : state == RankState::Late ? fmt::format("nothing was heard of it for {}, in which others went on",
-                                                            formatTime(job_.silence(*process)))
-                                              : "";
+        rank.reason = state == RankState::Gone ? process->reason
+                      : state == RankState::Late
+                          ? fmt::format("nothing was heard of it for {}, in which others went on",
+                                        formatTime(job_.silence(*process)))
+                          : "";
         setState(rank, state);
     }
     if (run_ended_ || !job_.isComplete()) return;
@@ -477,9 +479,9 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
 
 void LiveAnalyzer::watchRanks(TimeNs now) {
     const auto over = [this](const LiveRank& rank) {
-        return isOver(rank.state) || !options_.replicas.has(rank.replica);
+        return hasEnded(rank.state) || !options_.replicas.has(rank.replica);
     };
-    if (!run_ended_ && assembler_->open() == 0 && merge_.isOver() && std::ranges::all_of(ranks_, over)) {
+    if (!run_ended_ && assembler_->open() == 0 && merge_.hasEnded() && std::ranges::all_of(ranks_, over)) {
         run_ended_ = true;
         report(LiveEvent::Kind::RunEnded, std::max(assembler_->lastClosed(), merge_.lastClosed()));
     }

@@ -1,15 +1,13 @@
 #pragma once
 
-#include "core/live/anomaly_log.h"
 #include "core/live/captured_job.h"
 #include "core/live/collector_merge.h"
 #include "core/live/collector_summary.h"
 #include "core/live/host_clocks.h"
 #include "core/live/live_view.h"
-#include "core/live/open_checks.h"
+#include "core/live/record_stream.h"
 #include "core/live/step_assembler.h"
 #include "core/live/step_window.h"
-#include "core/live/stream_target.h"
 
 #include <deque>
 #include <map>
@@ -56,7 +54,7 @@ public:
     void dropPending(Stream stream) override;
     void restart(Stream stream) override;
     void close(Stream stream) override;
-    void gone(Stream stream, const std::string& why) override;
+    void gone(Stream stream, const std::string& reason) override;
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
 
     /// Whether some stream belongs to a recorded job. Its ops are recognised in all files together by CapturedRun,
@@ -68,7 +66,7 @@ public:
     /// Whether this stream belongs to such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
     /// Whether all known processes of such a job have ended or are gone: what was recognised then is complete.
-    [[nodiscard]] bool capturedOver() const { return job_.allOver(); }
+    [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
     /// Closes and analyses the steps that are due. Returns the events since the last call.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
@@ -94,12 +92,12 @@ private:
     class Source;
 
     // Reports of streams.
-    void onRun(Source& source, const OwnHome& home, const RunStatement& statement);
-    void onOp(Source& source, const OwnHome& home, const FoundOp& op);
-    void onComm(Source& source, const OwnHome& home, const FoundComm& comm);
-    void onCheck(const OwnHome& home, SeenCheck check);
+    void onRun(Source& source, const RecordOwner& owner, const RunStatement& statement);
+    void onOp(Source& source, const RecordOwner& owner, const FoundOp& op);
+    void onComm(Source& source, const RecordOwner& owner, const FoundComm& comm);
+    void onCheck(const RecordOwner& owner, SeenCheck check);
     void onPing(const Ping& ping);
-    void onEnd(const OwnHome& home, const StreamEnd& end);
+    void onEnd(const RecordOwner& owner, const StreamEnd& end);
     void onSummary(Source& source, SummaryRecord record);
     void onSummaryBegin(Source& source, const SummaryBegin& begin);
     void onSummaryRank(const Source& source, const LiveRank& reported);
@@ -109,11 +107,11 @@ private:
     [[nodiscard]] std::size_t placeOf(const LiveRank& rank) const {
         return assembler_->placeOf(rank.rank.value, rank.replica);
     }
-    [[nodiscard]] LiveRank* rankOf(const OwnHome& home);
+    [[nodiscard]] LiveRank* rankOf(const RecordOwner& owner);
     [[nodiscard]] LiveRank* rankOfSummary(const Source& source, const LiveRank& reported);
     void setState(LiveRank& rank, RankState state);
-    void setHeard(LiveRank& rank);
-    void count(StepAssembler::Taken taken);
+    void setReceived(LiveRank& rank);
+    void count(StepAssembler::AddResult taken);
     void addCounts(const SummaryCounts& more);
 
     void watchRanks(TimeNs now);

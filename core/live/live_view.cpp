@@ -51,7 +51,7 @@ LiveStep summed(const ReducedStep& step, int replicas) {
     sum.mismatches = step.mismatches;
     const auto complete = std::ranges::count_if(step.replicas, &ReducedReplica::complete);
     sum.complete = complete == replicas;
-    const double share = 1 / static_cast<double>(std::max<std::ptrdiff_t>(1, complete));
+    const double weight = 1 / static_cast<double>(std::max<std::ptrdiff_t>(1, complete));
     for (const ReducedReplica& replica : step.replicas) {
         if (!replica.complete) {
             if (sum.fault.empty()) sum.fault = replica.fault;
@@ -60,10 +60,10 @@ LiveStep summed(const ReducedStep& step, int replicas) {
             continue;
         }
         sum.wall = std::max(sum.wall, replica.wall);
-        sum.bubble_rate += share * replica.bubble_rate;
+        sum.bubble_rate += weight * replica.bubble_rate;
         const bool has_form = replica.expected_rate.has_value();
         if (has_form) {
-            sum.expected_rate = sum.expected_rate.value_or(0) + share * *replica.expected_rate;
+            sum.expected_rate = sum.expected_rate.value_or(0) + weight * *replica.expected_rate;
             sum.expected_bubble = sum.expected_bubble.value_or(TimeNs{0});
         }
         for (const ReducedRank& rank : replica.ranks) {

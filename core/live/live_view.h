@@ -31,8 +31,8 @@ public:
     [[nodiscard]] std::int64_t count() const { return count_; }
     [[nodiscard]] TimeNs longest() const { return longest_; }
     /// The upper end of the bin below which at least this fraction, 0 to 1, of the durations lie.
-    [[nodiscard]] TimeNs quantile(double share) const {
-        const double wanted = share * static_cast<double>(count_);
+    [[nodiscard]] TimeNs quantile(double fraction) const {
+        const double wanted = fraction * static_cast<double>(count_);
         std::int64_t below = 0;
         for (std::size_t bin = 0; bin < kBins; ++bin) {
             below += bins_[bin];
@@ -74,15 +74,15 @@ struct LiveRank {
     int replica = 0;
     Rank rank;
     RankState state = RankState::Awaited;
-    int step = -1;            ///< the last step with an op received
-    std::int64_t records = 0; ///< slices received
-    std::int64_t dropped = 0; ///< lost by the rank itself, by its own count
-    std::int64_t unheard = 0; ///< written by the rank and not received; known at its end
-    TimeNs busy{0};           ///< over the complete steps
-    TimeNs bubble{0};         ///< likewise
+    int step = -1;                ///< the last step with an op received
+    std::int64_t records = 0;     ///< slices received
+    std::int64_t dropped = 0;     ///< lost by the rank itself, by its own count
+    std::int64_t undelivered = 0; ///< written by the rank and not received; known at its end
+    TimeNs busy{0};               ///< over the complete steps
+    TimeNs bubble{0};             ///< likewise
     std::string host;
     std::int64_t pid = 0;
-    std::string why; ///< of Gone: what is known about the exit
+    std::string reason; ///< of Gone: what is known about the exit
 };
 
 /// Checks of aadiff, by outcome.
@@ -175,7 +175,7 @@ struct LiveCounts {
     std::int64_t late = 0;         ///< records of steps that were closed; rejected
     std::int64_t bad = 0;          ///< records with impossible numbers
     std::int64_t dropped = 0;      ///< by the ranks themselves
-    std::int64_t unheard = 0;      ///< see LiveRank
+    std::int64_t undelivered = 0;  ///< see LiveRank
     std::int64_t steps = 0;        ///< closed
     std::int64_t incomplete = 0;   ///< of these, without all records
 };

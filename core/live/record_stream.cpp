@@ -27,46 +27,46 @@ RecordStream::RecordStream(RecordSink& sink)
 
 RecordStream::~RecordStream() = default;
 
-const OwnHome* RecordStream::homeOf(std::uint64_t track) {
-    if (const auto known = homes_.find(track); known != homes_.end()) return &known->second;
-    const auto home = ownHome(events_.processOf(track));
-    if (!home || homes_.size() >= kMaxHomes) return nullptr;
-    return &homes_.emplace(track, *home).first->second;
+const RecordOwner* RecordStream::homeOf(std::uint64_t track) {
+    if (const auto known = owners_.find(track); known != owners_.end()) return &known->second;
+    const auto owner = recordOwner(events_.processOf(track));
+    if (!owner || owners_.size() >= kMaxHomes) return nullptr;
+    return &owners_.emplace(track, *owner).first->second;
 }
 
 void RecordStream::take(const perfetto::StreamEvent& event) {
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
     if (event.category == summary_names::kCategory) return takeSummary(event);
     if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
-    const OwnHome* const home = homeOf(event.track);
-    if (home == nullptr) return sink_.onOther();
-    if (event.category == trace_names::kRun) return takeRun(*home, event);
-    if (event.category == trace_names::kCheck) return takeCheck(*home, event);
+    const RecordOwner* const owner = homeOf(event.track);
+    if (owner == nullptr) return sink_.onOther();
+    if (event.category == trace_names::kRun) return takeRun(*owner, event);
+    if (event.category == trace_names::kCheck) return takeCheck(*owner, event);
     if (event.category == trace_names::kDigest) return sink_.onDigest();
     if (event.instant) return sink_.onOther();
     if (event.category == trace_names::kOp) {
         auto op = nativeOp(event, event.start, event.end);
         if (!op) return sink_.onOther();
-        op->home = home->rank;
-        op->replica = home->replica;
-        return sink_.onOp(*home, *op);
+        op->owner = owner->rank;
+        op->replica = owner->replica;
+        return sink_.onOp(*owner, *op);
     }
     const auto kind = nativeCommKind(event.category);
     auto comm = kind ? nativeComm(event, *kind, event.start, event.end) : std::nullopt;
     if (!comm) return sink_.onOther();
-    comm->home = home->rank;
-    comm->replica = home->replica;
-    sink_.onComm(*home, *comm);
+    comm->owner = owner->rank;
+    comm->replica = owner->replica;
+    sink_.onComm(*owner, *comm);
 }
 
-void RecordStream::takeRun(const OwnHome& home, const perfetto::StreamEvent& event) {
+void RecordStream::takeRun(const RecordOwner& owner, const perfetto::StreamEvent& event) {
     const auto number = [&](std::string_view name) { return event.integer(name).value_or(0); };
-    if (event.name == trace_names::kLostEvent) return sink_.onLost(home, number("records"));
-    if (event.name == trace_names::kEndEvent) return sink_.onEnd(home, {number("records"), number("dropped")});
+    if (event.name == trace_names::kLostEvent) return sink_.onLost(owner, number("records"));
+    if (event.name == trace_names::kEndEvent) return sink_.onEnd(owner, {number("records"), number("dropped")});
     if (event.name != trace_names::kRunEvent) return sink_.onOther();
     const auto words = [&](std::string_view name) { return std::string(event.text(name).value_or("")); };
-    sink_.onRun(home, {nativeRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
-                       stepNumber(number("segment")), words("device")});
+    sink_.onRun(owner, {nativeRunInfo(event), words("host"), words("clock"), number("pid"), words("pids"),
+                        stepNumber(number("segment")), words("device")});
 }
 
 void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
@@ -76,9 +76,9 @@ void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
         for (const auto& [name, member] : std::span(perfetto::kCaptureCounts).subspan(perfetto::kFirstLoss)) {
             // Parts are removed on request.
             if (member == &perfetto::CaptureCounts::parts_removed) continue;
-            constexpr std::int64_t kMost = std::int64_t{1} << 56; // bounds counts from untrusted input, so that sums do
-                                                                  // not overflow
-            lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMost);
+            constexpr std::int64_t kMax = std::int64_t{1} << 56; // bounds counts from untrusted input, so that sums do
+                                                                 // not overflow
+            lost += std::clamp<std::int64_t>(event.integer(name).value_or(0), 0, kMax);
         }
         return sink_.onCaptureLosses(lost);
     }
@@ -95,7 +95,7 @@ void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
     sink_.onCaptured(statement);
 }
 
-void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& event) {
+void RecordStream::takeCheck(const RecordOwner& owner, const perfetto::StreamEvent& event) {
     const auto outcome = parseCheckOutcome(event.text("outcome").value_or(""));
     if (!outcome) return sink_.onOther();
     SeenCheck check;
@@ -105,21 +105,21 @@ void RecordStream::takeCheck(const OwnHome& home, const perfetto::StreamEvent& e
     check.name = event.name;
     check.start = event.start;
     check.end = event.end;
-    if (placeCanBe(home)) {
+    if (placeCanBe(owner)) {
         NativeRecordReader in(event);
-        CheckRecord record = nativeCheck(in, home, event.start, event.end);
+        CheckRecord record = nativeCheck(in, owner, event.start, event.end);
         if (in.wrong().empty() && !contradictsItself(record)) check.record = std::move(record);
     }
-    sink_.onCheck(home, std::move(check));
+    sink_.onCheck(owner, std::move(check));
 }
 
 void RecordStream::takeSummary(const perfetto::StreamEvent& event) {
     if (share_ == nullptr) share_ = std::make_unique<SummaryReader>();
     SummaryRecord record;
     switch (share_->take(event, record)) {
-    case SummaryReader::Took::Bad: return sink_.onOther();
-    case SummaryReader::Took::Part: return;
-    case SummaryReader::Took::Whole: return sink_.onSummary(std::move(record));
+    case SummaryReader::DecodeResult::Bad: return sink_.onOther();
+    case SummaryReader::DecodeResult::Part: return;
+    case SummaryReader::DecodeResult::Whole: return sink_.onSummary(std::move(record));
     }
 }
 

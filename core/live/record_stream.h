@@ -3,10 +3,13 @@
 #include "core/base/time.h"
 #include "core/formats/perfetto/event_stream.h"
 #include "core/recognise/native_args.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -56,15 +59,15 @@ class SummaryReader;
 class RecordSink {
 public:
     virtual ~RecordSink() = default;
-    virtual void onRun(const OwnHome& home, const RunStatement& statement) = 0;
-    virtual void onOp(const OwnHome& home, const FoundOp& op) = 0;
-    virtual void onComm(const OwnHome& home, const FoundComm& comm) = 0;
-    virtual void onCheck(const OwnHome& home, SeenCheck check) = 0;
+    virtual void onRun(const RecordOwner& owner, const RunStatement& statement) = 0;
+    virtual void onOp(const RecordOwner& owner, const FoundOp& op) = 0;
+    virtual void onComm(const RecordOwner& owner, const FoundComm& comm) = 0;
+    virtual void onCheck(const RecordOwner& owner, SeenCheck check) = 0;
     virtual void onDigest() = 0;
     virtual void onPing(const Ping& ping) = 0;
     virtual void onClocks(const perfetto::ClockReading& clocks) = 0;
-    virtual void onLost(const OwnHome& home, std::int64_t records) = 0;
-    virtual void onEnd(const OwnHome& home, const StreamEnd& end) = 0;
+    virtual void onLost(const RecordOwner& owner, std::int64_t records) = 0;
+    virtual void onEnd(const RecordOwner& owner, const StreamEnd& end) = 0;
     /// The stream belongs to a recorded job: it has no records of ops.
     virtual void onCaptured(const CaptureStatement& statement) = 0;
     /// The number of such a process's events that were lost until now.
@@ -92,17 +95,51 @@ public:
 
 private:
     void take(const perfetto::StreamEvent& event);
-    void takeRun(const OwnHome& home, const perfetto::StreamEvent& event);
-    void takeCheck(const OwnHome& home, const perfetto::StreamEvent& event);
+    void takeRun(const RecordOwner& owner, const perfetto::StreamEvent& event);
+    void takeCheck(const RecordOwner& owner, const perfetto::StreamEvent& event);
     void takePing(const perfetto::StreamEvent& event);
     void takeCapture(const perfetto::StreamEvent& event);
     void takeSummary(const perfetto::StreamEvent& event);
-    [[nodiscard]] const OwnHome* homeOf(std::uint64_t track);
+    [[nodiscard]] const RecordOwner* homeOf(std::uint64_t track);
 
     RecordSink& sink_;
-    std::unordered_map<std::uint64_t, OwnHome> homes_; ///< by track
-    std::unique_ptr<SummaryReader> share_;             ///< null if the stream is a rank's
+    std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track
+    std::unique_ptr<SummaryReader> share_;                  ///< null if the stream is a rank's
     perfetto::EventStream events_;
+};
+
+/// Destination of the bytes of a run's files: the analyzer that follows it, or a collector on another machine. A stream
+/// is one file, from its beginning.
+class StreamTarget {
+public:
+    using Stream = std::size_t;
+
+    virtual ~StreamTarget() = default;
+    /// `name` is unique among a machine's streams.
+    [[nodiscard]] virtual Stream open(const std::string& name) = 0;
+    /// `now` is on a monotonic clock, the same in all calls.
+    virtual void feed(Stream stream, std::string_view bytes, TimeNs now) = 0;
+    /// Bytes at the stream's end that are not a complete packet yet.
+    [[nodiscard]] virtual std::size_t pending(Stream stream) const = 0;
+    /// The writer truncated the pending bytes.
+    virtual void dropPending(Stream stream) = 0;
+    /// The stream is replaced by another of the same name, whose beginning comes next: a rank that returned, or another
+    /// run. The following steps show which.
+    virtual void restart(Stream stream) = 0;
+    /// Nothing more will come of this stream, since its file continued in the next or was removed. Releases `stream`,
+    /// which may be reused.
+    virtual void close(Stream stream) = 0;
+    /// The process that wrote the stream has exited. `reason` is for people.
+    virtual void gone(Stream stream, const std::string& reason) = 0;
+    /// The process that writes it, once known.
+    [[nodiscard]] virtual std::optional<RunStatement> statementOf(Stream stream) const = 0;
+
+    /// How many bytes can be accepted now.
+    [[nodiscard]] virtual std::size_t room(Stream) const { return std::numeric_limits<std::size_t>::max(); }
+    /// Where to continue reading, if not where it stopped.
+    [[nodiscard]] virtual std::optional<std::int64_t> takeRewind(Stream) { return std::nullopt; }
+    /// Whether everything fed has arrived.
+    [[nodiscard]] virtual bool isThrough(Stream) const { return true; }
 };
 
 } // namespace bubblescope::live

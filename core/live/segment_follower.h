@@ -2,7 +2,7 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/result.h"
-#include "core/live/stream_target.h"
+#include "core/live/record_stream.h"
 
 #include <sys/types.h>
 

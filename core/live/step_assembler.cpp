@@ -13,17 +13,17 @@ namespace {
 
 // A run that claims more is a damaged record.
 constexpr std::int64_t kMaxPlaces = 1 << 16;
-constexpr std::int64_t kMostSlots = 1 << 26; ///< of ops, over all replicas
+constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< of ops, over all replicas
 
 std::int64_t slots(const RunInfo& info) {
     return std::int64_t{info.pp} * info.dp * info.vpp;
 }
 
 auto identity(const FoundOp& op) {
-    return std::tuple(op.home, op.replica, op.kind, op.microbatch, op.part, op.sequence, op.start, op.end);
+    return std::tuple(op.owner, op.replica, op.kind, op.microbatch, op.chunk_or_stage, op.sequence, op.start, op.end);
 }
 auto identity(const FoundComm& comm) {
-    return std::tuple(comm.home, comm.replica, comm.kind, comm.payload, comm.microbatch, comm.stage, comm.sequence,
+    return std::tuple(comm.owner, comm.replica, comm.kind, comm.payload, comm.microbatch, comm.stage, comm.sequence,
                       comm.start, comm.end);
 }
 
@@ -48,7 +48,7 @@ Layout layoutOf(const RunInfo& info, const FoundOps& found) {
     for (const FoundOp& op : found.ops)
         layout.slices = std::max(layout.slices, static_cast<int>(op.sequence) + 1);
     for (int rank = 0; rank < info.pp; ++rank)
-        layout.rank_of_home[rank] = Rank{rank};
+        layout.rank_of_owner[rank] = Rank{rank};
     return layout;
 }
 
@@ -58,7 +58,7 @@ bool StepAssembler::sizesCanBe(const RunInfo& info) {
     const auto positive = {info.pp, info.dp, info.tp, info.microbatches, info.vpp};
     if (std::ranges::any_of(positive, [](int size) { return size < 1; })) return false;
     return info.pp <= kMaxPlaces && info.dp <= kMaxPlaces / info.pp && info.vpp <= kMaxPlaces &&
-           slots(info) <= kMostSlots / info.microbatches;
+           slots(info) <= kMaxOpenSlots / info.microbatches;
 }
 
 bool sameSizes(const RunInfo& a, const RunInfo& b) {
@@ -76,32 +76,32 @@ StepAssembler::StepAssembler(const RunInfo& info, Limits limits, ReplicaRange ow
     for (std::size_t place = 0; place < count; ++place)
         ended_[place] = !own_.has(static_cast<int>(place) / info.pp);
     usual_ops_.assign(count, 0);
-    most_slices_ = std::min<std::int64_t>(kMaxSequenceSlices, kMostSlots / (slots(info) * info.microbatches));
+    most_slices_ = std::min<std::int64_t>(kMaxSequenceSlices, kMaxOpenSlots / (slots(info) * info.microbatches));
 }
 
 template <class Record>
-StepAssembler::Taken StepAssembler::take(const Record& record, std::vector<Record> Share::*list) {
+StepAssembler::AddResult StepAssembler::take(const Record& record, std::vector<Record> RankRecords::*list) {
     const auto within = [](std::int64_t value, std::int64_t end) { return value >= 0 && value < end; };
-    if (!within(record.home, info_.pp) || !within(record.replica, info_.dp) || !own_.has(record.replica) ||
+    if (!within(record.owner, info_.pp) || !within(record.replica, info_.dp) || !own_.has(record.replica) ||
         !within(record.step, std::numeric_limits<int>::max()) || !within(record.microbatch, info_.microbatches) ||
         !within(record.sequence, most_slices_)) {
-        return Taken::Bad;
+        return AddResult::Bad;
     }
     const int index = static_cast<int>(record.step);
-    if (index <= last_closed_) return Taken::Late;
-    const std::size_t place = placeOf(record.home, record.replica);
+    if (index <= last_closed_) return AddResult::Late;
+    const std::size_t place = placeOf(record.owner, record.replica);
     OpenStep& step = steps_[index];
-    if (step.shares.empty()) step.shares.resize(latest_.size());
-    (step.shares[place].*list).push_back(record);
-    return index < latest_[place] ? Taken::OutOfOrder : Taken::Yes;
+    if (step.ranks.empty()) step.ranks.resize(latest_.size());
+    (step.ranks[place].*list).push_back(record);
+    return index < latest_[place] ? AddResult::OutOfOrder : AddResult::Yes;
 }
 
-StepAssembler::Taken StepAssembler::add(const FoundOp& op, TimeNs now) {
-    if (op.part < 0 || op.part >= info_.vpp) return Taken::Bad;
-    const Taken taken = take(op, &Share::ops);
-    if (taken == Taken::Bad || taken == Taken::Late) return taken;
+StepAssembler::AddResult StepAssembler::add(const FoundOp& op, TimeNs now) {
+    if (op.chunk_or_stage < 0 || op.chunk_or_stage >= info_.vpp) return AddResult::Bad;
+    const AddResult taken = take(op, &RankRecords::ops);
+    if (taken == AddResult::Bad || taken == AddResult::Late) return taken;
     const int index = static_cast<int>(op.step);
-    int& latest = latest_[placeOf(op.home, op.replica)];
+    int& latest = latest_[placeOf(op.owner, op.replica)];
     const bool began = index > latest;
     latest = std::max(latest, index);
     if (began) { // which ends all before
@@ -110,12 +110,12 @@ StepAssembler::Taken StepAssembler::add(const FoundOp& op, TimeNs now) {
         }
     }
     OpenStep& step = steps_.at(index);
-    if (isDone(step, index, placeOf(op.home, op.replica))) look(step, index, now);
+    if (isDone(step, index, placeOf(op.owner, op.replica))) look(step, index, now);
     return taken;
 }
 
-StepAssembler::Taken StepAssembler::add(const FoundComm& comm, TimeNs) {
-    return take(comm, &Share::comm);
+StepAssembler::AddResult StepAssembler::add(const FoundComm& comm, TimeNs) {
+    return take(comm, &RankRecords::comm);
 }
 
 void StepAssembler::setEnded(std::size_t place, bool ended) {
@@ -124,7 +124,7 @@ void StepAssembler::setEnded(std::size_t place, bool ended) {
 
 bool StepAssembler::isDone(const OpenStep& step, int index, std::size_t place) const {
     if (ended_[place] || latest_[place] > index) return true;
-    return usual_ops_[place] > 0 && step.shares[place].ops.size() >= usual_ops_[place];
+    return usual_ops_[place] > 0 && step.ranks[place].ops.size() >= usual_ops_[place];
 }
 
 void StepAssembler::look(OpenStep& step, int index, TimeNs now) {
@@ -168,13 +168,14 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
     found.parts = Parts::Chunks;
     for (std::size_t place = 0; place < places(); ++place) {
         if (!own_.has(static_cast<int>(place) / info_.pp)) continue;
-        Share& share = step.shares[place];
-        closed.duplicates += dropDuplicates(share.ops) + dropDuplicates(share.comm);
+        RankRecords& records = step.ranks[place];
+        closed.duplicates += dropDuplicates(records.ops) + dropDuplicates(records.comm);
         // A rank that has ended within the step is not done with it, unless all its ops are there.
-        const bool whole = !share.ops.empty() && share.ops.size() >= usual_ops_[place] && isDone(step, index, place);
+        const bool whole =
+            !records.ops.empty() && records.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
-        found.ops.insert(found.ops.end(), share.ops.begin(), share.ops.end());
-        found.comm.insert(found.comm.end(), share.comm.begin(), share.comm.end());
+        found.ops.insert(found.ops.end(), records.ops.begin(), records.ops.end());
+        found.comm.insert(found.comm.end(), records.comm.begin(), records.comm.end());
     }
     if (found.ops.empty()) {
         closed.fault = "no op was recorded";
@@ -196,6 +197,57 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         }
     }
     return closed;
+}
+
+namespace {
+
+constexpr std::size_t kMaxMismatches = 100;       ///< named per step
+constexpr std::size_t kMaxOpenSteps = 256;        ///< whose checks are counted
+constexpr std::size_t kMaxCheckRecords = 200'000; ///< of open steps, and as many late ones
+
+} // namespace
+
+CheckCounts countsOf(const SeenCheck& check) {
+    CheckCounts seen;
+    switch (check.outcome) {
+    case CheckOutcome::Equal: ++seen.equal; break;
+    case CheckOutcome::Mismatch: ++seen.mismatch; break;
+    case CheckOutcome::Aborted: ++seen.aborted; break;
+    case CheckOutcome::Skipped: ++seen.skipped; break;
+    }
+    seen.time = check.end - check.start;
+    return seen;
+}
+
+bool OpenChecks::count(int step, const CheckCounts& seen, int last_closed) {
+    const bool open = step > last_closed && (counted_.size() < kMaxOpenSteps || counted_.contains(step));
+    if (open) counted_[step].counts.add(seen);
+    return open;
+}
+
+void OpenChecks::addMismatch(int step, Mismatch mismatch) {
+    std::vector<Mismatch>& named = counted_[step].mismatches;
+    if (named.size() < kMaxMismatches) named.push_back(std::move(mismatch));
+}
+
+void OpenChecks::keep(CheckRecord record, int last_closed) {
+    if (record.step <= last_closed) {
+        if (late_.size() < kMaxCheckRecords) late_.push_back(std::move(record));
+    } else if (kept_ < kMaxCheckRecords) {
+        ++kept_;
+        records_[record.step].push_back(std::move(record));
+    }
+}
+
+OpenChecks::OfStep OpenChecks::take(int step) {
+    OfStep taken;
+    if (auto node = counted_.extract(step)) {
+        taken.counts = node.mapped().counts;
+        taken.mismatches = std::move(node.mapped().mismatches);
+    }
+    if (auto node = records_.extract(step)) taken.records = std::move(node.mapped());
+    kept_ -= taken.records.size();
+    return taken;
 }
 
 } // namespace bubblescope::live

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "core/live/live_view.h"
+#include "core/live/record_stream.h"
 #include "core/recognise/found_ops.h"
 
 #include <cstddef>
@@ -8,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::live {
@@ -47,7 +50,7 @@ public:
         TimeNs patience{std::chrono::seconds(10)}; ///< or twice the last step, whichever is longer
         std::size_t open_steps = 64;
     };
-    enum class Taken : std::uint8_t {
+    enum class AddResult : std::uint8_t {
         Yes,
         OutOfOrder, ///< accepted, after records of a later step of its rank
         Late,       ///< its step is closed
@@ -60,8 +63,8 @@ public:
     [[nodiscard]] static bool sizesCanBe(const RunInfo& info);
 
     /// `now` is on any monotonic clock, the same in all calls.
-    Taken add(const FoundOp& op, TimeNs now);
-    Taken add(const FoundComm& comm, TimeNs now);
+    AddResult add(const FoundOp& op, TimeNs now);
+    AddResult add(const FoundComm& comm, TimeNs now);
     /// Whether nothing more is expected from this rank.
     void setEnded(std::size_t place, bool ended);
 
@@ -82,18 +85,18 @@ public:
     [[nodiscard]] bool doneWithOldest(std::size_t place) const;
 
 private:
-    struct Share {
+    struct RankRecords {
         std::vector<FoundOp> ops;
         std::vector<FoundComm> comm;
     };
     struct OpenStep {
-        std::vector<Share> shares; ///< by place
+        std::vector<RankRecords> ranks; ///< by place
         std::optional<TimeNs> first_done;
         std::optional<TimeNs> all_done;
     };
 
     template <class Record>
-    Taken take(const Record& record, std::vector<Record> Share::*list);
+    AddResult take(const Record& record, std::vector<Record> RankRecords::*list);
     [[nodiscard]] bool isDone(const OpenStep& step, int index, std::size_t place) const;
     void look(OpenStep& step, int index, TimeNs now);
     ClosedStep finish(int index, OpenStep step);
@@ -109,5 +112,40 @@ private:
     int last_closed_ = -1;
     TimeNs last_wall_{0};
 };
+
+/// Checks of aadiff by step, until their steps close. Memory is bounded.
+class OpenChecks {
+public:
+    using Mismatch = std::pair<std::string, std::string>; ///< rank, and the check with its verdict
+    struct OfStep {
+        CheckCounts counts;
+        std::vector<Mismatch> mismatches;
+        std::vector<CheckRecord> records;
+    };
+
+    /// Counts one check. False if its step has closed, or too many are open.
+    bool count(int step, const CheckCounts& seen, int last_closed);
+    /// Only after count() returned true for the step.
+    void addMismatch(int step, Mismatch mismatch);
+    void keep(CheckRecord record, int last_closed);
+
+    /// Removes and returns the checks of a step that closes.
+    [[nodiscard]] OfStep take(int step);
+    /// Records of steps that had closed before, since the last call: verdicts may arrive late.
+    [[nodiscard]] std::vector<CheckRecord> takeLate() { return std::exchange(late_, {}); }
+
+private:
+    struct Counted {
+        CheckCounts counts;
+        std::vector<Mismatch> mismatches;
+    };
+    std::map<int, Counted> counted_;
+    std::map<int, std::vector<CheckRecord>> records_;
+    std::size_t kept_ = 0; ///< in records_
+    std::vector<CheckRecord> late_;
+};
+
+/// One check, as counts.
+[[nodiscard]] CheckCounts countsOf(const SeenCheck& check);
 
 } // namespace bubblescope::live

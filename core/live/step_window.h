@@ -3,8 +3,11 @@
 #include "core/analysis/report.h"
 #include "core/live/live_view.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace bubblescope::live {
@@ -52,6 +55,25 @@ private:
     std::vector<StepAnalysis> analyses_;   ///< one per run_.steps
     std::vector<StepDiagnosis> diagnoses_; ///< likewise; each as of the arrival of its step
     std::int64_t changes_ = 0;
+};
+
+/// Which anomalies hold, and which of them are new. One that disappears and soon returns is the same. Memory is
+/// bounded.
+class AnomalyLog {
+public:
+    /// `forget_after`: steps without an anomaly after which it counts as new again.
+    explicit AnomalyLog(int forget_after) : forget_after_(forget_after) {}
+
+    /// Takes what was found after a step, worst first. Returns the new ones.
+    std::vector<LiveAnomaly> update(std::vector<Anomaly> found, int step);
+    /// What held at the last update, worst first.
+    [[nodiscard]] const std::vector<LiveAnomaly>& current() const { return current_; }
+    void clear();
+
+private:
+    int forget_after_;
+    std::vector<LiveAnomaly> current_;
+    std::map<std::string, LiveAnomaly> known_; ///< by identityOf()
 };
 
 } // namespace bubblescope::live

@@ -48,7 +48,7 @@ std::string_view takeLine(std::string_view& text) {
 
 } // namespace
 
-void KeptStreams::feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
+void StreamStore::feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
                        std::optional<bool> captured) {
     if (file.unwanted) return;
     if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
@@ -68,7 +68,7 @@ void KeptStreams::feed(File& file, const std::string& sender, const std::string&
     if (file.unwanted) file.file.reset();
 }
 
-Status KeptStreams::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
+Status StreamStore::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
     if (!file.file) {
         const std::filesystem::path path = pathOf(sender, name);
         std::error_code ignored; // perfetto::PacketFile reports the error
@@ -80,14 +80,14 @@ Status KeptStreams::append(File& file, const std::string& sender, const std::str
     return file.file->append(bytes);
 }
 
-std::filesystem::path KeptStreams::pathOf(const std::string& sender, const std::string& name) const {
+std::filesystem::path StreamStore::pathOf(const std::string& sender, const std::string& name) const {
     // A host may record several jobs into several folders, with equal names in them.
     const std::filesystem::path told(name);
     const std::string folder = asFileName(told.parent_path().filename().string());
     return dir_ / asFileName(sender) / folder / asFileName(told.stem().string() + std::string(kTraceExtension));
 }
 
-void KeptStreams::removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path) {
+void StreamStore::removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path) {
     const std::filesystem::path told(name);
     std::deque<std::filesystem::path>& parts =
         parts_[{sender, (told.parent_path() / withoutPart(told.stem().string())).string()}];
@@ -129,15 +129,15 @@ void StreamReceiver::accept(TimeNs now) {
     }
 }
 
-void StreamReceiver::turn(LiveAnalyzer& analyzer, TimeNs now) {
+void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
     std::array<epoll_event, 64> told{};
     [[maybe_unused]] const int ignored = ::epoll_wait(events_.get(), told.data(), std::ssize(told), 0); // all are asked
     accept(now);
     for (auto peer = peers_.begin(); peer != peers_.end();) {
-        peer->link.turn([&](const net::Frame& frame) { take(*peer, frame, analyzer, now); });
+        peer->link.poll([&](const net::Frame& frame) { take(*peer, frame, analyzer, now); });
         const bool stranger =
             !peer->welcome && (now - peer->since > kGreetWithin || peer->link.received() > kBeforeGreeting);
-        peer = peer->link.over() || stranger ? peers_.erase(peer) : std::next(peer);
+        peer = peer->link.ended() || stranger ? peers_.erase(peer) : std::next(peer);
     }
 }
 
@@ -149,8 +149,8 @@ void StreamReceiver::finish(TimeNs longest) {
         peer.link.endAfterSending();
     while (!peers_.empty() && Clock::now() < until) {
         std::erase_if(peers_, [](Peer& peer) {
-            if (!peer.link.over()) peer.link.turn([](const net::Frame&) {});
-            return peer.link.over();
+            if (!peer.link.ended()) peer.link.poll([](const net::Frame&) {});
+            return peer.link.ended();
         });
         constexpr int kMilliseconds = 10; // queued data wakes nobody
         pollfd wait{events_.get(), POLLIN, 0};

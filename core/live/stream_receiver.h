@@ -1,10 +1,11 @@
 #pragma once
 
 #include "core/base/descriptor.h"
+#include "core/base/temporary_folder.h"
 #include "core/formats/perfetto/packet_file.h"
 #include "core/live/live_analyzer.h"
-#include "core/net/address.h"
 #include "core/net/link.h"
+#include "core/net/socket.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,10 +22,10 @@ namespace bubblescope::live {
 
 /// Stores what arrives from recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
 /// collector needs them in a folder. As at the source, only the last parts of a trace are kept. One thread at a time.
-class KeptStreams {
+class StreamStore {
 public:
     /// The folder is created with the first file.
-    explicit KeptStreams(std::filesystem::path dir) : dir_(std::move(dir)) {}
+    explicit StreamStore(std::filesystem::path dir) : dir_(std::move(dir)) {}
 
     /// One stream's file.
     class File {
@@ -67,14 +68,14 @@ public:
         std::string token; ///< not empty
         std::string clock; ///< of this machine's CLOCK_MONOTONIC
         std::optional<net::TlsSettings> tls;
-        /// Folder for the streams of recorded jobs, see KeptStreams; empty = they are not kept.
+        /// Folder for the streams of recorded jobs, see StreamStore; empty = they are not kept.
         std::filesystem::path keep{};
     };
     /// Error: Run, naming the address; Usage, without a token.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
     /// Receives and sends what is possible at once. `now` is CLOCK_MONOTONIC.
-    void turn(LiveAnalyzer& analyzer, TimeNs now);
+    void poll(LiveAnalyzer& analyzer, TimeNs now);
 
     /// Sends what is queued, ends all connections, and waits until the senders have noticed, for at most `longest`. The
     /// last call to make.
@@ -96,7 +97,7 @@ private:
         std::uint64_t offset = 0;
         bool finished = false;
         std::uint64_t owner = 0; ///< the connection that sends it
-        KeptStreams::File kept{};
+        StreamStore::File kept{};
     };
     using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
 
@@ -122,7 +123,7 @@ private:
     void answer(Peer& peer, net::Frame::Kind kind, std::uint32_t stream, std::uint64_t offset);
 
     Options options_;
-    std::optional<KeptStreams> kept_;
+    std::optional<StreamStore> kept_;
     net::Listener listener_;
     Descriptor events_;
     std::list<Peer> peers_;
@@ -131,5 +132,12 @@ private:
     std::int64_t refused_ = 0;
     std::int64_t repeated_ = 0;
 };
+
+/// A temporary folder for streams that arrive or wait to be sent. Errors: Run.
+[[nodiscard]] inline Result<TemporaryFolder> makeScratchFolder() {
+    return TemporaryFolder::make(
+        "bubblescope-steps",
+        runError("no folder can be made for what arrives or waits to be sent", "set TMPDIR to a folder with room"));
+}
 
 } // namespace bubblescope::live

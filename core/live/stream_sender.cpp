@@ -48,21 +48,21 @@ struct StreamSender::Source final : public RecordSink {
         generation = read = sent = acked = 0;
         unsplit.clear();
         rewind.reset();
-        why_gone.clear();
+        exit_reason.clear();
     }
 
-    void onRun(const OwnHome&, const RunStatement& run) override { statement = run; }
-    void onOp(const OwnHome&, const FoundOp&) override {}
-    void onComm(const OwnHome&, const FoundComm&) override {}
-    void onCheck(const OwnHome&, SeenCheck) override {}
+    void onRun(const RecordOwner&, const RunStatement& run) override { statement = run; }
+    void onOp(const RecordOwner&, const FoundOp&) override {}
+    void onComm(const RecordOwner&, const FoundComm&) override {}
+    void onCheck(const RecordOwner&, SeenCheck) override {}
     void onDigest() override {}
     void onPing(const Ping&) override {}
     void onClocks(const perfetto::ClockReading& clocks) override {
         // Distinguishes two files of one name by when the host began to write them.
         if (generation == 0) generation = static_cast<std::uint64_t>(clocks.realtime.count()) | 1U;
     }
-    void onLost(const OwnHome&, std::int64_t) override {}
-    void onEnd(const OwnHome&, const StreamEnd&) override { ended = true; }
+    void onLost(const RecordOwner&, std::int64_t) override {}
+    void onEnd(const RecordOwner&, const StreamEnd&) override { ended = true; }
     void onSummary(SummaryRecord record) override {
         if (auto* const begin = std::get_if<SummaryBegin>(&record.what)) statement = std::move(begin->statement);
         ended = ended || std::holds_alternative<SummaryEnd>(record.what);
@@ -85,13 +85,13 @@ struct StreamSender::Source final : public RecordSink {
     std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
     std::string unsplit;     ///< bytes from `sent` on that are not a complete packet
     std::optional<std::int64_t> rewind;
-    std::string why_gone; ///< to be sent
+    std::string exit_reason; ///< to be sent
 };
 
 StreamSender::StreamSender(Options options) : options_(std::move(options)) {}
 StreamSender::~StreamSender() = default;
 
-Status StreamSender::turn(TimeNs now) {
+Status StreamSender::poll(TimeNs now) {
     if (refused_) return *refused_;
     if (!link_) connect(now);
     if (!link_) return {};
@@ -100,9 +100,9 @@ Status StreamSender::turn(TimeNs now) {
             openThere(stream);
         if (now >= ping_at_) ping(now);
     }
-    link_->turn([&](const net::Frame& frame) { take(frame, now); });
-    if (link_->over()) {
-        done_ = link_->why().empty() && allArrived();
+    link_->poll([&](const net::Frame& frame) { take(frame, now); });
+    if (link_->ended()) {
+        done_ = link_->reason().empty() && allArrived();
         disconnect(now);
     }
     return refused_ ? Status(*refused_) : Status();
@@ -116,14 +116,14 @@ void StreamSender::connect(TimeNs now) {
         done_ = false;
         connector_.emplace(options_.address);
     }
-    switch (connector_->turn()) {
+    switch (connector_->poll()) {
     case net::Connector::Stage::UnderWay: return;
     case net::Connector::Stage::Connected: beginLink(connector_->take()); break;
     case net::Connector::Stage::Failed:
         retry_at_ = now + options_.retry;
         problem_ = connector_->unknownHost()
-                       ? fmt::format("{}: the address is not known: {}", options_.address.text(), connector_->why())
-                       : connector_->why();
+                       ? fmt::format("{}: the address is not known: {}", options_.address.text(), connector_->reason())
+                       : connector_->reason();
         break;
     }
     connector_.reset();
@@ -152,7 +152,7 @@ int StreamSender::descriptor() const {
 }
 
 void StreamSender::disconnect(TimeNs now) {
-    problem_ = link_->why().empty() ? "the collector closed the connection" : link_->why();
+    problem_ = link_->reason().empty() ? "the collector closed the connection" : link_->reason();
     link_.reset();
     welcome_ = false;
     retry_at_ = now + options_.retry;
@@ -174,9 +174,9 @@ void StreamSender::openThere(std::size_t stream) {
         source->opened = true;
     }
     // The exit is reported after everything the process wrote, and not for a file that states the end itself.
-    if (source->why_gone.empty() || source->ended || !isThrough(stream)) return;
+    if (source->exit_reason.empty() || source->ended || !isThrough(stream)) return;
     frame.kind = net::Frame::Kind::Gone;
-    frame.text = std::exchange(source->why_gone, {});
+    frame.text = std::exchange(source->exit_reason, {});
     link_->send(frame);
 }
 
@@ -279,8 +279,8 @@ void StreamSender::close(Stream stream) {
     sources_[stream].reset();
 }
 
-void StreamSender::gone(Stream stream, const std::string& why) {
-    sources_[stream]->why_gone = why;
+void StreamSender::gone(Stream stream, const std::string& reason) {
+    sources_[stream]->exit_reason = reason;
     sources_[stream]->gone = true;
 }
 
@@ -319,7 +319,7 @@ bool StreamSender::allArrived() const {
         const Source& source = *sources_[stream];
         if (isForeign(source)) continue;
         any = true;
-        const bool told_gone = source.gone && source.why_gone.empty();
+        const bool told_gone = source.gone && source.exit_reason.empty();
         if ((!source.ended && !told_gone) || !isThrough(stream)) return false;
     }
     return any;

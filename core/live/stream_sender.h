@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/live/stream_target.h"
-#include "core/net/address.h"
+#include "core/live/record_stream.h"
 #include "core/net/link.h"
+#include "core/net/socket.h"
 
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ public:
 
     /// Connects if necessary, sends and receives what is possible at once. `now` is CLOCK_MONOTONIC. Error: Run or
     /// Input, if trying again would not help: the collector refused.
-    [[nodiscard]] Status turn(TimeNs now);
+    [[nodiscard]] Status poll(TimeNs now);
 
     /// To be polled for reading, and for writing too if requested; negative while there is no connection.
     [[nodiscard]] int descriptor() const;
@@ -48,7 +48,7 @@ public:
     void dropPending(Stream stream) override;
     void restart(Stream stream) override;
     void close(Stream stream) override;
-    void gone(Stream stream, const std::string& why) override;
+    void gone(Stream stream, const std::string& reason) override;
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
     [[nodiscard]] std::size_t room(Stream stream) const override;
     [[nodiscard]] std::optional<std::int64_t> takeRewind(Stream stream) override;

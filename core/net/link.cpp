@@ -5,14 +5,82 @@
 #include <utility>
 
 namespace bubblescope::net {
+namespace {
 
-void Link::fail(std::string why) {
-    over_ = true;
-    why_ = std::move(why);
+constexpr std::size_t kLengthBytes = 4;
+constexpr std::size_t kHeadBytes = 1 + 4 + 8 + 3 * 8;
+
+template <class Number>
+void put(std::string& out, Number value) {
+    for (std::size_t byte = 0; byte < sizeof value; ++byte)
+        out.push_back(static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * byte)) & 0xff));
+}
+
+template <class Number>
+Number take(std::string_view& in) {
+    std::uint64_t value = 0;
+    for (std::size_t byte = 0; byte < sizeof(Number); ++byte)
+        value |= static_cast<std::uint64_t>(static_cast<unsigned char>(in[byte])) << (8 * byte);
+    in.remove_prefix(sizeof(Number));
+    return static_cast<Number>(value);
+}
+
+} // namespace
+
+std::string encode(const Frame& frame) {
+    std::string out;
+    out.reserve(kLengthBytes + kHeadBytes + frame.text.size());
+    put(out, static_cast<std::uint32_t>(kHeadBytes + frame.text.size()));
+    put(out, static_cast<std::uint8_t>(frame.kind));
+    put(out, frame.stream);
+    put(out, frame.offset);
+    for (const TimeNs time : frame.times)
+        put(out, time.count());
+    out += frame.text;
+    return out;
+}
+
+Result<std::optional<Frame>> FrameReader::next() {
+    std::string_view rest = std::string_view(pending_).substr(taken_);
+    const auto wait = [this]() -> Result<std::optional<Frame>> {
+        pending_.erase(0, taken_);
+        taken_ = 0;
+        return std::optional<Frame>();
+    };
+    if (rest.size() < kLengthBytes) return wait();
+    const auto length = take<std::uint32_t>(rest);
+    if (length < kHeadBytes || length > kHeadBytes + kLongestText)
+        return inputError("the connection", "what came is no message of Bubblescope's");
+    if (rest.size() < length) return wait();
+    rest = rest.substr(0, length);
+    taken_ += kLengthBytes + length;
+    Frame frame;
+    const auto kind = take<std::uint8_t>(rest);
+    if (kind > static_cast<std::uint8_t>(Frame::kLast))
+        return inputError("the connection", "a message is of an unknown kind", "use one version on both sides");
+    frame.kind = static_cast<Frame::Kind>(kind);
+    frame.stream = take<std::uint32_t>(rest);
+    frame.offset = take<std::uint64_t>(rest);
+    for (TimeNs& time : frame.times)
+        time = TimeNs{take<std::int64_t>(rest)};
+    frame.text = rest;
+    return std::optional<Frame>(std::move(frame));
+}
+
+bool equalSecrets(std::string_view a, std::string_view b) {
+    unsigned difference = a.size() == b.size() ? 0 : 1;
+    for (std::size_t i = 0; i < a.size(); ++i)
+        difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
+    return difference == 0;
+}
+
+void Link::fail(std::string reason) {
+    ended_ = true;
+    reason_ = std::move(reason);
 }
 
 void Link::send(const Frame& frame) {
-    if (over_ || ends_) return;
+    if (ended_ || ends_) return;
     const std::string bytes = encode(frame);
     if (!tls_) {
         out_ += bytes;
@@ -23,19 +91,19 @@ void Link::send(const Frame& frame) {
     out_ += tls_->takeBytes();
 }
 
-void Link::turn(const std::function<void(const Frame&)>& take) {
-    if (!over_) readSome(take);
-    if (!over_ && tls_) out_ += tls_->takeBytes();
-    if (!over_) sendSome();
-    if (!ends_ || told_end_ || over_ || waiting() > 0) return;
+void Link::poll(const std::function<void(const Frame&)>& take) {
+    if (!ended_) readSome(take);
+    if (!ended_ && tls_) out_ += tls_->takeBytes();
+    if (!ended_) sendSome();
+    if (!ends_ || told_end_ || ended_ || waiting() > 0) return;
     told_end_ = true;
-    if (!socket_.endWriting()) over_ = true;
+    if (!socket_.shutdownWrite()) ended_ = true;
 }
 
 void Link::sendSome() {
     while (waiting() > 0) {
         const Socket::Progress progress = socket_.writeSome(std::string_view(out_).substr(sent_));
-        if (progress.over) return fail(progress.why.message());
+        if (progress.ended) return fail(progress.reason.message());
         if (progress.bytes == 0) return;
         sent_ += progress.bytes;
     }
@@ -47,11 +115,11 @@ void Link::readSome(const std::function<void(const Frame&)>& take) {
     constexpr int kReadsInTurn = 16; // then other links get their turn
     std::array<char, 1 << 16> buffer;
     std::string said;
-    for (int i = 0; i < kReadsInTurn && !over_; ++i) {
+    for (int i = 0; i < kReadsInTurn && !ended_; ++i) {
         const Socket::Progress progress = socket_.readSome(buffer.data(), buffer.size());
-        if (progress.over) {
-            over_ = true;
-            if (progress.why) why_ = progress.why.message();
+        if (progress.ended) {
+            ended_ = true;
+            if (progress.reason) reason_ = progress.reason.message();
             return;
         }
         if (progress.bytes == 0) return;
@@ -65,7 +133,7 @@ void Link::readSome(const std::function<void(const Frame&)>& take) {
         } else {
             frames_.feed(came);
         }
-        while (!over_) {
+        while (!ended_) {
             auto frame = frames_.next();
             if (!frame.ok()) return fail(frame.error().text());
             if (!frame.value()) break;

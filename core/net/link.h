@@ -1,15 +1,68 @@
 #pragma once
 
-#include "core/net/frame.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
 #include "core/net/socket.h"
 #include "core/net/tls.h"
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace bubblescope::net {
+
+/// One message between the sender of a run's files and the collector that follows the run. On the wire: the length of
+/// the rest in 4 bytes, the kind in 1, the stream's number in 4, its offset in 8, three times in 8 each, and the text;
+/// little-endian.
+struct Frame {
+    enum class Kind : std::uint8_t {
+        Hello,   ///< sender: `text` is the token and, after a line feed, the sender's name
+        Welcome, ///< receiver: the token is valid
+        Refused, ///< receiver: `text` has the reason; it then closes
+        Open,    ///< sender: a stream named `text`; `times[0]` differs from that of an earlier one of the same name
+        Resume,  ///< receiver: continue at `offset`
+        Data,    ///< sender: `text` belongs at `offset`; whole packets only
+        Ack,     ///< receiver: has everything before `offset`
+        Gone,    ///< sender: the process that wrote the stream has exited; `text` has the reason
+        Finish,  ///< sender: the stream ends at `offset`
+        Ping,    ///< sender: at `times[0]`
+        Pong,    ///< receiver: the time in the ping, when it arrived and when this was sent
+    };
+    static constexpr Kind kLast = Kind::Pong;
+
+    Kind kind = Kind::Hello;
+    std::uint32_t stream = 0;
+    std::uint64_t offset = 0;
+    std::array<TimeNs, 3> times{};
+    std::string text;
+};
+
+/// The bytes of a frame on the wire.
+[[nodiscard]] std::string encode(const Frame& frame);
+
+/// Splits the bytes of a connection, which arrive in pieces of any size, into frames. One thread at a time.
+class FrameReader {
+public:
+    /// The longest text; a connection that announces more is broken.
+    static constexpr std::size_t kLongestText = std::size_t{1} << 20;
+
+    void feed(std::string_view bytes) { pending_.append(bytes); }
+    /// The next frame; nothing if more bytes are needed. Error: Input, for malformed bytes; nothing more can be read
+    /// then.
+    [[nodiscard]] Result<std::optional<Frame>> next();
+
+private:
+    std::string pending_;
+    std::size_t taken_ = 0; ///< bytes of pending_ that were returned already
+};
+
+/// Whether two texts are equal, in time that does not depend on where they differ.
+[[nodiscard]] bool equalSecrets(std::string_view a, std::string_view b);
 
 /// A connection that carries frames, encrypted or not. Never blocks. One thread at a time.
 class Link {
@@ -19,19 +72,19 @@ public:
     void send(const Frame& frame);
     /// Sends and reads what is possible at once; calls `take` for each complete frame. Do not call again once the link
     /// is over.
-    void turn(const std::function<void(const Frame&)>& take);
+    void poll(const std::function<void(const Frame&)>& take);
     /// Sends what is queued and nothing more. The other end then closes the connection: closing it first would lose
     /// what is still in transit.
     void endAfterSending() { ends_ = true; }
 
-    [[nodiscard]] bool over() const { return over_; }
-    [[nodiscard]] const std::string& why() const { return why_; }             ///< empty if the other end closed it
+    [[nodiscard]] bool ended() const { return ended_; }
+    [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the other end closed it
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< bytes queued for sending
     [[nodiscard]] std::size_t received() const { return received_; }
     [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
 
 private:
-    void fail(std::string why);
+    void fail(std::string reason);
     void sendSome();
     void readSome(const std::function<void(const Frame&)>& take);
 
@@ -43,8 +96,8 @@ private:
     std::size_t received_ = 0;
     bool ends_ = false;
     bool told_end_ = false;
-    bool over_ = false;
-    std::string why_;
+    bool ended_ = false;
+    std::string reason_;
 };
 
 } // namespace bubblescope::net

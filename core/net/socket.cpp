@@ -1,12 +1,13 @@
 #include "core/net/socket.h"
 
+#include "core/base/text.h"
+
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/ip/v6_only.hpp>
 #include <asio/steady_timer.hpp>
-#include <fmt/format.h>
-
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -15,6 +16,27 @@
 #include <vector>
 
 namespace bubblescope::net {
+
+std::string Address::text() const {
+    return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+}
+
+Result<Address> parseAddress(std::string_view text) {
+    Address address{"127.0.0.1", 0};
+    const std::size_t colon = text.rfind(':');
+    std::string_view host = colon == std::string_view::npos ? std::string_view() : text.substr(0, colon);
+    const std::string_view port = colon == std::string_view::npos ? text : text.substr(colon + 1);
+    if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+    if (!host.empty()) address.host = host;
+    const auto number = parseNumber<int>(port);
+    constexpr int kLast = 65535;
+    if (!number || *number < 0 || *number > kLast) {
+        return usageError(fmt::format("'{}' is no address", text), "give HOST:PORT, or PORT for this machine alone");
+    }
+    address.port = *number;
+    return address;
+}
+
 namespace {
 
 using asio::ip::tcp;
@@ -46,8 +68,8 @@ std::string lookUpFailure(const std::error_code& code) {
     return code.message();
 }
 
-Error addressError(const Address& address, std::string_view what, std::string_view why) {
-    Error error = runError(fmt::format("{}: {}", what, why));
+Error addressError(const Address& address, std::string_view what, std::string_view reason) {
+    Error error = runError(fmt::format("{}: {}", what, reason));
     error.where = address.text();
     return error;
 }
@@ -115,7 +137,7 @@ Socket::Progress Socket::readSome(char* data, std::size_t bytes) {
     const std::size_t count = state_->socket.read_some(asio::buffer(data, bytes), code);
     if (!code) return {.bytes = count};
     if (code == asio::error::would_block || code == asio::error::try_again) return {};
-    return {.over = true, .why = code == asio::error::eof ? std::error_code() : standard(code)};
+    return {.ended = true, .reason = code == asio::error::eof ? std::error_code() : standard(code)};
 }
 
 Socket::Progress Socket::writeSome(std::string_view data) {
@@ -123,13 +145,13 @@ Socket::Progress Socket::writeSome(std::string_view data) {
     const std::size_t count = state_->socket.write_some(asio::buffer(data.data(), data.size()), code);
     if (!code) return {.bytes = count};
     if (code == asio::error::would_block || code == asio::error::try_again) return {};
-    return {.over = true, .why = standard(code)};
+    return {.ended = true, .reason = standard(code)};
 }
 
 Socket::Outcome Socket::read(char* data, std::size_t bytes, Deadline deadline) {
     while (bytes > 0) {
         const Progress progress = readSome(data, bytes);
-        if (progress.over) return Outcome::Closed;
+        if (progress.ended) return Outcome::Closed;
         data += progress.bytes;
         bytes -= progress.bytes;
         std::error_code failed;
@@ -143,7 +165,7 @@ Socket::Outcome Socket::read(char* data, std::size_t bytes, Deadline deadline) {
 Socket::Outcome Socket::write(std::string_view data, Deadline deadline) {
     while (!data.empty()) {
         const Progress progress = writeSome(data);
-        if (progress.over) return Outcome::Closed;
+        if (progress.ended) return Outcome::Closed;
         data.remove_prefix(progress.bytes);
         std::error_code failed;
         if (progress.bytes == 0 &&
@@ -154,13 +176,13 @@ Socket::Outcome Socket::write(std::string_view data, Deadline deadline) {
     return Outcome::Done;
 }
 
-bool Socket::endWriting() {
+bool Socket::shutdownWrite() {
     std::error_code failed;
     state_->socket.shutdown(tcp::socket::shutdown_send, failed);
     return !failed;
 }
 
-void Socket::watchPeer() {
+void Socket::enableKeepAlive() {
     constexpr int kMinute = 60'000;
     const int descriptor = state_->socket.native_handle();
     setOption(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
@@ -311,7 +333,7 @@ struct Connector::State : std::enable_shared_from_this<Connector::State> {
             const tcp::endpoint endpoint = endpoints[next++];
             socket.close(code);
             if (socket.open(endpoint.protocol(), code)) {
-                why = code.message();
+                reason = code.message();
                 continue;
             }
             prepare(socket);
@@ -320,27 +342,27 @@ struct Connector::State : std::enable_shared_from_this<Connector::State> {
             timer.async_wait([weak = weak_from_this(), number](const std::error_code& ended) {
                 const auto self = weak.lock();
                 if (!self || ended || self->next != number || self->settled) return;
-                self->why = std::make_error_code(std::errc::timed_out).message();
+                self->reason = std::make_error_code(std::errc::timed_out).message();
                 self->tryNext();
             });
             socket.async_connect(endpoint, [weak = weak_from_this(), number](const std::error_code& outcome) {
                 const auto self = weak.lock();
                 if (!self || self->next != number || self->settled) return; // the attempt timed out
                 if (!outcome) return self->settle();
-                self->why = outcome.message();
+                self->reason = outcome.message();
                 self->tryNext();
             });
             return;
         }
-        fail(why, false);
+        fail(reason, false);
     }
 
     void settle() {
         settled = true;
         timer.cancel();
     }
-    void fail(std::string reason, bool unknown_host) {
-        why = std::move(reason);
+    void fail(std::string cause, bool unknown_host) {
+        reason = std::move(cause);
         failed = true;
         unknown = unknown_host;
         settle();
@@ -360,7 +382,7 @@ struct Connector::State : std::enable_shared_from_this<Connector::State> {
     bool settled = false;
     bool failed = false;
     bool unknown = false;
-    std::string why;
+    std::string reason;
 };
 
 namespace {
@@ -381,7 +403,7 @@ Connector::Connector(Connector&& other) noexcept = default;
 Connector& Connector::operator=(Connector&& other) noexcept = default;
 Connector::~Connector() = default;
 
-Connector::Stage Connector::turn() {
+Connector::Stage Connector::poll() {
     if (!state_) return Stage::Failed;
     state_->context->restart();
     state_->context->poll();
@@ -398,8 +420,8 @@ Socket Connector::take() {
     return Socket(std::make_unique<Socket::State>(Socket::State{state_->context, std::move(state_->socket)}));
 }
 
-const std::string& Connector::why() const {
-    return state_ ? state_->why : kNoDescriptors;
+const std::string& Connector::reason() const {
+    return state_ ? state_->reason : kNoDescriptors;
 }
 
 bool Connector::unknownHost() const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/net/address.h"
 
 #include <chrono>
 #include <cstddef>
@@ -16,7 +15,20 @@
 ///
 /// Each object is used by one thread at a time. A listener and the sockets it accepted share an event loop: only one of
 /// their waiting calls may be active at a time.
+
 namespace bubblescope::net {
+
+/// An address to listen on or to connect to.
+struct Address {
+    std::string host; ///< "127.0.0.1" by default
+    int port = 0;     ///< 0 = any free port, for listening
+
+    [[nodiscard]] std::string text() const; ///< "host:port"
+};
+
+/// Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT". The default host is the loopback, so that nothing is exposed
+/// unless asked for. Errors: Usage.
+[[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
 using Clock = std::chrono::steady_clock;
 /// Nothing: wait without limit, until the other end is gone.
@@ -40,9 +52,9 @@ public:
 
     /// The progress of a call that does not wait.
     struct Progress {
-        std::size_t bytes = 0; ///< 0: nothing can be transferred now
-        bool over = false;     ///< the connection has ended
-        std::error_code why{}; ///< reason of the end; none if the other end closed the connection
+        std::size_t bytes = 0;    ///< 0: nothing can be transferred now
+        bool ended = false;       ///< the connection has ended
+        std::error_code reason{}; ///< reason of the end; none if the other end closed the connection
     };
     [[nodiscard]] Progress readSome(char* data, std::size_t bytes);
     [[nodiscard]] Progress writeSome(std::string_view data);
@@ -53,9 +65,9 @@ public:
     [[nodiscard]] Outcome write(std::string_view data, Deadline deadline);
 
     /// Shuts down writing. False if the connection has ended.
-    bool endWriting();
+    bool shutdownWrite();
     /// Makes the system notice within a minute when the other host is gone.
-    void watchPeer();
+    void enableKeepAlive();
 
 private:
     std::unique_ptr<State> state_;
@@ -103,14 +115,14 @@ public:
 
     enum class Stage : std::uint8_t { UnderWay, Connected, Failed };
     /// Makes progress without waiting.
-    [[nodiscard]] Stage turn();
+    [[nodiscard]] Stage poll();
     /// Waits until it is settled or the deadline passes.
     [[nodiscard]] Stage wait(Deadline deadline);
 
     /// The socket. Call once, when connected.
     [[nodiscard]] Socket take();
     /// The reason of the failure, or of the last failed attempt so far, in the system's words.
-    [[nodiscard]] const std::string& why() const;
+    [[nodiscard]] const std::string& reason() const;
     /// Whether it failed because the host name is unknown.
     [[nodiscard]] bool unknownHost() const;
     /// The descriptor of the current attempt, which becomes writable when that is settled; −1 during a name lookup.

@@ -42,8 +42,8 @@ public:
                 said.append(buffer.data(), static_cast<std::size_t>(count));
                 continue;
             }
-            const int why = ::SSL_get_error(session_.get(), count);
-            if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE && why != SSL_ERROR_ZERO_RETURN)
+            const int reason = ::SSL_get_error(session_.get(), count);
+            if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE && reason != SSL_ERROR_ZERO_RETURN)
                 return tlsError("the other end cannot be trusted, or the connection is damaged");
             return say({});
         }
@@ -57,8 +57,8 @@ public:
                 waiting_.erase(0, static_cast<std::size_t>(count));
                 continue;
             }
-            const int why = ::SSL_get_error(session_.get(), count);
-            if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE) return {};
+            const int reason = ::SSL_get_error(session_.get(), count);
+            if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) return {};
             return tlsError("the other end cannot be trusted, or the connection is damaged");
         }
         return {};

@@ -48,12 +48,14 @@ public:
 
     FoundOps apply() {
         if (matches_.empty()) return {};
-        found_.parts = rule_.tellsStages() ? Parts::Stages : rule_.one_stage_a_rank ? Parts::OneAHome : Parts::Chunks;
+        found_.parts = rule_.namesStages()        ? Parts::Stages
+                       : rule_.one_stage_per_rank ? Parts::OneStagePerOwner
+                                                  : Parts::Chunks;
         const auto tells = [](const std::optional<NamePattern>& pattern) {
             return pattern && pattern->count(RuleField::RankId) > 0;
         };
-        found_.homes_are_global = rule_.rank == RankSource::File && !tells(rule_.thread) && !tells(rule_.process) &&
-                                  rule_.args[static_cast<std::size_t>(RuleField::RankId)].empty();
+        found_.owners_are_global = rule_.rank == RankSource::File && !tells(rule_.thread) && !tells(rule_.process) &&
+                                   rule_.args[static_cast<std::size_t>(RuleField::RankId)].empty();
         numberHomes();
         std::set<std::uint32_t> on_host;
         for (const RuleMatch& match : matches_) {
@@ -79,12 +81,12 @@ private:
 
     void numberHomes() {
         for (const RuleMatch& match : matches_) {
-            if (match.kind) place_of_home_.emplace(match.home, 0);
-            several_parts_ = several_parts_ || (match.kind && match.part > 0);
+            if (match.kind) place_of_owner_.emplace(match.owner, 0);
+            several_parts_ = several_parts_ || (match.kind && match.chunk_or_stage > 0);
             has_weight_ops_ = has_weight_ops_ || match.kind == OpKind::BackwardWeight;
         }
         std::int64_t next = 0;
-        for (auto& [home, place] : place_of_home_)
+        for (auto& [owner, place] : place_of_owner_)
             place = next++;
     }
 
@@ -105,8 +107,9 @@ private:
             match.kind ? static_cast<int>(*match.kind)
                        : 8 + 4 * static_cast<int>(spelling(match).kind) + static_cast<int>(spelling(match).payload);
         // On a device an op occurs once on every stream that it used.
-        const Which which{match.home, match.replica, match.on_device ? match.row() : 0, what, match.microbatch,
-                          match.part, match.sequence};
+        const Which which{match.owner,   match.replica,    match.on_device ? match.row() : 0,
+                          what,          match.microbatch, match.chunk_or_stage,
+                          match.sequence};
         return seen_[which]++;
     }
 
@@ -115,7 +118,7 @@ private:
         if (!step) return;
         const RecognitionRule::TransferSpelling& transfer = spelling(match);
         FoundComm comm;
-        comm.home = match.home;
+        comm.owner = match.owner;
         comm.replica = match.replica;
         comm.step = *step;
         comm.kind = transfer.kind;
@@ -125,7 +128,7 @@ private:
         comm.start = match.start;
         comm.end = match.end;
         // The slice names its own stage; `stage` is the consumer's: of a receive the same, of a send the next one.
-        const std::int64_t stage = rule_.tellsStages() ? match.part : placeOf(match.home);
+        const std::int64_t stage = rule_.namesStages() ? match.chunk_or_stage : placeOf(match.owner);
         const std::int64_t ahead = transfer.payload == Payload::Activation ? 1 : -1;
         comm.stage = transfer.kind == CommKind::Send ? stage + ahead : stage;
         if (transfer.kind == CommKind::Receive) {
@@ -143,12 +146,12 @@ private:
     }
 
     static Arrival arrivalOf(const RuleMatch& match, std::int64_t step, Payload payload) {
-        return {match.home, match.replica, step, payload, match.microbatch, match.part};
+        return {match.owner, match.replica, step, payload, match.microbatch, match.chunk_or_stage};
     }
-    [[nodiscard]] std::int64_t placeOf(std::int64_t home) const {
-        if (found_.parts == Parts::Chunks) return home;
-        const auto place = place_of_home_.find(home);
-        return place == place_of_home_.end() ? -1 : place->second;
+    [[nodiscard]] std::int64_t placeOf(std::int64_t owner) const {
+        if (found_.parts == Parts::Chunks) return owner;
+        const auto place = place_of_owner_.find(owner);
+        return place == place_of_owner_.end() ? -1 : place->second;
     }
 
     void addOp(const RuleMatch& match) {
@@ -160,13 +163,13 @@ private:
         if (!second_half) ++count;
         if (!step) return;
         FoundOp op;
-        op.home = match.home;
+        op.owner = match.owner;
         op.replica = match.replica;
         op.step = *step;
         op.kind = *match.kind;
         if (rule_.backward_splits && has_weight_ops_ && op.kind == OpKind::Backward) op.kind = OpKind::BackwardInput;
         op.microbatch = match.microbatch;
-        op.part = match.part;
+        op.chunk_or_stage = match.chunk_or_stage;
         op.sequence = match.sequence;
         op.overlapped = match.overlapped;
         op.start = match.start;
@@ -192,7 +195,8 @@ private:
 
     /// An op from the first to the last of its ranges on the streams of a device.
     void addOnDevice(const FoundOp& op) {
-        const Which which{op.home, op.replica, 0, static_cast<int>(op.kind), op.microbatch, op.part, op.sequence};
+        const Which which{op.owner,      op.replica,        0,          static_cast<int>(op.kind),
+                          op.microbatch, op.chunk_or_stage, op.sequence};
         const auto [known, is_new] = on_device_.try_emplace({op.step, which}, found_.ops.size());
         if (is_new) return found_.ops.push_back(op);
         FoundOp& same = found_.ops[known->second];
@@ -206,26 +210,26 @@ private:
         const ProfilerMarks& marks = marks_[match.file];
         if (marks.receives.empty() || (!forward && !producesInputGradient(op.kind))) return;
         const Payload payload = payloadOf(op.kind);
-        const std::int64_t stage = rule_.tellsStages() ? op.part : placeOf(op.home);
+        const std::int64_t stage = rule_.namesStages() ? op.chunk_or_stage : placeOf(op.owner);
         std::optional<TimeNs> arrival;
         if (const auto known = arrivals_.find(arrivalOf(match, op.step, payload)); known != arrivals_.end()) {
             arrival = known->second;
         } else if (const auto posted = receivePostedIn(marks, op.start, op.end);
                    posted && posted->end <= op.end && rule_.transfers.empty()) {
             arrival = posted->end;
-            found_.comm.push_back({op.home, op.step, CommKind::Receive, payload, op.microbatch, stage, posted->start,
+            found_.comm.push_back({op.owner, op.step, CommKind::Receive, payload, op.microbatch, stage, posted->start,
                                    posted->end, op.sequence, op.replica});
         }
         if (!arrival || *arrival <= op.start || *arrival > op.end) return;
-        found_.comm.push_back({op.home, op.step, CommKind::Wait, payload, op.microbatch, stage, op.start, *arrival,
+        found_.comm.push_back({op.owner, op.step, CommKind::Wait, payload, op.microbatch, stage, op.start, *arrival,
                                op.sequence, op.replica});
         op.start = *arrival;
     }
 
     void finish() {
         // With one chunk per rank, the order of transfers is that of the micro-batches.
-        const bool chunks_untold = found_.parts == Parts::Chunks && several_parts_;
-        if (!chunks_untold || found_.comm.empty()) return;
+        const bool chunks_unknown = found_.parts == Parts::Chunks && several_parts_;
+        if (!chunks_unknown || found_.comm.empty()) return;
         log_.add("unassigned-transfer", files_.front().path.string(),
                  say("transfers do not say which chunk they belong to and are left out"),
                  static_cast<std::int64_t>(found_.comm.size()));
@@ -240,7 +244,7 @@ private:
     MirroredRanges mirrored_;
     DiagnosticLog& log_;
     FoundOps found_;
-    std::map<std::int64_t, std::int64_t> place_of_home_;
+    std::map<std::int64_t, std::int64_t> place_of_owner_;
     bool several_parts_ = false;
     bool has_weight_ops_ = false;
     std::map<Which, std::int64_t> seen_;

@@ -1,11 +1,223 @@
 #include "core/recognise/assemble.h"
 
+#include "core/schedule/dependency.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <optional>
+#include <set>
 
 namespace bubblescope {
+namespace {
+
+// More is a damaged number, not a pipeline; the bound keeps a bad file from exhausting the memory.
+constexpr std::int64_t kMaxParts = 1 << 16;
+constexpr std::int64_t kMaxSlots = 1 << 26;
+
+using OwnersByStage = std::map<std::int64_t, std::int64_t>;
+
+struct Extent {
+    std::set<std::int64_t> owners;
+    std::int64_t parts = 0;
+    std::int64_t microbatches = 0;
+    std::int64_t slices = 1;
+};
+
+Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
+    Extent extent;
+    for (const FoundOp& op : found.ops) {
+        if (op.kind == OpKind::Optimizer) continue;
+        if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
+            op.microbatch >= kMaxSlots || op.owner < 0 || op.owner > INT32_MAX || op.step < 0 || op.step > INT32_MAX ||
+            op.sequence < 0 || op.sequence >= kMaxSequenceSlices) {
+            return inputError(where, fmt::format("an op has numbers that cannot be: rank {}, part {}, micro-batch {}, "
+                                                 "step {}, sequence slice {}",
+                                                 op.owner, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
+        }
+        extent.owners.insert(op.owner);
+        extent.parts = std::max(extent.parts, op.chunk_or_stage + 1);
+        extent.microbatches = std::max(extent.microbatches, op.microbatch + 1);
+        extent.slices = std::max(extent.slices, op.sequence + 1);
+    }
+    const auto parts = static_cast<std::int64_t>(extent.owners.size()) * extent.parts;
+    if (parts > kMaxSlots / extent.slices || parts * extent.slices * extent.microbatches > kMaxSlots) {
+        return inputError(where,
+                          fmt::format("the trace claims {} ranks, {} parts, {} micro-batches and {} sequence slices, "
+                                      "which cannot be",
+                                      extent.owners.size(), extent.parts, extent.microbatches, extent.slices));
+    }
+    return extent;
+}
+
+Error missingRanks(const std::string& where, const std::string& what) {
+    return inputError(where, what, "load the files of all pipeline ranks together, or the folder that holds them");
+}
+
+Result<OwnersByStage> homesByStage(const FoundOps& found, const std::string& where) {
+    OwnersByStage owners;
+    for (const FoundOp& op : found.ops) {
+        if (op.kind == OpKind::Optimizer) continue;
+        const auto known = owners.emplace(op.chunk_or_stage, op.owner).first;
+        if (known->second != op.owner) {
+            return inputError(
+                where, fmt::format("stage {} ran on ranks {} and {}", op.chunk_or_stage, known->second, op.owner),
+                "the files hold several replicas of the pipeline; load those of one");
+        }
+    }
+    std::int64_t expected = 0;
+    for (const auto& [stage, owner] : owners) {
+        if (stage != expected) return missingRanks(where, fmt::format("no rank ran stage {}", expected));
+        ++expected;
+    }
+    return owners;
+}
+
+bool placed(const OwnersByStage& owners, const Layout& layout, Placement placement) {
+    return std::all_of(owners.begin(), owners.end(), [&](const auto& entry) {
+        const Stage stage{static_cast<std::int32_t>(entry.first)};
+        return locate(placement, layout.pp, stage).rank == layout.rank_of_owner.at(entry.second);
+    });
+}
+
+// Ranks are numbered by their first stage, chunks by the order of their rank's stages.
+Status placeStages(const OwnersByStage& owners, Layout& layout, const std::string& where) {
+    for (const auto& [stage, owner] : owners) {
+        if (layout.rank_of_owner.contains(owner)) continue;
+        layout.rank_of_owner.emplace(owner, Rank{layout.rank_of_owner.size()});
+    }
+    layout.pp = static_cast<int>(layout.rank_of_owner.size());
+    const auto stages = static_cast<int>(owners.size());
+    layout.vpp = stages / layout.pp;
+    if (stages % layout.pp != 0) {
+        return inputError(where, fmt::format("{} stages do not spread evenly over {} ranks", stages, layout.pp),
+                          "load the files of all pipeline ranks together");
+    }
+    if (placed(owners, layout, Placement::Loop))
+        layout.placement = Placement::Loop;
+    else if (placed(owners, layout, Placement::V))
+        layout.placement = Placement::V;
+    else {
+        return inputError(
+            where, fmt::format("the {} stages lie on the {} ranks neither as a loop nor as a V", stages, layout.pp));
+    }
+    for (const auto& [stage, owner] : owners) {
+        layout.location_of_stage[stage] =
+            bubblescope::locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(stage)});
+    }
+    return {};
+}
+
+Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, const std::string& where) {
+    const bool numbered = found.parts == Parts::Chunks;
+    for (const std::int64_t owner : extent.owners) {
+        const Rank rank{layout.rank_of_owner.size()};
+        if (numbered && owner != rank.value) {
+            return missingRanks(where, fmt::format("there is no op of rank {}", rank.value));
+        }
+        layout.rank_of_owner.emplace(owner, rank);
+    }
+    layout.pp = static_cast<int>(layout.rank_of_owner.size());
+    layout.vpp = numbered ? static_cast<int>(extent.parts) : 1;
+    return {};
+}
+
+// What the file states about its run also shows what is missing from it.
+Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) {
+    if (info.pp > layout.pp) {
+        return missingRanks(where, fmt::format("the run had {} ranks, but only {} have ops", info.pp, layout.pp));
+    }
+    const std::int64_t microbatches = std::max(layout.microbatches, info.microbatches);
+    const std::int64_t vpp = std::max(layout.vpp, info.vpp);
+    if (microbatches > kMaxSlots || vpp > kMaxParts || vpp % routes(info.placement) != 0 ||
+        microbatches * vpp > kMaxSlots / layout.slices / layout.pp) {
+        return inputError(where, fmt::format("the run's settings cannot be: {} micro-batches, {} chunks, {} placement",
+                                             info.microbatches, info.vpp, placementName(info.placement)));
+    }
+    layout.microbatches = static_cast<int>(microbatches);
+    layout.vpp = static_cast<int>(vpp);
+    layout.placement = info.placement;
+    return {};
+}
+
+} // namespace
+
+Location Layout::locate(const FoundOp& op, Parts parts) const {
+    if (op.kind != OpKind::Optimizer) {
+        if (parts == Parts::Stages) return location_of_stage.at(op.chunk_or_stage);
+        if (parts == Parts::Chunks)
+            return {rank_of_owner.at(op.owner), Chunk{static_cast<std::int32_t>(op.chunk_or_stage)}};
+    }
+    return {rank_of_owner.at(op.owner), Chunk{0}};
+}
+
+Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
+    BUBBLESCOPE_ASSIGN(const Extent extent, extentOf(found, where));
+    Layout layout;
+    layout.microbatches = static_cast<int>(extent.microbatches);
+    layout.slices = static_cast<int>(extent.slices);
+    if (found.parts == Parts::Stages) {
+        BUBBLESCOPE_ASSIGN(const OwnersByStage owners, homesByStage(found, where));
+        BUBBLESCOPE_TRY(placeStages(owners, layout, where));
+    } else {
+        BUBBLESCOPE_TRY(placeRanks(extent, found, layout, where));
+    }
+    if (found.info) BUBBLESCOPE_TRY(applyInfo(*found.info, layout, where));
+    return layout;
+}
+
+namespace {
+
+struct Place {
+    std::int64_t owner = 0; ///< that of replica 0
+    std::int64_t replica = 0;
+};
+
+} // namespace
+
+Status splitReplicas(FoundOps& found, const std::string& where) {
+    if (found.parts != Parts::Stages) return {};
+    std::map<std::int64_t, std::set<std::int64_t>> owners_of_stage;
+    for (const FoundOp& op : found.ops) {
+        if (op.kind != OpKind::Optimizer) owners_of_stage[op.chunk_or_stage].insert(op.owner);
+    }
+    const auto several = [](const auto& entry) { return entry.second.size() > 1; };
+    if (std::none_of(owners_of_stage.begin(), owners_of_stage.end(), several)) return {};
+
+    std::map<std::int64_t, Place> places;
+    const std::size_t replicas = owners_of_stage.begin()->second.size();
+    for (const auto& [stage, owners] : owners_of_stage) {
+        if (owners.size() != replicas) {
+            return inputError(where,
+                              fmt::format("{} ranks ran stage {}, but {} ran stage {}", replicas,
+                                          owners_of_stage.begin()->first, owners.size(), stage),
+                              "load the files of whole pipelines: all pipeline ranks of each replica");
+        }
+        std::int64_t replica = 0;
+        for (const std::int64_t owner : owners) {
+            const Place& place = places.emplace(owner, Place{*owners.begin(), replica}).first->second;
+            if (place.replica != replica) {
+                return inputError(where,
+                                  fmt::format("rank {} belongs to replica {} by one of its stages and to {} by another",
+                                              owner, place.replica, replica),
+                                  "load the files of one replica");
+            }
+            ++replica;
+        }
+    }
+    const auto move = [&places](auto& item) {
+        const auto place = places.find(item.owner);
+        if (place == places.end()) return;
+        item.replica = place->second.replica;
+        item.owner = place->second.owner;
+    };
+    std::for_each(found.ops.begin(), found.ops.end(), move);
+    std::for_each(found.comm.begin(), found.comm.end(), move);
+    return {};
+}
+
 namespace {
 
 std::uint8_t bit(OpKind kind) {
@@ -126,18 +338,18 @@ std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
 }
 
 void addComm(const FoundComm& comm, const Layout& layout, StepTimeline& step, DiagnosticLog& log) {
-    const auto home = layout.rank_of_home.find(comm.home);
+    const auto owner = layout.rank_of_owner.find(comm.owner);
     const auto peer = peerOf(comm, layout);
-    if (home == layout.rank_of_home.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches ||
+    if (owner == layout.rank_of_owner.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches ||
         comm.sequence < 0 || comm.sequence >= layout.slices) {
-        log.add("stray-transfer", say("step {}, rank {}", comm.step, comm.home),
+        log.add("stray-transfer", say("step {}, rank {}", comm.step, comm.owner),
                 say("transfers of stages or micro-batches that have no ops are left out"));
         return;
     }
-    step.comm[home->second.index()].push_back({comm.kind, comm.payload,
-                                               Microbatch{static_cast<std::int32_t>(comm.microbatch)},
-                                               Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start,
-                                               comm.end, static_cast<std::int32_t>(comm.sequence)});
+    step.comm[owner->second.index()].push_back({comm.kind, comm.payload,
+                                                Microbatch{static_cast<std::int32_t>(comm.microbatch)},
+                                                Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start,
+                                                comm.end, static_cast<std::int32_t>(comm.sequence)});
 }
 
 void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, DiagnosticLog& log) {
@@ -179,7 +391,7 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
     std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
     bool any_backward = false;
     for (const FoundOp& op : found.ops) {
-        if (!layout.rank_of_home.contains(op.home)) continue; // an optimizer's on a rank without pipeline ops
+        if (!layout.rank_of_owner.contains(op.owner)) continue; // an optimizer's on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
         const TimelineOp timed{{op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk,
                                 static_cast<std::int32_t>(op.sequence), op.overlapped},

@@ -17,7 +17,7 @@ struct Layout {
     int vpp = 1;
     int slices = 1; ///< of each micro-batch's sequence
     Placement placement = Placement::Loop;
-    std::map<std::int64_t, Rank> rank_of_home;
+    std::map<std::int64_t, Rank> rank_of_owner;
     std::map<std::int64_t, Location> location_of_stage; ///< only for Parts::Stages
 
     [[nodiscard]] Location locate(const FoundOp& op, Parts parts) const;

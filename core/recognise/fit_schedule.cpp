@@ -1,10 +1,12 @@
 #include "core/recognise/fit_schedule.h"
 
 #include "core/recognise/match_schedule.h"
+#include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -21,7 +23,7 @@ constexpr double kUnknownOrder = 0.5;
 /// files of one are missing.
 constexpr double kUnusualGroup = 0.75;
 /// Below this nothing is explained.
-constexpr double kLeast = 0.5;
+constexpr double kMinConfidence = 0.5;
 
 std::size_t countForwards(std::span<const ComputeBlock> blocks) {
     return static_cast<std::size_t>(
@@ -150,7 +152,7 @@ std::optional<ScheduleFit> fitFamily(const ObservedPipeline& observed, ScheduleS
         family.microbatches = forwards / vpp;
         auto made = makeSchedule(family);
         if (!made.ok() || !wholeBackwards(made.value())) continue;
-        ScheduleFit fit = judge(observed, std::move(made).value());
+        ScheduleFit fit = evaluateFit(observed, std::move(made).value());
         if (!best || fit.confidence > best->confidence) best = std::move(fit);
     }
     return best;
@@ -160,7 +162,7 @@ std::optional<ScheduleFit> fitFamily(const ObservedPipeline& observed, ScheduleS
 
 std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const LoadOptions& options) {
     if (observed.steps.empty()) return std::nullopt;
-    if (options.schedule) return judge(observed, *options.schedule);
+    if (options.schedule) return evaluateFit(observed, *options.schedule);
     const int forwards = usualForwards(observed);
     if (forwards == 0) return std::nullopt;
     if (options.family) return fitFamily(observed, *options.family, forwards);
@@ -173,13 +175,13 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
             return other.ranks == made.value().ranks && other.placement == made.value().placement;
         });
         if (known) continue;
-        fits.push_back(judge(observed, std::move(made).value()));
+        fits.push_back(evaluateFit(observed, std::move(made).value()));
         if (spec.group_size > 0 && !observed.ring) fits.back().confidence *= kUnusualGroup;
     }
     // Of equals the first stays first: fewer chunks, plainer families.
     std::stable_sort(fits.begin(), fits.end(),
                      [](const ScheduleFit& a, const ScheduleFit& b) { return a.confidence > b.confidence; });
-    if (!fits.empty() && fits.front().confidence >= kLeast) {
+    if (!fits.empty() && fits.front().confidence >= kMinConfidence) {
         ScheduleFit best = fits.front();
         for (std::size_t i = 1; i < fits.size() && fits[i].confidence >= kAsGood * fits.front().confidence; ++i)
             best.alternatives.push_back(titleOf(fits[i].schedule));
@@ -188,10 +190,189 @@ std::optional<ScheduleFit> fitSchedule(const ObservedPipeline& observed, const L
     }
     auto seen = orderAsSeen(observed, forwards);
     if (!seen) return std::nullopt;
-    ScheduleFit own = judge(observed, std::move(*seen));
-    if (own.confidence < kLeast) return std::nullopt;
+    ScheduleFit own = evaluateFit(observed, std::move(*seen));
+    if (own.confidence < kMinConfidence) return std::nullopt;
     own.confidence *= kUnknownOrder;
     return own;
+}
+
+namespace {
+
+/// Kernels that need no input may start a little before it arrives; as a fraction of a usual op.
+constexpr int kEarly = 20;
+
+/// A fraction that is 1 if there is nothing to count.
+struct Fraction {
+    double good = 0;
+    double all = 0;
+    void add(bool is_good) {
+        good += is_good ? 1 : 0;
+        all += 1;
+    }
+    [[nodiscard]] double value() const { return all == 0 ? 1 : good / all; }
+};
+
+bool inOrder(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops) {
+    return std::equal(
+        blocks.begin(), blocks.end(), ops.begin(), ops.end(),
+        [](const ComputeBlock& block, const Op& op) { return block.backward == (op.kind != OpKind::Forward); });
+}
+
+double orderFraction(const ObservedPipeline& observed, const Schedule& schedule) {
+    Fraction fraction;
+    for (const CutStep& step : observed.steps) {
+        for (std::size_t r = 0; r < step.ranks.size(); ++r)
+            fraction.add(inOrder(step.ranks[r], schedule.ranks[r]));
+    }
+    return fraction.value();
+}
+
+bool sends(const OpGraph& graph, OpIndex op) {
+    const OpIndex to = graph.consumer(op);
+    return to >= 0 && graph.rank(to) != graph.rank(op);
+}
+
+/// The first stage receives no activation and sends no gradient, the last the other way round: at these places nothing
+/// should be transferred. A trace without the pipeline's first or last rank fails here. If the end ranks also hold
+/// inner stages, their transfers may be there, so that only the very beginning is certain.
+double endsFraction(const ObservedPipeline& observed, const OpGraph& graph, int vpp) {
+    const int last_rank = graph.rankCount() - 1;
+    double worst = 1;
+    for (const Rank rank : {Rank{0}, Rank{last_rank}}) {
+        Fraction fraction;
+        for (const CutStep& step : observed.steps) {
+            const auto& blocks = step.ranks[rank.index()];
+            const OpIndex first = graph.firstOf(rank);
+            if (blocks.size() != static_cast<std::size_t>(graph.endOf(rank) - first)) continue;
+            for (OpIndex op = first; op < (vpp > 1 ? first + 1 : graph.endOf(rank)); ++op) {
+                const OpIndex before = graph.previous(op);
+                if (graph.receives(op) || (before != kNoOp && sends(graph, before))) continue;
+                fraction.add(!blocks[static_cast<std::size_t>(op - first)].transfer_before);
+            }
+        }
+        worst = std::min(worst, fraction.value());
+    }
+    return worst;
+}
+
+using Assignment = std::vector<std::vector<std::size_t>>; ///< by rank; empty if numbers of ops differ
+
+Assignment assign(const CutStep& step, const Schedule& schedule) {
+    Assignment blocks;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r)
+        blocks.push_back(assignBlocks(step.ranks[r], schedule.ranks[r]));
+    return blocks;
+}
+
+void countLinks(const CutStep& step, const Schedule& schedule, const Assignment& assignment, Fraction& fraction) {
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const auto& ops = schedule.ranks[r];
+        std::vector<std::size_t> op_of_block(step.ranks[r].size());
+        for (std::size_t i = 0; i < assignment[r].size(); ++i)
+            op_of_block[assignment[r][i]] = i;
+        for (std::size_t i = 0; i < assignment[r].size(); ++i) {
+            const auto& forward = step.ranks[r][assignment[r][i]].forward;
+            if (!forward) continue;
+            const Op& linked = ops[op_of_block[*forward]];
+            fraction.add(linked.microbatch == ops[i].microbatch && linked.chunk == ops[i].chunk);
+        }
+    }
+}
+
+/// How far a rank's clock may be ahead of another's, bounded by the transfers between them.
+struct Offsets {
+    std::int64_t least = INT64_MIN;
+    std::int64_t most = INT64_MAX;
+};
+
+/// Clocks of different hosts differ, but not from one op to the next: one shift must fit all transfers of a step.
+void countCausality(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
+    std::map<std::pair<std::int32_t, std::int32_t>, Offsets> pairs;
+    std::vector<std::int64_t> lasts;
+    const auto workOf = [&](OpIndex op) -> const GpuWork::Span* {
+        const std::size_t r = graph.rank(op).index();
+        if (assignment[r].empty()) return nullptr;
+        const auto place = static_cast<std::size_t>(op - graph.firstOf(graph.rank(op)));
+        return &step.ranks[r][assignment[r][place]].work;
+    };
+    for (OpIndex op = 0; op < graph.size(); ++op) {
+        const GpuWork::Span* const consumer = workOf(op);
+        if (consumer == nullptr) continue;
+        lasts.push_back((consumer->end - consumer->start).count());
+        if (!graph.receives(op)) continue;
+        const OpIndex from = graph.producers(op).stage;
+        const GpuWork::Span* const producer = workOf(from);
+        if (producer == nullptr) continue;
+        const std::int64_t slack = (consumer->start - producer->end).count();
+        const std::int32_t a = graph.rank(from).value;
+        const std::int32_t b = graph.rank(op).value;
+        Offsets& offsets = pairs[std::minmax(a, b)];
+        if (a < b)
+            offsets.least = std::max(offsets.least, -slack);
+        else
+            offsets.most = std::min(offsets.most, slack);
+    }
+    if (lasts.empty()) return;
+    const auto middle = lasts.begin() + static_cast<std::ptrdiff_t>(lasts.size() / 2);
+    std::nth_element(lasts.begin(), middle, lasts.end());
+    for (const auto& [ranks, offsets] : pairs) {
+        if (offsets.least == INT64_MIN || offsets.most == INT64_MAX) continue; // no transfer constrains the shift
+        fraction.add(offsets.least <= offsets.most + *middle / kEarly);
+    }
+}
+
+/// A send follows the op that made its payload, at once or, if several are batched, with the next op's.
+void countSends(const CutStep& step, const OpGraph& graph, const Assignment& assignment, Fraction& fraction) {
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        int expected = 0;
+        int seen = 0;
+        for (std::size_t i = 1; i < assignment[r].size(); ++i) {
+            expected += sends(graph, graph.firstOf(Rank{r}) + static_cast<OpIndex>(i - 1)) ? 1 : 0;
+            seen += step.ranks[r][i].sends_before;
+            fraction.add(std::abs(expected - seen) <= 1);
+        }
+    }
+}
+
+} // namespace
+
+std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops) {
+    std::vector<std::size_t> of_kind[2];
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        of_kind[blocks[i].backward ? 1 : 0].push_back(i);
+    std::vector<std::size_t> assigned;
+    std::size_t next[2] = {0, 0};
+    for (const Op& op : ops) {
+        const std::size_t kind = op.kind == OpKind::Forward ? 0 : 1;
+        if (next[kind] == of_kind[kind].size()) return {};
+        assigned.push_back(of_kind[kind][next[kind]++]);
+    }
+    return assigned.size() == blocks.size() ? assigned : std::vector<std::size_t>{};
+}
+
+ScheduleFit evaluateFit(const ObservedPipeline& observed, Schedule schedule) {
+    ScheduleFit fit;
+    const OpGraph graph(schedule);
+    fit.order = orderFraction(observed, schedule);
+    fit.ends = endsFraction(observed, graph, schedule.vpp);
+    Fraction links;
+    Fraction causality;
+    Fraction calls;
+    for (const CutStep& step : observed.steps) {
+        const Assignment assignment = assign(step, schedule);
+        countLinks(step, schedule, assignment, links);
+        countCausality(step, graph, assignment, causality);
+        if (observed.sends_marked) countSends(step, graph, assignment, calls);
+    }
+    fit.links = links.value();
+    fit.causality = causality.value();
+    fit.calls = calls.value();
+    // In a loop the last rank sends to the first, as often as there are chunks after the first.
+    const bool closes = schedule.placement == Placement::Loop && schedule.vpp > 1;
+    if (observed.ring && *observed.ring != closes) fit.calls = 0;
+    fit.confidence = fit.order * fit.ends * fit.links * fit.causality * fit.calls;
+    fit.schedule = std::move(schedule);
+    return fit;
 }
 
 } // namespace bubblescope

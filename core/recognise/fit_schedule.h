@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/recognise/compute_blocks.h"
 #include "core/recognise/run.h"
-#include "core/recognise/step_cuts.h"
 
 #include <optional>
 #include <span>
@@ -28,7 +28,7 @@ struct ScheduleFit {
 struct ObservedPipeline {
     int pp = 1;
     std::vector<CutStep> steps;
-    bool sends_told = false; ///< transfers say which of them are sends
+    bool sends_marked = false; ///< transfers say which of them are sends
     /// Whether the first and the last rank exchange data, if transfers name their peers and there are more than two
     /// ranks.
     std::optional<bool> ring;
@@ -45,6 +45,6 @@ struct ObservedPipeline {
 [[nodiscard]] std::vector<std::size_t> assignBlocks(std::span<const ComputeBlock> blocks, const std::vector<Op>& ops);
 
 /// How well a schedule of forwards and whole backwards explains a pipeline: all of ScheduleFit but the alternatives.
-[[nodiscard]] ScheduleFit judge(const ObservedPipeline& observed, Schedule schedule);
+[[nodiscard]] ScheduleFit evaluateFit(const ObservedPipeline& observed, Schedule schedule);
 
 } // namespace bubblescope

@@ -13,11 +13,11 @@ namespace bubblescope {
 
 /// An op as a rule found it, in the trace's own numbering.
 struct FoundOp {
-    std::int64_t home = 0; ///< who ran it: a pipeline rank, or a global rank of which there is one per place
+    std::int64_t owner = 0; ///< who ran it: a pipeline rank, or a global rank of which there is one per place
     std::int64_t step = 0;
     OpKind kind = OpKind::Forward;
     std::int64_t microbatch = 0;
-    std::int64_t part = 0; ///< chunk or stage, see FoundOps::parts
+    std::int64_t chunk_or_stage = 0; ///< chunk or stage, see FoundOps::parts
     TimeNs start{0};
     TimeNs end{0};
     TimeNs lateness{0};
@@ -29,7 +29,7 @@ struct FoundOp {
 };
 
 struct FoundComm {
-    std::int64_t home = 0;
+    std::int64_t owner = 0;
     std::int64_t step = 0;
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
@@ -41,11 +41,11 @@ struct FoundComm {
     std::int64_t replica = 0;
 };
 
-/// What `part` counts.
+/// What `chunk_or_stage` counts.
 enum class Parts {
-    Chunks,   ///< a rank's local parts; homes are pipeline ranks 0 … p−1
-    Stages,   ///< global; the assignment of stages to homes determines ranks and chunks
-    OneAHome, ///< every home holds one stage; homes in ascending order are the ranks
+    Chunks,           ///< a rank's local parts; owners are pipeline ranks 0 … p−1
+    Stages,           ///< global; the assignment of stages to owners determines ranks and chunks
+    OneStagePerOwner, ///< every owner holds one stage; owners in ascending order are the ranks
 };
 
 struct FoundOps {
@@ -53,7 +53,7 @@ struct FoundOps {
     std::vector<FoundOp> ops;
     std::vector<FoundComm> comm;
     std::optional<RunInfo> info;
-    bool homes_are_global = false; ///< homes are global ranks of the job, whose places in a mesh may be known
+    bool owners_are_global = false; ///< owners are global ranks of the job, whose places in a mesh may be known
 };
 
 } // namespace bubblescope

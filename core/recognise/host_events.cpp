@@ -116,7 +116,7 @@ public:
         std::stable_sort(out_.events.begin(), out_.events.end(),
                          [](const HostEvent& a, const HostEvent& b) { return a.at < b.at; });
         for (const HostEvent& event : out_.events) {
-            if (event.deed == Deed::Forward) longest_ = std::max(longest_, event.host_end - event.at);
+            if (event.kind == HostEventKind::Forward) longest_ = std::max(longest_, event.host_end - event.at);
         }
         readLinks();
         return std::move(out_);
@@ -167,7 +167,7 @@ private:
     /// One transfer may be recorded in several ways; each way is kept separately.
     HostEvent& addTransfer(std::size_t way, SliceId slice, bool send) {
         HostEvent event;
-        event.deed = Deed::Transfer;
+        event.kind = HostEventKind::Transfer;
         event.at = trace_.start(slice);
         event.host_end = trace_.end(slice);
         event.work = {trace_.start(slice), trace_.end(slice)};
@@ -194,7 +194,7 @@ private:
 
     void addTransfers() {
         const auto way =
-            std::find_if(transfers_.begin(), transfers_.end(), [](const auto& told) { return !told.empty(); });
+            std::find_if(transfers_.begin(), transfers_.end(), [](const auto& named) { return !named.empty(); });
         if (way != transfers_.end()) out_.events.insert(out_.events.end(), way->begin(), way->end());
     }
 
@@ -236,14 +236,15 @@ private:
             const bool backward = autograd_.empty() ? !transferring.empty() && !transferring.contains(thread)
                                                     : within(autograd_, thread, launch.time);
             if (launch.kind == WorkKind::PointToPoint)
-                event.deed = Deed::Transfer;
+                event.kind = HostEventKind::Transfer;
             else if (launch.kind == WorkKind::Collective)
-                event.deed = Deed::Collective;
+                event.kind = HostEventKind::Collective;
             else if (within(optimizer_, thread, launch.time) || isOptimizerKernel(kernel))
-                event.deed = Deed::Optimizer;
+                event.kind = HostEventKind::Optimizer;
             else
-                event.deed = backward ? Deed::Backward : Deed::Forward;
-            if (event.deed == Deed::Transfer || event.deed == Deed::Collective) event.call = numberOf(kernel);
+                event.kind = backward ? HostEventKind::Backward : HostEventKind::Forward;
+            if (event.kind == HostEventKind::Transfer || event.kind == HostEventKind::Collective)
+                event.call = numberOf(kernel);
             out_.events.push_back(event);
         }
     }
@@ -270,9 +271,9 @@ private:
                 event.host_end = trace_.end(slice);
                 event.work = {trace_.start(slice), trace_.end(slice)};
                 if (within(optimizer_, thread, event.at))
-                    event.deed = Deed::Optimizer;
+                    event.kind = HostEventKind::Optimizer;
                 else
-                    event.deed = role == Role::Autograd ? Deed::Backward : Deed::Forward;
+                    event.kind = role == Role::Autograd ? HostEventKind::Backward : HostEventKind::Forward;
                 out_.events.push_back(event);
             }
         }
@@ -307,7 +308,7 @@ private:
             std::lower_bound(out_.events.begin(), out_.events.end(), start - longest_,
                              [](const HostEvent& known, TimeNs time) { return known.at < time; }),
             out_.events.end(), [&](const HostEvent& candidate) {
-                return candidate.at > end || (candidate.deed == Deed::Forward && candidate.host_end >= start);
+                return candidate.at > end || (candidate.kind == HostEventKind::Forward && candidate.host_end >= start);
             });
         if (event != out_.events.end() && event->at <= end) event->linked = true;
     }

@@ -11,10 +11,10 @@
 namespace bubblescope {
 
 /// What a rank's host did, without any annotation of a pipeline.
-enum class Deed : std::uint8_t { Forward, Backward, Optimizer, Transfer, Collective };
+enum class HostEventKind : std::uint8_t { Forward, Backward, Optimizer, Transfer, Collective };
 
 struct HostEvent {
-    Deed deed = Deed::Forward;
+    HostEventKind kind = HostEventKind::Forward;
     TimeNs at{0};           ///< on the host
     TimeNs host_end{0};     ///< of the call
     GpuWork::Span work;     ///< on the device; on a CPU, on the host itself

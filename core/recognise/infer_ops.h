@@ -5,7 +5,6 @@
 #include "core/recognise/found_ops.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/run.h"
-#include "core/recognise/step_cuts.h"
 
 #include <cstdint>
 #include <map>
@@ -40,7 +39,7 @@ struct Inference {
 /// kind and peer is assigned, and `unmatched` counts them.
 ///
 /// `steps` are those of one pipeline, `ranks` its ranks' traces, first stage's first, and `group` their global numbers.
-/// Transfers are numbered like the ops of inferOps(): `home` is the pipeline rank.
+/// Transfers are numbered like the ops of inferOps(): `owner` is the pipeline rank.
 [[nodiscard]] std::vector<FoundComm> inferTransfers(std::span<const CutStep> steps,
                                                     std::span<const RankBlocks* const> ranks,
                                                     std::span<const std::int64_t> group, const Schedule& schedule,

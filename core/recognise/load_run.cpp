@@ -74,23 +74,23 @@ void describeInput(const PartitionedTrace& trace, Run& run) {
     run.span = trace.span();
 }
 
-/// Homes that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
+/// Owners that are global ranks become places in their pipeline, each of the other axes' places a replica. Ranks that
 /// differ in tensor or context place alone run the same ops at the same time: the first represents all.
-void placeHomes(FoundOps& found, const RankPlaces& places, const std::string& where, DiagnosticLog& log) {
+void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& where, DiagnosticLog& log) {
     std::set<std::int64_t> others;
     const auto other = [&](const auto& item) {
-        const auto place = places.ranks.find(item.home);
+        const auto place = places.ranks.find(item.owner);
         if (place == places.ranks.end()) return false;
         const MeshNumbers& at = place->second;
         if (at.at(MeshAxis::Tensor) == 0 && at.at(MeshAxis::Context) == 0) return false;
-        others.insert(item.home);
+        others.insert(item.owner);
         return true;
     };
     std::erase_if(found.ops, other);
     std::erase_if(found.comm, other);
     const auto place = [&](auto& item) {
-        const MeshNumbers& at = places.ranks.at(item.home);
-        item.home = at.at(MeshAxis::Pipeline);
+        const MeshNumbers& at = places.ranks.at(item.owner);
+        item.owner = at.at(MeshAxis::Pipeline);
         item.replica = at.at(MeshAxis::Data);
     };
     std::for_each(found.ops.begin(), found.ops.end(), place);
@@ -126,7 +126,7 @@ Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, 
         if (!holdsOps(found)) continue;
         run.annotation = rule.name;
         if (!rule.format.empty()) run.format = rule.format;
-        if (found.homes_are_global && run.places) placeHomes(found, *run.places, where, log);
+        if (found.owners_are_global && run.places) placeOwners(found, *run.places, where, log);
         return found;
     }
     BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, trace.extract(kComputeBlocks));

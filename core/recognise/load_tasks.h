@@ -50,14 +50,15 @@ void fields(Wire& wire, RunInfo& value) {
 }
 template <class Wire>
 void fields(Wire& wire, FoundOp& value) {
-    auto& [home, step, kind, microbatch, part, start, end, lateness, sequence, overlapped, replica, idle, exposed] =
-        value;
-    wire(home, step, kind, microbatch, part, start, end, lateness, sequence, overlapped, replica, idle, exposed);
+    auto& [owner, step, kind, microbatch, chunk_or_stage, start, end, lateness, sequence, overlapped, replica, idle,
+           exposed] = value;
+    wire(owner, step, kind, microbatch, chunk_or_stage, start, end, lateness, sequence, overlapped, replica, idle,
+         exposed);
 }
 template <class Wire>
 void fields(Wire& wire, FoundComm& value) {
-    auto& [home, step, kind, payload, microbatch, stage, start, end, sequence, replica] = value;
-    wire(home, step, kind, payload, microbatch, stage, start, end, sequence, replica);
+    auto& [owner, step, kind, payload, microbatch, stage, start, end, sequence, replica] = value;
+    wire(owner, step, kind, payload, microbatch, stage, start, end, sequence, replica);
 }
 template <class Wire>
 void fields(Wire& wire, NativeMarks::Statement& value) {
@@ -81,10 +82,10 @@ void fields(Wire& wire, GpuWork::Work& value) {
 }
 template <class Wire>
 void fields(Wire& wire, RuleMatch& value) {
-    auto& [file, track, slice, name, start, end, pid, on_device, home, replica, step, kind, transfer, microbatch, part,
-           sequence, overlapped, device] = value;
-    wire(file, track, slice, name, start, end, pid, on_device, home, replica, step, kind, transfer, microbatch, part,
-         sequence, overlapped, device);
+    auto& [file, track, slice, name, start, end, pid, on_device, owner, replica, step, kind, transfer, microbatch,
+           chunk_or_stage, sequence, overlapped, device] = value;
+    wire(file, track, slice, name, start, end, pid, on_device, owner, replica, step, kind, transfer, microbatch,
+         chunk_or_stage, sequence, overlapped, device);
 }
 template <class Wire>
 void fields(Wire& wire, RuleFinds& value) {
@@ -108,8 +109,8 @@ void fields(Wire& wire, ComputeBlock& value) {
 }
 template <class Wire>
 void fields(Wire& wire, HostEvent& value) {
-    auto& [deed, at, host_end, work, linked, call, direction, peer] = value;
-    wire(deed, at, host_end, work, linked, call, direction, peer);
+    auto& [kind, at, host_end, work, linked, call, direction, peer] = value;
+    wire(kind, at, host_end, work, linked, call, direction, peer);
 }
 template <class Wire>
 void fields(Wire& wire, RankBlocks& value) {

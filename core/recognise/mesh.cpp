@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr int kMostRanks = 1 << 20;
+constexpr int kMaxRanks = 1 << 20;
 
 std::optional<MeshAxis> axisFrom(std::string_view name) {
     const auto known = std::find(kMeshAxisNames.begin(), kMeshAxisNames.end(), name);
@@ -106,7 +106,7 @@ std::optional<Found> placeByName(const TraceFile& file) {
             skip();
             if (takeWord(rest, "rank")) skip();
             const auto number = takeNumber(rest);
-            if (!number || *number >= kMostRanks) continue;
+            if (!number || *number >= kMaxRanks) continue;
             found.place.of[axis] = static_cast<int>(*number);
             pipeline = pipeline || static_cast<MeshAxis>(axis) == MeshAxis::Pipeline;
             break;
@@ -158,12 +158,12 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
         const auto axis = axisFrom(part.substr(0, equals));
         std::string_view text = equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1);
         const auto size = takeNumber(text);
-        if (!axis || !size || !text.empty() || *size < 1 || *size > kMostRanks) {
+        if (!axis || !size || !text.empty() || *size < 1 || *size > kMaxRanks) {
             return usageError(fmt::format("'{}' is no part of a mesh", part), "give sizes as in pp=4,dp=2,tp=2");
         }
         mesh.sizes.at(*axis) = static_cast<int>(*size);
         if (*axis != MeshAxis::Expert) ranks *= *size;
-        if (ranks > kMostRanks) return usageError(fmt::format("mesh '{}' has more than a million ranks", sizes));
+        if (ranks > kMaxRanks) return usageError(fmt::format("mesh '{}' has more than a million ranks", sizes));
     }
     const std::int64_t of_a_stage = ranks / mesh.sizes.at(MeshAxis::Pipeline);
     if (of_a_stage % mesh.sizes.at(MeshAxis::Expert) != 0) {

@@ -16,11 +16,11 @@ std::optional<std::int64_t> numberAfter(std::string_view prefix, std::string_vie
 
 } // namespace
 
-std::optional<OwnHome> ownHome(std::string_view process) {
+std::optional<RecordOwner> recordOwner(std::string_view process) {
     const auto rank = numberAfter("rank ", process);
     if (!rank) return std::nullopt;
     const std::int64_t replica = numberAfter(" of replica ", process).value_or(0);
-    return OwnHome{*rank, replica, numberAfter(", tensor rank ", process).value_or(0)};
+    return RecordOwner{*rank, replica, numberAfter(", tensor rank ", process).value_or(0)};
 }
 
 } // namespace bubblescope

@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/recognise/found_ops.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/trace_names.h"
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 namespace bubblescope {
 
 /// The rank that owns a track, by the name of its process.
-struct OwnHome {
+struct RecordOwner {
     std::int64_t rank = 0;
     std::int64_t replica = 0;
     std::int64_t tensor_rank = 0;
 };
 
 /// Parses "rank R of replica D, tensor rank T"; nothing for other names.
-[[nodiscard]] std::optional<OwnHome> ownHome(std::string_view process);
+[[nodiscard]] std::optional<RecordOwner> recordOwner(std::string_view process);
 
 [[nodiscard]] inline std::optional<CommKind> nativeCommKind(std::string_view category) {
     if (category == trace_names::kSend) return CommKind::Send;
@@ -54,7 +54,7 @@ template <class Args>
     return info;
 }
 
-/// Without home and replica. Nothing if a required field is missing.
+/// Without owner and replica. Nothing if a required field is missing.
 template <class Args>
 [[nodiscard]] std::optional<FoundOp> nativeOp(const Args& args, TimeNs start, TimeNs end) {
     const auto kind = args.text("kind");
@@ -64,7 +64,7 @@ template <class Args>
     FoundOp op;
     op.kind = *opKindFromLetter(kind->front());
     op.microbatch = *microbatch;
-    op.part = *chunk;
+    op.chunk_or_stage = *chunk;
     op.step = args.integer("step").value_or(0);
     op.start = start;
     op.end = end;
@@ -97,7 +97,7 @@ template <class Args>
 /// Upper bound of numbers of steps, ops, layers and places.
 inline constexpr std::int64_t kMaxOwnCount = std::int64_t{1} << 30;
 
-[[nodiscard]] inline bool placeCanBe(const OwnHome& place) {
+[[nodiscard]] inline bool placeCanBe(const RecordOwner& place) {
     return place.rank < kMaxOwnCount && place.replica < kMaxOwnCount && place.tensor_rank < kMaxOwnCount;
 }
 
@@ -159,7 +159,7 @@ private:
 
 /// The fields that a check and a digest have in common.
 template <class Args, class Record>
-void readNativeRecord(NativeRecordReader<Args>& in, const OwnHome& place, bool of_an_op, Record& record) {
+void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bool of_an_op, Record& record) {
     record.step = in.count("step");
     record.rank = Rank{static_cast<std::int32_t>(place.rank)};
     record.replica = static_cast<int>(place.replica);
@@ -175,7 +175,8 @@ void readNativeRecord(NativeRecordReader<Args>& in, const OwnHome& place, bool o
 
 /// Unusable if the reader found something wrong.
 template <class Args>
-[[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const OwnHome& place, TimeNs start, TimeNs end) {
+[[nodiscard]] CheckRecord nativeCheck(NativeRecordReader<Args>& in, const RecordOwner& place, TimeNs start,
+                                      TimeNs end) {
     CheckRecord check;
     check.kind = in.parsed("check", parseCheckKind);
     check.outcome = in.parsed("outcome", parseCheckOutcome);
@@ -194,7 +195,7 @@ template <class Args>
 }
 
 template <class Args>
-[[nodiscard]] DigestRecord nativeDigest(NativeRecordReader<Args>& in, const OwnHome& place, TimeNs time) {
+[[nodiscard]] DigestRecord nativeDigest(NativeRecordReader<Args>& in, const RecordOwner& place, TimeNs time) {
     DigestRecord digest;
     readNativeRecord(in, place, true, digest);
     digest.digest = in.bits("digest");

@@ -60,9 +60,9 @@ void append(std::vector<T>& to, std::vector<T>& from) {
 
 } // namespace
 
-std::optional<OwnHome> ownHome(const Trace& trace, const Track& track) {
-    if (const auto home = ownHome(trace.text(track.process_name))) return home;
-    if (const auto rank = trace.files()[track.file].rank) return OwnHome{*rank};
+std::optional<RecordOwner> recordOwner(const Trace& trace, const Track& track) {
+    if (const auto owner = recordOwner(trace.text(track.process_name))) return owner;
+    if (const auto rank = trace.files()[track.file].rank) return RecordOwner{*rank};
     return std::nullopt;
 }
 
@@ -77,25 +77,25 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
     }
     for (const Track& track : trace.tracks()) {
         NativeMarks& found = files[track.file];
-        const auto home = ownHome(trace, track);
-        if (home && home->tensor_rank > 0) {
-            found.other_tensor_ranks.push_back({home->rank, home->replica, home->tensor_rank});
+        const auto owner = recordOwner(trace, track);
+        if (owner && owner->tensor_rank > 0) {
+            found.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
             continue;
         }
-        for (SliceId slice = track.first_slice; home && slice < track.end_slice; ++slice) {
+        for (SliceId slice = track.first_slice; owner && slice < track.end_slice; ++slice) {
             const std::string_view category = trace.category(slice);
             if (category == trace_names::kOp) {
                 auto op = nativeOp(TraceArgs{trace, trace.sliceArgs()[slice]}, trace.start(slice), trace.end(slice));
                 if (!op) continue;
-                op->home = home->rank;
-                op->replica = home->replica;
+                op->owner = owner->rank;
+                op->replica = owner->replica;
                 found.ops.push_back(*op);
             } else if (const auto kind = nativeCommKind(category)) {
                 auto comm =
                     nativeComm(TraceArgs{trace, trace.sliceArgs()[slice]}, *kind, trace.start(slice), trace.end(slice));
                 if (!comm) continue;
-                comm->home = home->rank;
-                comm->replica = home->replica;
+                comm->owner = owner->rank;
+                comm->replica = owner->replica;
                 found.comm.push_back(*comm);
             }
         }
@@ -167,7 +167,7 @@ private:
     std::string where(const Track& track) const { return trace_.files()[track.file].path.string(); }
 
     /// Whether a record of the track may be used.
-    bool usable(const Track& track, const std::optional<OwnHome>& place) {
+    bool usable(const Track& track, const std::optional<RecordOwner>& place) {
         if (place && placeCanBe(*place)) return true;
         logs_[track.file].add("bad-check", where(track), say("checks and digests of no rank are left out"));
         return false;
@@ -181,7 +181,7 @@ private:
     }
 
     void addCheck(const Track& track, ArgSetId args, TimeNs start, TimeNs end) {
-        const auto place = ownHome(trace_, track);
+        const auto place = recordOwner(trace_, track);
         if (!usable(track, place)) return;
         NativeRecordReader in(TraceArgs{trace_, args});
         CheckRecord check = nativeCheck(in, *place, start, end);
@@ -194,14 +194,14 @@ private:
         files_[track.file].checks.push_back(std::move(check));
     }
     void addDigest(const Track& track, const Instant& instant) {
-        const auto place = ownHome(trace_, track);
+        const auto place = recordOwner(trace_, track);
         if (!usable(track, place)) return;
         NativeRecordReader in(TraceArgs{trace_, instant.args});
         DigestRecord digest = nativeDigest(in, *place, instant.time);
         if (sound(track, in)) files_[track.file].digests.push_back(std::move(digest));
     }
     void addDevice(const Track& track, ArgSetId args) {
-        const auto place = ownHome(trace_, track);
+        const auto place = recordOwner(trace_, track);
         if (!place || !usable(track, place)) return;
         CheckedDevice device{trace_.textArg(args, "host").value_or(""), trace_.textArg(args, "device").value_or("")};
         if (device.host.empty() && device.device.empty()) return;

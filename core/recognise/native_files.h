@@ -5,7 +5,7 @@
 #include "core/recognise/found_ops.h"
 #include "core/recognise/trace_partition.h"
 #include "core/schedule/op.h"
-#include "core/timeline/check_log.h"
+#include "core/timeline/checks.h"
 #include "core/trace/trace.h"
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace bubblescope {
 
-struct OwnHome;
+struct RecordOwner;
 
 /// The rank that owns a track of a native file (one that Bubblescope wrote): by the name of its process, else by its
 /// file's rank.
-[[nodiscard]] std::optional<OwnHome> ownHome(const Trace& trace, const Track& track);
+[[nodiscard]] std::optional<RecordOwner> recordOwner(const Trace& trace, const Track& track);
 
 /// What a native file records.
 struct NativeMarks {

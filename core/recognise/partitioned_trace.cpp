@@ -161,7 +161,7 @@ Result<std::shared_ptr<PartitionedTrace>> PartitionedTrace::read(const std::vect
         std::ranges::move(outcome.problems, std::back_inserter(later));
         extent.include(outcome.extent);
     }
-    BUBBLESCOPE_TRY(judgeFiles(query.files, std::move(of_files), log));
+    BUBBLESCOPE_TRY(logFileProblems(query.files, std::move(of_files), log));
     logAll(std::move(later), log);
     if (control.stopRequested()) return cancelledError();
 

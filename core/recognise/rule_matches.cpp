@@ -24,8 +24,8 @@ struct Spelled {
 /// What the names of thread and process state.
 struct RulePlace {
     bool used = false;
-    bool told = false; ///< the rank is given by a name
-    std::int64_t home = 0;
+    bool named = false; ///< the rank is given by a name
+    std::int64_t owner = 0;
     std::int64_t replica = 0;
 };
 
@@ -89,7 +89,7 @@ private:
             match.end = trace_.end(slice);
             match.pid = track.pid;
             match.on_device = category == mirrored_ && mirrored_ != 0;
-            match.home = place->home;
+            match.owner = place->owner;
             match.replica = place->replica;
             addMatch(*spelled, match);
         }
@@ -125,7 +125,7 @@ private:
 
     RulePlace placeOf(const Track& track) {
         RulePlace place;
-        const auto told = [&](RuleField field) {
+        const auto named = [&](RuleField field) {
             for (const auto& [pattern, name] :
                  {std::pair(&rule_.thread, track.thread_name), std::pair(&rule_.process, track.process_name)}) {
                 const auto parts = *pattern ? (*pattern)->match(trace_.text(name)) : std::nullopt;
@@ -133,15 +133,15 @@ private:
             }
             return std::optional<std::int64_t>{};
         };
-        if (told(RuleField::TensorRank).value_or(0) != 0) {
+        if (named(RuleField::TensorRank).value_or(0) != 0) {
             ++found_->other_tensor_ranks; // they compute the same ops at the same time
             return place;
         }
-        const auto rank = told(RuleField::RankId);
+        const auto rank = named(RuleField::RankId);
         place.used = rank || rule_.rank != RankSource::Names;
-        place.home = rank ? *rank : sourceRank(track);
+        place.owner = rank ? *rank : sourceRank(track);
         const bool names_replicas = rule_.process && rule_.process->count(RuleField::ReplicaId) > 0;
-        place.replica = told(RuleField::ReplicaId).value_or(names_replicas ? track.pid : 0);
+        place.replica = named(RuleField::ReplicaId).value_or(names_replicas ? track.pid : 0);
         return place;
     }
 
@@ -190,17 +190,17 @@ private:
         const bool optimizer = match.kind == OpKind::Optimizer;
         match.step = get(RuleField::StepId);
         const auto& args = spelled.transfer ? rule_.transfer_args : rule_.args;
-        const bool steps_told = !args[static_cast<std::size_t>(RuleField::StepId)].empty();
+        const bool names_steps = !args[static_cast<std::size_t>(RuleField::StepId)].empty();
         const auto microbatch = get(RuleField::MicrobatchId);
-        if ((!microbatch && !optimizer) || (steps_told && !match.step)) {
+        if ((!microbatch && !optimizer) || (names_steps && !match.step)) {
             ++found_->unlabelled;
             return false;
         }
         match.microbatch = optimizer ? 0 : *microbatch;
-        const auto part = rule_.tellsStages() ? get(RuleField::StageId) : get(RuleField::ChunkId);
-        match.part = optimizer ? 0 : part.value_or(0);
+        const auto part = rule_.namesStages() ? get(RuleField::StageId) : get(RuleField::ChunkId);
+        match.chunk_or_stage = optimizer ? 0 : part.value_or(0);
         match.sequence = get(RuleField::SequenceId).value_or(0);
-        if (const auto rank = get(RuleField::RankId)) match.home = *rank;
+        if (const auto rank = get(RuleField::RankId)) match.owner = *rank;
         if (const auto replica = get(RuleField::ReplicaId)) match.replica = *replica;
         return true;
     }
@@ -228,19 +228,19 @@ bool hasOps(const RuleFinds& found) {
 /// guess.
 bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile> files) {
     using Process = std::pair<std::uint32_t, std::int64_t>;
-    std::map<Process, std::int64_t> homes;
+    std::map<Process, std::int64_t> owners;
     for (const RuleMatch& match : matches)
-        homes.emplace(Process(match.file, match.pid), 0);
+        owners.emplace(Process(match.file, match.pid), 0);
     std::int64_t next = 0;
     bool guessed = false;
-    for (auto& [process, home] : homes) {
+    for (auto& [process, owner] : owners) {
         const auto stated = files[process.first].rank;
-        guessed = guessed || (!stated && homes.size() > 1);
-        home = stated ? *stated : next;
+        guessed = guessed || (!stated && owners.size() > 1);
+        owner = stated ? *stated : next;
         ++next;
     }
     for (RuleMatch& match : matches)
-        match.home = homes.at(Process(match.file, match.pid));
+        match.owner = owners.at(Process(match.file, match.pid));
     return guessed;
 }
 

@@ -27,13 +27,13 @@ struct RuleMatch {
     TimeNs end{0};
     std::int64_t pid = 0;   ///< of its track
     bool on_device = false; ///< the range that the profiler mirrored there
-    std::int64_t home = 0;
+    std::int64_t owner = 0;
     std::int64_t replica = 0;
     std::optional<std::int64_t> step;      ///< if the rule has it
     std::optional<OpKind> kind;            ///< of an op; nothing for a transfer
     std::optional<std::uint32_t> transfer; ///< index in RecognitionRule::transfers
     std::int64_t microbatch = 0;
-    std::int64_t part = 0; ///< chunk or stage
+    std::int64_t chunk_or_stage = 0; ///< chunk or stage
     std::int64_t sequence = 0;
     bool overlapped = false;
     std::optional<GpuWork::Work> device; ///< of an op's range on the host: the work that it launched

@@ -245,7 +245,7 @@ Result<RecognitionRule> readRule(const Json& entry, const InputPlace& place) {
     if (source == kRankSources.end())
         return place.at("rank").error("is none of 'file', 'process', 'processes', 'thread' and 'names'");
     rule.rank = source->second;
-    BUBBLESCOPE_ASSIGN(rule.one_stage_a_rank, flagField(entry, "one_stage_a_rank", place));
+    BUBBLESCOPE_ASSIGN(rule.one_stage_per_rank, flagField(entry, "one_stage_a_rank", place));
     BUBBLESCOPE_ASSIGN(rule.backward_splits, flagField(entry, "backward_splits", place));
     BUBBLESCOPE_TRY(checkComplete(rule, place));
     return rule;
@@ -264,7 +264,7 @@ Result<std::vector<RecognitionRule>> readTable(const Json& document, const Input
 
 } // namespace
 
-bool RecognitionRule::tellsStages() const {
+bool RecognitionRule::namesStages() const {
     const bool by_arg = !args[static_cast<std::size_t>(RuleField::StageId)].empty();
     return by_arg || std::any_of(ops.begin(), ops.end(),
                                  [](const OpSpelling& op) { return op.name.count(RuleField::StageId) > 0; });

@@ -48,9 +48,9 @@ struct RecognitionRule {
     std::optional<NamePattern> thread;                             ///< fields in names of threads
     std::optional<NamePattern> process;                            ///< and in those of processes
     RankSource rank = RankSource::File;
-    bool one_stage_a_rank = false;          ///< else chunks are given, or stages
+    bool one_stage_per_rank = false;        ///< else chunks are given, or stages
     bool backward_splits = false;           ///< if weight gradients are separate ops, a backward is the input's
-    [[nodiscard]] bool tellsStages() const; ///< true if ops state their stage, not their chunk
+    [[nodiscard]] bool namesStages() const; ///< true if ops state their stage, not their chunk
 };
 
 /// Parses rules from a JSON document; `file` names it in errors. Error: Input, naming file, place and problem.

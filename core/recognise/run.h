@@ -6,7 +6,7 @@
 #include "core/recognise/mesh.h"
 #include "core/recognise/rule_table.h"
 #include "core/schedule/families/registry.h"
-#include "core/timeline/check_log.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 

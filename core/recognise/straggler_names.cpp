@@ -6,7 +6,7 @@ namespace bubblescope {
 namespace {
 
 /// The number after a word, as in "PP rank 3, TP rank 0, compute".
-std::optional<std::int64_t> numberBehind(std::string_view text, std::string_view word) {
+std::optional<std::int64_t> numberFollowing(std::string_view text, std::string_view word) {
     std::size_t at = text.find(word);
     if (at == std::string_view::npos) return std::nullopt;
     at += word.size();
@@ -21,10 +21,10 @@ std::optional<std::int64_t> numberBehind(std::string_view text, std::string_view
 
 std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& track) {
     const std::string_view thread = trace.text(track.thread_name);
-    const auto pp = numberBehind(thread, "PP rank");
+    const auto pp = numberFollowing(thread, "PP rank");
     if (!pp) return std::nullopt;
-    const auto dp = numberBehind(trace.text(track.process_name), "DP rank");
-    return StragglerPlace{*pp, numberBehind(thread, "TP rank").value_or(0), dp.value_or(track.pid)};
+    const auto dp = numberFollowing(trace.text(track.process_name), "DP rank");
+    return StragglerPlace{*pp, numberFollowing(thread, "TP rank").value_or(0), dp.value_or(track.pid)};
 }
 
 } // namespace bubblescope

@@ -74,7 +74,7 @@ private:
                 {"Closed form", formatPercent(step_.form->bubble_rate), "what the schedule must leave idle"});
             const TimeNs above = step_.wall - step_.form->makespan;
             figures.push_back({"Above the closed form", formatTimeDelta(above),
-                               formatPercent(shareOf(above, step_.wall)) + " of the step"});
+                               formatPercent(fractionOf(above, step_.wall)) + " of the step"});
         } else if (step_.at_least) {
             figures.push_back({"At least", formatTime(*step_.at_least), "any such order takes this long"});
         }
@@ -268,13 +268,13 @@ private:
         page_.paragraph("What made the step longer than the schedule must be: each cause added to those before it, "
                         "each alone, and what the step would save if it alone were gone.");
         std::vector<std::vector<Cell>> rows{{{"the schedule, with equal stages and free transfers"},
-                                             {formatTime(account.ideal), shareOf(account.ideal, step_.wall)},
+                                             {formatTime(account.ideal), fractionOf(account.ideal, step_.wall)},
                                              {},
                                              {}}};
         for (const WaterfallStep& rung : account.waterfall) {
             if (rung.adds == TimeNs{0} && rung.alone == TimeNs{0} && rung.without == TimeNs{0}) continue;
             rows.push_back({{std::string(causeName(rung.cause))},
-                            {formatTimeDelta(rung.adds), shareOf(rung.adds, step_.wall)},
+                            {formatTimeDelta(rung.adds), fractionOf(rung.adds, step_.wall)},
                             {formatTimeDelta(rung.alone)},
                             {formatTimeDelta(rung.without)}});
         }
@@ -296,8 +296,8 @@ private:
             rows.push_back({{rootCauseName(run_.steps[shown_], diagnosis, culprit)},
                             {html::number(culprit.count)},
                             {formatTime(culprit.excess)},
-                            {formatTime(culprit.waits), shareOf(culprit.waits, blame.attributed)},
-                            {formatTime(culprit.saves), shareOf(culprit.saves, step_.wall)}});
+                            {formatTime(culprit.waits), fractionOf(culprit.waits, blame.attributed)},
+                            {formatTime(culprit.saves), fractionOf(culprit.saves, step_.wall)}});
         }
         page_.table({{"who", false}, {"times"}, {"excess"}, {"made others wait"}, {"gone, the step saves"}}, rows);
     }
@@ -307,15 +307,15 @@ private:
         std::vector<std::vector<Cell>> rows;
         for (const RankAccount& rank : step_.ranks) {
             std::vector<Cell> cells{{html::number(rank.rank.value)},
-                                    {formatTime(rank.busy), shareOf(rank.busy, step_.wall)},
-                                    {formatTime(rank.bubble), shareOf(rank.bubble, step_.wall)}};
+                                    {formatTime(rank.busy), fractionOf(rank.busy, step_.wall)},
+                                    {formatTime(rank.bubble), fractionOf(rank.bubble, step_.wall)}};
             if (rank.expected_bubble) {
                 cells.push_back({formatTime(*rank.expected_bubble)});
                 cells.push_back({formatTimeDelta(rank.bubble - *rank.expected_bubble)});
             } else {
                 cells.insert(cells.end(), {Cell{"none"}, Cell{}});
             }
-            if (report_.coverage) cells.push_back({formatTime(rank.replay), shareOf(rank.replay, step_.wall)});
+            if (report_.coverage) cells.push_back({formatTime(rank.replay), fractionOf(rank.replay, step_.wall)});
             rows.push_back(std::move(cells));
         }
         std::vector<Column> columns{{"rank"}, {"busy"}, {"idle"}, {"closed form"}, {"difference"}};
@@ -335,8 +335,8 @@ private:
             if (form.kind != FormKind::Exact || (observed.count() == 0 && form.value.count() == 0)) continue;
             rows.push_back({{html::number(form.rank.value)},
                             {std::string(positionName(form.position, step_.form->f_then_b))},
-                            {formatTime(observed), shareOf(observed, step_.wall)},
-                            {formatTime(form.value), shareOf(form.value, step_.wall)},
+                            {formatTime(observed), fractionOf(observed, step_.wall)},
+                            {formatTime(form.value), fractionOf(form.value, step_.wall)},
                             {formatTimeDelta(observed - form.value)},
                             {form.expression}});
         }
@@ -377,7 +377,7 @@ private:
                 const TimeNs time = of(stage.median);
                 // Against the span of all, but a few per cent of difference stay pale.
                 const TimeNs scale = std::max(range.second - range.first, range.second / 4);
-                cells.push_back({formatTime(time), -1, false, shareOf(time - range.first, scale)});
+                cells.push_back({formatTime(time), -1, false, fractionOf(time - range.first, scale)});
             }
             rows.push_back(std::move(cells));
         }

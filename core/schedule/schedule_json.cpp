@@ -112,8 +112,8 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
             last_slice = std::max(last_slice, op.sequence);
         }
     }
-    constexpr int kMost = 100'000'000;
-    if (last_microbatch >= kMost || last_chunk >= kMost) {
+    constexpr int kMax = 100'000'000;
+    if (last_microbatch >= kMax || last_chunk >= kMax) {
         return inputError(where, "a micro-batch or chunk number exceeds 100 million", "number them from 0");
     }
     if (last_slice >= kMaxSequenceSlices) {

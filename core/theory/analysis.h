@@ -4,7 +4,7 @@
 #include "core/graph/consolidate.h"
 #include "core/theory/closed_form.h"
 #include "core/timeline/bubbles.h"
-#include "core/timeline/check_log.h"
+#include "core/timeline/checks.h"
 
 #include <optional>
 #include <vector>

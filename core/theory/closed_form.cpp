@@ -6,6 +6,38 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+// The bound. A step's makespan is the length of the longest path through the graph whose edges are the data
+// dependencies (with the transfer's time where they cross ranks) and the order of each rank's list. Leaving
+// edges out can only make the longest path shorter, so the longest path that follows the list of one rank only,
+// and data dependencies before and after it, is a lower bound.
+//
+// For an op i let head(i) be the longest chain of dependencies that must run before it can start, and tail(i)
+// the longest that must run after it ends. On a rank with the list x_0 … x_n, any stretch from x_i to x_j
+// takes at least the time of its ops, so
+//
+//     makespan ≥ head(x_i) + t(x_i) + … + t(x_j) + tail(x_j)    for every rank and i ≤ j.
+//
+// With i = 0 and j = n it reads: no rank starts before its first input arrives, and after a rank's last op all that
+// depends on it must still run. Shorter stretches matter where a rank has to wait in the middle. One pass
+// along each list finds the best i for every j.
+//
+// Queues of transfers and sends that block only add waits, so the bound holds with them too.
+//
+// On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its
+// last. It is not exact where two ranks delay the step in turn.
+
+#include "core/theory/closed_form.h"
+
+#include "core/graph/validate.h"
+#include "core/theory/forms/form_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 namespace bubblescope {
@@ -54,6 +86,220 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
     if (theory != nullptr && theory->quoted_forms != nullptr && costs.equalStages() && costs.plainTransfers())
         form.value().quoted = theory->quoted_forms(schedule, costs);
     return form;
+}
+
+namespace {
+
+class OrderBound {
+public:
+    OrderBound(const Execution& execution, const CostModel& costs)
+        : graph_(execution.graph), order_(execution.order), costs_(costs),
+          head_(static_cast<std::size_t>(graph_.size()), TimeNs{0}), tail_(head_) {}
+
+    struct Found {
+        TimeNs makespan{0};
+        Rank rank;
+    };
+
+    Found run() {
+        for (const OpIndex op : order_)
+            findHead(op);
+        for (auto op = order_.rbegin(); op != order_.rend(); ++op)
+            findTail(*op);
+        Found found;
+        for (int r = 0; r < graph_.rankCount(); ++r) {
+            const TimeNs least = longestStretch(Rank{r});
+            if (least > found.makespan) found = {least, Rank{r}};
+        }
+        return found;
+    }
+
+private:
+    static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
+
+    [[nodiscard]] TimeNs alone(OpIndex op) const { return costs_.opTime(graph_.op(op).kind, graph_.stage(op)); }
+
+    /// The time for which an op occupies its rank: that of the pair for half of a pair, 0 for the optimizer, which lies
+    /// outside the window.
+    [[nodiscard]] TimeNs duration(OpIndex op) const {
+        if (graph_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
+        const OpIndex partner = graph_.partner(op);
+        return partner == kNoOp ? alone(op) : costs_.overlapped.value_or(alone(op) + alone(partner));
+    }
+
+    [[nodiscard]] TimeNs lag(OpIndex from, OpIndex to) const {
+        if (graph_.rank(from) == graph_.rank(to)) return TimeNs{0};
+        return costs_.transferTime(payloadOf(graph_.op(to).kind), graph_.rank(from), graph_.rank(to));
+    }
+
+    void findHead(OpIndex op) {
+        const OpIndex partner = graph_.partner(op);
+        TimeNs head{0};
+        for (const OpIndex half : {op, partner}) {
+            if (half == kNoOp) continue;
+            for (const OpIndex producer : {graph_.producers(half).stage, graph_.producers(half).own}) {
+                if (producer < 0) continue;
+                head = std::max(head, head_[at(producer)] + duration(producer) + lag(producer, half));
+            }
+        }
+        head_[at(op)] = head;
+        if (partner != kNoOp) head_[at(partner)] = head;
+    }
+
+    /// All consumers of the op have been visited and have raised its tail; this raises those of its producers.
+    void findTail(OpIndex op) {
+        const OpIndex partner = graph_.partner(op);
+        if (partner != kNoOp) {
+            tail_[at(op)] = std::max(tail_[at(op)], tail_[at(partner)]);
+            tail_[at(partner)] = tail_[at(op)];
+        }
+        for (const OpIndex producer : {graph_.producers(op).stage, graph_.producers(op).own}) {
+            if (producer < 0) continue;
+            const TimeNs tail = lag(producer, op) + duration(op) + tail_[at(op)];
+            tail_[at(producer)] = std::max(tail_[at(producer)], tail);
+        }
+    }
+
+    [[nodiscard]] TimeNs longestStretch(Rank rank) const {
+        TimeNs longest{0};
+        TimeNs earliest{0}; ///< when the list could start if it ran without a gap from there on
+        TimeNs work{0};
+        for (OpIndex i = graph_.firstOf(rank); i < graph_.endOf(rank); ++i) {
+            earliest = std::max(earliest, head_[at(i)] - work);
+            const bool second_half = graph_.partner(i) != kNoOp && graph_.partner(i) < i;
+            if (!second_half) work += duration(i);
+            longest = std::max(longest, earliest + work + tail_[at(i)]);
+        }
+        return longest;
+    }
+
+    const OpGraph& graph_;
+    const std::vector<OpIndex>& order_;
+    const CostModel& costs_;
+    std::vector<TimeNs> head_;
+    std::vector<TimeNs> tail_;
+};
+
+} // namespace
+
+Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs) {
+    if (costs.measured != nullptr) {
+        return usageError("the lower bound takes one time for all ops of a stage and kind",
+                          "use `bubblescope simulate`");
+    }
+    BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
+    const auto [makespan, rank] = OrderBound(execution, costs).run();
+    ClosedForm form = makespanForm(
+        schedule, costs, makespan, "head + work + tail − what the rank works", "max over ranks of head + work + tail",
+        fmt::format("any order, any times and transfers; set by rank {}: what must run before it can start, its "
+                    "work, what must run after it",
+                    rank.value));
+    form.kind = FormKind::LowerBound;
+    return form;
+}
+
+namespace {
+
+struct Size {
+    int microbatches;
+    int vpp;
+};
+
+// At p = 4 every family's limits and every form's domain include some of these. General times come first, so that no
+// two symbols coincide in a form that holds for all times.
+constexpr int kRanks = 4;
+constexpr std::array kSizes{Size{12, 1}, Size{12, 2}, Size{12, 4}, Size{6, 2},
+                            Size{4, 2},  Size{4, 4},  Size{3, 1},  Size{3, 2}};
+constexpr std::array<std::array<int, 3>, 4> kTimes{{{5, 7, 3}, {5, 5, 3}, {5, 5, 5}, {7, 4, 3}}}; ///< F, I, W
+
+CostModel costsOf(const std::array<int, 3>& times, bool latency) {
+    CostModel costs;
+    costs.times = {.forward = TimeNs{times[0]},
+                   .backward = TimeNs{times[1] + times[2]},
+                   .input_grad = TimeNs{times[1]},
+                   .weight_grad = TimeNs{times[2]},
+                   .optimizer = TimeNs{0}};
+    costs.overlapped = costs.times.forward + costs.times.backward - TimeNs{1};
+    costs.comm = TimeNs{latency ? 1 : 0};
+    return costs;
+}
+
+std::optional<ClosedForm> formOf(const ScheduleFamily& family, std::string_view flavor, const CostModel& costs,
+                                 const Size& size) {
+    ScheduleSpec spec;
+    spec.name = family.name;
+    spec.flavor = flavor;
+    spec.pp = kRanks;
+    spec.microbatches = size.microbatches;
+    spec.vpp = size.vpp;
+    spec.times = costs.times;
+    spec.comm = costs.comm;
+    const auto schedule = makeSchedule(spec);
+    if (!schedule.ok()) return std::nullopt;
+    auto form = closedForm(schedule.value(), costs);
+    return form.ok() ? std::optional(std::move(form).value()) : std::nullopt;
+}
+
+FamilyForm symbolsOf(const ClosedForm& form, bool latency) {
+    FamilyForm out;
+    out.latency = latency;
+    out.kind = form.kind;
+    out.bubble = form.bubble_expression;
+    out.makespan = form.makespan_expression;
+    out.domain = form.domain;
+    out.note = form.note;
+    auto positions = form.positions;
+    std::ranges::stable_sort(positions, {}, &PositionForm::position);
+    for (const PositionForm& part : positions) {
+        FamilyForm::AtPosition at{positionName(part.position, form.f_then_b), part.expression, part.kind};
+        if (std::ranges::find(out.positions, at) == out.positions.end()) out.positions.push_back(std::move(at));
+    }
+    if (form.peaks) {
+        out.peaks = form.peaks->expression;
+        out.peaks_domain = form.peaks->domain;
+    }
+    return out;
+}
+
+/// Positions may differ between orders of one form: ranks without a steady phase have different ones.
+bool sameForm(const FamilyForm& a, const FamilyForm& b) {
+    const auto tied = [](const FamilyForm& f) { return std::tie(f.latency, f.kind, f.bubble, f.makespan, f.domain); };
+    return tied(a) == tied(b);
+}
+
+/// All exact forms of one order, most general first; if there is none, the bound that is given instead.
+std::vector<FamilyForm> formsOf(const ScheduleFamily& family, std::string_view flavor, bool latency) {
+    std::vector<FamilyForm> exact;
+    std::vector<FamilyForm> instead;
+    for (const auto& times : kTimes) {
+        for (const Size& size : kSizes) {
+            const auto found = formOf(family, flavor, costsOf(times, latency), size);
+            if (!found) continue;
+            FamilyForm form = symbolsOf(*found, latency);
+            auto& into = found->exact() ? exact : instead;
+            const bool known = std::ranges::any_of(into, [&](const FamilyForm& f) { return sameForm(f, form); });
+            if (!known && (found->exact() || instead.empty())) into.push_back(std::move(form));
+        }
+    }
+    return exact.empty() ? instead : exact;
+}
+
+} // namespace
+
+std::vector<FamilyForm> familyForms(const ScheduleFamily& family) {
+    const auto flavors = family.flavors.empty() ? std::vector<std::string_view>{""} : family.flavors;
+    std::vector<FamilyForm> forms;
+    for (const bool latency : {false, true}) {
+        for (const std::string_view flavor : flavors) {
+            for (FamilyForm& form : formsOf(family, flavor, latency)) {
+                if (latency && form.kind != FormKind::Exact) continue;
+                const auto same = std::ranges::find_if(forms, [&](const FamilyForm& f) { return sameForm(f, form); });
+                FamilyForm& into = same != forms.end() ? *same : forms.emplace_back(std::move(form));
+                if (!flavor.empty()) into.flavors.push_back(flavor);
+            }
+        }
+    }
+    return forms;
 }
 
 } // namespace bubblescope

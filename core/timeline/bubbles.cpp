@@ -196,8 +196,8 @@ BubbleRates bubbleRates(const StepTimeline& step) {
         }
     }
     const TimeNs capacity = step.wall() * static_cast<std::int64_t>(step.ranks.size());
-    return {shareOf(capacity - busy_total, capacity), shareOf(longest - longest_busy, longest),
-            shareOf(step.wall() - busiest, busiest)};
+    return {fractionOf(capacity - busy_total, capacity), fractionOf(longest - longest_busy, longest),
+            fractionOf(step.wall() - busiest, busiest)};
 }
 
 } // namespace bubblescope

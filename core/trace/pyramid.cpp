@@ -55,19 +55,19 @@ public:
         StopCheck stop(control);
         for (SliceId slice = index_.first; slice < index_.end; ++slice) {
             if (stop.requested()) return false;
-            goTo(pyramid_.startOf(slice));
+            advanceTo(pyramid_.startOf(slice));
             if ((slice - index_.first) % kLeafSlices == 0) beginLeaf();
             stack_.push_back({slice, kNone});
             index_.last_end = std::max(index_.last_end, pyramid_.endOf(slice));
         }
-        goTo(index_.last_end);
+        advanceTo(index_.last_end);
         addLevels();
         return true;
     }
 
 private:
     /// Advances to `time` and adds each moment to the innermost open slice.
-    void goTo(std::int64_t time) {
+    void advanceTo(std::int64_t time) {
         while (!stack_.empty() && at_ < time) {
             const SliceId top = stack_.back().slice;
             const std::int64_t end = std::min(pyramid_.endOf(top), time);

@@ -1,13 +1,355 @@
 #include "core/trace/trace_builder.h"
 
-#include "core/trace/trace_finisher.h"
+#include "core/base/job.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <iterator>
+#include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
+
+/// Implements TraceBuilder::settle() and finish(): sorts what readers added in any order, on all cores where that
+/// helps. Each step returns false if the job is stopped; the trace is then unusable.
+class TraceFinisher {
+public:
+    TraceFinisher(Trace& trace, DiagnosticLog& log, const JobControl& control)
+        : trace_(trace), log_(log), control_(control) {}
+
+    /// Adds `offsets` to the times of each file; offsets that would overflow are set to 0.
+    [[nodiscard]] bool settle(std::vector<TimeNs>& offsets, TraceExtent& extent);
+    [[nodiscard]] bool run(const TraceExtent& extent);
+
+private:
+    bool dropFarOffsets(std::vector<TimeNs>& offsets);
+    bool applyOffsets(const std::vector<TimeNs>& offsets);
+    bool findExtent(TraceExtent& extent) const;
+    bool moveOrigin(const TraceExtent& extent);
+    bool orderSlices();
+    bool spillOverlaps();
+    bool sortSlices();
+    bool findParents(std::vector<SliceId>& parents) const;
+    bool bindFlows();
+    bool sortPoints();
+    void reportOverlaps(TrackId home, SliceId first, std::int64_t count);
+    void bind(FlowPoint& point, const std::vector<SliceId>& parents) const;
+    void noteRanges();
+    [[nodiscard]] std::int64_t endOf(SliceId slice) const { return trace_.start_[slice] + trace_.duration_[slice]; }
+    template <class T>
+    bool permute(std::vector<T>& column) const;
+
+    Trace& trace_;
+    DiagnosticLog& log_;
+    const JobControl& control_;
+    std::vector<SliceId> order_; ///< by track, then start, longest first
+};
+
+namespace {
+
+// More rows for one thread are of no use, and finding a free one must not become slow.
+constexpr std::size_t kMaxLanes = 512;
+
+constexpr std::int64_t kTimeLimit = kFarthestTime.count();
+
+std::int64_t boundedTime(std::int64_t value) {
+    return std::clamp(value, -kTimeLimit, kTimeLimit);
+}
+
+} // namespace
+
+bool TraceFinisher::settle(std::vector<TimeNs>& offsets, TraceExtent& extent) {
+    return dropFarOffsets(offsets) && applyOffsets(offsets) && findExtent(extent);
+}
+
+bool TraceFinisher::run(const TraceExtent& extent) {
+    return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && bindFlows() && sortPoints();
+}
+
+// Clamping the sums would make all times of the file equal.
+bool TraceFinisher::dropFarOffsets(std::vector<TimeNs>& offsets) {
+    if (std::ranges::all_of(offsets, [](TimeNs offset) { return offset == TimeNs{0}; })) return true;
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges(offsets.size());
+    const bool seen = inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+            auto& [first, last] = ranges[trace_.tracks_[trace_.track_[i]].file];
+            first = std::min(first, trace_.start_[i]);
+            last = std::max(last, trace_.start_[i]);
+        }
+    });
+    if (!seen) return false;
+    for (std::size_t file = 0; file < offsets.size(); ++file) {
+        const TimeNs offset{boundedTime(offsets[file].count())};
+        if (isWithinReach(TimeNs{ranges[file].first} + offset) && isWithinReach(TimeNs{ranges[file].second} + offset))
+            continue;
+        log_.add("bad-time", trace_.files_[file].path.string(),
+                 say("the base time that the file states does not fit its times and is not used"));
+        offsets[file] = TimeNs{0};
+    }
+    return true;
+}
+
+bool TraceFinisher::applyOffsets(const std::vector<TimeNs>& offsets) {
+    const auto shift = [](TimeNs& time, TimeNs offset) {
+        time = TimeNs{boundedTime(boundedTime(time.count()) + boundedTime(offset.count()))};
+    };
+    const auto offsetOf = [&](TrackId track) { return offsets[trace_.tracks_[track].file]; };
+    for (CounterSeries& series : trace_.counters_) {
+        for (TimeNs& time : series.times)
+            shift(time, offsets[series.file]);
+    }
+    return inPieces(trace_.start_.size(), control_,
+                    [&](std::size_t begin, std::size_t end) {
+                        for (std::size_t i = begin; i < end; ++i) {
+                            const std::int64_t offset = boundedTime(offsetOf(trace_.track_[i]).count());
+                            trace_.start_[i] = boundedTime(trace_.start_[i] + offset);
+                        }
+                    }) &&
+           inPieces(trace_.instants_.size(), control_,
+                    [&](std::size_t begin, std::size_t end) {
+                        for (std::size_t i = begin; i < end; ++i)
+                            shift(trace_.instants_[i].time, offsetOf(trace_.instants_[i].track));
+                    }) &&
+           inPieces(trace_.flow_points_.size(), control_, [&](std::size_t begin, std::size_t end) {
+               for (std::size_t i = begin; i < end; ++i)
+                   shift(trace_.flow_points_[i].time, offsetOf(trace_.flow_points_[i].track));
+           });
+}
+
+bool TraceFinisher::findExtent(TraceExtent& extent) const {
+    const auto include = [&extent](TimeNs from, TimeNs to) { extent.include({from, to}); };
+    const bool seen = inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            include(TimeNs{trace_.start_[i]}, TimeNs{trace_.start_[i] + trace_.duration_[i]});
+    });
+    for (const Instant& instant : trace_.instants_)
+        include(instant.time, instant.time);
+    for (const CounterSeries& series : trace_.counters_) {
+        for (const TimeNs time : series.times)
+            include(time, time);
+    }
+    return seen;
+}
+
+bool TraceFinisher::moveOrigin(const TraceExtent& extent) {
+    if (extent.empty()) return true;
+    const TimeNs first = extent.first;
+    trace_.origin_ = first;
+    trace_.span_ = extent.last - first;
+    for (Instant& instant : trace_.instants_)
+        instant.time -= first;
+    for (FlowPoint& point : trace_.flow_points_)
+        point.time -= first;
+    for (CounterSeries& series : trace_.counters_) {
+        for (TimeNs& time : series.times)
+            time -= first;
+    }
+    return inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            trace_.start_[i] -= first.count();
+    });
+}
+
+// Tracks are dense numbers and most files are in order of time within a track, so distributing the slices by track
+// leaves little to sort.
+bool TraceFinisher::orderSlices() {
+    std::vector<SliceId> next(trace_.tracks_.size() + 1, 0);
+    for (const TrackId track : trace_.track_)
+        ++next[track + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    order_.resize(trace_.start_.size());
+    const bool dealt = inPieces(order_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            order_[next[trace_.track_[i]]++] = static_cast<SliceId>(i);
+    });
+    if (!dealt) return false;
+
+    const auto before = [this](SliceId a, SliceId b) {
+        if (trace_.start_[a] != trace_.start_[b]) return trace_.start_[a] < trace_.start_[b];
+        return trace_.duration_[a] > trace_.duration_[b];
+    };
+    return parallelFor(trace_.tracks_.size(), [&](std::size_t track) {
+        const auto begin = order_.begin() + (track == 0 ? 0 : next[track - 1]);
+        return !control_.stopRequested() && sortStably(begin, order_.begin() + next[track], before, control_);
+    });
+}
+
+// Spilled slices keep their order, so the new tracks need no sorting either: they go after all others.
+bool TraceFinisher::spillOverlaps() {
+    struct Lane {
+        TrackId track;
+        std::vector<std::int64_t> open_ends; // innermost last
+        std::vector<SliceId> spilled;        // on all lanes but the track's first
+    };
+    std::vector<Lane> lanes; // of the current track
+    std::vector<std::vector<SliceId>> spilled;
+    std::size_t kept = 0; // of order_, which shrinks in place
+    TrackId current = kNoId;
+    std::int64_t overlaps = 0; // of the current track
+    SliceId first_overlap = 0;
+    const auto leaveTrack = [&] {
+        for (std::size_t lane = 1; lane < lanes.size(); ++lane)
+            spilled.push_back(std::move(lanes[lane].spilled));
+        reportOverlaps(current, first_overlap, std::exchange(overlaps, 0));
+    };
+    StopCheck stop(control_);
+    for (const SliceId slice : order_) {
+        if (stop.requested()) return false;
+        const TrackId home = trace_.track_[slice];
+        if (home != current) {
+            leaveTrack();
+            lanes.assign(1, Lane{home, {}, {}});
+            current = home;
+        }
+        const std::int64_t start = trace_.start_[slice];
+        const std::int64_t end = start + trace_.duration_[slice];
+        const auto fits = [&](Lane& lane) {
+            while (!lane.open_ends.empty() && lane.open_ends.back() <= start)
+                lane.open_ends.pop_back();
+            return lane.open_ends.empty() || end <= lane.open_ends.back();
+        };
+        auto lane = std::find_if(lanes.begin(), lanes.end(), fits);
+        if (lane == lanes.end() && lanes.size() == kMaxLanes) {
+            log_.add("crowded", trace_.files_[trace_.tracks_[home].file].path.string(),
+                     say("more than {} slices of one thread overlap; the rest share a row", kMaxLanes));
+            lane = lanes.end() - 1;
+        } else if (lane == lanes.end()) {
+            Track extra = trace_.tracks_[home];
+            extra.spilled_from = home;
+            trace_.tracks_.push_back(extra);
+            lane = lanes.insert(lanes.end(), Lane{static_cast<TrackId>(trace_.tracks_.size() - 1), {}, {}});
+        }
+        lane->open_ends.push_back(end);
+        if (lane->track == home) {
+            order_[kept++] = slice;
+            continue;
+        }
+        lane->spilled.push_back(slice);
+        if (overlaps++ == 0) first_overlap = slice;
+    }
+    leaveTrack();
+    // New tracks were numbered in the order in which they were needed: a track's lanes follow each other, and tracks
+    // come in order.
+    auto track = static_cast<TrackId>(trace_.tracks_.size() - spilled.size());
+    for (const std::vector<SliceId>& slices : spilled) {
+        for (const SliceId slice : slices)
+            trace_.track_[slice] = track;
+        std::copy(slices.begin(), slices.end(), order_.begin() + static_cast<std::ptrdiff_t>(kept));
+        kept += slices.size();
+        ++track;
+    }
+    return true;
+}
+
+void TraceFinisher::reportOverlaps(TrackId home, SliceId first, std::int64_t count) {
+    if (count == 0 || trace_.tracks_[home].may_overlap) return;
+    log_.add(
+        "overlap",
+        say("{}, slice '{}'", trace_.files_[trace_.tracks_[home].file].path.string(), trace_.text(trace_.name_[first])),
+        say("slices of one thread overlap without nesting; they are shown on rows of their own"), count);
+}
+
+template <class T>
+bool TraceFinisher::permute(std::vector<T>& column) const {
+    std::vector<T> sorted;
+    sorted.reserve(column.size());
+    const bool done = inPieces(order_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            sorted.push_back(column[order_[i]]);
+    });
+    column = std::move(sorted);
+    return done;
+}
+
+bool TraceFinisher::sortSlices() {
+    SliceId expected = 0;
+    const bool sorted =
+        std::all_of(order_.begin(), order_.end(), [&expected](SliceId slice) { return slice == expected++; });
+    if (!sorted) {
+        // Flows first: the inverse permutation takes as much memory again.
+        std::vector<SliceId> place(order_.size());
+        for (std::size_t i = 0; i < order_.size(); ++i)
+            place[order_[i]] = static_cast<SliceId>(i);
+        for (FlowPoint& point : trace_.flow_points_) {
+            if (point.slice != kNoId) point.slice = place[point.slice];
+        }
+        std::vector<SliceId>().swap(place);
+        const std::array<std::function<bool()>, 6> columns{
+            [this] { return permute(trace_.start_); },    [this] { return permute(trace_.duration_); },
+            [this] { return permute(trace_.track_); },    [this] { return permute(trace_.name_); },
+            [this] { return permute(trace_.category_); }, [this] { return permute(trace_.arg_sets_); }};
+        if (!parallelFor(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
+    }
+    std::vector<SliceId>().swap(order_);
+    noteRanges();
+    return !control_.stopRequested();
+}
+
+void TraceFinisher::noteRanges() {
+    const std::vector<TrackId>& tracks = trace_.track_;
+    for (std::size_t i = 0; i < tracks.size(); ++i) {
+        Track& track = trace_.tracks_[tracks[i]];
+        if (i == 0 || tracks[i - 1] != tracks[i]) track.first_slice = static_cast<SliceId>(i);
+        track.end_slice = static_cast<SliceId>(i + 1);
+    }
+}
+
+bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
+    parents.assign(trace_.start_.size(), kNoId);
+    return parallelFor(trace_.tracks_.size(), [&](std::size_t id) {
+        const Track& track = trace_.tracks_[id];
+        StopCheck stop(control_);
+        if (control_.stopRequested()) return false;
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (stop.requested()) return false;
+            SliceId outer = slice == track.first_slice ? kNoId : slice - 1;
+            while (outer != kNoId && endOf(outer) < endOf(slice))
+                outer = parents[outer];
+            parents[slice] = outer;
+        }
+        return true;
+    });
+}
+
+// Slices of one track nest, so a point's slice is found by walking from the last one that starts before it up through
+// those that enclose it.
+bool TraceFinisher::bindFlows() {
+    std::vector<FlowPoint>& points = trace_.flow_points_;
+    if (std::none_of(points.begin(), points.end(), [](const FlowPoint& point) { return point.slice == kNoId; }))
+        return true;
+    std::vector<SliceId> parents;
+    if (!findParents(parents)) return false;
+    constexpr std::size_t kPiece = std::size_t{1} << 14;
+    return parallelFor((points.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
+        for (std::size_t i = piece * kPiece; i < std::min(points.size(), (piece + 1) * kPiece); ++i) {
+            if (points[i].slice == kNoId) bind(points[i], parents);
+        }
+        return !control_.stopRequested();
+    });
+}
+
+void TraceFinisher::bind(FlowPoint& point, const std::vector<SliceId>& parents) const {
+    const Track& track = trace_.tracks_[point.track];
+    const auto begin = trace_.start_.begin() + track.first_slice;
+    const auto after = std::upper_bound(begin, trace_.start_.begin() + track.end_slice, point.time.count());
+    if (after == begin) return;
+    auto slice = static_cast<SliceId>(after - trace_.start_.begin() - 1);
+    while (slice != kNoId && endOf(slice) < point.time.count())
+        slice = parents[slice];
+    point.slice = slice;
+}
+
+bool TraceFinisher::sortPoints() {
+    const auto earlier = [](const Instant& a, const Instant& b) { return a.time < b.time; };
+    const auto before = [](const FlowPoint& a, const FlowPoint& b) {
+        return std::pair(a.id, a.time) < std::pair(b.id, b.time);
+    };
+    return sortStably(trace_.instants_, earlier, control_) && sortStably(trace_.flow_points_, before, control_);
+}
+
 std::uint32_t TraceBuilder::addFile(TraceFile file) {
     trace_.files_.push_back(std::move(file));
     offsets_.emplace_back(0);

@@ -7,6 +7,7 @@
 #include "core/trace/trace.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>

@@ -4,7 +4,7 @@
 #include "core/base/time.h"
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/packet_file.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/slice_record.h"
 

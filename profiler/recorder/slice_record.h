@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
 
 #include <bit>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/schedule/op.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "runtime/checks/layer_result.h"
 
 #include <atomic>

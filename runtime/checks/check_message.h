@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "runtime/checks/check_broker.h"
 
 #include <cstdint>

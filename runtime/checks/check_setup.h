@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/aadiff/study.h"
+#include "core/aadiff/plan.h"
 #include "core/base/result.h"
 #include "runtime/checks/aadiff_options.h"
 #include "runtime/checks/check_broker.h"

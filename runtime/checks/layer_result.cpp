@@ -1,7 +1,7 @@
 #include "runtime/checks/layer_result.h"
 
 #include "core/aadiff/digest.h"
-#include "core/aadiff/element_difference.h"
+#include "core/aadiff/mismatch.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "runtime/faults/rank_faults.h"
 #include "runtime/model/layer_watch.h"
 

@@ -5,7 +5,7 @@
 #include "core/base/time.h"
 #include "core/schedule/op.h"
 #include "core/schedule/schedule.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 
 #include <cstdint>
 #include <limits>

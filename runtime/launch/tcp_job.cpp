@@ -27,8 +27,8 @@ Result<std::int64_t> numberIn(const Environment& environment, const char* name, 
 
 /// Reads rank and size.
 Status readPlace(const Environment& environment, const char* rank, const char* size, TcpJob& job) {
-    constexpr std::int64_t kMostRanks = 1 << 20;
-    BUBBLESCOPE_ASSIGN(const std::int64_t ranks, numberIn(environment, size, 1, kMostRanks));
+    constexpr std::int64_t kMaxRanks = 1 << 20;
+    BUBBLESCOPE_ASSIGN(const std::int64_t ranks, numberIn(environment, size, 1, kMaxRanks));
     BUBBLESCOPE_ASSIGN(const std::int64_t own, numberIn(environment, rank, 0, ranks - 1));
     job.rank = static_cast<int>(own);
     job.size = static_cast<int>(ranks);

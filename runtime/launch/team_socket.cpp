@@ -21,7 +21,7 @@ Status outcomeOf(net::Socket::Outcome outcome, const std::string& who, std::stri
 }
 
 std::optional<std::size_t> bytesOf(const net::Socket::Progress& progress) {
-    return progress.over ? std::nullopt : std::optional(progress.bytes);
+    return progress.ended ? std::nullopt : std::optional(progress.bytes);
 }
 
 } // namespace
@@ -34,11 +34,11 @@ Result<TeamSocket> TeamSocket::connect(const std::string& host, int port, Clock:
         switch (connector.wait(deadline)) {
         case net::Connector::Stage::Connected: {
             net::Socket connected = connector.take();
-            connected.watchPeer();
+            connected.enableKeepAlive();
             return TeamSocket(std::move(connected));
         }
         case net::Connector::Stage::UnderWay: why = std::make_error_code(std::errc::timed_out).message(); break;
-        case net::Connector::Stage::Failed: why = connector.why(); break;
+        case net::Connector::Stage::Failed: why = connector.reason(); break;
         }
         std::this_thread::sleep_for(kNap);
     } while (Clock::now() < deadline);
@@ -94,7 +94,7 @@ Result<std::optional<TeamSocket>> TeamListener::accept(net::Deadline deadline) {
     net::Socket accepted = listener_.accept(deadline, failed);
     if (failed) return runError("a connection cannot be accepted: " + failed.message());
     if (!accepted.isOpen()) return std::optional<TeamSocket>();
-    accepted.watchPeer();
+    accepted.enableKeepAlive();
     return std::optional<TeamSocket>(std::move(accepted));
 }
 

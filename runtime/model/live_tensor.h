@@ -1,7 +1,7 @@
 #pragma once
 
-#include "core/aadiff/element_difference.h"
-#include "core/timeline/check_record.h"
+#include "core/aadiff/mismatch.h"
+#include "core/timeline/checks.h"
 
 #include <cstdint>
 #include <memory>

@@ -174,14 +174,14 @@ int run(const Options& options, const std::filesystem::path& dir) {
     }
     producer.join();
     const LiveCounts counts = analyzer.counts();
-    const bool lost = counts.slices != job.written() || counts.unheard != 0 || counts.incomplete != 0 ||
+    const bool lost = counts.slices != job.written() || counts.undelivered != 0 || counts.incomplete != 0 ||
                       counts.late != 0 || counts.damaged != 0 || counts.steps != steps_written;
     fmt::print(
         "{{\"ranks\":{},\"steps\":{},\"complete\":{},\"written\":{},\"heard\":{},\"unheard\":{},\"late\":{},"
         "\"anomalies\":{},\"collector_cpu_s\":{:.2f},\"collector_cpu_s_per_step\":{:.4f},\"producer_cpu_s\":{:.2f},"
         "\"latency_p99_ms\":{:.1f},\"resident_kb_after_10_s\":{},\"resident_kb\":{},\"lost\":{}}}\n",
         analyzer.ranks().size(), counts.steps, counts.steps - counts.incomplete, job.written(), counts.slices,
-        counts.unheard, counts.late, anomalies, threadSeconds(),
+        counts.undelivered, counts.late, anomalies, threadSeconds(),
         threadSeconds() / static_cast<double>(std::max<std::int64_t>(counts.steps, 1)), producer_seconds.load(),
         static_cast<double>(analyzer.latency().quantile(0.99).count()) * 1e-6, first_resident, residentKilobytes(),
         lost);

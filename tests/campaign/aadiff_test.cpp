@@ -2,7 +2,7 @@
 // runs must raise no alarm. The host's time passes only when somebody sleeps, so that runs are exact and fast.
 
 #include "core/schedule/families/registry.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "runtime/faults/fault.h"
 #include "tests/unit/runtime/engine_run.h"
 

@@ -220,7 +220,7 @@ QSet<QString> textsOfCore() {
     for (const AnomalyKindInfo& kind : anomalyKinds())
         texts << QString::fromStdString(std::string(kind.name)).replace(QLatin1Char('-'), QLatin1Char(' '));
     for (const DemoTrace& demo : demoTraces())
-        texts << QString::fromStdString(std::string(demo.title)) << QString::fromStdString(std::string(demo.says));
+        texts << QString::fromStdString(std::string(demo.title)) << QString::fromStdString(std::string(demo.description));
     texts.remove(QString());
     return texts;
 }

@@ -6,7 +6,7 @@
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
-#include "core/timeline/check_log.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "tests/support/scratch_folder.h"
 

@@ -207,7 +207,7 @@ bool LiveFeed::read(const JobControl& control) {
     bool more = true;
     while (more && !control.stopRequested() && worked() - began < kLongest)
         more = follower_.read(analyzer_, clock_());
-    if (receiver_) receiver_->turn(analyzer_, clock_());
+    if (receiver_) receiver_->poll(analyzer_, clock_());
     captured_.look(analyzer_, clock_());
     return more;
 }

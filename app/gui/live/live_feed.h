@@ -2,10 +2,8 @@
 
 #include "app/gui/models/session.h"
 #include "core/base/job.h"
-#include "core/live/captured_run.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/live_view.h"
-#include "core/live/scratch_files.h"
 #include "core/live/segment_follower.h"
 #include "core/live/step_window.h"
 #include "core/live/stream_receiver.h"

@@ -76,7 +76,7 @@ QString ranksText(const LiveSnapshot& snapshot) {
 }
 
 std::int64_t lostRecords(const live::LiveCounts& counts) {
-    return counts.dropped + counts.unheard + counts.damaged + counts.late + counts.bad;
+    return counts.dropped + counts.undelivered + counts.damaged + counts.late + counts.bad;
 }
 
 QString recordsText(const LiveSnapshot& snapshot) {
@@ -94,7 +94,7 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
         if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
     };
     tell(counts.dropped, LiveWords::tr("Lost by the ranks themselves"));
-    tell(counts.unheard, LiveWords::tr("Written and never heard"));
+    tell(counts.undelivered, LiveWords::tr("Written and never heard"));
     tell(counts.damaged, LiveWords::tr("Damaged"));
     tell(counts.torn, LiveWords::tr("Places where a file was torn"));
     tell(counts.late, LiveWords::tr("Too late for their step"));
@@ -149,7 +149,7 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     const QString state = rankStateText(alert.rank.state);
     text = alert.rank.step < 0 ? LiveWords::tr("%1 is %2").arg(text, state)
                                : LiveWords::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
-    return alert.rank.why.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.why));
+    return alert.rank.reason.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.reason));
 }
 
 void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
@@ -252,7 +252,7 @@ QVariant LiveRankModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
     const live::LiveRank& rank = at(index.row());
     if (role == kStateRole) return static_cast<int>(rank.state);
-    if (role == Qt::ToolTipRole) return fromUtf8(rank.why);
+    if (role == Qt::ToolTipRole) return fromUtf8(rank.reason);
     if (role == Qt::TextAlignmentRole) {
         const bool counts = index.column() >= StepColumn && index.column() <= LostColumn;
         return QVariant::fromValue<int>((counts ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
@@ -263,7 +263,7 @@ QVariant LiveRankModel::data(const QModelIndex& index, int role) const {
     case StateColumn: return rankStateText(rank.state);
     case StepColumn: return rank.step < 0 ? QVariant() : QVariant(rank.step);
     case RecordsColumn: return QLocale().toString(static_cast<qlonglong>(rank.records));
-    case LostColumn: return QLocale().toString(static_cast<qlonglong>(rank.dropped + rank.unheard));
+    case LostColumn: return QLocale().toString(static_cast<qlonglong>(rank.dropped + rank.undelivered));
     default: break;
     }
     return rank.host.empty() ? QString() : tr("%1, process %2").arg(fromUtf8(rank.host)).arg(rank.pid);

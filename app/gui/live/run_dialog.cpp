@@ -26,7 +26,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kNsOfMs = 1e6;
-constexpr int kMostRanks = 64; ///< threads of one process
+constexpr int kMaxRanks = 64; ///< threads of one process
 
 TimeNs fromMs(double ms) {
     return TimeNs{std::llround(ms * kNsOfMs)};
@@ -112,7 +112,7 @@ QWidget* RunDialog::buildSchedule() {
     form->addRow(tr("Schedule"), family_);
     form->addRow(tr("Flavor"), flavor_);
     const FormFields fields{*form, [this] { check(); }};
-    pp_ = fields.count("runPp", tr("Ranks p"), 1, kMostRanks, 4);
+    pp_ = fields.count("runPp", tr("Ranks p"), 1, kMaxRanks, 4);
     microbatches_ = fields.count("runMicrobatches", tr("Micro-batches m"), 1, 1024, 8);
     vpp_ = fields.count("runVpp", tr("Chunks per rank v"), 1, 16, 1);
     forward_ = fields.time("runForward", tr("Forward"), 5);

@@ -1,7 +1,7 @@
 #include "app/gui/models/checks.h"
 
 #undef slots // a keyword of Qt's, and a name in core/aadiff
-#include "core/aadiff/study.h"
+#include "core/aadiff/plan.h"
 #include "core/cost/measured_times.h"
 
 #include <algorithm>

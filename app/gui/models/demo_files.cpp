@@ -17,7 +17,7 @@ namespace {
 /// Of this edition alone: a newer version's demos lie beside those of an older one.
 QString demoFolder() {
     return QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
-           QStringLiteral("/demos-%1").arg(kDemoEdition);
+           QStringLiteral("/demos-%1").arg(kDemoVersion);
 }
 
 QString translatedDemo(std::string_view text) {
@@ -71,7 +71,7 @@ QString demoTitle(const DemoTrace& demo) {
 }
 
 QString demoSays(const DemoTrace& demo) {
-    return translatedDemo(demo.says);
+    return translatedDemo(demo.description);
 }
 
 } // namespace bubblescope::gui

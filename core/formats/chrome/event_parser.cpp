@@ -172,7 +172,7 @@ bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch&
     };
     auto failed = iterate();
     if (failed == simdjson::UTF8_ERROR) {
-        batch.mended = replaceInvalidUtf8(document.data(), text.size() + 2) > 0;
+        batch.repaired = replaceInvalidUtf8(document.data(), text.size() + 2) > 0;
         failed = iterate();
     }
     if (failed != simdjson::SUCCESS) return false;

@@ -49,7 +49,7 @@ struct Event {
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
-    bool mended = false; ///< bytes that were not UTF-8 are '?' now
+    bool repaired = false; ///< bytes that were not UTF-8 are '?' now
 };
 
 /// Parses events with simdjson. One thread at a time.

@@ -73,7 +73,7 @@ constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEve
 /// If a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is scanned. A
 /// file may be damaged like that repeatedly: this is the total for all futile scans.
 constexpr std::size_t kLongestEvent = std::size_t{32} << 20;
-constexpr std::size_t kMaxInVain = std::size_t{256} << 20;
+constexpr std::size_t kMaxFutileBytes = std::size_t{256} << 20;
 /// What an event may still take when that is used up.
 constexpr std::size_t kUsualEvent = std::size_t{2} << 10;
 /// How far after a damaged entry the next one may begin.
@@ -98,7 +98,7 @@ private:
     End lines();
     bool oneEvent();
     [[nodiscard]] std::optional<std::string_view> entryHere() const;
-    void releaseBehind();
+    void releaseRead();
     void badEvent(std::size_t begin);
     void add(const EventBatch& batch);
     End damaged();
@@ -112,7 +112,7 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
-    std::size_t in_vain_ = 0; ///< bytes scanned without finding the end of an entry
+    std::size_t futile_bytes_ = 0; ///< bytes scanned without finding the end of an entry
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
@@ -229,7 +229,7 @@ Reader::End Reader::events() {
         if (const auto piece = pipeline.take(scanner_.offset())) {
             add(piece->batch);
             scanner_.moveTo(piece->end);
-            releaseBehind();
+            releaseRead();
             if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
             continue;
         }
@@ -269,12 +269,12 @@ std::optional<std::string_view> Reader::entryHere() const {
 /// False if no entry ends here: the file is truncated, or a quote is missing and the rest reads as text.
 bool Reader::oneEvent() {
     const std::size_t begin = scanner_.offset();
-    const std::size_t longest = in_vain_ < kMaxInVain ? kLongestEvent : kUsualEvent;
+    const std::size_t longest = futile_bytes_ < kMaxFutileBytes ? kLongestEvent : kUsualEvent;
     JsonScanner within(bytes_.text().substr(0, begin + std::min(longest, bytes_.text().size() - begin)));
     within.moveTo(begin);
     const auto entry = within.value();
     if (!entry) {
-        in_vain_ += std::min(longest, bytes_.text().size() - begin);
+        futile_bytes_ += std::min(longest, bytes_.text().size() - begin);
         return false;
     }
     scanner_.moveTo(within.offset());
@@ -287,7 +287,7 @@ bool Reader::oneEvent() {
 }
 
 /// Text that was read is needed again only when users ask for args.
-void Reader::releaseBehind() {
+void Reader::releaseRead() {
     constexpr std::size_t kStep = std::size_t{32} << 20;
     if (scanner_.offset() - released_ < kStep) return;
     bytes_.release(released_, scanner_.offset());
@@ -301,7 +301,7 @@ void Reader::badEvent(std::size_t begin) {
 }
 
 void Reader::add(const EventBatch& batch) {
-    if (batch.mended && !batch.events.empty()) {
+    if (batch.repaired && !batch.events.empty()) {
         log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
                  say("texts that are no UTF-8 are shown with '?' where they are not"));
     }

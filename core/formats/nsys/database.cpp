@@ -132,7 +132,7 @@ void Database::Close::operator()(sqlite3* connection) const {
 
 Database::Database(std::string_view bytes)
     : connection_(connect(bytes)), other_(connection_ ? connect(bytes) : nullptr),
-      most_rows_(bytes.size() / kSmallestRow + 1) {}
+      max_rows_(bytes.size() / kSmallestRow + 1) {}
 
 Database::Connection Database::connect(std::string_view bytes) {
     sqlite3* opened = nullptr;
@@ -181,7 +181,7 @@ private:
 
 Database::End Database::run(const std::string& query, const Take& take) const {
     Taker taker(take);
-    Walk(connection_.get(), query, most_rows_).eachBatch(std::ref(taker));
+    Walk(connection_.get(), query, max_rows_).eachBatch(std::ref(taker));
     return taker.end();
 }
 
@@ -195,13 +195,13 @@ std::int64_t Database::lastRow(std::string_view table) const {
     return last;
 }
 
-std::size_t Database::rowsUpTo(std::string_view table) const {
+std::size_t Database::maxRowsOf(std::string_view table) const {
     if (!hasTable(table)) return 0;
     bool any = false;
     run(fmt::format("SELECT take(1) FROM (SELECT 1 FROM \"{}\" LIMIT 1)", table),
         [&any](const Row&) { return any = true; });
     if (!any) return 0;
-    return std::clamp<std::size_t>(static_cast<std::size_t>(std::max<std::int64_t>(lastRow(table), 1)), 1, most_rows_);
+    return std::clamp<std::size_t>(static_cast<std::size_t>(std::max<std::int64_t>(lastRow(table), 1)), 1, max_rows_);
 }
 
 Database::End Database::eachRow(std::string_view table, const std::vector<std::string_view>& columns,
@@ -220,13 +220,13 @@ Database::End Database::eachRow(std::string_view table, const std::vector<std::s
     const std::string all = fmt::format("SELECT take({}) FROM \"{}\"", list, table);
     // Pieces of a large table are read in parallel if its rowids start at about one.
     const std::int64_t last = known.contains("rowid") ? 0 : lastRow(table);
-    if (last < 4 * kRowsOfPiece || static_cast<std::size_t>(last) > most_rows_) return run(all, take);
+    if (last < 4 * kRowsOfPiece || static_cast<std::size_t>(last) > max_rows_) return run(all, take);
     const std::string pieces = all + " WHERE rowid BETWEEN ?1 AND ?2";
     constexpr std::int64_t kWalks = 2;
     std::deque<Walk> walks;
     std::vector<BatchMaker<Rows>> makers;
     for (sqlite3* const connection : {connection_.get(), other_.get()}) {
-        Walk& walk = walks.emplace_back(connection, pieces, most_rows_);
+        Walk& walk = walks.emplace_back(connection, pieces, max_rows_);
         // Takes every second piece, until one is damaged.
         makers.emplace_back(
             [&walk, last, begin = static_cast<std::int64_t>(makers.size()) * kRowsOfPiece](Rows& rows) mutable {

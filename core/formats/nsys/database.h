@@ -72,10 +72,10 @@ public:
     [[nodiscard]] static std::optional<Database> open(std::string_view bytes);
 
     /// An upper bound for any table.
-    [[nodiscard]] std::size_t mostRows() const { return most_rows_; }
+    [[nodiscard]] std::size_t maxRows() const { return max_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
     /// An upper bound for the rows of a table: counting would read all of its pages.
-    [[nodiscard]] std::size_t rowsUpTo(std::string_view table) const;
+    [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;
 
     enum class End { Whole, Stopped, Damaged };
     /// Returns false to stop.
@@ -104,7 +104,7 @@ private:
     // A connection serves one thread at a time.
     Connection connection_;
     Connection other_;
-    std::size_t most_rows_; ///< that fit into the file
+    std::size_t max_rows_; ///< that fit into the file
     std::set<std::string, std::less<>> tables_;
 };
 

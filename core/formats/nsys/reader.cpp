@@ -111,14 +111,14 @@ private:
 
 Status Reader::read() {
     for (const std::string_view table : kTables)
-        total_ += db_.rowsUpTo(table);
+        total_ += db_.maxRowsOf(table);
     if (total_ == 0) {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
     }
     constexpr std::size_t kSmallestRows = 4; // of those that fit into a file of this size, as a plausibility check
-    builder_.expectSlices(std::min(total_, db_.mostRows() / kSmallestRows));
-    total_ += db_.rowsUpTo("StringIds");
+    builder_.expectSlices(std::min(total_, db_.maxRows() / kSmallestRows));
+    total_ += db_.maxRowsOf("StringIds");
     if (!readNames() || !readDevice() || !readCalls("CUPTI_ACTIVITY_KIND_RUNTIME", "cuda_runtime") ||
         !readCalls("CUPTI_ACTIVITY_KIND_OVERHEAD", "overhead") || !readNvtx()) {
         return cancelledError();

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/formats/perfetto/encoder.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
@@ -26,8 +26,8 @@ public:
     operator std::span<const Arg>() const { return {args_.data(), count_}; } // NOLINT(google-explicit-constructor)
 
 private:
-    static constexpr std::size_t kMost = 9;
-    std::array<Arg, kMost> args_{};
+    static constexpr std::size_t kMaxArgs = 9;
+    std::array<Arg, kMaxArgs> args_{};
     std::size_t count_ = 0;
 };
 [[nodiscard]] SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step);

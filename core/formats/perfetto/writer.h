@@ -2,7 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 #include "core/trace/trace.h"

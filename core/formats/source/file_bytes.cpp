@@ -107,8 +107,8 @@ Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog
     const auto packing = packingOf(bytes.text());
     if (!packing) return bytes;
 
-    constexpr double kUnpackingShare = 0.4; // fraction of the time of loading a compressed file
-    progress.beginStage(kUnpackingShare);
+    constexpr double kUnpackingFraction = 0.4; // fraction of the time of loading a compressed file
+    progress.beginStage(kUnpackingFraction);
     BUBBLESCOPE_ASSIGN(Unpacked unpacked, unpack(bytes.text(), *packing, where, progress));
     if (!unpacked.fault.empty()) {
         const Sentence place = say("{}, byte {}", where, unpacked.fault_at);

@@ -14,10 +14,10 @@ class LoadProgress {
 public:
     LoadProgress(JobControl& control, std::uint64_t file_bytes) : control_(control), file_bytes_(file_bytes) {}
 
-    /// The next stage ends when `share` (0 to 1) of the file's bytes are done.
-    void beginStage(double share) {
+    /// The next stage ends when `fraction` (0 to 1) of the file's bytes are done.
+    void beginStage(double fraction) {
         stage_begin_ = told_;
-        stage_bytes_ = static_cast<std::uint64_t>(share * static_cast<double>(file_bytes_)) - stage_begin_;
+        stage_bytes_ = static_cast<std::uint64_t>(fraction * static_cast<double>(file_bytes_)) - stage_begin_;
         next_ = 0;
     }
 
@@ -25,9 +25,9 @@ public:
     [[nodiscard]] bool reached(std::size_t offset, std::size_t content_bytes) {
         if (offset < next_) return true;
         next_ = offset + kStep;
-        const double share =
+        const double fraction =
             content_bytes == 0 ? 1.0 : static_cast<double>(offset) / static_cast<double>(content_bytes);
-        tell(stage_begin_ + static_cast<std::uint64_t>(share * static_cast<double>(stage_bytes_)));
+        tell(stage_begin_ + static_cast<std::uint64_t>(fraction * static_cast<double>(stage_bytes_)));
         return !control_.stopRequested();
     }
     [[nodiscard]] bool stopRequested() const { return control_.stopRequested(); }

@@ -136,9 +136,9 @@ private:
         HeldMemory held;
         held.copies = routes(schedule.placement);
         const std::vector<int> peaks = peakActivations(schedule);
-        const double share = static_cast<double>(held.copies) / schedule.vpp / change.split;
+        const double fraction = static_cast<double>(held.copies) / schedule.vpp / change.split;
         for (const int peak : peaks)
-            held.activations = std::max(held.activations, peak * share);
+            held.activations = std::max(held.activations, peak * fraction);
         if (!options_.sizes) return held;
         ModelSizes sizes = *options_.sizes;
         const auto stages = static_cast<std::size_t>(schedule.stages() / held.copies);
@@ -202,7 +202,8 @@ std::vector<std::string> textsOf(const PipelineChange& change) {
 }
 
 /// Candidates worth predicting, in order of their time.
-std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const Candidate& present, std::size_t most) {
+std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const Candidate& present,
+                                     std::size_t max_suggestions) {
     std::vector<const Candidate*> kept;
     // One flavor represents its family, at its chunks and micro-batches.
     std::set<std::tuple<std::string, int, int, bool>> seen;
@@ -222,12 +223,12 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
     const auto noFuller = [&](const Candidate& c) {
         return whole(c) && c.memory.activations <= present.memory.activations + 1e-9;
     };
-    const std::size_t third = std::max<std::size_t>(most / 3, 1);
+    const std::size_t third = std::max<std::size_t>(max_suggestions / 3, 1);
     take(1, [&](const Candidate& c) { return c.change.schedule.empty(); }); // layers alone
     take(third, noFuller);
     take(third, whole);
     take(1, [&](const Candidate& c) { return !oneModel(c); });
-    take(most > kept.size() ? most - kept.size() : 0, oneModel);
+    take(max_suggestions > kept.size() ? max_suggestions - kept.size() : 0, oneModel);
     return kept;
 }
 
@@ -249,7 +250,7 @@ Result<Advice> advise(const ReplayModel& run, const Schedule& order, const Model
     advice.present = present.memory;
     BUBBLESCOPE_ASSIGN(advice.larger, search.larger(present));
     advice.tried = search.tried();
-    for (const Candidate* candidate : chosen(search.found(), present, options.most)) {
+    for (const Candidate* candidate : chosen(search.found(), present, options.max_suggestions)) {
         Scenario scenario;
         scenario.pipeline = candidate->change;
         BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut, most_error));

@@ -13,7 +13,7 @@ namespace bubblescope {
 struct AdviceOptions {
     std::optional<ModelSizes> sizes;    ///< tensors of the model, for memory in bytes
     std::optional<std::int64_t> budget; ///< limit per rank
-    std::size_t most = 8;               ///< maximum number of suggestions
+    std::size_t max_suggestions = 8;    ///< maximum number of suggestions
 };
 
 /// The memory of an order on its fullest rank.

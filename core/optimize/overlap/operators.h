@@ -3,8 +3,10 @@
 #include "core/base/result.h"
 #include "core/base/time.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope::overlap {
@@ -42,7 +44,7 @@ struct OpCosts {
     StreamRules rules;
     /// The cost of each of the backward's all-reduces that a cutting rule assumes; their longest if not given.
     std::optional<TimeNs> cut_budget;
-    int most_slices = 4;   ///< maximum number of slices of an op
+    int max_slices = 4;    ///< maximum number of slices of an op
     double slice_loss = 0; ///< each slice more than one lengthens the whole op by this fraction of it
 };
 
@@ -57,12 +59,31 @@ struct OpCosts {
 /// A pass through the stage: `layers` times one layer's operators.
 [[nodiscard]] Operators stagePass(const Operators& layer, int layers);
 
-/// Cuts splittable ops longer than `longest` into as few slices as bring them down to it, but at most `most`. A matmul
+/// Cuts splittable ops longer than `longest` into as few slices as bring them down to it, but at most `max`. A matmul
 /// of k slices takes time·(1 + loss·(k−1)) in total: smaller matmuls use the device less well.
-[[nodiscard]] Operators splitLongOps(const Operators& ops, TimeNs longest, int most, double loss);
+[[nodiscard]] Operators splitLongOps(const Operators& ops, TimeNs longest, int max, double loss);
 
 /// Splits gradient matmuls before an all-reduce: first the input's gradient, then its all-reduce, and beside that the
 /// weight's gradient, which does not need it. The all-reduce moves to its own stream.
-[[nodiscard]] Operators takeWeightGradsApart(const Operators& ops);
+[[nodiscard]] Operators splitWeightGrads(const Operators& ops);
+
+/// Reads a cost-model file:
+///
+///   {"name": TEXT, "layers_per_stage": N,
+///    "forward":  [{"op": NAME, "time": TIME, …}, …]     one layer's operators, in order
+///    "backward": [{"op": NAME, "time": TIME, …}, …],
+///    "stream_priority": -1 | 0,      of the all-reduce stream: above the compute stream (-1), or equal
+///    "cut_time": TIME,               what each cut costs the compute stream (0)
+///    "cut_budget": TIME,             assumed cost of a backward's all-reduce in a rule (their longest)
+///    "slices": {"most": N, "loss": SHARE},
+///    "note": TEXT or list of them}
+///
+/// TIME is text with a unit. An operator may also have "all_reduce": true, "splittable": true (a matmul that may be cut
+/// along its rows), "weight_grad": TIME (the part of a gradient matmul that computes the weight's gradient), and
+/// "assumed": TIME (its cost in a rule). Errors (Input) name `where` and the JSON path of the entry at fault; unknown
+/// members are errors too, since they are probably misspelt.
+[[nodiscard]] Result<OpCosts> opCostsFromJson(std::string_view text, const std::string& where);
+
+[[nodiscard]] Result<OpCosts> readOpCosts(const std::filesystem::path& file);
 
 } // namespace bubblescope::overlap

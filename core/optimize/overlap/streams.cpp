@@ -1,6 +1,6 @@
 #include "core/optimize/overlap/streams.h"
 
-#include "core/optimize/overlap/busy_time.h"
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -115,17 +115,79 @@ PlanRun runPlan(const Plan& plan, const StreamRules& rules) {
     return runPlan(plan, rules, idle);
 }
 
-std::vector<ReduceSpan> hiddenShares(const Plan& plan, const PlanRun& run) {
+std::vector<ReduceSpan> reduceSpans(const Plan& plan, const PlanRun& run) {
     BusyTime busy;
     for (const OpSpan& span : run.spans) {
         if (!plan.of(span.pass)[static_cast<std::size_t>(span.op)].all_reduce) busy.add(span.start, span.end);
     }
-    std::vector<ReduceSpan> shares;
+    std::vector<ReduceSpan> spans;
     for (const OpSpan& span : run.spans) {
         const Operator& op = plan.of(span.pass)[static_cast<std::size_t>(span.op)];
-        if (op.all_reduce) shares.push_back({span.pass, span.op, op.time, busy.within(span.start, span.end)});
+        if (op.all_reduce) spans.push_back({span.pass, span.op, op.time, busy.within(span.start, span.end)});
     }
-    return shares;
+    return spans;
+}
+
+namespace {
+
+/// One row of the chart.
+class Row {
+public:
+    Row(TimeNs end, int width) : text_(static_cast<std::size_t>(width), '.'), end_(end) {}
+
+    void draw(TimeNs start, TimeNs end, const std::string& name, char rest) {
+        const std::size_t first = column(start);
+        const std::size_t last = std::max(column(end), std::min(first + 1, text_.size()));
+        for (std::size_t i = first; i < last; ++i)
+            text_[i] = i - first < name.size() ? name[i - first] : rest;
+    }
+
+    [[nodiscard]] const std::string& text() const { return text_; }
+
+private:
+    [[nodiscard]] std::size_t column(TimeNs time) const {
+        const double fraction = static_cast<double>(time.count()) / static_cast<double>(end_.count());
+        return static_cast<std::size_t>(fraction * static_cast<double>(text_.size()) + 0.5);
+    }
+
+    std::string text_;
+    TimeNs end_;
+};
+
+} // namespace
+
+std::string streamChart(const Plan& plan, const PlanRun& run, int width) {
+    if (run.end().count() == 0) return {};
+    Row compute(run.end(), width);
+    Row link(run.end(), width);
+    PerPass<int> pieces{};
+    auto span = run.spans.begin();
+    for (const Piece& piece : plan.pieces) {
+        const std::string name =
+            fmt::format("{}{}", piece.pass == Pass::Backward ? 'B' : 'F', pieces[passIndex(piece.pass)]++);
+        // Adjacent ops of a piece are drawn as one.
+        TimeNs start{-1};
+        TimeNs end{0};
+        const auto flush = [&] {
+            if (start.count() >= 0) compute.draw(start, end, name, '-');
+            start = TimeNs{-1};
+        };
+        for (int i = piece.first; i < piece.end; ++i, ++span) {
+            const Operator& op = plan.of(piece.pass)[static_cast<std::size_t>(i)];
+            if (op.all_reduce) {
+                link.draw(span->start, span->end, name, '=');
+                if (op.own_stream) continue;
+                flush();
+                compute.draw(span->start, span->end, "", '=');
+            } else {
+                if (start.count() >= 0 && span->start > end) flush();
+                if (start.count() < 0) start = span->start;
+                end = span->end;
+            }
+        }
+        flush();
+    }
+    return fmt::format("compute    |{}|\nall-reduce |{}|\n", compute.text(), link.text());
 }
 
 } // namespace bubblescope::overlap

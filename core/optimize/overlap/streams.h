@@ -1,12 +1,43 @@
 #pragma once
 
+#include "core/base/time.h"
 #include "core/optimize/overlap/operators.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::overlap {
+
+/// The busy intervals of a stream.
+class BusyTime {
+public:
+    /// Intervals come in order of time and do not overlap.
+    void add(TimeNs start, TimeNs end) {
+        if (start == end) return;
+        if (!busy_.empty() && busy_.back().second == start) {
+            busy_.back().second = end;
+        } else {
+            busy_.emplace_back(start, end);
+        }
+    }
+
+    /// Busy time from `start` to `end`.
+    [[nodiscard]] TimeNs within(TimeNs start, TimeNs end) const {
+        TimeNs sum{0};
+        auto at = std::ranges::upper_bound(busy_, start, {}, &Interval::second);
+        for (; at != busy_.end() && at->first < end; ++at)
+            sum += std::min(end, at->second) - std::max(start, at->first);
+        return sum;
+    }
+
+private:
+    using Interval = std::pair<TimeNs, TimeNs>;
+    std::vector<Interval> busy_;
+};
 
 /// The two passes of a pair.
 enum class Pass : std::uint8_t { Backward, Forward };
@@ -87,6 +118,11 @@ struct ReduceSpan {
 };
 
 /// For all all-reduces of a run, in the order of issue.
-[[nodiscard]] std::vector<ReduceSpan> hiddenShares(const Plan& plan, const PlanRun& run);
+[[nodiscard]] std::vector<ReduceSpan> reduceSpans(const Plan& plan, const PlanRun& run);
+
+/// Draws a run's two streams over time, one row each, `width` columns wide: a piece of compute is its name (B0, F0, B1,
+/// …) followed by '-', an all-reduce the name of its piece followed by '='; '.' is idle. An all-reduce that blocks the
+/// compute stream is drawn in both rows. Names wider than their piece are truncated.
+[[nodiscard]] std::string streamChart(const Plan& plan, const PlanRun& run, int width = 110);
 
 } // namespace bubblescope::overlap

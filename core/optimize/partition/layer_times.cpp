@@ -64,15 +64,15 @@ Result<std::optional<TimeNs>> optionalTime(const Fields& fields, std::string_vie
     return std::optional(time);
 }
 
-Result<std::int64_t> wholeNumber(const Fields& fields, std::string_view field, std::int64_t fallback,
-                                 std::int64_t least, std::int64_t most, const std::string& where) {
+Result<std::int64_t> wholeNumber(const Fields& fields, std::string_view field, std::int64_t fallback, std::int64_t min,
+                                 std::int64_t max, const std::string& where) {
     const auto found = fields.find(field);
     if (found == fields.end()) return fallback;
     const auto value = parseNumber<double>(found->second);
-    if (!value || *value < static_cast<double>(least) || *value > static_cast<double>(most) ||
+    if (!value || *value < static_cast<double>(min) || *value > static_cast<double>(max) ||
         *value != std::floor(*value)) {
         return inputError(where, fmt::format("{} is {}", field, found->second),
-                          fmt::format("give a whole number from {} to {}", least, most));
+                          fmt::format("give a whole number from {} to {}", min, max));
     }
     return static_cast<std::int64_t>(*value);
 }

@@ -1,7 +1,6 @@
 #include "core/optimize/partition/optimise.h"
 
 #include "core/optimize/partition/path_bounds.h"
-#include "core/optimize/partition/rank_bounds.h"
 #include "core/optimize/partition/step_evaluator.h"
 
 #include <fmt/format.h>

@@ -33,8 +33,8 @@ std::vector<StageDurations> LayerSums::stageTimes(const Cuts& cuts) const {
     return times;
 }
 
-PathBounds::PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t most_rows)
-    : sums_(sums), stages_(stages), layers_(sums.layers()), comm_(comm), most_rows_(most_rows) {
+PathBounds::PathBounds(const LayerSums& sums, int stages, std::int64_t comm, std::size_t max_rows)
+    : sums_(sums), stages_(stages), layers_(sums.layers()), comm_(comm), most_rows_(max_rows) {
     const std::size_t cells = at(stages_, layers_) + 1;
     part_.resize(cells * most_rows_);
     rest_.resize(cells * most_rows_, kNever);
@@ -149,6 +149,91 @@ Cuts PathBounds::bestWorstStageSplit() const {
     }
     cuts.push_back(layers_);
     return cuts;
+}
+
+RankBounds::RankBounds(const LayerSums& sums, const std::vector<std::size_t>& rank_of_stage, std::int64_t comm)
+    : sums_(sums), rank_of_(rank_of_stage), comm_(comm) {
+    const std::size_t ranks = *std::ranges::max_element(rank_of_) + 1;
+    // Beyond twice its part a rank is far too long anyway.
+    max_layers_ = 2 * (static_cast<std::size_t>(sums.layers()) / ranks + 1);
+    min_length_.assign(ranks, std::vector<std::int64_t>(max_layers_ + 1, 0));
+}
+
+std::int64_t RankBounds::steps(int layers, const std::vector<std::size_t>& rank_of_stage) {
+    const auto ranks = static_cast<std::int64_t>(*std::ranges::max_element(rank_of_stage)) + 1;
+    const auto stages = static_cast<std::int64_t>(rank_of_stage.size());
+    const std::int64_t spare = layers - stages + 1;
+    return 3 * stages * spare * (ranks + spare / 2) * 2 * (layers / ranks + 1);
+}
+
+void RankBounds::add(const StepPath& path, std::size_t rank) {
+    const auto stages = static_cast<int>(rank_of_.size());
+    const int layers = sums_.layers();
+    const auto width = max_layers_ + 1;
+    const auto part = [&](int stage, int upto) {
+        const StageDurations& counts = path.counts[static_cast<std::size_t>(stage)];
+        const StageDurations& sum = sums_.upTo(upto);
+        return counts[0] * sum[0] + counts[1] * sum[1] + counts[2] * sum[2];
+    };
+    // By first layer and the rank's layers from there on: the least contribution of the stages from `k` on.
+    std::vector<std::int64_t> after((static_cast<std::size_t>(layers) + 1) * width, kNever);
+    std::vector<std::int64_t> now(after.size());
+    const auto cell = [width](int layer, std::size_t held) { return static_cast<std::size_t>(layer) * width + held; };
+    after[cell(layers, 0)] = 0;
+    for (int k = stages - 1; k >= 0; --k) {
+        std::ranges::fill(now, kNever);
+        const int last = layers - stages + k;
+        if (rank_of_[static_cast<std::size_t>(k)] == rank) {
+            for (int i = k == 0 ? 0 : last; i >= k; --i) {
+                for (int j = i + 1; j <= last + 1; ++j) {
+                    const std::int64_t own = part(k, j) - part(k, i);
+                    for (std::size_t held = 0; held < width; ++held) {
+                        const std::int64_t rest = after[cell(j, held)];
+                        if (rest >= kNever) continue;
+                        std::int64_t& best =
+                            now[cell(i, std::min(max_layers_, held + static_cast<std::size_t>(j - i)))];
+                        best = std::min(best, own + rest);
+                    }
+                }
+            }
+        } else {
+            std::vector<std::int64_t> best(width, kNever);
+            for (int i = last; i >= k; --i) {
+                for (std::size_t held = 0; held < width; ++held) {
+                    const std::int64_t rest = after[cell(i + 1, held)];
+                    if (rest < kNever) best[held] = std::min(best[held], part(k, i + 1) + rest);
+                    if (best[held] < kNever) now[cell(i, held)] = best[held] - part(k, i);
+                }
+            }
+        }
+        std::swap(now, after);
+    }
+    auto& min_length = min_length_[rank];
+    for (std::size_t held = 0; held < width; ++held) {
+        const std::int64_t value = after[cell(0, held)];
+        min_length[held] = std::max(min_length[held], value >= kNever ? kNever : value + path.transfers * comm_);
+    }
+}
+
+std::int64_t RankBounds::bound() const {
+    // Lengths at which some rank may hold one layer more; the first at which all layers fit.
+    std::vector<std::int64_t> lengths;
+    for (const auto& min_length : min_length_)
+        lengths.insert(lengths.end(), min_length.begin(), min_length.end());
+    std::ranges::sort(lengths);
+    const auto roomAt = [this](std::int64_t length) {
+        std::int64_t room = 0;
+        for (const auto& min_length : min_length_) {
+            std::size_t held = max_layers_;
+            while (held > 0 && min_length[held] > length)
+                --held;
+            room += held == max_layers_ ? sums_.layers() : static_cast<std::int64_t>(held);
+        }
+        return room;
+    };
+    const auto enough =
+        std::ranges::partition_point(lengths, [&](std::int64_t length) { return roomAt(length) < sums_.layers(); });
+    return enough == lengths.end() ? 0 : *enough;
 }
 
 } // namespace bubblescope

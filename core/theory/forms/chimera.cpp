@@ -25,7 +25,6 @@
 
 #include "core/schedule/families/families.h"
 #include "core/theory/forms/form_builder.h"
-#include "core/theory/forms/quotes.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,12 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
 #include "core/theory/forms/form.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -86,5 +90,67 @@ private:
 /// Peak activations per rank; `value` takes the rank s.
 [[nodiscard]] PeakForm peakForm(const Schedule& schedule, std::string expression, std::string domain,
                                 const std::function<int(int s)>& value, FormKind kind = FormKind::Exact);
+
+// The bubble that latency and narrow loops add on equal stages, beyond the (p−1)·(t_f+t_b+2·c) of filling and
+// draining. t_f and t_b are the times of one chunk, c is a transfer's latency.
+
+/// Loss from turning between forward and backward. Let each rank of a 1F1B run d warm-up forwards more than the next
+/// (1F1B: 1, eager: 2). Follow a forward from rank 0 down to rank k, the backward that follows it there in the list, up
+/// again to rank 0, and the next forward of the list there. That takes (k+1)·(t_f+t_b) + 2·k·c, and the new forward is
+/// d·k+1 micro-batches later, which alone would have taken (d·k+1)·(t_f+t_b). So every border passed costs
+/// 2·c − (d−1)·(t_f+t_b) more than work in its place, if that is positive. Over the whole depth, k = p−1, the m−1
+/// micro-batches after the first have room for ⌊(m−1)·(p−1) / (d·(p−1)+1)⌋ borders: full turns and part of a last one.
+[[nodiscard]] inline TimeNs turningLoss(std::int64_t p, std::int64_t m, std::int64_t d, const CostModel& costs) {
+    const TimeNs border = 2 * costs.comm - (d - 1) * (costs.times.forward + costs.times.backward);
+    return (m - 1) * (p - 1) / (d * (p - 1) + 1) * std::max(TimeNs{0}, border);
+}
+
+/// Loss from wrapping from one chunk to the next. A micro-batch that leaves a rank's chunk returns for the next one
+/// p·(t_f+c) later; meanwhile the rank has n·t_f of work on the n micro-batches that pass the chunk together. It waits
+/// for the difference at each of the v−1 wraps, forward and likewise backward.
+struct WrapLoss {
+    TimeNs forward{0};
+    TimeNs backward{0};
+
+    [[nodiscard]] TimeNs both() const { return forward + backward; }
+};
+
+[[nodiscard]] inline WrapLoss wrapLoss(std::int64_t p, std::int64_t v, std::int64_t n, const CostModel& costs) {
+    const auto missing = [&](TimeNs op) { return (v - 1) * std::max(TimeNs{0}, p * (op + costs.comm) - n * op); };
+    return {missing(costs.times.forward), missing(costs.times.backward)};
+}
+
+/// The text of a quote, apart from its values.
+struct QuoteText {
+    std::string name;
+    std::string source;
+    std::string expression;
+    std::string verdict; ///< two sentences
+};
+
+// Each makes one QuotedForm; `holds` states whether it is right for the given schedule and costs.
+
+/// A bubble at one position; `value` takes the rank s.
+[[nodiscard]] QuotedForm positionQuote(const Schedule& schedule, QuoteText text, Position position,
+                                       const std::function<TimeNs(int s)>& value, bool holds);
+
+/// The total bubble of every rank.
+[[nodiscard]] QuotedForm bubbleQuote(const Schedule& schedule, QuoteText text, TimeNs value, bool holds);
+
+/// One time for the whole step: a makespan or the longest span's bubble.
+[[nodiscard]] QuotedForm timeQuote(Quantity quantity, QuoteText text, TimeNs value, bool holds);
+
+/// One of the rates.
+[[nodiscard]] QuotedForm ratioQuote(Quantity quantity, QuoteText text, double ratio, bool holds);
+
+/// The span bubble rate that the sail-sg README (Qi et al. 2023) gives an order, in sixths of 1F1B's
+/// B = (p−1)/(m+p−1); `expression` is its wording. In truth the order idles for `units` ops beside the 3·m·v ops of its
+/// work, t_f = t_i = t_w. The README gives a limit, which can be met exactly at single sizes.
+[[nodiscard]] QuotedForm sailSgFractionQuote(const Schedule& schedule, int sixths, int units, std::string name,
+                                             std::string expression);
+
+/// The "bubble fraction" (p−1)/(m·v) of Narayanan et al. 2021, which divides by the ideal time. Right on equal stages
+/// with free transfers where m ≥ p or v = 1.
+[[nodiscard]] QuotedForm overIdealQuote(const Schedule& schedule, const CostModel& costs, int v);
 
 } // namespace bubblescope

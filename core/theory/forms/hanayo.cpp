@@ -27,7 +27,6 @@
 #include "core/theory/forms/family_theory.h"
 
 #include "core/theory/forms/form_builder.h"
-#include "core/theory/forms/quotes.h"
 
 #include <fmt/format.h>
 

@@ -29,8 +29,6 @@
 
 #include "core/schedule/families/families.h"
 #include "core/theory/forms/form_builder.h"
-#include "core/theory/forms/latency.h"
-#include "core/theory/forms/quotes.h"
 #include "core/timeline/bubbles.h"
 
 #include <algorithm>

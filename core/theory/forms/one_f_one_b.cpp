@@ -38,8 +38,6 @@
 #include "core/theory/forms/family_theory.h"
 
 #include "core/theory/forms/form_builder.h"
-#include "core/theory/forms/latency.h"
-#include "core/theory/forms/quotes.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -16,7 +16,6 @@
 #include "core/theory/forms/family_theory.h"
 
 #include "core/theory/forms/form_builder.h"
-#include "core/theory/forms/quotes.h"
 
 #include <fmt/format.h>
 
@@ -97,12 +96,12 @@ PeakForm vMinPeaks(const Schedule& schedule) {
 
 std::vector<QuotedForm> vHalfQuotes(const Schedule& schedule, const CostModel& costs) {
     if (!freeTransfers(costs) || !equalTimes(costs.times) || schedule.microbatches < schedule.pp + 2) return {};
-    return {sailSgShareQuote(schedule, 3, vHalfUnits(schedule.pp), "V-Half", "B/2, B = (p−1)/(m+p−1)")};
+    return {sailSgFractionQuote(schedule, 3, vHalfUnits(schedule.pp), "V-Half", "B/2, B = (p−1)/(m+p−1)")};
 }
 
 std::vector<QuotedForm> vMinQuotes(const Schedule& schedule, const CostModel& costs) {
     if (!freeTransfers(costs) || !equalTimes(costs.times) || schedule.microbatches < schedule.pp + 2) return {};
-    return {sailSgShareQuote(schedule, 4, vMinUnits(schedule.pp), "V-Min", "2·B/3 + O(n), B = (p−1)/(m+p−1)")};
+    return {sailSgFractionQuote(schedule, 4, vMinUnits(schedule.pp), "V-Min", "2·B/3 + O(n), B = (p−1)/(m+p−1)")};
 }
 
 /// How many micro-batches the ranks can hold.

@@ -45,7 +45,6 @@
 #include "core/theory/forms/family_theory.h"
 
 #include "core/theory/forms/form_builder.h"
-#include "core/theory/forms/quotes.h"
 
 #include <fmt/format.h>
 
@@ -278,7 +277,7 @@ std::vector<QuotedForm> zbH1Quotes(const Schedule& schedule, const CostModel& co
              "domain. Read with B as the input gradient it would be too small by (p−1)·t_w."},
             bubble, holds)};
     if (equalTimes(t) && m >= p)
-        list.push_back(sailSgShareQuote(schedule, 2, schedule.pp - 1, "ZB1P", "B/3, B = (p−1)/(m+p−1)"));
+        list.push_back(sailSgFractionQuote(schedule, 2, schedule.pp - 1, "ZB1P", "B/3, B = (p−1)/(m+p−1)"));
     return list;
 }
 

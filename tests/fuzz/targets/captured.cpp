@@ -2,7 +2,7 @@
 // such traces as they are read, finished and while they grow.
 
 #include "core/formats/read_trace.h"
-#include "core/live/captured_run.h"
+#include "core/live/live_analyzer.h"
 #include "profiler/capture/capture_writer.h"
 #include "profiler/job/report.h"
 #include "tests/fuzz/checks.h"

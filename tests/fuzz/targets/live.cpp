@@ -1,7 +1,7 @@
 // What is read while it is still written: trace files that grow, and messages of the network.
 
 #include "core/live/live_analyzer.h"
-#include "core/net/frame.h"
+#include "core/net/link.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 
@@ -39,7 +39,7 @@ LiveCounts watch(std::string_view bytes, std::size_t piece) {
         require(step.complete || step.wall == TimeNs{0} || !step.fault.empty(), "what is incomplete says why");
         require(step.bubble >= TimeNs{0} && step.busy >= TimeNs{0}, "times are not negative");
     }
-    require(analyzer.counts().unheard >= 0 && analyzer.counts().dropped >= 0, "counts are not negative");
+    require(analyzer.counts().undelivered >= 0 && analyzer.counts().dropped >= 0, "counts are not negative");
     return analyzer.counts();
 }
 

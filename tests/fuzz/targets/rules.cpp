@@ -48,7 +48,7 @@ void recognitionRules(std::string_view bytes) {
             tryPattern(transfer.name);
         if (rule.thread) tryPattern(*rule.thread);
         if (rule.process) tryPattern(*rule.process);
-        (void)rule.tellsStages();
+        (void)rule.namesStages();
     }
 }
 

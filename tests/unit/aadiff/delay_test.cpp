@@ -1,4 +1,4 @@
-#include "core/aadiff/delay.h"
+#include "core/aadiff/coverage.h"
 
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"

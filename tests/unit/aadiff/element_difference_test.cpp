@@ -1,4 +1,4 @@
-#include "core/aadiff/element_difference.h"
+#include "core/aadiff/mismatch.h"
 
 #include <gtest/gtest.h>
 

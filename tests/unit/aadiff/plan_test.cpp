@@ -1,6 +1,5 @@
 #include "core/aadiff/plan.h"
 
-#include "core/aadiff/study.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
 

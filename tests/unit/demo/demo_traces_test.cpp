@@ -46,7 +46,7 @@ TEST_F(Demos, EveryOneIsReadAsItWasMade) {
     for (const DemoTrace& demo : demoTraces()) {
         SCOPED_TRACE(demo.name);
         EXPECT_FALSE(demo.title.empty());
-        EXPECT_TRUE(demo.says.ends_with('.'));
+        EXPECT_TRUE(demo.description.ends_with('.'));
         open(std::string(demo.name));
         const DemoRun made = makeDemo(demo.name).value();
         EXPECT_EQ(run_.info->source, "simulate");

@@ -1,5 +1,5 @@
 #include "core/formats/notes_file.h"
-#include "core/formats/trace_files.h"
+#include "core/formats/read_trace.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gmock/gmock.h>

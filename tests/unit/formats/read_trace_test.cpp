@@ -1,4 +1,4 @@
-#include "core/formats/trace_files.h"
+#include "core/formats/read_trace.h"
 #include "tests/unit/formats/packed.h"
 #include "tests/unit/formats/trace_bytes.h"
 

@@ -1,7 +1,5 @@
 #include "core/formats/sniff.h"
 
-#include "core/formats/foreign_formats.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -35,10 +33,10 @@ TEST(Sniff, ATextThatBeginsWithAnEmptyLineIsNone) {
 
 // Each file that people have and we do not read says how it becomes one that we do.
 TEST(Sniff, KnowsTheWayOutOfOthersFormats) {
-    EXPECT_NE(wayOutFor("run.nsys-rep", "?").find("nsys export --type sqlite"), std::string_view::npos);
-    EXPECT_NE(wayOutFor("trace", "PAR1\x15\x04").find("Parquet"), std::string_view::npos);
-    EXPECT_NE(wayOutFor("traces.json", std::string("PK\x03\x04\x14", 5)).find("unpack"), std::string_view::npos);
-    EXPECT_NE(wayOutFor("notes.txt", "Dear diary").find("Chrome trace events"), std::string_view::npos);
+    EXPECT_NE(conversionAdvice("run.nsys-rep", "?").find("nsys export --type sqlite"), std::string_view::npos);
+    EXPECT_NE(conversionAdvice("trace", "PAR1\x15\x04").find("Parquet"), std::string_view::npos);
+    EXPECT_NE(conversionAdvice("traces.json", std::string("PK\x03\x04\x14", 5)).find("unpack"), std::string_view::npos);
+    EXPECT_NE(conversionAdvice("notes.txt", "Dear diary").find("Chrome trace events"), std::string_view::npos);
 }
 
 } // namespace

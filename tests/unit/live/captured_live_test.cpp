@@ -1,4 +1,4 @@
-#include "core/live/captured_run.h"
+#include "core/live/live_analyzer.h"
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
@@ -92,7 +92,7 @@ TEST(CapturedLive, SaysHowTheRanksOfARecordedJobAreAndWhatTheyLost) {
     watched.gone(1);
     const std::vector<LiveEvent> last = watched.look(run); // nothing is waited for: all are over
     EXPECT_EQ(watched.state(1), RankState::Gone);
-    EXPECT_EQ(watched.analyzer.ranks()[1].why, "it was killed");
+    EXPECT_EQ(watched.analyzer.ranks()[1].reason, "it was killed");
     EXPECT_EQ(watched.state(0), RankState::Ended);
     EXPECT_EQ(watched.analyzer.counts().steps, 3);
     ASSERT_FALSE(last.empty());
@@ -123,13 +123,13 @@ TEST(CapturedLive, ARankThatIsSilentWhileOthersGoOnIsLate) {
     watched.feed(1);
     (void)watched.analyzer.advance(watched.now);
     EXPECT_EQ(watched.state(0), RankState::Late);
-    EXPECT_THAT(watched.analyzer.ranks()[0].why, testing::HasSubstr("nothing was heard of it"));
+    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("nothing was heard of it"));
     EXPECT_EQ(watched.state(1), RankState::Running);
     job.write(0, 2);
     watched.feed(0);
     (void)watched.analyzer.advance(watched.now);
     EXPECT_EQ(watched.state(0), RankState::Running);
-    EXPECT_EQ(watched.analyzer.ranks()[0].why, "");
+    EXPECT_EQ(watched.analyzer.ranks()[0].reason, "");
 }
 
 std::size_t tracesIn(const std::filesystem::path& dir) {
@@ -159,8 +159,8 @@ public:
         for (int i = 0; i < 200'000 && !enough(); ++i) {
             now += 1ms;
             (void)follower->read(*sender, now);
-            EXPECT_TRUE(sender->turn(now).ok());
-            receiver->turn(analyzer, now);
+            EXPECT_TRUE(sender->poll(now).ok());
+            receiver->poll(analyzer, now);
             run.look(analyzer, now);
             (void)analyzer.advance(now);
         }
@@ -231,8 +231,8 @@ TEST(CapturedLive, KeepsTheLastPartsOfATraceAndNoRunOfOurOwn) {
     for (int i = 0; i < 200'000 && !collecting.analyzer.info(); ++i) {
         collecting.now += 1ms;
         (void)of_others.read(others, collecting.now);
-        EXPECT_TRUE(others.turn(collecting.now).ok());
-        collecting.receiver->turn(collecting.analyzer, collecting.now);
+        EXPECT_TRUE(others.poll(collecting.now).ok());
+        collecting.receiver->poll(collecting.analyzer, collecting.now);
     }
     EXPECT_TRUE(collecting.analyzer.info());
     EXPECT_FALSE(std::filesystem::exists(collecting.keep.path() / "other"));
@@ -253,8 +253,8 @@ TEST(CapturedLive, FilesOfOtherMachinesAreLeftToThem) {
     for (int i = 0; i < 2000; ++i) {
         now += 1ms;
         (void)follower.read(sender, now);
-        EXPECT_TRUE(sender.turn(now).ok());
-        receiver.turn(analyzer, now);
+        EXPECT_TRUE(sender.poll(now).ok());
+        receiver.poll(analyzer, now);
     }
     EXPECT_TRUE(sender.connected());
     EXPECT_EQ(follower.files(), 1U);

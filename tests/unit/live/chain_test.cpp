@@ -164,7 +164,7 @@ TEST(Chain, SaysOfTheWholeJobWhatOneCollectorOfAllSays) {
 
     EXPECT_TRUE(chain.job.runEnded());
     EXPECT_EQ(chain.job.counts().slices, chain.ranks.records());
-    EXPECT_EQ(chain.job.counts().unheard, 0);
+    EXPECT_EQ(chain.job.counts().undelivered, 0);
     EXPECT_EQ(chain.job.counts().bad, 0);
     EXPECT_EQ(chain.job.counts().late, 0);
     for (std::size_t place = 0; place < chain.single.ranks().size(); ++place) {

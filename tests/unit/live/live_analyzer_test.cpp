@@ -111,7 +111,7 @@ TEST(LiveAnalyzer, SaysOfStepsWhatAnalyzeSays) {
         EXPECT_GT(causes, TimeNs{0});
     }
     EXPECT_EQ(watch.analyzer.counts().slices, ranks.records());
-    EXPECT_EQ(watch.analyzer.counts().unheard, 0);
+    EXPECT_EQ(watch.analyzer.counts().undelivered, 0);
     EXPECT_EQ(watch.analyzer.counts().incomplete, 0);
     EXPECT_EQ(watch.analyzer.window()->run().schedule.name, "1f1b");
 }
@@ -164,7 +164,7 @@ TEST(LiveAnalyzer, TakesBytesInAnyPieces) {
     EXPECT_THAT(watch.closedSteps(), testing::ElementsAre(0, 1, 2));
     EXPECT_EQ(watch.analyzer.counts().slices, ranks.records());
     EXPECT_EQ(watch.analyzer.counts().torn, 0);
-    EXPECT_EQ(watch.analyzer.counts().unheard, 0);
+    EXPECT_EQ(watch.analyzer.counts().undelivered, 0);
     EXPECT_TRUE(std::ranges::all_of(watch.analyzer.steps(), [](const LiveStep& step) { return step.complete; }));
 }
 
@@ -218,7 +218,7 @@ TEST(LiveAnalyzer, TellsWhichRankIsGoneAndThatItReturned) {
     EXPECT_EQ(events[0].kind, Kind::RankChanged);
     EXPECT_EQ(events[0].rank.rank, Rank{2});
     EXPECT_EQ(events[0].rank.state, RankState::Gone);
-    EXPECT_EQ(events[0].rank.why, "its process was killed");
+    EXPECT_EQ(events[0].rank.reason, "its process was killed");
     for (const int rank : {0, 1, 3}) {
         ranks.write(rank, run.steps[2], 2);
         watch.feed(rank);

@@ -1,6 +1,5 @@
 #include "core/live/alert.h"
-#include "core/live/metrics/exposition.h"
-#include "core/live/metrics/metrics_endpoint.h"
+#include "core/live/metrics.h"
 #include "tests/unit/live/recorded_ranks.h"
 
 #include <gmock/gmock.h>
@@ -74,7 +73,7 @@ std::string ask(MetricsEndpoint& endpoint, const std::string& request) {
         pollfd wait{socket.descriptor(), POLLIN, 0};
         if (::poll(&wait, 1, 10) != 1) continue;
         const net::Socket::Progress progress = socket.readSome(buffer.data(), buffer.size());
-        if (progress.over) return answer;
+        if (progress.ended) return answer;
         answer.append(buffer.data(), progress.bytes);
     }
 }

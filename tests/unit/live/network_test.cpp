@@ -71,8 +71,8 @@ public:
         for (int i = 0; i < 200'000 && !enough(); ++i) {
             now += 1ms;
             (void)follower.read(sender, now);
-            status = sender.turn(now);
-            receiver->turn(analyzer, now);
+            status = sender.poll(now);
+            receiver->poll(analyzer, now);
             (void)analyzer.advance(now);
         }
         EXPECT_TRUE(enough());
@@ -108,7 +108,7 @@ TEST(Network, WhatIsSentArrivesOnceThoughTheConnectionBreaks) {
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });
     EXPECT_EQ(collected.analyzer.counts().slices, ranks.records());
-    EXPECT_EQ(collected.analyzer.counts().unheard, 0);
+    EXPECT_EQ(collected.analyzer.counts().undelivered, 0);
     EXPECT_EQ(collected.analyzer.counts().duplicates, 0);
     EXPECT_EQ(collected.analyzer.counts().torn, 0);
     EXPECT_EQ(collected.analyzer.counts().steps, 12);
@@ -135,9 +135,9 @@ TEST(Network, StrangersDoNotDisturb) {
     net::Connector stranger(collected.receiver->address());
     ASSERT_EQ(stranger.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected);
     for (int i = 0; i < 100; ++i)
-        collected.receiver->turn(collected.analyzer, TimeNs{i});
+        collected.receiver->poll(collected.analyzer, TimeNs{i});
     EXPECT_EQ(collected.receiver->connections(), 1U);
-    collected.receiver->turn(collected.analyzer, 11s);
+    collected.receiver->poll(collected.analyzer, 11s);
     EXPECT_EQ(collected.receiver->connections(), 0U) << "who says nothing is not waited for";
 }
 
@@ -159,7 +159,7 @@ TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {
     for (int i = 0; i < 3000; ++i) {
         collected.now += 1ms;
         (void)follower.read(sender, collected.now);
-        EXPECT_TRUE(sender.turn(collected.now).ok()) << "it may come";
+        EXPECT_TRUE(sender.poll(collected.now).ok()) << "it may come";
     }
     EXPECT_NE(sender.problem(), "");
     collected.receiver.emplace(StreamReceiver::open({address, "secret", "clock", {}}).value());
@@ -208,8 +208,8 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
     StreamSender deceived(options);
     for (int i = 0; i < 2000 && deceived.problem().empty(); ++i) {
         collected.now += 1ms;
-        (void)deceived.turn(collected.now);
-        collected.receiver->turn(collected.analyzer, collected.now);
+        (void)deceived.poll(collected.now);
+        collected.receiver->poll(collected.analyzer, collected.now);
     }
     EXPECT_THAT(deceived.problem(), testing::HasSubstr("cannot be trusted"));
     EXPECT_FALSE(deceived.connected());
@@ -217,8 +217,8 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
     StreamSender plain(collected.sender());
     for (int i = 0; i < 2000 && plain.problem().empty(); ++i) {
         collected.now += 1ms;
-        (void)plain.turn(collected.now);
-        collected.receiver->turn(collected.analyzer, collected.now);
+        (void)plain.poll(collected.now);
+        collected.receiver->poll(collected.analyzer, collected.now);
     }
     EXPECT_FALSE(plain.connected()) << "who does not encrypt is not heard";
 

@@ -91,7 +91,7 @@ TEST(SegmentFollower, AFullFileGoesOnInTheNext) {
     readAll(follower, analyzer, now += 2s);
     (void)analyzer.advance(now);
     EXPECT_EQ(analyzer.counts().slices, ranks.records());
-    EXPECT_EQ(analyzer.counts().unheard, 0);
+    EXPECT_EQ(analyzer.counts().undelivered, 0);
     EXPECT_EQ(analyzer.counts().steps, 12);
     EXPECT_EQ(analyzer.counts().incomplete, 0);
     EXPECT_TRUE(analyzer.runEnded());
@@ -122,7 +122,7 @@ TEST(SegmentFollower, ReadsTheFilesOfARankInTheirOrder) {
     (void)analyzer.advance(1s);
     EXPECT_EQ(analyzer.counts().slices, ranks.records());
     EXPECT_EQ(analyzer.counts().out_of_order, 0);
-    EXPECT_EQ(analyzer.counts().unheard, 0);
+    EXPECT_EQ(analyzer.counts().undelivered, 0);
     EXPECT_EQ(analyzer.counts().steps, 12);
     EXPECT_TRUE(analyzer.runEnded());
 }
@@ -188,7 +188,7 @@ TEST(SegmentFollower, TellsThatAProcessIsNoMore) {
     ASSERT_EQ(events.size(), 1U);
     EXPECT_EQ(events[0].rank.rank, Rank{1});
     EXPECT_EQ(events[0].rank.state, RankState::Gone);
-    EXPECT_THAT(events[0].rank.why, testing::HasSubstr("rank1.pftrace"));
+    EXPECT_THAT(events[0].rank.reason, testing::HasSubstr("rank1.pftrace"));
     ::waitpid(child, nullptr, 0);
 }
 

@@ -22,7 +22,7 @@ struct Pair {
         Address address{"127.0.0.1", 0};
         listener = Listener::open(address).value();
         Connector connector(address);
-        EXPECT_EQ(connector.wait(soon()), Connector::Stage::Connected) << connector.why();
+        EXPECT_EQ(connector.wait(soon()), Connector::Stage::Connected) << connector.reason();
         here = connector.take();
         std::error_code failed;
         there = listener.accept(soon(), failed);
@@ -58,12 +58,12 @@ TEST(Socket, WaitsNoLongerThanTheDeadline) {
 
 TEST(Socket, NoticesTheEnd) {
     Pair ends;
-    EXPECT_TRUE(ends.here.endWriting());
+    EXPECT_TRUE(ends.here.shutdownWrite());
     char byte = 0;
     EXPECT_EQ(ends.there.read(&byte, 1, soon()), Socket::Outcome::Closed);
     const Socket::Progress end = ends.there.readSome(&byte, 1);
-    EXPECT_TRUE(end.over);
-    EXPECT_FALSE(end.why) << "the other end closed it";
+    EXPECT_TRUE(end.ended);
+    EXPECT_FALSE(end.reason) << "the other end closed it";
 }
 
 TEST(Socket, IsNotLeftOpenInOtherPrograms) {
@@ -76,7 +76,7 @@ TEST(Connector, TriesEveryAddressOfAHost) {
     Address any{"127.0.0.1", 0};
     const Listener listener = Listener::open(any).value(); // "localhost" may be ::1 first
     Connector connector({"localhost", any.port});
-    EXPECT_EQ(connector.wait(soon()), Connector::Stage::Connected) << connector.why();
+    EXPECT_EQ(connector.wait(soon()), Connector::Stage::Connected) << connector.reason();
     EXPECT_TRUE(connector.take().isOpen());
 }
 
@@ -85,13 +85,13 @@ TEST(Connector, ReportsWhyItFailed) {
     { const Listener nobody_later = Listener::open(address).value(); }
     Connector refused(address);
     EXPECT_EQ(refused.wait(soon()), Connector::Stage::Failed);
-    EXPECT_EQ(refused.why(), "Connection refused");
+    EXPECT_EQ(refused.reason(), "Connection refused");
     EXPECT_FALSE(refused.unknownHost());
 
     Connector unknown({"no host.invalid", 1});
     EXPECT_EQ(unknown.wait(Clock::now() + 60s), Connector::Stage::Failed);
     EXPECT_TRUE(unknown.unknownHost());
-    EXPECT_FALSE(unknown.why().empty());
+    EXPECT_FALSE(unknown.reason().empty());
 }
 
 TEST(Listener, ReportsWhyItCannotListen) {

@@ -1,7 +1,7 @@
 // Runs that check themselves in their bubbles, on a host whose time passes only when somebody sleeps.
 
 #include "core/schedule/families/registry.h"
-#include "core/timeline/check_record.h"
+#include "core/timeline/checks.h"
 #include "runtime/checks/layer_result.h"
 #include "runtime/model/known_answers.h"
 #include "tests/unit/runtime/engine_run.h"

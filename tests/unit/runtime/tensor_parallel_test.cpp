@@ -146,7 +146,7 @@ M columnsOf(const M& whole, int groups, int ranks, int rank) {
 }
 
 /// The share of a rank, written down apart from the model.
-reference::Parameters<double> shareOf(const reference::Parameters<double>& whole, int ranks, int rank) {
+reference::Parameters<double> fractionOf(const reference::Parameters<double>& whole, int ranks, int rank) {
     reference::Parameters<double> share = whole;
     for (const auto& [part, groups] : {std::pair{Parts::kQkv, 3}, {Parts::kFc1, 1}}) {
         share[part].weight = columnsOf(whole[part].weight, groups, ranks, rank);
@@ -176,13 +176,13 @@ TEST(TensorParallelBlock, ComputesWhatTheWholeBlockDoes) {
     for (const int ranks : {1, 2, 3, 6}) {
         std::vector<reference::Parameters<double>> shares;
         for (int rank = 0; rank < ranks; ++rank)
-            shares.push_back(shareOf(whole, ranks, rank));
+            shares.push_back(fractionOf(whole, ranks, rank));
         const BlockRun run = runBlock(shares, input, output_grad);
         constexpr double kBound = 5e-5; // of values of some tens at most, in float
         EXPECT_LT(furthest(run.output, output), kBound) << ranks;
         EXPECT_LT(furthest(run.input_grad, input_grad), kBound) << ranks;
         for (int rank = 0; rank < ranks; ++rank) {
-            const std::vector<float> expected = flat(shareOf(weight_grads, ranks, rank));
+            const std::vector<float> expected = flat(fractionOf(weight_grads, ranks, rank));
             EXPECT_LT(furthest(run.weight_grads[static_cast<std::size_t>(rank)], toColumn(expected).cast<double>()),
                       kBound)
                 << ranks << " ranks, rank " << rank;

@@ -1,6 +1,5 @@
 // The search against every order there is, on small passes.
 
-#include "core/optimize/overlap/cut_search.h"
 #include "core/optimize/overlap/cuts.h"
 #include "tests/unit/optimize/overlap/op_lists.h"
 
@@ -28,7 +27,7 @@ public:
             if (!op.all_reduce && number(0, 1) == 0) op.weight_grad = op.time / 2;
             ops.push_back(op);
         }
-        return number(0, 1) == 0 ? takeWeightGradsApart(ops) : ops;
+        return number(0, 1) == 0 ? splitWeightGrads(ops) : ops;
     }
 
 private:

@@ -1,6 +1,6 @@
 // Cost-model files: what is read, and what is said of damaged ones.
 
-#include "core/optimize/overlap/op_costs_json.h"
+#include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/study.h"
 #include "tests/support/scratch_folder.h"
 
@@ -40,7 +40,7 @@ TEST(OpCosts, EveryMemberIsRead) {
     EXPECT_FALSE(costs.rules.high_priority);
     EXPECT_EQ(costs.rules.cut_time, TimeNs{2000});
     EXPECT_EQ(costs.cut_budget, TimeNs{9000});
-    EXPECT_EQ(costs.most_slices, 6);
+    EXPECT_EQ(costs.max_slices, 6);
     EXPECT_EQ(costs.slice_loss, 0.1);
     ASSERT_EQ(costs.forward.size(), 2U);
     EXPECT_EQ(costs.forward[0].assumed, TimeNs{8000});

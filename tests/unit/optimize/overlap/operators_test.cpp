@@ -30,7 +30,7 @@ TEST(Operators, WeightGradientsAreTakenApartWhereAnAllReduceFollows) {
     Operators ops = opList({{'c', 10}, {'c', 8}, {'b', 5}, {'c', 1}});
     ops[0].weight_grad = TimeNs{5};
     ops[1].weight_grad = TimeNs{3};
-    const Operators apart = takeWeightGradsApart(ops);
+    const Operators apart = splitWeightGrads(ops);
     ASSERT_EQ(apart.size(), 5U);
     EXPECT_EQ(apart[0].time, TimeNs{10}) << "no all-reduce behind it";
     EXPECT_EQ(apart[1].time, TimeNs{5});

@@ -1,9 +1,8 @@
 // Whole steps of two-stream ranks, by hand and against the op-level simulation.
 
-#include "core/optimize/overlap/step.h"
+#include "core/optimize/overlap/study.h"
 
 #include "core/graph/simulate.h"
-#include "core/optimize/overlap/cut_search.h"
 #include "core/optimize/overlap/cuts.h"
 #include "core/schedule/families/registry.h"
 #include "tests/unit/optimize/overlap/op_lists.h"

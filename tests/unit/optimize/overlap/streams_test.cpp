@@ -1,6 +1,6 @@
 // The two streams, by hand.
 
-#include "core/optimize/overlap/stream_chart.h"
+#include "core/optimize/overlap/streams.h"
 #include "tests/unit/optimize/overlap/op_lists.h"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ TEST(OverlapStreams, OtherPassRunsBesideAnAllReduce) {
     EXPECT_EQ(run.end(), TimeNs{12});
     EXPECT_EQ(run.ends[passIndex(B)], TimeNs{11});
 
-    const auto shares = hiddenShares(plan, run);
+    const auto shares = reduceSpans(plan, run);
     ASSERT_EQ(shares.size(), 2U);
     EXPECT_EQ(shares[0].hidden, TimeNs{3}) << "the backward's is as long as 5, its piece only 3";
     EXPECT_EQ(shares[1].hidden, TimeNs{2});
@@ -41,7 +41,7 @@ TEST(OverlapStreams, BlockingAllReduceHidesNothing) {
     const Plan plan{{opList({{'c', 4}, {'b', 5}, {'c', 2}}), opList({{'c', 3}, {'b', 2}})}, {{B, 0, 3}, {F, 0, 2}}};
     const PlanRun run = runPlan(plan, {});
     EXPECT_EQ(times(run), (Times{{0, 4}, {4, 9}, {9, 11}, {11, 14}, {14, 16}}));
-    for (const ReduceSpan& share : hiddenShares(plan, run))
+    for (const ReduceSpan& share : reduceSpans(plan, run))
         EXPECT_EQ(share.hidden, TimeNs{0});
 }
 
@@ -50,7 +50,7 @@ TEST(OverlapStreams, WeightGradientDoesNotWait) {
     const Plan plan{{opList({{'c', 3}, {'a', 5}, {'w', 4}, {'c', 2}}), {}}, {{B, 0, 4}}};
     const PlanRun run = runPlan(plan, {});
     EXPECT_EQ(times(run), (Times{{0, 3}, {3, 8}, {3, 7}, {8, 10}}));
-    EXPECT_EQ(hiddenShares(plan, run)[0].hidden, TimeNs{4});
+    EXPECT_EQ(reduceSpans(plan, run)[0].hidden, TimeNs{4});
 }
 
 TEST(OverlapStreams, EqualPriorityQueuesBehindTheNextOp) {

@@ -1,11 +1,14 @@
-#include "core/live/metrics/exposition.h"
+#include "core/live/metrics.h"
 
 #include <fmt/format.h>
+#include <sys/epoll.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope::live {
 namespace {
@@ -124,7 +127,7 @@ void addCapture(Page& page, const LiveAnalyzer& analyzer) {
     page.single("pp_capture_bytes_total", "counter", "Bytes heard.", "", counts.bytes);
     page.metric("pp_capture_dropped_records_total", "counter", "Records that are not in any step, by why.");
     page.value("reason=\"ring\"", counts.dropped);
-    page.value("reason=\"unheard\"", counts.unheard);
+    page.value("reason=\"unheard\"", counts.undelivered);
     page.value("reason=\"damaged\"", counts.damaged);
     page.value("reason=\"late\"", counts.late);
     page.value("reason=\"bad\"", counts.bad);
@@ -148,6 +151,82 @@ std::string exposition(const LiveAnalyzer& analyzer) {
     addFindings(page, analyzer);
     addCapture(page, analyzer);
     return page.take();
+}
+
+namespace {
+
+constexpr std::size_t kMaxConnections = 64;
+constexpr std::size_t kLongestRequest = 1 << 13;
+constexpr std::chrono::seconds kPatience{10};
+
+std::string answerTo(std::string_view request, const std::function<std::string()>& page) {
+    const auto answer = [](std::string_view status, std::string_view type, const std::string& body) {
+        return fmt::format("HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+                           status, type, body.size(), body);
+    };
+    const std::string_view line = request.substr(0, request.find("\r\n"));
+    if (!line.starts_with("GET ")) return answer("405 Method Not Allowed", "text/plain", "only GET is served\n");
+    const std::string_view target = line.substr(4, line.find_first_of(" ?", 4) - 4);
+    if (target != "/metrics" && target != "/") return answer("404 Not Found", "text/plain", "see /metrics\n");
+    return answer("200 OK", "text/plain; version=0.0.4; charset=utf-8", page());
+}
+
+} // namespace
+
+Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
+    MetricsEndpoint endpoint;
+    BUBBLESCOPE_ASSIGN(endpoint.listener_, net::Listener::open(address));
+    endpoint.address_ = std::move(address);
+    endpoint.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (!endpoint.events_.isOpen() ||
+        ::epoll_ctl(endpoint.events_.get(), EPOLL_CTL_ADD, endpoint.listener_.descriptor(), &event) != 0) {
+        return runError("the metrics' socket cannot be watched");
+    }
+    return endpoint;
+}
+
+void MetricsEndpoint::serve(const std::function<std::string()>& page, Clock::time_point now) {
+    take(now);
+    for (auto at = connections_.begin(); at != connections_.end();) {
+        advance(*at, page);
+        const bool ends = at->done || now - at->since > kPatience;
+        at = ends ? connections_.erase(at) : std::next(at);
+    }
+}
+
+void MetricsEndpoint::take(Clock::time_point now) {
+    while (connections_.size() < kMaxConnections) {
+        net::Socket socket = listener_.accept();
+        if (!socket.isOpen()) return;
+        epoll_event event{};
+        event.events = EPOLLIN | EPOLLOUT | EPOLLET;
+        ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
+        connections_.push_back({std::move(socket), {}, {}, 0, now, false});
+    }
+    // The oldest has had its time; the next call accepts those that wait.
+    connections_.front().done = true;
+}
+
+void MetricsEndpoint::advance(Connection& connection, const std::function<std::string()>& page) {
+    std::array<char, 2048> buffer{};
+    while (connection.answer.empty() && !connection.done) {
+        const net::Socket::Progress progress = connection.socket.readSome(buffer.data(), buffer.size());
+        connection.done = progress.ended;
+        if (progress.bytes == 0) return;
+        connection.request.append(buffer.data(), progress.bytes);
+        if (connection.request.find("\r\n\r\n") != std::string::npos)
+            connection.answer = answerTo(connection.request, page);
+        connection.done = connection.answer.empty() && connection.request.size() > kLongestRequest;
+    }
+    while (!connection.done) {
+        const std::string_view rest = std::string_view(connection.answer).substr(connection.sent);
+        const net::Socket::Progress progress = connection.socket.writeSome(rest);
+        if (progress.bytes == 0 && !progress.ended) return;
+        connection.sent += progress.bytes;
+        connection.done = progress.ended || connection.sent == connection.answer.size();
+    }
 }
 
 } // namespace bubblescope::live

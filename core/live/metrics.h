@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/descriptor.h"
+#include "core/live/live_analyzer.h"
 #include "core/net/socket.h"
 
 #include <chrono>
@@ -9,6 +10,10 @@
 #include <string>
 
 namespace bubblescope::live {
+
+/// The state of a live view in Prometheus's text format 0.0.4: base units, counters named _total, and labels with few
+/// values per run.
+[[nodiscard]] std::string exposition(const LiveAnalyzer& analyzer);
 
 /// Serves one page of metrics over HTTP. Never blocks: serve() does what can be done at once. One thread at a time.
 class MetricsEndpoint {
@@ -32,11 +37,11 @@ private:
         std::string answer;
         std::size_t sent = 0;
         Clock::time_point since;
-        bool over = false;
+        bool done = false;
     };
 
     void take(Clock::time_point now);
-    void goOn(Connection& connection, const std::function<std::string()>& page);
+    void advance(Connection& connection, const std::function<std::string()>& page);
 
     net::Address address_;
     net::Listener listener_;
