@@ -1,43 +1,15 @@
 #include "core/theory/closed_form.h"
 
+#include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
 #include "core/theory/forms/family_theory.h"
+#include "core/theory/forms/form_builder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <optional>
-#include <utility>
-
-// The bound. A step's makespan is the length of the longest path through the graph whose edges are the data
-// dependencies (with the transfer's time where they cross ranks) and the order of each rank's list. Leaving
-// edges out can only make the longest path shorter, so the longest path that follows the list of one rank only,
-// and data dependencies before and after it, is a lower bound.
-//
-// For an op i let head(i) be the longest chain of dependencies that must run before it can start, and tail(i)
-// the longest that must run after it ends. On a rank with the list x_0 … x_n, any stretch from x_i to x_j
-// takes at least the time of its ops, so
-//
-//     makespan ≥ head(x_i) + t(x_i) + … + t(x_j) + tail(x_j)    for every rank and i ≤ j.
-//
-// With i = 0 and j = n it reads: no rank starts before its first input arrives, and after a rank's last op all that
-// depends on it must still run. Shorter stretches matter where a rank has to wait in the middle. One pass
-// along each list finds the best i for every j.
-//
-// Queues of transfers and sends that block only add waits, so the bound holds with them too.
-//
-// On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its
-// last. It is not exact where two ranks delay the step in turn.
-
-#include "core/theory/closed_form.h"
-
-#include "core/graph/validate.h"
-#include "core/theory/forms/form_builder.h"
-
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <utility>
 
 namespace bubblescope {
@@ -90,6 +62,25 @@ Result<ClosedForm> closedForm(const Schedule& schedule, const CostModel& costs) 
 
 namespace {
 
+// The bound of orderBound(). A step's makespan is the length of the longest path through the graph whose edges are the
+// data dependencies (with the transfer's time where they cross ranks) and the order of each rank's list. Leaving edges
+// out can only make the longest path shorter, so the longest path that follows the list of one rank only, and data
+// dependencies before and after it, is a lower bound.
+//
+// For an op i let head(i) be the longest chain of dependencies that must run before it can start, and tail(i) the
+// longest that must run after it ends. On a rank with the list x_0 … x_n, any stretch from x_i to x_j takes at least
+// the time of its ops, so
+//
+//     makespan ≥ head(x_i) + t(x_i) + … + t(x_j) + tail(x_j)    for every rank and i ≤ j.
+//
+// With i = 0 and j = n it reads: no rank starts before its first input arrives, and after a rank's last op all that
+// depends on it must still run. Shorter stretches matter where a rank has to wait in the middle. One pass along each
+// list finds the best i for every j.
+//
+// Queues of transfers and sends that block only add waits, so the bound holds with them too.
+//
+// On equal stages it is exact for F-then-B and 1F1B, whose last rank never waits between its first op and its last. It
+// is not exact where two ranks delay the step in turn.
 class OrderBound {
 public:
     OrderBound(const Execution& execution, const CostModel& costs)

@@ -220,7 +220,8 @@ QSet<QString> textsOfCore() {
     for (const AnomalyKindInfo& kind : anomalyKinds())
         texts << QString::fromStdString(std::string(kind.name)).replace(QLatin1Char('-'), QLatin1Char(' '));
     for (const DemoTrace& demo : demoTraces())
-        texts << QString::fromStdString(std::string(demo.title)) << QString::fromStdString(std::string(demo.description));
+        texts << QString::fromStdString(std::string(demo.title))
+              << QString::fromStdString(std::string(demo.description));
     texts.remove(QString());
     return texts;
 }

@@ -2,7 +2,6 @@
 
 #include "core/analysis/whatif/straggler_graph.h"
 #include "core/analysis/whatif/timeline_graph.h"
-#include "core/recognise/straggler_names.h"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "core/analysis/whatif/straggler_graph.h"
 
 #include "core/analysis/whatif/surroundings.h"
-#include "core/recognise/straggler_names.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -26,6 +26,34 @@ struct RawOp {
     NodeId node = kNoNode;
 };
 using RankOps = std::array<std::vector<RawOp>, kReplayOpCount>;
+
+/// The place whose slices a track of such a timeline holds.
+struct StragglerPlace {
+    std::int64_t pp = 0; ///< pipeline rank
+    std::int64_t tp = 0; ///< tensor-parallel rank
+    std::int64_t dp = 0; ///< data-parallel replica
+};
+
+/// The number after a word, as in "PP rank 3, TP rank 0, compute".
+std::optional<std::int64_t> numberFollowing(std::string_view text, std::string_view word) {
+    std::size_t at = text.find(word);
+    if (at == std::string_view::npos) return std::nullopt;
+    at += word.size();
+    while (at < text.size() && (text[at] == ' ' || text[at] == '['))
+        ++at;
+    text.remove_prefix(at);
+    const auto number = takeNumber<std::int64_t>(text);
+    return number && *number >= 0 ? number : std::nullopt;
+}
+
+/// Nothing for a thread whose name states no pipeline rank.
+std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& track) {
+    const std::string_view thread = trace.text(track.thread_name);
+    const auto pp = numberFollowing(thread, "PP rank");
+    if (!pp) return std::nullopt;
+    const auto dp = numberFollowing(trace.text(track.process_name), "DP rank");
+    return StragglerPlace{*pp, numberFollowing(thread, "TP rank").value_or(0), dp.value_or(track.pid)};
+}
 
 /// One kind of transfer side: what runs at the other end, and where.
 struct Side {

@@ -4,8 +4,12 @@
 #include "core/trace/trace.h"
 
 #include <span>
+#include <string_view>
 
 namespace bubblescope {
+
+/// The rule that recognises timelines of ByteDance's straggler study, as Run::annotation names it.
+inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
 
 /// The dependency model of the OSDI '25 straggler study (Lin et al., "Understanding Stragglers in Large Model Training
 /// Using What-if Analysis", arXiv 2505.05713), from the raw slices of its timelines. Six streams a worker:

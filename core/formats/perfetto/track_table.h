@@ -30,7 +30,6 @@ public:
         std::int64_t multiplier = 1;
     };
     [[nodiscard]] CounterUnit counterUnitOf(std::uint64_t uuid) const;
-    [[nodiscard]] std::size_t descriptorCount() const { return descriptors_.size(); }
 
     /// After finish(): assigns files to the tracks of these processes.
     void assignFiles(const std::map<std::int64_t, std::uint32_t>& file_of_process);

@@ -1,8 +1,8 @@
 // Timelines in the form of the straggler study, written from simulated steps: with several chunks, which the published
 // sample does not have, and with what goes wrong.
 
+#include "core/analysis/whatif/straggler_graph.h"
 #include "core/analysis/whatif/straggler_study.h"
-#include "core/recognise/straggler_names.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/whatif/runs.h"
 
