@@ -64,8 +64,8 @@ template <class Struct>
 Result<Struct> taken(const Struct* from, const char* what) {
     if (from == nullptr) return usageError(std::string(what) + " is NULL");
     Struct copy{};
-    constexpr std::size_t kMost = 4096;
-    if (from->size < sizeof from->size || from->size > kMost)
+    constexpr std::size_t kMax = 4096;
+    if (from->size < sizeof from->size || from->size > kMax)
         return usageError(std::string(what) + " does not say its size", "set its member 'size' to sizeof");
     std::memcpy(&copy, from, std::min<std::size_t>(from->size, sizeof copy));
     return copy;
@@ -263,7 +263,7 @@ int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first
         const auto type = elementType(element_type);
         if (!type) return usageError("there is no such type of elements");
         if (first == nullptr || second == nullptr || elements < 0) return usageError("there are no tensors to compare");
-        return codeOf(open.tellDifference(elementDifference(first, second, elements, *type)));
+        return codeOf(open.setDifference(elementDifference(first, second, elements, *type)));
     });
 }
 

@@ -195,8 +195,8 @@ Result<std::optional<Task>> Session::ask(TimeNs now, std::optional<TimeNs> free)
     for (StepCheck& check : checks_) {
         if (check.state != Planned::Waiting || plan_->slots[check.slot].next_op > next) continue;
         // Without a digest of the first execution there is nothing to compare with.
-        const auto told = first_.lower_bound({check.what, std::string()});
-        if (told == first_.end() || told->first.first != check.what) continue;
+        const auto first = first_.lower_bound({check.what, std::string()});
+        if (first == first_.end() || first->first.first != check.what) continue;
         const TimeNs cost = costOf(check.what);
         const TimeNs takes = config_.latency + cost +
                              TimeNs{static_cast<std::int64_t>(config_.margin * static_cast<double>(cost.count()))};
@@ -279,7 +279,7 @@ Status Session::givenUp(const LayerOp& what, TimeNs start, TimeNs end) {
     return {};
 }
 
-Status Session::tellDifference(const TensorDifference& difference) {
+Status Session::setDifference(const TensorDifference& difference) {
     if (!mismatch_) return usageError("there is no mismatch in this step");
     records_[*mismatch_].difference = difference;
     return {};

@@ -87,7 +87,7 @@ public:
                                                TimeNs start, TimeNs end);
     [[nodiscard]] Status givenUp(const LayerOp& what, TimeNs start, TimeNs end);
 
-    [[nodiscard]] Status tellDifference(const TensorDifference& difference);
+    [[nodiscard]] Status setDifference(const TensorDifference& difference);
     [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);
 
     [[nodiscard]] SessionCounts counts() const;

@@ -1,4 +1,4 @@
-#include "runtime/run_checks.h"
+#include "runtime/run_setup.h"
 
 // Replaces run_checks.cpp in a build without runtime/checks.
 namespace bubblescope::runtime {

@@ -1,4 +1,4 @@
-#include "runtime/backend/cpu/cpu_stage.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/tensor_group.h"
 #include "runtime/run_setup.h"

@@ -1,4 +1,4 @@
-#include "runtime/run_checks.h"
+#include "runtime/run_setup.h"
 
 #include "profiler/recorder/recorder.h"
 #include "runtime/checks/check_setup.h"

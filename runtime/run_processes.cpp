@@ -1,7 +1,6 @@
-#include "runtime/run_processes.h"
+#include "runtime/run.h"
 
 #include "runtime/clock/host_clock.h"
-#include "runtime/comm/agree.h"
 #include "runtime/comm/comm_topology.h"
 #include "runtime/comm/mpi/mpi_job.h"
 #include "runtime/comm/process_transport.h"
@@ -68,7 +67,7 @@ Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& pla
 }
 
 /// What the root must know of each rank, besides losses.
-struct RankShare {
+struct RankSummary {
     MemoryUse memory;
     std::int64_t ops = 0;
     std::int64_t late_ops = 0;
@@ -136,15 +135,15 @@ Status addLosses(const std::vector<std::vector<double>>& own, ProcessTeam& team,
     return {};
 }
 
-Status addShares(const RankShare& own, ProcessTeam& team, RunSummary& summary) {
+Status addShares(const RankSummary& own, ProcessTeam& team, RunSummary& summary) {
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.gather(bytesOfValue(own)));
     for (const std::string& bytes : all) {
-        const auto share = valueOf<RankShare>(bytes);
-        summary.memory.push_back(share.memory);
-        summary.ops += share.ops;
-        summary.late_ops += share.late_ops;
-        summary.max_lateness = std::max(summary.max_lateness, share.max_lateness);
-        summary.dropped_records += share.dropped_records;
+        const auto rank = valueOf<RankSummary>(bytes);
+        summary.memory.push_back(rank.memory);
+        summary.ops += rank.ops;
+        summary.late_ops += rank.late_ops;
+        summary.max_lateness = std::max(summary.max_lateness, rank.max_lateness);
+        summary.dropped_records += rank.dropped_records;
     }
     return {};
 }

@@ -1,6 +1,6 @@
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
-#include "profiler/job/environment.h"
+#include "profiler/job/run_job.h"
 
 #include <fmt/format.h>
 

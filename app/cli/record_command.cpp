@@ -3,7 +3,6 @@
 #include "app/cli/command.h"
 #include "app/cli/monitor_streams.h"
 #include "profiler/capture/rank_identity.h"
-#include "profiler/job/environment.h"
 #include "profiler/job/run_job.h"
 
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 #include "app/cli/table.h"
 #include "core/aadiff/coverage.h"
 #include "core/base/temporary_folder.h"
-#include "runtime/comm/agree.h"
-#include "runtime/run_processes.h"
+#include "runtime/comm/process_transport.h"
+#include "runtime/run.h"
 
 #include <fmt/format.h>
 

@@ -9,7 +9,7 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "core/base/bytes.h"
-#include "runtime/comm/agree.h"
+#include "runtime/comm/process_transport.h"
 #include "runtime/run.h"
 
 #include <fmt/format.h>

@@ -89,13 +89,13 @@ void Capture::makeWriter() {
         });
     writer_->addReading(readAllClocks(recorder_.clock()));
     for (const std::string& problem : problems_)
-        say(problem);
+        addMessage(problem);
 }
 
 /// Writes a message into the trace, and into capture.log for a reader who wonders why there is no trace. Requires
 /// cycle_mutex_.
-void Capture::say(const std::string& message) {
-    writer_->say(message);
+void Capture::addMessage(const std::string& message) {
+    writer_->addMessage(message);
     std::error_code ignored;
     std::filesystem::create_directories(options_.dir, ignored);
     const std::filesystem::path log = options_.dir / kLogName;
@@ -123,10 +123,10 @@ void Capture::startCuda() noexcept {
             const std::lock_guard lock(cycle_mutex_);
             if (gpu_ != nullptr) return;
             auto api = cupti::loadCupti(ownVariable(kCuptiVariable).value_or(""), why_not);
-            if (api == nullptr) return say("kernels are not recorded: " + why_not);
+            if (api == nullptr) return addMessage("kernels are not recorded: " + why_not);
             auto gpu = std::make_unique<cupti::Collector>(std::move(api));
             const bool started = gpu->start(options_.mode == CaptureOptions::Mode::Pipeline, why_not);
-            if (!why_not.empty()) say(why_not);
+            if (!why_not.empty()) addMessage(why_not);
             if (!started) return;
             gpu_ = std::move(gpu);
         }
@@ -180,7 +180,7 @@ TimeNs Capture::cycle(bool last) {
         if (!written.ok()) {
             failed_ = true;
             recorder_.setOn(false);
-            say("recording ends: " + written.error().text());
+            addMessage("recording ends: " + written.error().text());
         }
         if (writer.isOver(reading.monotonic)) recorder_.setOn(false);
         // A ring that was half full when it was drained would soon overflow.

@@ -37,7 +37,7 @@ private:
 
     void makeWriter();
     void wake();
-    void say(const std::string& message);
+    void addMessage(const std::string& message);
     void loop();
     /// Writes what has been recorded. Returns the time until the next cycle at the latest.
     [[nodiscard]] TimeNs cycle(bool last);

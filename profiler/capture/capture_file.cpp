@@ -1,11 +1,27 @@
 #include "profiler/capture/capture_file.h"
 
-#include "profiler/capture/host_offset.h"
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <optional>
 #include <system_error>
 
 namespace bubblescope::profiler {
+namespace {
+
+constexpr const char* kWords = "wall clock ahead by ns: ";
+
+std::optional<TimeNs> readOffset(const std::filesystem::path& path) {
+    std::ifstream file(path);
+    std::string words(std::char_traits<char>::length(kWords), ' ');
+    std::int64_t offset = 0;
+    if (!file.read(words.data(), static_cast<std::streamsize>(words.size())) || words != kWords || !(file >> offset))
+        return std::nullopt;
+    return TimeNs{offset};
+}
+
+} // namespace
 
 CaptureFile::CaptureFile(CaptureFileInfo info)
     : info_(std::move(info)), encoder_(static_cast<std::uint32_t>(info_.process.pid)) {}
@@ -18,7 +34,7 @@ CaptureFile::TrackNumber CaptureFile::addTrack(std::string name, std::int32_t or
 void CaptureFile::rename(TrackNumber track, std::string name) {
     if (tracks_[track].name == name) return;
     tracks_[track].name = std::move(name);
-    tracks_[track].told = false;
+    tracks_[track].described = false;
 }
 
 std::uint64_t CaptureFile::processUuid() const {
@@ -29,8 +45,8 @@ std::uint64_t CaptureFile::uuidOf(TrackNumber track) {
     beginPart();
     Track& known = tracks_[track];
     const std::uint64_t uuid = processUuid() + 1 + track;
-    if (!known.told) encoder_.track(uuid, processUuid(), known.name, known.order);
-    known.told = true;
+    if (!known.described) encoder_.track(uuid, processUuid(), known.name, known.order);
+    known.described = true;
     return uuid;
 }
 
@@ -146,7 +162,7 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
     begun_ = false;
     encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(info_.process.pid));
     for (Track& track : tracks_) {
-        track.told = false;
+        track.described = false;
         track.last = TimeNs{INT64_MIN};
     }
     if (static_cast<std::int64_t>(parts_.size()) >= kParts) {
@@ -157,6 +173,23 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
     }
     on_part();
     return {};
+}
+
+TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured) {
+    if (clock.empty()) return measured;
+    const std::filesystem::path agreed = dir / (".clock-" + clock);
+    if (const auto known = readOffset(agreed)) return *known;
+    std::error_code ignored;
+    std::filesystem::create_directories(dir, ignored);
+    const std::filesystem::path own = dir / (".clock-" + clock + "." + std::to_string(::getpid()));
+    {
+        std::ofstream file(own);
+        file << kWords << measured.count() << '\n';
+    }
+    // The first process to link decides; its file is complete by then.
+    [[maybe_unused]] const int linked = ::link(own.c_str(), agreed.c_str());
+    std::filesystem::remove(own, ignored);
+    return readOffset(agreed).value_or(measured);
 }
 
 } // namespace bubblescope::profiler

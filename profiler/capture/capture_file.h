@@ -1,10 +1,12 @@
 #pragma once
 
+#include "core/base/time.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/packet_file.h"
 #include "profiler/capture/rank_identity.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <filesystem>
@@ -76,7 +78,7 @@ private:
     struct Track {
         std::string name;
         std::int32_t order = 0;
-        bool told = false; ///< whether this part describes the track
+        bool described = false; ///< whether this part describes the track
         TimeNs last{INT64_MIN};
     };
     static constexpr std::int64_t kParts = 4;
@@ -104,6 +106,43 @@ private:
     std::int64_t part_bytes_ = 0;
     std::int64_t bytes_ = 0;
     std::optional<Error> failed_;
+};
+
+/// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All
+/// processes that record into `dir` and share a clock use one number, that of the first process, which is kept in a
+/// file of `dir`. So a wall clock that is set between their starts does not move their traces apart. `measured` is this
+/// process's own measurement.
+[[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
+
+/// Tracks of one name for slices that may overlap: a slice that overlaps goes to the next lane.
+class Lanes {
+public:
+    Lanes(std::string name, std::int32_t order) : name_(std::move(name)), order_(order) {}
+
+    void add(CaptureFile& file, TimeNs start, TimeNs end, std::string_view category, std::string_view name,
+             CaptureFile::Args args) {
+        auto lane = std::ranges::find_if(lanes_, [&](const Lane& known) { return known.free_from <= start; });
+        if (lane == lanes_.end()) {
+            const std::size_t number = lanes_.size() + 1;
+            const std::string title = number == 1 ? name_ : name_ + " (" + std::to_string(number) + ")";
+            lanes_.push_back({file.addTrack(title, order_), start});
+            lane = std::prev(lanes_.end());
+        }
+        end = std::max(start, end);
+        lane->free_from = end;
+        file.begin(lane->track, start, category, name, args);
+        file.end(lane->track, end);
+    }
+
+private:
+    struct Lane {
+        CaptureFile::TrackNumber track;
+        TimeNs free_from;
+    };
+
+    std::string name_;
+    std::int32_t order_;
+    std::vector<Lane> lanes_;
 };
 
 } // namespace bubblescope::profiler

@@ -46,7 +46,7 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
 }
 
 /// CUPTI's records are at most as old as its buffers. An impossible time would shift all later work of its track.
-bool CaptureWriter::timesCanBe(const cupti::Activity& activity) const {
+bool CaptureWriter::isPlausible(const cupti::Activity& activity) const {
     if (!activity.hasTimes() || activity.isUntimed()) return true;
     constexpr TimeNs kDay{std::chrono::hours(24)};
     const TimeNs now = clocks_.last().realtime;
@@ -55,10 +55,10 @@ bool CaptureWriter::timesCanBe(const cupti::Activity& activity) const {
 
 void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
     counts_.damaged += static_cast<std::int64_t>(
-        std::erase_if(activities, [this](const cupti::OwnedActivity& given) { return !timesCanBe(given.activity); }));
+        std::erase_if(activities, [this](const cupti::OwnedActivity& given) { return !isPlausible(given.activity); }));
     if (activities.empty()) return;
     begun_ = true;
-    window_.see({}, gpu_.startOf(activities.front().activity)); // begins the window of a job without NVTX and NCCL
+    window_.observe({}, gpu_.startOf(activities.front().activity)); // begins the window of a job without NVTX and NCCL
     std::ranges::stable_sort(activities, {}, [](const cupti::OwnedActivity& a) { return a.activity.start; });
     for (cupti::OwnedActivity& activity : activities) {
         if (thinning_)
@@ -68,7 +68,7 @@ void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
     }
 }
 
-void CaptureWriter::say(std::string_view message) {
+void CaptureWriter::addMessage(std::string_view message) {
     messages_.emplace_back(message);
 }
 

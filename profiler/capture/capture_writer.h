@@ -3,11 +3,9 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
-#include "profiler/capture/capture_window.h"
 #include "profiler/capture/comm_writer.h"
 #include "profiler/capture/gpu_writer.h"
 #include "profiler/capture/host_writer.h"
-#include "profiler/capture/op_kernels.h"
 #include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
 #include "profiler/nvtx/names.h"
@@ -36,7 +34,7 @@ public:
     /// To be called after the host's records of the same time, which determine the steps. Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
     /// Writes a message to the user once.
-    void say(std::string_view message);
+    void addMessage(std::string_view message);
 
     /// The writer adds its counts to those of records lost elsewhere.
     [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
@@ -50,7 +48,7 @@ public:
     [[nodiscard]] const CaptureFile& file() const { return file_; }
 
 private:
-    [[nodiscard]] bool timesCanBe(const cupti::Activity& activity) const;
+    [[nodiscard]] bool isPlausible(const cupti::Activity& activity) const;
     void tellTotals(TimeNs now);
 
     perfetto::CaptureCounts counts_;

@@ -131,7 +131,7 @@ void CommWriter::take(const HostRecord& record) {
     }
     const auto event = nccl::commEventOf(record);
     if (!event) return;
-    window_.see({}, time);
+    window_.observe({}, time);
     if (!window_.contains(time)) return void(++counts_.outside_window);
     Begun begin = begun(record, *event, time);
     if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {

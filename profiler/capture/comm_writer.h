@@ -2,8 +2,7 @@
 
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
-#include "profiler/capture/capture_window.h"
-#include "profiler/capture/lanes.h"
+#include "profiler/capture/capture_options.h"
 #include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
 

@@ -78,7 +78,7 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
     case HostRecord::Type::End: return end(record, time);
     case HostRecord::Type::Mark: {
         const std::string name = nameOf(record);
-        window_.see(name, time);
+        window_.observe(name, time);
         if (!window_.contains(time)) return void(++counts_.outside_window);
         ++counts_.marks;
         return file_.instant(trackOf(stackOf(tid, record.domain)), time, kHostCategory, name, argsOf(record));
@@ -131,7 +131,7 @@ void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     Open& open = stack.open.emplace_back();
     open.start = time;
     open.name = nameOf(record);
-    window_.see(open.name, time);
+    window_.observe(open.name, time);
     open.is_step = window_.beginsStep(open.name);
     if (!window_.contains(time)) return void(++counts_.outside_window);
     open.written = true;
@@ -157,7 +157,7 @@ void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
 
 void HostWriter::start(const HostRecord& record, TimeNs time) {
     Started started{time, nameOf(record), {}};
-    window_.see(started.name, time);
+    window_.observe(started.name, time);
     if (!window_.contains(time)) return void(++counts_.outside_window);
     started.args = argsOf(record);
     if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {

@@ -1,4 +1,4 @@
-#include "profiler/cupti/api.h"
+#include "profiler/cupti/collector.h"
 
 #include <dlfcn.h>
 

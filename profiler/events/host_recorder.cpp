@@ -12,18 +12,18 @@ std::uint64_t HostRecorder::nextGeneration() noexcept {
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-HostRecorder::Own& HostRecorder::own() noexcept {
-    static thread_local Own own;
+HostRecorder::RingOwner& HostRecorder::own() noexcept {
+    static thread_local RingOwner own;
     return own;
 }
 
-HostRecorder::Own::~Own() {
+HostRecorder::RingOwner::~RingOwner() {
     if (thread != nullptr) thread->ended.store(true, std::memory_order_release);
-    mine_ = {0, nullptr, true};
+    local_ = {0, nullptr, true};
 }
 
 HostRecorder::Thread* HostRecorder::join() noexcept {
-    if (mine_.over) { // a record made while the thread ends
+    if (local_.ending) { // a record made while the thread ends
         refused_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
     }
@@ -33,12 +33,12 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
             const std::lock_guard lock(mutex_);
             threads_.push_back(thread);
         }
-        Own& before = own();
+        RingOwner& before = own();
         if (before.thread != nullptr) before.thread->ended.store(true, std::memory_order_release);
         before.thread = std::move(thread);
-        mine_ = {generation_, before.thread.get(), false};
+        local_ = {generation_, before.thread.get(), false};
         if (on_thread_) on_thread_();
-        return mine_.thread;
+        return local_.thread;
     } catch (const std::exception&) {
         refused_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
@@ -48,8 +48,8 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
 void HostRecorder::afterForkInChild() noexcept {
     // Includes the thread's own ring: it still holds records that the parent will write.
     threads_.clear();
-    mine_ = {0, nullptr, mine_.over};
-    if (!mine_.over) own().thread.reset();
+    local_ = {0, nullptr, local_.ending};
+    if (!local_.ending) own().thread.reset();
     generation_ = nextGeneration();
     mutex_.unlock();
 }

@@ -110,21 +110,21 @@ private:
     };
     /// The thread-local access to a thread's ring. It needs no initialisation when a thread begins, so that reading it
     /// is cheap.
-    struct Mine {
+    struct LocalRing {
         std::uint64_t generation;
-        Thread* thread; ///< owned by Own
-        bool over;      ///< the thread is ending, and Own is gone
+        Thread* thread; ///< owned by RingOwner
+        bool ending;    ///< the thread is ending, and RingOwner is gone
     };
     /// Marks a thread's ring for removal when the thread ends.
-    struct Own {
+    struct RingOwner {
         std::shared_ptr<Thread> thread;
-        ~Own();
+        ~RingOwner();
     };
 
     static std::uint64_t nextGeneration() noexcept;
-    static Own& own() noexcept;
+    static RingOwner& own() noexcept;
 
-    Thread* ownThread() noexcept { return mine_.generation == generation_ ? mine_.thread : join(); }
+    Thread* ownThread() noexcept { return local_.generation == generation_ ? local_.thread : join(); }
     Thread* join() noexcept;
 
     static void put(Thread& thread, const HostRecord& record) noexcept {
@@ -144,7 +144,7 @@ private:
         });
     }
 
-    static inline constinit thread_local Mine mine_{0, nullptr, false};
+    static inline constinit thread_local LocalRing local_{0, nullptr, false};
 
     std::size_t slots_;
     std::function<void()> on_thread_;

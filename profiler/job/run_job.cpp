@@ -2,6 +2,8 @@
 
 #include "core/base/child_process.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,6 +13,11 @@
 
 namespace bubblescope::profiler {
 namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kLibrary = "libbubblescope_inject.so";
+constexpr std::string_view kLibraryVariable = "BUBBLESCOPE_INJECT_LIBRARY";
 
 constexpr std::array kForwarded{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 constexpr int kNotFound = 127;
@@ -50,6 +57,39 @@ private:
 };
 
 } // namespace
+
+Result<fs::path> findInjectLibrary(const ReadVariable& variable) {
+    std::vector<fs::path> places;
+    if (const auto named = variable(kLibraryVariable); named && !named->empty()) {
+        places.emplace_back(*named);
+    } else {
+        std::error_code ignored;
+        const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+        for (const char* from : {BUBBLESCOPE_LIBRARY_FROM_PROGRAM, ".", BUBBLESCOPE_LIBRARY_FROM_BUILT_PROGRAM})
+            places.push_back((program / from / kLibrary).lexically_normal());
+    }
+    std::string tried;
+    for (const fs::path& place : places) {
+        std::error_code ignored;
+        if (fs::is_regular_file(place, ignored)) return fs::absolute(place, ignored);
+        tried += (tried.empty() ? "" : ", ") + place.string();
+    }
+    return inputError(tried, "the library that jobs load is not there",
+                      fmt::format("install it with the program, or name it with {}", kLibraryVariable));
+}
+
+std::vector<std::pair<std::string, std::string>> captureEnvironment(const fs::path& library,
+                                                                    const CaptureOptions& options) {
+    std::error_code ignored;
+    const fs::path dir = fs::absolute(options.dir, ignored).lexically_normal();
+    std::vector<std::pair<std::string, std::string>> variables{{std::string(kCaptureDirVariable), dir.string()}};
+    if (std::string text = captureOptionsText(options); !text.empty())
+        variables.emplace_back(kCaptureVariable, std::move(text));
+    if (options.cuda) variables.emplace_back("CUDA_INJECTION64_PATH", library.string());
+    if (options.nvtx) variables.emplace_back("NVTX_INJECTION64_PATH", library.string());
+    if (options.nccl) variables.emplace_back("NCCL_PROFILER_PLUGIN", library.string());
+    return variables;
+}
 
 int runJob(std::span<const std::string> command, std::span<const std::pair<std::string, std::string>> variables,
            std::string& why_not) {

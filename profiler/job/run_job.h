@@ -1,10 +1,23 @@
 #pragma once
 
+#include "core/base/result.h"
+#include "profiler/capture/capture_options.h"
+
+#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::profiler {
+
+/// The path of the library that jobs load: from BUBBLESCOPE_INJECT_LIBRARY, beside the installed program, or in the
+/// build folder. Error: Input, listing the paths that were tried.
+[[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
+
+/// The variables that make every process of a job load the library and write into options.dir, which is made absolute.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> captureEnvironment(const std::filesystem::path& library,
+                                                                                  const CaptureOptions& options);
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals that
 /// are sent to this process; signals of the terminal reach the program directly. Returns what a shell would: the exit

@@ -5,9 +5,12 @@
 #include "runtime/checks/layer_result.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,12 +19,12 @@ namespace bubblescope::runtime {
 
 /// A part of a layer for another rank to execute, with its inputs and weights.
 struct ShippedLayer {
-    LayerRun run;                              ///< as executed by the rank that it comes from
-    Stage stage;                               ///< of that rank
-    TimeNs cost{0};                            ///< nominal
-    std::shared_ptr<const LayerReplay> replay; ///< detached
-    LayerResult first;                         ///< the first result; the digests are always known
-    std::uint64_t ticket = 0;                  ///< assigned by the broker
+    LayerRun run;                                         ///< as executed by the rank that it comes from
+    Stage stage;                                          ///< of that rank
+    TimeNs cost{0};                                       ///< nominal
+    std::shared_ptr<const ReexecutableLayer> computation; ///< detached
+    LayerResult first;                                    ///< the first result; the digests are always known
+    std::uint64_t ticket = 0;                             ///< assigned by the broker
 };
 
 /// Passes layers between ranks that execute each other's computations. Questions decide on a verdict and need an
@@ -91,6 +94,34 @@ public:
     /// To be called after the last step until it returns true: waits for what other ranks still send or ask. `open`:
     /// the rank waits for replies. Returns true at once if the run has ended.
     [[nodiscard]] virtual bool drain(bool /*open*/) { return true; }
+};
+
+/// A broker shared by ranks that are threads of one process. Thread-safe.
+class LocalCheckBroker final : public CheckBroker {
+public:
+    /// `ranks`: number of ranks in this process.
+    explicit LocalCheckBroker(std::size_t ranks) : ranks_(ranks) {}
+
+    [[nodiscard]] bool hasOthers(std::size_t besides) const override { return ranks_ > besides; }
+    void ask(std::shared_ptr<Question> question) override;
+    [[nodiscard]] std::shared_ptr<Question> nextQuestion(Rank rank) override;
+    void answer(const std::shared_ptr<Question>& question) override;
+    /// Waits for the reply.
+    [[nodiscard]] Reply replyTo(const std::shared_ptr<Question>& question, const std::atomic<bool>& ended) override;
+    [[nodiscard]] bool hasRoom(Rank from) override;
+    void offer(Rank from, ShippedLayer layer) override;
+    [[nodiscard]] std::optional<std::pair<Rank, ShippedLayer>> takeOffer(Rank rank, TimeNs most) override;
+    void returnResult(Rank from, RemoteResult result) override;
+    [[nodiscard]] std::vector<RemoteResult> takeResults(Rank rank) override;
+
+private:
+    const std::size_t ranks_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::shared_ptr<Question>> open_;
+    std::vector<std::shared_ptr<Question>> answered_;
+    std::deque<std::pair<Rank, ShippedLayer>> offers_;
+    std::vector<std::pair<Rank, RemoteResult>> back_;
 };
 
 } // namespace bubblescope::runtime

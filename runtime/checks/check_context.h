@@ -6,8 +6,10 @@
 #include "runtime/model/stage_model.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +24,7 @@ struct CapturedLayer {
     LayerRun run;
     Stage stage;
     LayerPart part = LayerPart::Forward;
-    std::shared_ptr<LayerReplay> replay;
+    std::shared_ptr<ReexecutableLayer> computation;
     LayerResult first;
 };
 
@@ -56,7 +58,7 @@ public:
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
 
     /// Executes a part of a layer at once, with the rank's faults injected. `again` counts repetitions.
-    [[nodiscard]] LayerResult execute(const LayerReplay& replay, const LayerRun& run, int again);
+    [[nodiscard]] LayerResult execute(const ReexecutableLayer& computation, const LayerRun& run, int again);
 
     /// A record with the current step and this rank filled in.
     [[nodiscard]] CheckRecord recordOf(CheckKind kind, const Op& op, int layer, CheckedTensor tensor) const;
@@ -81,6 +83,26 @@ private:
         std::function<void(TimeNs)> then;
     };
     std::vector<Deferred> deferred_;
+};
+
+/// The time that a rank needs to execute a part of a layer again: the nominal time if ops take theirs, else an average
+/// of measured times. For the rank's thread.
+class ReexecutionCosts {
+public:
+    /// `context` must outlive the object.
+    explicit ReexecutionCosts(const CheckContext& context) : context_(context) {}
+
+    /// `nominal` is the layer's part of the nominal time of its op. Returns a time that exceeds every slot if the cost
+    /// is not known.
+    [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
+    /// Records a measured time, unless executions take nominal times.
+    void note(const CapturedLayer& layer, TimeNs took);
+    /// Layers of one kind have the same cost: 0 = embedding, 1 = block, 2 = head.
+    [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }
+
+private:
+    const CheckContext& context_;
+    std::map<std::tuple<OpKind, LayerPart, int>, TimeNs> usual_; ///< by op, part and kind of layer
 };
 
 } // namespace bubblescope::runtime

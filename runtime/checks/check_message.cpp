@@ -3,7 +3,7 @@
 #include "core/aadiff/digest.h"
 #include "core/base/wire.h"
 #include "core/schedule/op.h"
-#include "runtime/backend/cpu/cpu_stage.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/comm/message.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ Result<CheckMessage> unpackLayer(WireReader& wire, CheckMessage mail) {
     const LayerRun& run = mail.layer.run;
     if (wire.failed() || !isSane(run.op) || run.step < 0 || run.layer < 0 || mail.layer.stage.value < 0)
         return inputError(kWhere, "it names no op of a layer");
-    BUBBLESCOPE_ASSIGN(mail.layer.replay, runtime::unpackLayer(wire));
+    BUBBLESCOPE_ASSIGN(mail.layer.computation, runtime::unpackLayer(wire));
     if (!wire.done()) return inputError(kWhere, "more follows its layer than should");
     return mail;
 }
@@ -89,7 +89,8 @@ Result<std::string> packMessage(const CheckMessage& mail) {
     case CheckMessage::Kind::Offer:
         wire(mail.layer.run, mail.layer.stage, mail.layer.cost);
         packResult(wire, mail.layer.first, false);
-        if (!mail.layer.replay->pack(wire)) return runError("what a device has computed cannot be sent to other ranks");
+        if (!mail.layer.computation->pack(wire))
+            return runError("what a device has computed cannot be sent to other ranks");
         break;
     case CheckMessage::Kind::Answer:
         packResult(wire, mail.once, false);

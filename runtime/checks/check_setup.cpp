@@ -1,7 +1,6 @@
 #include "runtime/checks/check_setup.h"
 
-#include "runtime/checks/local_check_broker.h"
-#include "runtime/checks/npy.h"
+#include "runtime/checks/check_broker.h"
 #include "runtime/engine/bubble_hook.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/stage_memory.h"
@@ -9,6 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <span>
+#include <string>
+#include <system_error>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -30,6 +33,27 @@ std::vector<LayerRange> layersOf(const CheckSetup::Of& of) {
 
 /// A check holds copies of the inputs of its op, of the activations between its ops, and of its result.
 constexpr std::int64_t kCopies = 3;
+
+/// Writes numbers as a file for numpy.load() (format 1.0), in a folder that is created if it is missing. Returns false
+/// if the file cannot be written.
+bool writeNpy(const std::filesystem::path& path, std::span<const float> values) {
+    // The magic string, a version, the length of the header in two bytes, and the header; in total a multiple of 64
+    // bytes.
+    constexpr std::size_t kBefore = 10;
+    constexpr std::size_t kAligned = 64;
+    std::string header = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", values.size());
+    header.append(kAligned - (kBefore + header.size() + 1) % kAligned, ' ');
+    header += '\n';
+    std::string begin("\x93NUMPY\x01\x00", 8);
+    begin += static_cast<char>(header.size() & 0xFFU);
+    begin += static_cast<char>(header.size() >> 8U);
+    std::error_code ignored;
+    std::filesystem::create_directories(path.parent_path(), ignored);
+    std::ofstream file(path, std::ios::binary);
+    file << begin << header;
+    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
+    return file.good();
+}
 
 } // namespace
 

@@ -81,12 +81,12 @@ void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
     if (isResult(tensor) && tensor != CheckedTensor::WeightGradient) output_ = withoutValues(shown);
 }
 
-void LayerCapture::end(std::unique_ptr<LayerReplay> replay) {
+void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
     if (!context_.active()) return;
     if (context_.device == nullptr) costs_.note({run_, stage_, call_.part, nullptr, {}}, hostNow() - layer_began_);
     recordDigests();
-    if (!replay) return;
-    CapturedLayer layer{run_, stage_, call_.part, std::move(replay), std::move(shown_)};
+    if (!computation) return;
+    CapturedLayer layer{run_, stage_, call_.part, std::move(computation), std::move(shown_)};
     if (tries_) {
         if (context_.device == nullptr) {
             reexecution_.tryTwice(layer, op_begin_, nullptr);
@@ -95,7 +95,7 @@ void LayerCapture::end(std::unique_ptr<LayerReplay> replay) {
         }
     }
     if (!captures_) return;
-    captured_bytes_ += layer.replay->bytes();
+    captured_bytes_ += layer.computation->bytes();
     for (const ShownTensor& one : layer.first)
         captured_bytes_ += one.bytes();
     captured_[{keyOf(op_), call_.layer}].push_back(std::move(layer));

@@ -2,7 +2,6 @@
 
 #include "runtime/checks/check_context.h"
 #include "runtime/checks/layer_reexecution.h"
-#include "runtime/checks/reexecution_costs.h"
 
 #include <map>
 #include <memory>
@@ -32,7 +31,7 @@ public:
     // See LayerWatch; for the layers of the op that began last.
     [[nodiscard]] bool begin(const LayerCall& call);
     void touch(CheckedTensor tensor, LiveTensor& values);
-    void end(std::unique_ptr<LayerReplay> replay);
+    void end(std::unique_ptr<ReexecutableLayer> computation);
 
     /// The result of the op that ran last, without values; nothing if it has none.
     [[nodiscard]] const std::optional<ShownTensor>& output() const { return output_; }

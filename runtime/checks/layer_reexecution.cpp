@@ -32,8 +32,8 @@ void LayerReexecution::check(const std::vector<CapturedLayer>& parts, CheckRecor
             break;
         }
         LayerResult result;
-        const auto [began, ended] = clock.spend(costs_.of(parts[i], nominal),
-                                                [&] { result = context_.execute(*parts[i].replay, parts[i].run, 1); });
+        const auto [began, ended] = clock.spend(
+            costs_.of(parts[i], nominal), [&] { result = context_.execute(*parts[i].computation, parts[i].run, 1); });
         if (i == 0) record.start = began;
         record.end = ended;
         if (context_.device != nullptr) costs_.note(parts[i], ended - began);
@@ -68,8 +68,8 @@ void LayerReexecution::compare(const CapturedLayer& layer, const LayerResult& se
     LayerResult third;
     LayerResult fourth;
     const auto repeat = [&] {
-        third = context_.execute(*layer.replay, layer.run, 2);
-        fourth = context_.execute(*layer.replay, layer.run, 3);
+        third = context_.execute(*layer.computation, layer.run, 2);
+        fourth = context_.execute(*layer.computation, layer.run, 3);
     };
     if (clock != nullptr) {
         record.end = clock->spend(2 * costs_.of(layer, nominal), repeat).second;
@@ -85,11 +85,11 @@ void LayerReexecution::compare(const CapturedLayer& layer, const LayerResult& se
 }
 
 void LayerReexecution::tryTwice(const CapturedLayer& layer, TimeNs op_begin, IdleClock* clock) {
-    CapturedLayer again{layer.run, layer.stage, layer.part, layer.replay, {}};
+    CapturedLayer again{layer.run, layer.stage, layer.part, layer.computation, {}};
     LayerResult twice;
     const auto work = [&] {
-        again.first = context_.execute(*layer.replay, layer.run, 1);
-        twice = context_.execute(*layer.replay, layer.run, 2);
+        again.first = context_.execute(*layer.computation, layer.run, 1);
+        twice = context_.execute(*layer.computation, layer.run, 2);
     };
     CheckRecord record = context_.recordOf(CheckKind::Replay, layer.run.op, layer.run.layer, CheckedTensor::Output);
     record.start = record.end = op_begin;

@@ -26,8 +26,8 @@ void PeerChecks::ask(CheckRecord record, ShippedLayer layer, std::optional<Rank>
 }
 
 ShippedLayer PeerChecks::ship(const CapturedLayer& layer, TimeNs nominal) const {
-    layer.replay->detach();
-    return {layer.run, layer.stage, costs_.of(layer, nominal), layer.replay, layer.first};
+    layer.computation->detach();
+    return {layer.run, layer.stage, costs_.of(layer, nominal), layer.computation, layer.first};
 }
 
 void PeerChecks::offer(const CapturedLayer& layer, TimeNs nominal) {
@@ -48,7 +48,7 @@ bool PeerChecks::checkForOthers(TimeNs end, IdleClock& clock) {
     CheckBroker::RemoteResult done;
     done.by = context_.rank.world;
     std::tie(done.start, done.end) = clock.spend(
-        taken->second.cost, [&] { done.result = context_.execute(*taken->second.replay, taken->second.run, 1); });
+        taken->second.cost, [&] { done.result = context_.execute(*taken->second.computation, taken->second.run, 1); });
     done.layer = std::move(taken->second);
     broker().returnResult(taken->first, std::move(done));
     return true;
@@ -88,8 +88,8 @@ void PeerChecks::abandon() {
 void PeerChecks::answerOthers() {
     while (const auto question = broker().nextQuestion(context_.rank.world)) {
         question->answered_by = context_.rank.world;
-        question->once = context_.execute(*question->layer.replay, question->layer.run, 1);
-        question->twice = context_.execute(*question->layer.replay, question->layer.run, 2);
+        question->once = context_.execute(*question->layer.computation, question->layer.run, 1);
+        question->twice = context_.execute(*question->layer.computation, question->layer.run, 2);
         broker().answer(question);
     }
 }
@@ -130,7 +130,7 @@ void PeerChecks::settleOffers() {
         record.difference = differenceOf(back.layer.first, back.result, *at);
         context_.setup.keepTensors(context_.rank.world, record, was, is);
         // If this rank now computes what the other one did, its first execution was faulty.
-        if (!firstDifference(context_.execute(*back.layer.replay, run, 2), back.result)) {
+        if (!firstDifference(context_.execute(*back.layer.computation, run, 2), back.result)) {
             record.verdict = Verdict::Transient;
             context_.report(record, context_.rank.world);
             continue;

@@ -2,7 +2,6 @@
 
 #include "runtime/checks/check_broker.h"
 #include "runtime/checks/check_context.h"
-#include "runtime/checks/reexecution_costs.h"
 
 #include <map>
 #include <memory>

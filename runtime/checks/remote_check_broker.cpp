@@ -144,7 +144,7 @@ void RemoteCheckBroker::onIdle(TimeNs room) {
         read(std::move(mail));
     }
     while (!to_offer_.empty()) {
-        const TimeNs needed = timeFor(static_cast<std::size_t>(to_offer_.front().replay->bytes()));
+        const TimeNs needed = timeFor(static_cast<std::size_t>(to_offer_.front().computation->bytes()));
         if (needed > room) return;
         room -= needed;
         CheckMessage mail;

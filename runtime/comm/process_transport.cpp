@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::runtime {
 namespace {
@@ -48,7 +50,7 @@ ProcessTransport::ProcessTransport(ProcessTransportConfig config)
     activity_.since = activity_.due = now;
     for (int r = 0; r < size_; ++r) {
         watchdog_.report(Rank{r}, activity_);
-        watchdog_.hear(Rank{r}, now);
+        watchdog_.heardFrom(Rank{r}, now);
     }
     worker_ = std::thread([this] { work(); });
     if (own_clock_) exchangePings();
@@ -85,7 +87,7 @@ void ProcessTransport::exchangePings() {
     if (first == 0) ahead_ = ((best->t0 - best->t1) + (best->t3 - best->t2)) / 2;
 }
 
-void ProcessTransport::onPings(TellPings tell) {
+void ProcessTransport::onPings(OnPings tell) {
     const std::lock_guard lock(mutex_);
     tell_pings_ = std::move(tell);
     pings_due_ = clock_.now() + ping_interval_;
@@ -118,12 +120,12 @@ void ProcessTransport::pingIfDue(TimeNs now) {
     sendPing();
 }
 
-void ProcessTransport::tellPings(std::unique_lock<std::mutex>& lock) {
+void ProcessTransport::reportPings(std::unique_lock<std::mutex>& lock) {
     if (exchanging_ || exchanged_.empty() || !tell_pings_) return;
     const std::vector<Ping> pings = std::exchange(exchanged_, {});
-    const TellPings tell = tell_pings_;
+    const OnPings tell = tell_pings_;
     {
-        const std::lock_guard telling(telling_);
+        const std::lock_guard telling(reporting_);
         lock.unlock();
         tell(pings);
     }
@@ -283,7 +285,7 @@ bool ProcessTransport::leave() {
         tell_pings_ = nullptr;
         exchanging_ = false;
     }
-    { const std::lock_guard told(telling_); } // the last callback has returned
+    { const std::lock_guard told(reporting_); } // the last callback has returned
     if (fine && own_clock_) exchangePings();
     {
         const std::lock_guard lock(mutex_);
@@ -320,7 +322,7 @@ void ProcessTransport::work() {
     std::unique_lock lock(mutex_);
     while (!stops_) {
         progress();
-        tellPings(lock);
+        reportPings(lock);
         wake_.wait_for(lock, data_->busy() || exchanging_ ? kOften : kSeldom);
     }
 }
@@ -342,7 +344,7 @@ void ProcessTransport::progress() {
     }
     constexpr int kSignsPerTimeout = 5;
     const TimeNs now = clock_.now();
-    watchdog_.hear(rank_, now);
+    watchdog_.heardFrom(rank_, now);
     pingIfDue(now);
     if (now - told_ < std::min<TimeNs>(timeout_ / kSignsPerTimeout, 500ms)) return;
     tellAlive(now);
@@ -353,7 +355,7 @@ void ProcessTransport::progress() {
 void ProcessTransport::handle(const ControlChannel::Received& received) {
     const ControlMessage& message = received.message;
     const TimeNs now = clock_.now();
-    watchdog_.hear(received.from, now);
+    watchdog_.heardFrom(received.from, now);
     switch (message.kind) {
     case ControlMessage::Kind::Alive: {
         Activity activity = message.activity;
@@ -416,6 +418,17 @@ void ProcessTransport::tellAll(const ControlMessage& message) {
 void ProcessTransport::endWith(Error error, bool tell) {
     const ControlMessage message = messageOf(error);
     if (end_.set(std::move(error)) && tell) tellAll(message);
+}
+
+Status agree(Status own, ProcessTeam& team) {
+    const std::vector<std::string> same(static_cast<std::size_t>(team.size()),
+                                        own.ok() ? std::string() : own.error().text());
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team.exchange(same));
+    if (!own.ok()) return own;
+    for (std::size_t r = 0; r < all.size(); ++r) {
+        if (!all[r].empty()) return runError(fmt::format("rank {} cannot begin: {}", r, all[r]));
+    }
+    return {};
 }
 
 } // namespace bubblescope::runtime

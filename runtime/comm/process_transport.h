@@ -1,11 +1,10 @@
 #pragma once
 
+#include "core/base/process_team.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 #include "runtime/clock/host_clock.h"
-#include "runtime/comm/control_channel.h"
-#include "runtime/comm/data_channel.h"
-#include "runtime/comm/run_end.h"
+#include "runtime/comm/channels.h"
 #include "runtime/comm/transport.h"
 #include "runtime/comm/watchdog.h"
 
@@ -74,8 +73,8 @@ public:
 
     /// Reports the exchanges in between as they are made: `tell` is called on the transport's thread, without a lock of
     /// the transport, and no more after leave() has been called.
-    using TellPings = std::function<void(std::span<const Ping>)>;
-    void onPings(TellPings tell);
+    using OnPings = std::function<void(std::span<const Ping>)>;
+    void onPings(OnPings tell);
 
 private:
     explicit ProcessTransport(ProcessTransportConfig config);
@@ -91,7 +90,7 @@ private:
     void takePong(const ControlMessage& message, TimeNs came);
     void pingIfDue(TimeNs now);
     /// Releases the lock while it reports an exchange.
-    void tellPings(std::unique_lock<std::mutex>& lock);
+    void reportPings(std::unique_lock<std::mutex>& lock);
     void work();
     void progress();
     void handle(const ControlChannel::Received& received);
@@ -133,8 +132,8 @@ private:
     TimeNs pings_due_{0};
     bool exchanging_ = false;     ///< whether an exchange in between is pending
     std::vector<Ping> exchanged_; ///< of the pending exchange, or the last one until it is reported
-    TellPings tell_pings_;
-    std::mutex telling_; ///< held during the callback; taken after mutex_, which is released
+    OnPings tell_pings_;
+    std::mutex reporting_; ///< held during the callback; taken after mutex_, which is released
     int byes_ = 0;
     bool leaving_ = false;  ///< after a successful run
     bool all_left_ = false; ///< on the root: all have met to leave; later messages are for the next run
@@ -143,5 +142,9 @@ private:
     bool stops_ = false;
     std::thread worker_;
 };
+
+/// Decides whether all processes can continue; each passes its status, before they wait for each other in a run.
+/// Returns this process's error if it has one, else that of the first process that cannot continue, else success.
+[[nodiscard]] Status agree(Status own, ProcessTeam& team);
 
 } // namespace bubblescope::runtime

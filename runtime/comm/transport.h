@@ -1,15 +1,40 @@
 #pragma once
 
+#include "core/base/ids.h"
 #include "core/base/result.h"
-#include "runtime/comm/activity.h"
+#include "core/base/time.h"
+#include "core/schedule/op.h"
 #include "runtime/comm/message.h"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace bubblescope::runtime {
+
+/// What a rank is doing. Times are on its host's clock.
+struct Activity {
+    enum class Kind : std::uint8_t {
+        Starting,  ///< builds its stages
+        Computing, ///< is in `op`
+        Receiving, ///< waits for the input of `op` from `peer`
+        Summing,   ///< waits inside `op` for `peer`'s part of a sum
+        Draining,  ///< waits for its device to finish queued work, which may wait for peers
+        AtBarrier, ///< waits for all ranks, between ops
+        Done,      ///< has run all steps
+    };
+
+    Kind kind = Kind::Starting;
+    std::int32_t step = 0;
+    Op op;
+    Rank peer;
+    TimeNs since{0};
+    TimeNs due{0}; ///< of Computing: the expected end of the op; no earlier than `since`
+};
 
 /// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on many
 /// hosts. Only the rank's thread uses it; fail() and ended() are for any thread.
@@ -68,6 +93,31 @@ public:
 
     /// Why the run ended early; nothing if it did not.
     [[nodiscard]] virtual std::optional<Error> error() const = 0;
+};
+
+/// Whether and why a run has ended early. Thread-safe.
+class RunEnd {
+public:
+    /// Keeps the first error. Returns false if there was one already.
+    bool set(Error error) {
+        const std::lock_guard lock(mutex_);
+        if (error_) return false;
+        error_ = std::move(error);
+        ended_ = true;
+        return true;
+    }
+
+    [[nodiscard]] const std::atomic<bool>& ended() const { return ended_; }
+
+    [[nodiscard]] std::optional<Error> error() const {
+        const std::lock_guard lock(mutex_);
+        return error_;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::optional<Error> error_;
+    std::atomic<bool> ended_{false};
 };
 
 } // namespace bubblescope::runtime

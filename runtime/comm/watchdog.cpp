@@ -38,7 +38,7 @@ void Watchdog::report(Rank rank, const Activity& activity) {
     ranks_[rank.index()].activity = activity;
 }
 
-void Watchdog::hear(Rank rank, TimeNs now) {
+void Watchdog::heardFrom(Rank rank, TimeNs now) {
     const std::lock_guard lock(mutex_);
     ranks_[rank.index()].heard = now;
 }

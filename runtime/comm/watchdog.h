@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "runtime/comm/activity.h"
+#include "runtime/comm/transport.h"
 
 #include <mutex>
 #include <optional>
@@ -13,7 +13,7 @@ namespace bubblescope::runtime {
 /// clock: the transport calls it periodically. Thread-safe.
 ///
 /// A rank is at fault if it
-/// - has not been heard of for longer than the timeout (only if hear() reports signs of life),
+/// - has not been heard of for longer than the timeout (only if heardFrom() reports signs of life),
 /// - is in an op for longer than its expected time plus the timeout, and was alive then,
 /// - waits for a message, or for its device, for longer than the timeout while no rank computes: the message is lost,
 ///   or the device hangs.
@@ -25,7 +25,7 @@ public:
     void report(Rank rank, const Activity& activity);
 
     /// Records a sign of life. Before the first one silence has no meaning, as for threads of one process.
-    void hear(Rank rank, TimeNs now);
+    void heardFrom(Rank rank, TimeNs now);
 
     /// The error that ends the run, if a rank is at fault.
     [[nodiscard]] std::optional<Error> verdict(TimeNs now) const;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "runtime/engine/rank_stages.h"
 #include "runtime/engine/rank_state.h"
 
 #include <optional>

@@ -2,7 +2,6 @@
 
 #include "runtime/engine/rank_bubbles.h"
 #include "runtime/engine/rank_exchange.h"
-#include "runtime/engine/rank_stages.h"
 #include "runtime/engine/rank_state.h"
 
 #include <optional>

@@ -3,7 +3,7 @@
 #include "runtime/backend/rank_device.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/transport.h"
-#include "runtime/model/tensor_shard.h"
+#include "runtime/model/data_plan.h"
 
 #include <cstdint>
 #include <optional>

@@ -55,10 +55,10 @@ enum class FaultTensor : std::uint8_t { Input, Output };
 
 /// The executions that a flip inside a layer affects.
 enum class FaultStay : std::uint8_t {
-    Transient, ///< the first one
-    Replay,    ///< the second one, which only checks the first
-    Sticky,    ///< every execution on this rank, each time in another number
-    Fixed,     ///< every execution on this rank, each time in the same bit: on this rank both executions look equal
+    Transient,   ///< the first one
+    Reexecution, ///< the second one, which only checks the first
+    Sticky,      ///< every execution on this rank, each time in another number
+    Fixed,       ///< every execution on this rank, each time in the same bit: on this rank both executions look equal
 };
 
 /// A fault to be injected into a run. Omitted parameters have values without effect.

@@ -90,8 +90,8 @@ Result<double> parsePositive(const FaultText& text, std::string_view word, std::
     const bool percent = word.ends_with('%');
     const std::string_view digits = percent ? word.substr(0, word.size() - 1) : word;
     const auto number = parseNumber<double>(digits);
-    constexpr double kMost = 1e6;
-    if (!number || !(*number > 0) || *number > kMost) return text.wrong(word, "is no number above 0", way_out);
+    constexpr double kMax = 1e6;
+    if (!number || !(*number > 0) || *number > kMax) return text.wrong(word, "is no number above 0", way_out);
     return percent ? *number / 100 : *number;
 }
 

@@ -65,7 +65,7 @@ bool hitsTensor(const Fault& fault, const LayerRun& run, CheckedTensor tensor) {
 bool hitsExecution(const Fault& fault, const LayerRun& run) {
     switch (fault.stay) {
     case FaultStay::Transient: return run.again == 0;
-    case FaultStay::Replay: return run.again == 1;
+    case FaultStay::Reexecution: return run.again == 1;
     case FaultStay::Sticky:
     case FaultStay::Fixed: return true;
     }

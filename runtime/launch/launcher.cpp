@@ -10,7 +10,7 @@ namespace bubblescope {
 namespace {
 
 struct Variables {
-    const char* tells; ///< a variable that only this launcher sets
+    const char* marker; ///< a variable that only this launcher sets
     const char* rank;
     const char* size;
 };
@@ -33,8 +33,8 @@ std::optional<int> numberIn(const Environment& environment, const char* name) {
 
 std::optional<Launched> launchedAs(const Environment& environment) {
     for (const Variables& known : kKnown) {
-        if (environment(known.tells) == nullptr) continue;
-        return Launched{known.tells, numberIn(environment, known.rank), numberIn(environment, known.size)};
+        if (environment(known.marker) == nullptr) continue;
+        return Launched{known.marker, numberIn(environment, known.rank), numberIn(environment, known.size)};
     }
     return std::nullopt;
 }

@@ -1,4 +1,4 @@
-#include "runtime/launch/mpi_session.h"
+#include "runtime/launch/session.h"
 
 // Replaces mpi_session.cpp in a build without MPI.
 namespace bubblescope {

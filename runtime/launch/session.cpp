@@ -1,7 +1,6 @@
 #include "runtime/launch/session.h"
 
 #include "runtime/launch/launcher.h"
-#include "runtime/launch/mpi_session.h"
 #include "runtime/launch/tcp_team.h"
 
 #include <chrono>

@@ -50,4 +50,7 @@ private:
 /// Whether this program can be one of several processes.
 [[nodiscard]] bool builtWithMpi();
 
+/// MPI from MPI_Init_thread to MPI_Finalize. Error: Run, if MPI does not start or is not built in.
+[[nodiscard]] Result<std::unique_ptr<LaunchSession>> startMpi();
+
 } // namespace bubblescope

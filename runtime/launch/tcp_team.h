@@ -1,17 +1,93 @@
 #pragma once
 
 #include "core/base/process_team.h"
-#include "runtime/comm/control_channel.h"
-#include "runtime/launch/tcp_control.h"
+#include "core/base/result.h"
+#include "core/net/socket.h"
+#include "runtime/comm/channels.h"
 #include "runtime/launch/tcp_job.h"
-#include "runtime/launch/team_socket.h"
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
+
+/// A connection between two processes of a job. A message arrives as a whole, or an error names the other end.
+class TeamSocket {
+public:
+    using Clock = net::Clock;
+    using Deadline = net::Deadline;
+
+    TeamSocket() = default;
+    explicit TeamSocket(net::Socket socket) : socket_(std::move(socket)) {}
+
+    [[nodiscard]] bool isOpen() const { return socket_.isOpen(); }
+    void close() { socket_.close(); }
+
+    /// Retries until the deadline, since the other side may not listen yet.
+    [[nodiscard]] static Result<TeamSocket> connect(const std::string& host, int port, Clock::time_point deadline);
+
+    /// Sends all bytes. Errors name `who`.
+    [[nodiscard]] Status write(const void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
+    [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
+    /// Sends a text, preceded by its length in 64 bits of native byte order.
+    [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
+    [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
+
+    /// Without waiting: returns the number of bytes, possibly 0; nothing when the connection is closed.
+    [[nodiscard]] std::optional<std::size_t> writeSome(const void* data, std::size_t bytes);
+    [[nodiscard]] std::optional<std::size_t> readSome(void* data, std::size_t bytes);
+
+private:
+    net::Socket socket_;
+};
+
+/// Where the first process of a job waits for the others.
+class TeamListener {
+public:
+    /// On all addresses of the host, or only on the loopback. Error: Run, with the system's message.
+    [[nodiscard]] static Result<TeamListener> open(int port, bool loopback);
+    /// The next connection; nothing at the deadline.
+    [[nodiscard]] Result<std::optional<TeamSocket>> accept(net::Deadline deadline);
+
+private:
+    net::Listener listener_;
+};
+
+/// A connection for control messages, and the bytes in transfer.
+struct ControlConnection {
+    TeamSocket socket; ///< closed if there is no connection
+    std::string out;
+    std::string in;
+};
+
+/// Control messages over TCP. Messages between two other ranks go through rank 0, which forwards them whenever it polls
+/// for its own.
+class TcpControl final : public runtime::ControlChannel {
+public:
+    /// `connections` are rank 0's, by rank, or the one to rank 0. They must outlive the channel and carry nothing else.
+    TcpControl(int rank, std::vector<ControlConnection>& connections) : rank_(rank), connections_(connections) {}
+    /// Sends pending bytes, as far as possible without waiting.
+    ~TcpControl() override;
+
+    void send(Rank to, const runtime::ControlMessage& message) override;
+    [[nodiscard]] std::optional<Received> receive() override;
+
+private:
+    [[nodiscard]] ControlConnection& connectionTo(int rank);
+    void flush(ControlConnection& connection);
+    void fetch(ControlConnection& connection);
+    void deliver(ControlConnection& connection);
+
+    int rank_;
+    std::vector<ControlConnection>& connections_;
+    std::deque<Received> inbox_;
+};
 
 /// Processes that are connected by TCP, each with rank 0, which forwards messages between the others. Intended for the
 /// data that a job exchanges besides tensors.
@@ -43,7 +119,7 @@ private:
     int rank_;
     int size_;
     Sockets talk_;
-    std::vector<ControlWay> control_;
+    std::vector<ControlConnection> control_;
 };
 
 } // namespace bubblescope

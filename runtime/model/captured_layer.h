@@ -3,7 +3,6 @@
 #include "core/base/result.h"
 #include "core/base/wire.h"
 #include "runtime/model/gpt_layers.h"
-#include "runtime/model/transformer_block.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +17,7 @@ namespace bubblescope::runtime {
 /// serialised, by other processes. Elsewhere it stays with its rank: the ranks of one process share a device, so
 /// another rank could detect no more than this one.
 template <class T>
-class CapturedGptLayer final : public LayerReplay {
+class CapturedGptLayer final : public ReexecutableLayer {
     std::shared_ptr<ComputeQueue> queue_; // first: must outlive all buffers
 
 public:

@@ -40,12 +40,12 @@ public:
 
 /// A part of a layer with all inputs that are needed to compute it again, any number of times and without side effects:
 /// by the same code on the same inputs, with the same calls of a probe.
-class LayerReplay {
+class ReexecutableLayer {
 public:
-    LayerReplay() = default;
-    LayerReplay(const LayerReplay&) = delete;
-    LayerReplay& operator=(const LayerReplay&) = delete;
-    virtual ~LayerReplay() = default;
+    ReexecutableLayer() = default;
+    ReexecutableLayer(const ReexecutableLayer&) = delete;
+    ReexecutableLayer& operator=(const ReexecutableLayer&) = delete;
+    virtual ~ReexecutableLayer() = default;
 
     virtual void run(LayerProbe& probe) const = 0;
     /// Memory that it holds: without the stage's weights, unless it has copied them.
@@ -64,7 +64,7 @@ public:
     /// captured.
     [[nodiscard]] virtual bool begin(const LayerCall& call) = 0;
     /// The part has been computed; `kept` is null unless it was requested.
-    virtual void end(std::unique_ptr<LayerReplay> kept) = 0;
+    virtual void end(std::unique_ptr<ReexecutableLayer> kept) = 0;
 };
 
 } // namespace bubblescope::runtime

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "runtime/model/compute_queue.h"
+#include "runtime/model/data_plan.h"
 #include "runtime/model/layer_watch.h"
 #include "runtime/model/parameters.h"
-#include "runtime/model/tensor_shard.h"
 
 #include <cstdint>
 #include <span>

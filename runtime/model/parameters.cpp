@@ -1,6 +1,6 @@
 #include "runtime/model/parameters.h"
 
-#include "runtime/accelerator/device_digest.h"
+#include "runtime/accelerator/work_queue.h"
 #include "runtime/model/synthetic.h"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 #include "core/schedule/families/registry.h"
 #include "core/timeline/checks.h"
 #include "runtime/faults/fault.h"
-#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/checked_engine_run.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace bubblescope::campaign {
 namespace {
 
 using profiler::SliceRecord;
-using runtime::test::EngineRun;
+using runtime::test::CheckedEngineRun;
 using Random = std::mt19937_64;
 
 /// As in the other campaigns: BUBBLESCOPE_CAMPAIGN=full takes many runs of each kind.
@@ -53,8 +53,8 @@ std::vector<Schedule> everySchedule() {
     return all;
 }
 
-std::unique_ptr<EngineRun> train(const Schedule& schedule, int steps, const std::vector<std::string>& faults) {
-    auto run = std::make_unique<EngineRun>(schedule, runtime::test::someTimes(TimeNs{100'000}));
+std::unique_ptr<CheckedEngineRun> train(const Schedule& schedule, int steps, const std::vector<std::string>& faults) {
+    auto run = std::make_unique<CheckedEngineRun>(schedule, runtime::test::someTimes(TimeNs{100'000}));
     run->model.layers_per_stage = kLayers;
     run->steps = steps;
     run->aadiff.emplace();
@@ -71,7 +71,7 @@ struct Done {
 };
 
 /// What was compared: equal or not.
-std::vector<Done> checksOf(const EngineRun& run) {
+std::vector<Done> checksOf(const CheckedEngineRun& run) {
     std::vector<Done> all;
     for (std::size_t r = 0; r < run.records.size(); ++r) {
         for (const SliceRecord& record : run.records[r]) {
@@ -89,7 +89,7 @@ struct OpTime {
     TimeNs end{0};
 };
 
-OpTime timeOf(const EngineRun& run, Rank rank, const Op& op, int step) {
+OpTime timeOf(const CheckedEngineRun& run, Rank rank, const Op& op, int step) {
     for (const SliceRecord& record : run.records[rank.index()]) {
         if (record.category == SliceRecord::Category::Op && record.step == step &&
             opName(record.asOp().op) == opName(op) && record.sequence == op.sequence)
@@ -290,7 +290,7 @@ private:
         return !(locate(schedule.placement, schedule.pp, Stage{from}).rank == rank);
     }
 
-    const EngineRun* cleanRun(const Schedule& schedule) {
+    const CheckedEngineRun* cleanRun(const Schedule& schedule) {
         auto& run = clean_[schedule.name + "/" + schedule.flavor];
         if (!run) {
             run = train(schedule, kSteps, {});
@@ -300,7 +300,7 @@ private:
     }
 
     /// From the end of the struck op to that of the check, and as the plan has it.
-    void latency(const EngineRun& run, Rank rank, OpTime struck, int step, const Op& op, int layer) {
+    void latency(const CheckedEngineRun& run, Rank rank, OpTime struck, int step, const Op& op, int layer) {
         const AadiffStudy& study = run.checks->study;
         const RankPlan& plan = study.plan().ranks[rank.index()];
         for (const PlannedCheck& check : plan.steps[static_cast<std::size_t>(step) % plan.steps.size()]) {
@@ -317,7 +317,7 @@ private:
 
     Random random_;
     std::vector<Schedule> schedules_;
-    std::map<std::string, std::unique_ptr<EngineRun>> clean_;
+    std::map<std::string, std::unique_ptr<CheckedEngineRun>> clean_;
     std::map<Where, Row> rows_;
     std::vector<std::pair<double, double>> latencies_;
 };

@@ -1,10 +1,10 @@
 // Runs that check themselves in their bubbles, on a device: what is planned is run, what is planted is found and named,
 // and training comes to the bits that it comes to without.
 
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
-#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/checked_engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 
 #include <fmt/format.h>
@@ -64,13 +64,13 @@ struct DeviceRun {
         return counts;
     }
 
-    EngineRun run;
+    CheckedEngineRun run;
     std::shared_ptr<AcceleratorBackend> backend;
 };
 
 /// What such a run plans.
 std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
-    const EngineRun run(schedule, someTimes(TimeNs{100'000}));
+    const CheckedEngineRun run(schedule, someTimes(TimeNs{100'000}));
     ModelConfig model = run.model;
     model.layers_per_stage = 2;
     return CheckSetup::make({run.schedule, run.costs, model, true, 1, {}}, {}).value();

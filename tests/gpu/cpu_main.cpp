@@ -1,6 +1,6 @@
 // The tests of this folder on the processor, which runs of the CPU backend compute on.
 
-#include "runtime/backend/cpu/cpu_device.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "tests/gpu/test_device.h"
 
 namespace bubblescope::runtime::test {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #include "runtime/checks/rank_checker.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"

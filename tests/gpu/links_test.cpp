@@ -3,10 +3,10 @@
 
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #include "runtime/comm/nccl/connect_devices.h"
 #include "runtime/comm/nccl/link_plan.h"
-#include "runtime/run_processes.h"
+#include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/support/emulated_peers.h"
 #include "tests/support/linked_team.h"

@@ -3,7 +3,7 @@
 #include "runtime/backend/cuda/cuda_backend.h"
 #include "runtime/backend/cuda/cuda_device.h"
 #include "runtime/backend/cuda/nccl_peers.h"
-#include "runtime/run_processes.h"
+#include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/linked_team.h"

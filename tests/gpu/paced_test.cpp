@@ -1,7 +1,7 @@
 // The engine on an emulated device, whose time is made up: ops and transfers are held for their nominal times, so what
 // is recorded must be the simulation.
 
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #include "tests/support/emulated_device.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"

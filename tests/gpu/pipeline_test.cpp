@@ -1,7 +1,7 @@
 // Whole runs with several ranks on one device: every order of the registry trains to the bits of the run without a
 // pipeline, whatever the order in which the device does what is queued.
 
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"

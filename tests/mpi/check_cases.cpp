@@ -2,7 +2,7 @@
 
 #include "core/recognise/run.h"
 #include "core/schedule/families/registry.h"
-#include "runtime/run_processes.h"
+#include "runtime/run.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "tests/mpi/mpi_transport_checks.h"
 
 #include "core/schedule/families/registry.h"
-#include "runtime/comm/mpi/mpi_transport.h"
+#include "runtime/comm/mpi/mpi_channels.h"
 
 #include <fmt/format.h>
 

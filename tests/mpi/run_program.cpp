@@ -8,7 +8,7 @@
 #include "core/theory/analysis.h"
 #include "runtime/launch/session.h"
 #include "runtime/model/stage_memory.h"
-#include "runtime/run_processes.h"
+#include "runtime/run.h"
 #include "tests/mpi/check_cases.h"
 #include "tests/mpi/heap_watch.h"
 #include "tests/mpi/mpi_transport_checks.h"

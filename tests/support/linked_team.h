@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/comm/control_channel.h"
+#include "runtime/comm/channels.h"
 #include "tests/support/thread_team.h"
 
 #include <cstddef>

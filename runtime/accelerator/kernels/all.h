@@ -5,7 +5,6 @@
 #include "runtime/accelerator/kernels/norm.h"
 #include "runtime/accelerator/kernels/pointwise.h"
 #include "runtime/accelerator/kernels/softmax.h"
-#include "runtime/accelerator/kernels/strike.h"
 
 // A list of all kernels, for code that must name each of them.
 #define BUBBLESCOPE_KERNELS_OF(X, T)  \

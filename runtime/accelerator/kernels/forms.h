@@ -6,8 +6,8 @@ namespace bubblescope::runtime {
 
 // A kernel is a small value with pointers and sizes that defines the computation of one element. A form defines how the
 // elements are distributed; there are five. A GPU assigns each element to a thread (runtime/backend/cuda/kernels.cu), a
-// CPU processes them in vectorised loops (runtime/backend/cpu/forms.h). Sums never use atomics: their order follows
-// from the form and the processor alone. The elements of a kernel are independent of each other.
+// CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp). Sums never use atomics: their order
+// follows from the form and the processor alone. The elements of a kernel are independent of each other.
 
 /// Elements of a sequence. A kernel K has
 ///   std::int64_t count() const;

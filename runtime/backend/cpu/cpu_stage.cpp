@@ -1,6 +1,5 @@
-#include "runtime/backend/cpu/cpu_stage.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 
-#include "runtime/backend/cpu/cpu_device.h"
 #include "runtime/model/gpt_stage.h"
 
 #include <cstring>
@@ -54,8 +53,8 @@ std::unique_ptr<StageModel> makeCpuStage(const ModelConfig& model, StageTask tas
     return std::make_unique<GptStage<float>>(makeCpuQueue(), model, std::move(task));
 }
 
-Result<std::unique_ptr<LayerReplay>> unpackLayer(WireReader& wire) {
-    BUBBLESCOPE_ASSIGN(std::unique_ptr<LayerReplay> layer, CapturedGptLayer<float>::unpack(wire, makeCpuQueue()));
+Result<std::unique_ptr<ReexecutableLayer>> unpackLayer(WireReader& wire) {
+    BUBBLESCOPE_ASSIGN(std::unique_ptr<ReexecutableLayer> layer, CapturedGptLayer<float>::unpack(wire, makeCpuQueue()));
     return layer;
 }
 

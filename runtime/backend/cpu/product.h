@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/accelerator/gemm.h"
+#include "runtime/accelerator/accelerator.h"
 
 namespace bubblescope::runtime::cpu {
 

@@ -1,7 +1,7 @@
 #include "runtime/backend/cuda/cuda_backend.h"
 
-#include "runtime/backend/accelerator/accelerator_backend.h"
 #include "runtime/backend/cuda/cuda_device.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #ifdef BUBBLESCOPE_WITH_NCCL
 #include "runtime/backend/cuda/nccl_peers.h"
 #include "runtime/comm/nccl/connect_devices.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "runtime/accelerator/gemm.h"
+#include "runtime/accelerator/accelerator.h"
 #include "runtime/backend/backend.h"
 
 #include <memory>

@@ -1,5 +1,9 @@
 #include "runtime/backend/cuda/products.h"
 
+#include "runtime/backend/cuda/loaded_library.h"
+
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
@@ -20,6 +24,36 @@ std::int64_t alignmentOf(const GemmMatrix& matrix, Storage storage, int batch) {
 }
 
 } // namespace
+
+CublasLt::CublasLt() {
+    const LoadedLibrary library("cuBLASLt", "libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR),
+                                "BUBBLESCOPE_CUBLASLT");
+    library.find("cublasLtCreate", create);
+    library.find("cublasLtDestroy", destroy);
+    library.find("cublasLtGetStatusString", statusString);
+    library.find("cublasLtGetVersion", version);
+    library.find("cublasLtMatmul", matmul);
+    library.find("cublasLtMatmulAlgoGetHeuristic", heuristic);
+    library.find("cublasLtMatmulDescCreate", descCreate);
+    library.find("cublasLtMatmulDescDestroy", descDestroy);
+    library.find("cublasLtMatmulDescSetAttribute", descSet);
+    library.find("cublasLtMatmulPreferenceCreate", preferenceCreate);
+    library.find("cublasLtMatmulPreferenceDestroy", preferenceDestroy);
+    library.find("cublasLtMatmulPreferenceSetAttribute", preferenceSet);
+    library.find("cublasLtMatrixLayoutCreate", layoutCreate);
+    library.find("cublasLtMatrixLayoutDestroy", layoutDestroy);
+    library.find("cublasLtMatrixLayoutSetAttribute", layoutSet);
+}
+
+const CublasLt& CublasLt::get() {
+    static const CublasLt library;
+    return library;
+}
+
+void CublasLt::check(cublasStatus_t status, const char* what) const {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    throw std::runtime_error(std::string("cuBLASLt cannot ") + what + ": " + statusString(status));
+}
 
 /// The cuBLASLt description of a product.
 class Products::Setup {

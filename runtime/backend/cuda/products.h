@@ -1,7 +1,8 @@
 #pragma once
 
-#include "runtime/accelerator/gemm.h"
-#include "runtime/backend/cuda/cublas_lt.h"
+#include "runtime/accelerator/accelerator.h"
+
+#include <cublasLt.h>
 
 #include <cstddef>
 #include <map>
@@ -9,6 +10,36 @@
 #include <tuple>
 
 namespace bubblescope::runtime {
+
+/// The functions of cuBLASLt that are used. The library is loaded when a GPU is first used and not linked: loading
+/// takes 70 ms and 250 MB of memory, and the program must start on machines without it.
+class CublasLt {
+public:
+    /// Throws if the library is not found. Loads it once per process.
+    [[nodiscard]] static const CublasLt& get();
+
+    decltype(&::cublasLtCreate) create;
+    decltype(&::cublasLtDestroy) destroy;
+    decltype(&::cublasLtGetStatusString) statusString;
+    decltype(&::cublasLtGetVersion) version;
+    decltype(&::cublasLtMatmul) matmul;
+    decltype(&::cublasLtMatmulAlgoGetHeuristic) heuristic;
+    decltype(&::cublasLtMatmulDescCreate) descCreate;
+    decltype(&::cublasLtMatmulDescDestroy) descDestroy;
+    decltype(&::cublasLtMatmulDescSetAttribute) descSet;
+    decltype(&::cublasLtMatmulPreferenceCreate) preferenceCreate;
+    decltype(&::cublasLtMatmulPreferenceDestroy) preferenceDestroy;
+    decltype(&::cublasLtMatmulPreferenceSetAttribute) preferenceSet;
+    decltype(&::cublasLtMatrixLayoutCreate) layoutCreate;
+    decltype(&::cublasLtMatrixLayoutDestroy) layoutDestroy;
+    decltype(&::cublasLtMatrixLayoutSetAttribute) layoutSet;
+
+    /// Throws with cuBLASLt's message.
+    void check(cublasStatus_t status, const char* what) const;
+
+private:
+    CublasLt();
+};
 
 /// Matrix products on one GPU, with equal bits for equal shapes. The algorithm is chosen once for each shape, among
 /// those that need only a fixed workspace and do not split sums between blocks; whether the product is added to its

@@ -2,7 +2,6 @@
 
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/message.h"
-#include "runtime/comm/run_end.h"
 #include "runtime/comm/transport.h"
 #include "runtime/comm/watchdog.h"
 

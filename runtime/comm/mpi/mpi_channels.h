@@ -1,9 +1,9 @@
 #pragma once
 
 #include "core/schedule/schedule.h"
-#include "runtime/comm/control_channel.h"
-#include "runtime/comm/data_channel.h"
+#include "runtime/comm/channels.h"
 #include "runtime/comm/message.h"
+#include "runtime/comm/process_transport.h"
 #include "runtime/model/data_plan.h"
 
 #include <mpi.h>
@@ -14,6 +14,7 @@
 #include <deque>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -164,5 +165,20 @@ private:
     std::list<MovingMail> mail_in_; ///< found, not complete
     std::deque<Mail> mail_here_;
 };
+
+struct MpiTransportConfig {
+    TagPlan tags;
+    HostClock& clock;
+    TimeNs timeout{0}; ///< see Watchdog
+    /// Ranks with equal names share a clock. Empty = the system's, see systemClockName().
+    std::string clock_name;
+};
+
+/// Error: Run, if MPI allows calls from only one thread of a process.
+[[nodiscard]] Status checkMpiThreads();
+
+/// The transport between the processes of an MPI job, which carries tensors and control messages. All processes of the
+/// communicator open it together. Error: Run, if MPI lacks what is needed.
+[[nodiscard]] Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const MpiTransportConfig& config);
 
 } // namespace bubblescope::runtime

@@ -1,4 +1,4 @@
-#include "runtime/comm/mpi/mpi_transport.h"
+#include "runtime/comm/mpi/mpi_channels.h"
 
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/mpi/mpi_job.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 #include "runtime/comm/nccl/peer_library.h"
 
 #include <memory>

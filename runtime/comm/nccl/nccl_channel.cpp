@@ -41,7 +41,7 @@ NcclChannel::~NcclChannel() {
     device().destroy(stream_);
 }
 
-void NcclChannel::letGo() noexcept {
+void NcclChannel::releaseTensors() noexcept {
     try {
         device().finish(stream_);
     } catch (const std::exception&) {
@@ -52,20 +52,20 @@ void NcclChannel::letGo() noexcept {
     outgoing_.clear();
 }
 
-void SendChannel::letGo() noexcept {
-    NcclChannel::letGo();
+void SendChannel::releaseTensors() noexcept {
+    NcclChannel::releaseTensors();
     waiting_.clear();
     issued_.reset();
 }
 
-void ReceiveChannel::letGo() noexcept {
-    NcclChannel::letGo();
+void ReceiveChannel::releaseTensors() noexcept {
+    NcclChannel::releaseTensors();
     ready_.clear();
     issued_.reset();
 }
 
-void ExchangeChannel::letGo() noexcept {
-    NcclChannel::letGo();
+void ExchangeChannel::releaseTensors() noexcept {
+    NcclChannel::releaseTensors();
     given_.clear();
     coming_.clear();
     ready_.clear();
@@ -117,7 +117,7 @@ void NcclChannel::sent(Tensor tensor) {
     device().record(out.done, stream_);
 }
 
-void NcclChannel::forgetSent() {
+void NcclChannel::releaseSent() {
     while (!outgoing_.empty() && device().reached(outgoing_.front().done)) {
         device().destroy(outgoing_.front().done);
         outgoing_.pop_front();
@@ -131,7 +131,7 @@ void SendChannel::send(Rank to, const MessageKey& key, Tensor tensor) {
 }
 
 void SendChannel::progress() {
-    forgetSent();
+    releaseSent();
     for (;;) {
         if (issued_) {
             if (!comm_->ready()) return;
@@ -209,7 +209,7 @@ std::optional<Tensor> ExchangeChannel::take(Rank from, const MessageKey& key) {
 }
 
 void ExchangeChannel::progress() {
-    forgetSent();
+    releaseSent();
     if (!issued_ && given_.size() == sends_) issue();
     if (!issued_ || !comm_->ready()) return;
     for (auto& [label, incoming] : coming_)

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/accelerator/rank_queue.h"
+#include "runtime/backend/queued/rank_queue.h"
 #include "runtime/comm/nccl/link_plan.h"
 #include "runtime/comm/nccl/peer_library.h"
 
@@ -53,7 +53,7 @@ public:
     void abort() noexcept { comm_->abort(); }
     /// Waits for the stream and releases all tensors. To be called on all ends before the first is destroyed: a tensor
     /// that one end sends may lie in another's memory, since ops hand on their inputs.
-    virtual void letGo() noexcept;
+    virtual void releaseTensors() noexcept;
 
 protected:
     /// A queued transfer into memory of this rank.
@@ -78,7 +78,7 @@ protected:
     /// Must be called when the communicator is ready: keeps a sent tensor until its transfer is done.
     void sent(Tensor tensor);
     /// Releases tensors whose transfers are done.
-    void forgetSent();
+    void releaseSent();
     [[nodiscard]] bool sending() const { return !outgoing_.empty(); }
 
     LinkContext context_;
@@ -97,7 +97,7 @@ public:
     void send(Rank to, const MessageKey& key, Tensor tensor) override;
     void progress() override;
     [[nodiscard]] bool busy() const override { return !waiting_.empty() || issued_ || sending(); }
-    void letGo() noexcept override;
+    void releaseTensors() noexcept override;
 
 private:
     std::size_t given_ = 0; ///< number of messages so far
@@ -114,7 +114,7 @@ public:
     [[nodiscard]] std::optional<Tensor> take(Rank from, const MessageKey& key) override;
     void progress() override;
     [[nodiscard]] bool busy() const override { return issued_.has_value() || wanted() > begun_; }
-    void letGo() noexcept override;
+    void releaseTensors() noexcept override;
 
 private:
     [[nodiscard]] std::size_t wanted() const;
@@ -136,7 +136,7 @@ public:
     [[nodiscard]] std::optional<Tensor> take(Rank from, const MessageKey& key) override;
     void progress() override;
     [[nodiscard]] bool busy() const override { return issued_ || sending(); }
-    void letGo() noexcept override;
+    void releaseTensors() noexcept override;
 
 private:
     using Label = std::pair<Rank, MessageKey>; ///< the peer and the message

@@ -4,7 +4,7 @@
 #include "core/timeline/checks.h"
 #include "runtime/checks/layer_result.h"
 #include "runtime/model/known_answers.h"
-#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/checked_engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 
 #include <fmt/format.h>
@@ -19,9 +19,9 @@ namespace {
 
 using profiler::SliceRecord;
 
-std::unique_ptr<test::EngineRun> checkedRun(const Schedule& schedule, int steps,
-                                            const std::vector<std::string>& faults = {}, int replicas = 1) {
-    auto run = std::make_unique<test::EngineRun>(schedule, test::someTimes(TimeNs{100'000}));
+std::unique_ptr<test::CheckedEngineRun> checkedRun(const Schedule& schedule, int steps,
+                                                   const std::vector<std::string>& faults = {}, int replicas = 1) {
+    auto run = std::make_unique<test::CheckedEngineRun>(schedule, test::someTimes(TimeNs{100'000}));
     run->model.layers_per_stage = 2;
     run->steps = steps;
     run->replicas = replicas;
@@ -35,14 +35,14 @@ std::unique_ptr<test::EngineRun> checkedRun(const Schedule& schedule, int steps,
 
 /// What such a run plans.
 std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
-    const test::EngineRun run(schedule, test::someTimes(TimeNs{100'000}));
+    const test::CheckedEngineRun run(schedule, test::someTimes(TimeNs{100'000}));
     ModelConfig model = run.model;
     model.layers_per_stage = 2;
     return CheckSetup::make({run.schedule, run.costs, model, true, 4, {}}, {}).value();
 }
 
 /// Of those that found nothing, of a kind.
-std::vector<std::pair<Rank, CheckRecord>> checksOf(const test::EngineRun& run, CheckKind kind) {
+std::vector<std::pair<Rank, CheckRecord>> checksOf(const test::CheckedEngineRun& run, CheckKind kind) {
     std::vector<std::pair<Rank, CheckRecord>> checks;
     for (std::size_t r = 0; r < run.records.size(); ++r) {
         for (const SliceRecord& record : run.records[r]) {
@@ -53,7 +53,7 @@ std::vector<std::pair<Rank, CheckRecord>> checksOf(const test::EngineRun& run, C
     return checks;
 }
 
-std::map<CheckOutcome, int> outcomes(const test::EngineRun& run, CheckKind kind) {
+std::map<CheckOutcome, int> outcomes(const test::CheckedEngineRun& run, CheckKind kind) {
     std::map<CheckOutcome, int> counts;
     for (const auto& [rank, check] : checksOf(run, kind))
         ++counts[check.outcome];
@@ -61,7 +61,7 @@ std::map<CheckOutcome, int> outcomes(const test::EngineRun& run, CheckKind kind)
 }
 
 /// The first and the last begin of an op in a step, as the ranks recorded them.
-TimeNs wallOf(const test::EngineRun& run, int step) {
+TimeNs wallOf(const test::CheckedEngineRun& run, int step) {
     TimeNs begin = TimeNs::max();
     TimeNs end{0};
     for (const auto& rank : run.records) {

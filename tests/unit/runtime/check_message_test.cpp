@@ -70,7 +70,7 @@ TEST(CheckMessage, CarriesALayerThatCanBeRunAgain) {
         LayerResult result;
     };
     Taker again;
-    back.layer.replay->run(again);
+    back.layer.computation->run(again);
     EXPECT_FALSE(firstDifference(again.result, mail.layer.first));
 }
 
@@ -134,7 +134,7 @@ TEST(CheckMessage, TakesNoLayerThatCannotBeRun) {
                 std::int64_t numbers = 0;
             };
             Blind probe;
-            read.value().layer.replay->run(probe);
+            read.value().layer.computation->run(probe);
             EXPECT_GE(probe.numbers, 0);
         }
     }
@@ -152,14 +152,14 @@ TEST(CheckMessage, TellsOffersBeforeTheyAreRead) {
 }
 
 TEST(CheckMessage, LeavesNoDevice) {
-    class OnDevice final : public LayerReplay {
+    class OnDevice final : public ReexecutableLayer {
     public:
         void run(LayerProbe&) const override {}
         [[nodiscard]] std::int64_t bytes() const override { return 0; }
         void detach() override {}
     };
     CheckMessage mail = mailOf(CheckMessage::Kind::Offer);
-    mail.layer.replay = std::make_shared<OnDevice>();
+    mail.layer.computation = std::make_shared<OnDevice>();
     const auto packed = packMessage(mail);
     ASSERT_FALSE(packed.ok());
     EXPECT_THAT(packed.error().message, HasSubstr("cannot be sent to other ranks"));

@@ -1,8 +1,7 @@
 #pragma once
 
 #include "core/graph/simulate.h"
-#include "runtime/backend/cpu/cpu_stage.h"
-#include "runtime/checks/rank_checker.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
 #include "tests/unit/runtime/fake_clock.h"
@@ -11,9 +10,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -45,18 +45,13 @@ struct EngineRun {
     Result<EngineResult> run() {
         const int ranks = schedule.pp * replicas * tensor_ranks;
         for (int r = 0; r < ranks; ++r)
-            rings.push_back(std::make_unique<profiler::RecordRing>(aadiff ? 1 << 16 : 1 << 12));
+            rings.push_back(std::make_unique<profiler::RecordRing>(ring_slots));
         InProcessTransports transports(ranks, clock, std::nullopt);
-        if (aadiff) {
-            auto made = CheckSetup::make(
-                {schedule, costs, model, tolerance.has_value(), devices ? 1 : static_cast<std::size_t>(ranks), {}},
-                *aadiff);
+        AttachHooks hooks;
+        if (attach) {
+            Result<AttachHooks> made = attach(ranks);
             if (!made.ok()) return std::move(made).error();
-            checks = std::move(made).value();
-            checks->write = [this](Rank, const CheckRecord& check) {
-                const std::lock_guard lock(mutex);
-                mismatches.push_back(check);
-            };
+            hooks = std::move(made).value();
         }
         EngineConfig config{.schedule = schedule,
                             .times = costs,
@@ -73,7 +68,7 @@ struct EngineRun {
                             .die = {},
                             .after_step = after_step,
                             .bubble_hook = bubble_hook,
-                            .attach = attachChecks(checks.get())};
+                            .attach = std::move(hooks)};
         for (const auto& ring : rings)
             config.rings.push_back(ring.get());
         Result<EngineResult> result = runEngine(config, control);
@@ -88,10 +83,8 @@ struct EngineRun {
     int steps = 2;
     int replicas = 1;
     int tensor_ranks = 1;
-    std::optional<AadiffOptions> aadiff;
-    std::unique_ptr<CheckSetup> checks;
-    std::mutex mutex;
-    std::vector<CheckRecord> mismatches; ///< of checks; those that found nothing are in `records`
+    std::size_t ring_slots = 1 << 12;
+    std::function<Result<AttachHooks>(int ranks)> attach; ///< makes the hooks of the ranks; empty = none
     std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;
     StageFactory make_stage;

@@ -1,4 +1,4 @@
-#include "runtime/backend/cpu/cpu_stage.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/model/synthetic.h"
 #include "tests/support/eigen_matrix.h"

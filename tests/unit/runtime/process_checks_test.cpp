@@ -2,7 +2,7 @@
 // passes only when somebody sleeps.
 
 #include "runtime/checks/remote_check_broker.h"
-#include "tests/unit/runtime/engine_run.h"
+#include "tests/unit/runtime/checked_engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 
 #include <gtest/gtest.h>

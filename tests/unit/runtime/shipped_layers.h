@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/cpu/cpu_stage.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/checks/check_broker.h"
 #include "runtime/model/captured_layer.h"
 
@@ -12,7 +12,7 @@
 namespace bubblescope::runtime::test {
 
 /// The forward of a small block, with weights of its own.
-inline std::unique_ptr<LayerReplay> someForward() {
+inline std::unique_ptr<ReexecutableLayer> someForward() {
     ModelConfig model;
     model.width = 4;
     model.heads = 2;
@@ -44,10 +44,10 @@ inline ShippedLayer someLayer(TimeNs cost = TimeNs{1'000'000}) {
     layer.run = {{OpKind::Forward, Microbatch{3}, Chunk{1}, 2, true}, 5, 7, 0, 11};
     layer.stage = Stage{6};
     layer.cost = cost;
-    auto replay = someForward();
+    auto computation = someForward();
     Taker first;
-    replay->run(first);
-    layer.replay = std::move(replay);
+    computation->run(first);
+    layer.computation = std::move(computation);
     layer.first = std::move(first.result);
     return layer;
 }

@@ -3,7 +3,7 @@
 
 #include "core/analysis/report.h"
 #include "core/recognise/run.h"
-#include "runtime/backend/cpu/cpu_stage.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/model/stage_layout.h"
 #include "runtime/run.h"

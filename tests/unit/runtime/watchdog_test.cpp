@@ -55,13 +55,13 @@ TEST(Watchdog, NamesARankThatIsSilent) {
     dog.report(Rank{1}, computing(1s, 2s));
     dog.report(Rank{2}, meeting(1s));
     for (const int rank : {0, 1, 2})
-        dog.hear(Rank{rank}, 1s);
-    dog.hear(Rank{0}, 9s);
-    dog.hear(Rank{2}, 9s);
+        dog.heardFrom(Rank{rank}, 1s);
+    dog.heardFrom(Rank{0}, 9s);
+    dog.heardFrom(Rank{2}, 9s);
     EXPECT_EQ(verdict(dog, 11s), "");
     EXPECT_THAT(verdict(dog, 11500ms),
                 HasSubstr("rank 1 has not been heard of for 10.500 s; it was in F3.1 of step 2"));
-    dog.hear(Rank{1}, 11600ms);
+    dog.heardFrom(Rank{1}, 11600ms);
     EXPECT_EQ(verdict(dog, 12s), "") << "it was only slow";
 }
 
@@ -69,17 +69,17 @@ TEST(Watchdog, ARankThatDiesInAnOpIsSilentAndDoesNotHang) {
     Watchdog dog(2, kTimeout);
     dog.report(Rank{0}, receiving(Rank{1}, 9s));
     dog.report(Rank{1}, computing(1s, 1s));
-    dog.hear(Rank{0}, 9s);
-    dog.hear(Rank{1}, 2s);
+    dog.heardFrom(Rank{0}, 9s);
+    dog.heardFrom(Rank{1}, 2s);
     EXPECT_EQ(verdict(dog, 11500ms), "") << "its op is overdue, but it was last heard of long before it was";
     EXPECT_THAT(verdict(dog, 12500ms), HasSubstr("rank 1 has not been heard of for 10.500 s; it was in F3.1"));
-    dog.hear(Rank{1}, 12s);
+    dog.heardFrom(Rank{1}, 12s);
     EXPECT_THAT(verdict(dog, 12500ms), HasSubstr("rank 1 hangs: it has been in F3.1 of step 2 for 11.000 s"));
 }
 
 TEST(Watchdog, ARankThatIsThroughMayBeSilent) {
     Watchdog dog(1, kTimeout);
-    dog.hear(Rank{0}, 0s);
+    dog.heardFrom(Rank{0}, 0s);
     dog.report(Rank{0}, {.kind = Activity::Kind::Done, .op = {}, .peer = {}});
     EXPECT_EQ(verdict(dog, 1000s), "");
 }

@@ -1,5 +1,4 @@
 #include "profiler/capture/capture_options.h"
-#include "profiler/capture/capture_window.h"
 #include "profiler/capture/rank_identity.h"
 #include "profiler/events/tick_clock.h"
 #include "tests/support/scratch_folder.h"
@@ -119,8 +118,8 @@ TEST(CaptureWindow, FollowsStepsByNumberOrByCount) {
     CaptureWindow numbered(options);
     CaptureWindow counted(options);
     for (int step = 0; step < 6; ++step) {
-        numbered.see("ProfilerStep#" + std::to_string(step), ms(10 * step));
-        counted.see("step", ms(10 * step));
+        numbered.observe("ProfilerStep#" + std::to_string(step), ms(10 * step));
+        counted.observe("step", ms(10 * step));
         for (const CaptureWindow& window : {numbered, counted})
             EXPECT_EQ(window.contains(ms(10 * step + 5)), step == 2 || step == 3) << step;
     }
@@ -134,9 +133,9 @@ TEST(CaptureWindow, WaitsAndEnds) {
     options.delay = ms(10);
     options.duration = ms(20);
     CaptureWindow window(options);
-    window.see("F0", ms(100));
+    window.observe("F0", ms(100));
     EXPECT_FALSE(window.contains(ms(105)));
-    window.see("F1", ms(115));
+    window.observe("F1", ms(115));
     EXPECT_TRUE(window.contains(ms(112)));
     EXPECT_TRUE(window.contains(ms(129)));
     EXPECT_FALSE(window.contains(ms(130)));

@@ -1,7 +1,7 @@
 #include "profiler/capture/capture_writer.h"
 
 #include "core/formats/read_trace.h"
-#include "profiler/capture/host_offset.h"
+#include "profiler/capture/capture_file.h"
 #include "profiler/nccl/abi.h"
 #include "profiler/nccl/plugin.h"
 #include "tests/support/scratch_folder.h"

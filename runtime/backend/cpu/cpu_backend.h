@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/base/wire.h"
+#include "runtime/accelerator/accelerator.h"
 #include "runtime/model/compute_queue.h"
 #include "runtime/model/layer_watch.h"
 #include "runtime/model/model_config.h"
@@ -11,14 +12,18 @@
 
 namespace bubblescope::runtime {
 
+/// The CPU as an accelerator. The calling thread does the work before the call returns, so there is nothing to wait
+/// for; its memory is host memory. One object serves all ranks of a process. Results depend on values and shapes alone.
+[[nodiscard]] const std::shared_ptr<Accelerator>& cpuDevice();
+
 /// A queue that computes on the CPU, in the calling thread. Its tensors are on the host.
 [[nodiscard]] std::shared_ptr<ComputeQueue> makeCpuQueue();
 
 /// A stage of the GPT on the CPU, with its own queue.
 [[nodiscard]] std::unique_ptr<StageModel> makeCpuStage(const ModelConfig& model, StageTask task);
 
-/// Unpacks a part of a layer that another process has packed (LayerReplay::pack()), for execution on the CPU. Error:
-/// Input, if the bytes are not an executable layer.
-[[nodiscard]] Result<std::unique_ptr<LayerReplay>> unpackLayer(WireReader& wire);
+/// Unpacks a part of a layer that another process has packed (ReexecutableLayer::pack()), for execution on the CPU.
+/// Error: Input, if the bytes are not an executable layer.
+[[nodiscard]] Result<std::unique_ptr<ReexecutableLayer>> unpackLayer(WireReader& wire);
 
 } // namespace bubblescope::runtime

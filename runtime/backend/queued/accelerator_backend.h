@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/backend/accelerator/rank_queue.h"
 #include "runtime/backend/backend.h"
+#include "runtime/backend/queued/rank_queue.h"
 
 #include <functional>
 #include <memory>

@@ -1,8 +1,8 @@
-#include "runtime/backend/accelerator/device_tensor.h"
+#include "runtime/backend/queued/device_tensor.h"
 
 namespace bubblescope::runtime {
 
-std::vector<float> DeviceNote::values() const {
+std::vector<float> DeviceSnapshot::values() const {
     std::vector<float> values(static_cast<std::size_t>(values_.bytes() / bytesOf(storage_)));
     if (values.empty()) return values;
     if (storage_ == Storage::Float) {
@@ -45,7 +45,8 @@ ShownTensor DeviceTensor::show(CheckedTensor tensor, bool with_values) {
     shown.tensor = tensor;
     shown.type = storage_ == Storage::Float ? ElementType::Float32 : ElementType::BFloat16;
     shown.count = count_;
-    shown.late = std::make_shared<DeviceNote>(rank_.shared_from_this(), std::move(digest), std::move(values), storage_);
+    shown.late =
+        std::make_shared<DeviceSnapshot>(rank_.shared_from_this(), std::move(digest), std::move(values), storage_);
     return shown;
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/checks/local_check_broker.h"
+#include "runtime/checks/check_broker.h"
 
 #include <algorithm>
 #include <chrono>
@@ -45,9 +45,9 @@ CheckBroker::Reply LocalCheckBroker::replyTo(const std::shared_ptr<Question>& qu
 }
 
 bool LocalCheckBroker::hasRoom(Rank from) {
-    constexpr std::ptrdiff_t kMost = 4;
+    constexpr std::ptrdiff_t kMax = 4;
     const std::lock_guard lock(mutex_);
-    return std::ranges::count(offers_, from, &std::pair<Rank, ShippedLayer>::first) < kMost;
+    return std::ranges::count(offers_, from, &std::pair<Rank, ShippedLayer>::first) < kMax;
 }
 
 void LocalCheckBroker::offer(Rank from, ShippedLayer layer) {

@@ -1,4 +1,4 @@
-#include "runtime/accelerator/device_digest.h"
+#include "runtime/accelerator/work_queue.h"
 
 namespace bubblescope::runtime {
 

@@ -1,18 +1,51 @@
 #pragma once
 
-#include "runtime/accelerator/device_digest.h"
-#include "runtime/backend/accelerator/device_time.h"
+#include "runtime/accelerator/accelerator.h"
+#include "runtime/accelerator/work_queue.h"
 #include "runtime/backend/rank_device.h"
+#include "runtime/clock/host_clock.h"
 #include "runtime/model/compute_queue.h"
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
 namespace bubblescope::runtime {
+
+/// Converts a device's events to host time, for all ranks on one device. Events only give the time between two of them.
+/// So a reference event is recorded on an idle stream between two readings of the host's clock; of several tries the
+/// one with the closest readings counts. This is repeated for every step, so that neither clock drift nor the coarse
+/// resolution of long distances matters. All ranks use the same reference event, so that its error (some microseconds)
+/// is the same for all of them.
+class DeviceTime {
+public:
+    DeviceTime(Accelerator& device, HostClock& clock);
+    DeviceTime(const DeviceTime&) = delete;
+    DeviceTime& operator=(const DeviceTime&) = delete;
+    ~DeviceTime();
+
+    /// Makes a new reference unless there is one for this step. All ranks pass the same ascending step numbers, while
+    /// no rank has work queued.
+    void synchronise(std::int64_t step);
+
+    /// The host time of an event that was reached after the reference was made. Thread-safe between calls of
+    /// synchronise().
+    [[nodiscard]] TimeNs of(Accelerator::Event event) const;
+
+private:
+    Accelerator& device_;
+    HostClock& clock_;
+    std::mutex mutex_;
+    Accelerator::Stream stream_;
+    Accelerator::Event reference_;
+    Accelerator::Event candidate_;
+    std::int64_t step_ = -1;
+    TimeNs host_{0};
+};
 
 class QueuedArray;
 

@@ -1,4 +1,4 @@
-#include "runtime/backend/accelerator/accelerator_backend.h"
+#include "runtime/backend/queued/accelerator_backend.h"
 
 #include "runtime/model/gpt_stage.h"
 

@@ -42,7 +42,7 @@ public:
     }
     using LayerProbe::touch;
     void touch(CheckedTensor tensor, LiveTensor& values) override { first_.touch(tensor, values); }
-    void end(std::unique_ptr<LayerReplay> kept) override {
+    void end(std::unique_ptr<ReexecutableLayer> kept) override {
         const std::lock_guard lock(seen_.mutex);
         ++seen_.layers;
         seen_.parts.insert({call_.part, call_.layer});
@@ -59,7 +59,7 @@ public:
 
 private:
     /// As another process would, from bytes alone.
-    void runAsPacked(const LayerReplay& kept) {
+    void runAsPacked(const ReexecutableLayer& kept) {
         WireWriter packed;
         ASSERT_TRUE(kept.pack(packed));
         const std::string bytes = packed.take();
@@ -103,7 +103,7 @@ std::uint64_t train(const Schedule& schedule, int tensor_ranks, Seen* seen) {
     return hash;
 }
 
-TEST(LayerReplay, ComesToTheSameBitsAndChangesNothing) {
+TEST(ReexecutableLayer, ComesToTheSameBitsAndChangesNothing) {
     for (const auto& [name, vpp, tensor_ranks] :
          {std::tuple{"1f1b", 1, 1}, std::tuple{"zb-v", 2, 1}, std::tuple{"seq1f1b", 1, 1}, std::tuple{"1f1b", 1, 2}}) {
         const Schedule schedule = test::scheduleOf(name, 2, 4, vpp);

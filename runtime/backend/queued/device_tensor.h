@@ -1,14 +1,14 @@
 #pragma once
 
-#include "runtime/backend/accelerator/rank_queue.h"
+#include "runtime/backend/queued/rank_queue.h"
 #include "runtime/model/live_tensor.h"
 
 namespace bubblescope::runtime {
 
 /// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested.
-class DeviceNote final : public LateTensor {
+class DeviceSnapshot final : public LateTensor {
 public:
-    DeviceNote(std::shared_ptr<RankQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
+    DeviceSnapshot(std::shared_ptr<RankQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
         : queue_(std::move(queue)), digest_(std::move(digest)), values_(std::move(values)), storage_(storage) {}
 
     [[nodiscard]] std::uint64_t digest() const override { return digest_.value(); }

@@ -1,19 +1,54 @@
-#include "runtime/backend/accelerator/rank_queue.h"
+#include "runtime/backend/queued/rank_queue.h"
 
 #include "runtime/accelerator/kernels/number_hash.h"
-#include "runtime/backend/accelerator/device_tensor.h"
+#include "runtime/backend/queued/device_tensor.h"
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
+// The part of RankQueue for checks in bubbles.
+
 namespace bubblescope::runtime {
+
 namespace {
 
 /// The addresses of factors of products are multiples of 256 bytes in either storage.
 constexpr std::int64_t kAlignment = 128;
 
 } // namespace
+
+DeviceTime::DeviceTime(Accelerator& device, HostClock& clock)
+    : device_(device), clock_(clock), stream_(device.makeStream()), reference_(device.makeEvent(true)),
+      candidate_(device.makeEvent(true)) {}
+
+DeviceTime::~DeviceTime() {
+    device_.destroy(reference_);
+    device_.destroy(candidate_);
+    device_.destroy(stream_);
+}
+
+void DeviceTime::synchronise(std::int64_t step) {
+    constexpr int kTries = 5;
+    const std::lock_guard lock(mutex_);
+    if (step == step_) return;
+    step_ = step;
+    TimeNs closest = TimeNs::max();
+    for (int i = 0; i < kTries; ++i) {
+        const TimeNs before = clock_.now();
+        device_.record(candidate_, stream_);
+        device_.finish(candidate_);
+        const TimeNs after = clock_.now();
+        if (after - before >= closest) continue;
+        closest = after - before;
+        host_ = before + closest / 2;
+        std::swap(reference_, candidate_);
+    }
+}
+
+TimeNs DeviceTime::of(Accelerator::Event event) const {
+    return host_ + device_.elapsed(reference_, event);
+}
 
 RankQueue::RankQueue(std::shared_ptr<Accelerator> accelerator, std::shared_ptr<DeviceTime> time)
     : ComputeQueue(std::move(accelerator), Accelerator::Priority::Usual,
@@ -40,7 +75,7 @@ RankQueue::~RankQueue() {
 }
 
 void RankQueue::beginStep() {
-    time_->tie(steps_++);
+    time_->synchronise(steps_++);
 }
 
 Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
@@ -282,6 +317,68 @@ QueuedArray& queuedArray(const Tensor& tensor) {
     auto* const array = dynamic_cast<QueuedArray*>(tensor.device());
     if (array == nullptr) throw std::logic_error("a tensor is not on the device that is to use it");
     return *array;
+}
+
+void RankQueue::prepareChecks() {
+    if (checks_) return;
+    checks_ = std::make_unique<WorkQueue>(sharedDevice(), Accelerator::Priority::Low);
+    step_stamp_ = pool().take(sizeof(std::uint64_t));
+    check_stamp_ = checks_->pool().take(sizeof(std::uint64_t));
+    step_mark_ = device().makeEvent(true);
+    for (Accelerator::Event& mark : check_marks_)
+        mark = device().makeEvent(true);
+    checked_from_ = device().makeEvent(false);
+}
+
+TimeNs RankQueue::stepBegan() {
+    device().record(step_mark_, stream());
+    device().stamp(step_stamp_.as<std::uint64_t>(), stream());
+    finish();
+    return time_->of(step_mark_);
+}
+
+void RankQueue::holdSinceStep(TimeNs length) {
+    device().holdUntil(step_stamp_.as<std::uint64_t>(), length, stream());
+}
+
+std::optional<TimeNs> RankQueue::finishSoFar() {
+    finish();
+    if (ops_.empty()) return std::nullopt;
+    return time_->of(ops_.back().op.end);
+}
+
+RankDevice::Span RankQueue::runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work) {
+    const Accelerator::Stream on = checks_->stream();
+    device().record(checked_from_, stream());
+    device().wait(on, checked_from_);
+    device().record(check_marks_[0], on);
+    if (nominal) device().stamp(check_stamp_.as<std::uint64_t>(), on);
+    in_check_ = true;
+    try {
+        work();
+    } catch (...) {
+        in_check_ = false;
+        throw;
+    }
+    in_check_ = false;
+    if (nominal) device().holdUntil(check_stamp_.as<std::uint64_t>(), *nominal, on);
+    device().record(check_marks_[1], on);
+    checks_->finish();
+    return {time_->of(check_marks_[0]), time_->of(check_marks_[1])};
+}
+
+bool RankQueue::arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now) {
+    if (tensor.empty()) return true;
+    const Accelerator::Event ready = queuedArray(tensor).ready();
+    if (ready == nullptr || !device().reached(ready)) return false;
+    return !latency || time_->of(ready) + *latency <= now;
+}
+
+std::shared_ptr<const LateTensor> RankQueue::adopt(std::shared_ptr<const LateTensor> note) {
+    const auto& theirs = dynamic_cast<const DeviceSnapshot&>(*note);
+    DeviceDigest own = digests_.next();
+    device().copy(own.at(), theirs.slot().at(), sizeof(std::uint64_t), stream());
+    return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own), Buffer(), Storage::Float);
 }
 
 } // namespace bubblescope::runtime
