@@ -55,6 +55,7 @@ ProgramResult checkedRun(std::vector<std::string> more) {
     return runProgram(words);
 }
 
+#ifdef BUBBLESCOPE_WITH_CHECKS
 TEST(AadiffRunCommand, FindsAFlipSaysSoAndKeepsTheTensors) {
     const ScratchFolder folder;
     const auto fine = checkedRun({"--json", "--out", folder.file("clean")});
@@ -85,6 +86,13 @@ TEST(AadiffRunCommand, FindsAFlipSaysSoAndKeepsTheTensors) {
     EXPECT_EQ(checkedRun({"--inject", "flip:F2,rank=1,tensor=hidden,bit=4"}).exit_code, 2) << "which layer";
     EXPECT_EQ(checkedRun({"--aadiff-memory", "much"}).exit_code, 2);
 }
+#else
+TEST(AadiffRunCommand, IsRefusedByAProgramWithoutChecks) {
+    const auto refused = checkedRun({});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("this program was built without checks in bubbles"), std::string::npos) << refused.err;
+}
+#endif
 
 } // namespace
 } // namespace bubblescope::test
