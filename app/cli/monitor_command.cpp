@@ -102,8 +102,8 @@ private:
         const bool more = follower_.read(analyzer_, monitorNow());
         if (receiver_) receiver_->poll(analyzer_, monitorNow());
         captured_.look(analyzer_, monitorNow());
-        if (receiver_ && receiver_->keepProblem() != told_) {
-            told_ = receiver_->keepProblem();
+        if (receiver_ && receiver_->storeProblem() != told_) {
+            told_ = receiver_->storeProblem();
             printError(told_);
         }
         const std::vector<LiveEvent> events = analyzer_.advance(monitorNow());

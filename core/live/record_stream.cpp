@@ -12,7 +12,7 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxHomes = std::size_t{1} << 16;
+constexpr std::size_t kMaxOwners = std::size_t{1} << 16;
 
 /// A step number from a record, clamped to the range of int.
 int stepNumber(std::int64_t step) {
@@ -27,10 +27,10 @@ RecordStream::RecordStream(RecordSink& sink)
 
 RecordStream::~RecordStream() = default;
 
-const RecordOwner* RecordStream::homeOf(std::uint64_t track) {
+const RecordOwner* RecordStream::ownerOf(std::uint64_t track) {
     if (const auto known = owners_.find(track); known != owners_.end()) return &known->second;
     const auto owner = recordOwner(events_.processOf(track));
-    if (!owner || owners_.size() >= kMaxHomes) return nullptr;
+    if (!owner || owners_.size() >= kMaxOwners) return nullptr;
     return &owners_.emplace(track, *owner).first->second;
 }
 
@@ -38,7 +38,7 @@ void RecordStream::take(const perfetto::StreamEvent& event) {
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
     if (event.category == summary_names::kCategory) return takeSummary(event);
     if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
-    const RecordOwner* const owner = homeOf(event.track);
+    const RecordOwner* const owner = ownerOf(event.track);
     if (owner == nullptr) return sink_.onOther();
     if (event.category == trace_names::kRun) return takeRun(*owner, event);
     if (event.category == trace_names::kCheck) return takeCheck(*owner, event);

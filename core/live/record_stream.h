@@ -100,7 +100,7 @@ private:
     void takePing(const perfetto::StreamEvent& event);
     void takeCapture(const perfetto::StreamEvent& event);
     void takeSummary(const perfetto::StreamEvent& event);
-    [[nodiscard]] const RecordOwner* homeOf(std::uint64_t track);
+    [[nodiscard]] const RecordOwner* ownerOf(std::uint64_t track);
 
     RecordSink& sink_;
     std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track

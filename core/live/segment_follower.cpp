@@ -136,7 +136,7 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
                 watchFolder(at->path());
                 if (at.depth() >= kDeepest) at.disable_recursion_pending();
             } else if (at->path().extension() == kExtension) {
-                lookAt(at->path(), target, now);
+                visit(at->path(), target, now);
             }
         }
         if (code) problems_.push_back(fmt::format("{}: {}", folder.string(), code.message()));
@@ -152,7 +152,7 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
     }
 }
 
-void SegmentFollower::lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
+void SegmentFollower::visit(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return; // removed again
     const auto [entry, is_new] = files_.try_emplace(placeOf(path));

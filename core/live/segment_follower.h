@@ -62,7 +62,7 @@ private:
     SegmentFollower() = default;
     void takeEvents();
     void look(StreamTarget& target, TimeNs now);
-    void lookAt(const std::filesystem::path& path, StreamTarget& target, TimeNs now);
+    void visit(const std::filesystem::path& path, StreamTarget& target, TimeNs now);
     [[nodiscard]] static Place placeOf(const std::filesystem::path& path);
     void openFile(File& file);
     enum class Reached : std::uint8_t { End, More, NoRoom };

@@ -87,7 +87,7 @@ public:
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }
     [[nodiscard]] std::int64_t refused() const { return refused_; }
     /// Why streams could not be stored; empty if all were.
-    [[nodiscard]] std::string keepProblem() const { return kept_ ? kept_->problem() : std::string(); }
+    [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
 
 private:

@@ -97,7 +97,7 @@ Status StreamSender::poll(TimeNs now) {
     if (!link_) return {};
     if (welcome_) {
         for (std::size_t stream = 0; stream < sources_.size(); ++stream)
-            openThere(stream);
+            openAtReceiver(stream);
         if (now >= ping_at_) ping(now);
     }
     link_->poll([&](const net::Frame& frame) { take(frame, now); });
@@ -161,7 +161,7 @@ void StreamSender::disconnect(TimeNs now) {
     }
 }
 
-void StreamSender::openThere(std::size_t stream) {
+void StreamSender::openAtReceiver(std::size_t stream) {
     Source* const source = sources_[stream].get();
     if (source == nullptr || !source->statement || isForeign(*source)) return;
     net::Frame frame;

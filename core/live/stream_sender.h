@@ -61,7 +61,7 @@ private:
     void beginLink(net::Socket socket);
     void disconnect(TimeNs now);
     void take(const net::Frame& frame, TimeNs now);
-    void openThere(std::size_t stream);
+    void openAtReceiver(std::size_t stream);
     [[nodiscard]] bool allArrived() const;
     [[nodiscard]] bool isForeign(const Source& source) const;
     void ping(TimeNs now);

@@ -80,7 +80,7 @@ void Link::fail(std::string reason) {
 }
 
 void Link::send(const Frame& frame) {
-    if (ended_ || ends_) return;
+    if (ended_ || draining_) return;
     const std::string bytes = encode(frame);
     if (!tls_) {
         out_ += bytes;
@@ -95,8 +95,8 @@ void Link::poll(const std::function<void(const Frame&)>& take) {
     if (!ended_) readSome(take);
     if (!ended_ && tls_) out_ += tls_->takeBytes();
     if (!ended_) sendSome();
-    if (!ends_ || told_end_ || ended_ || waiting() > 0) return;
-    told_end_ = true;
+    if (!draining_ || shut_down_ || ended_ || waiting() > 0) return;
+    shut_down_ = true;
     if (!socket_.shutdownWrite()) ended_ = true;
 }
 

@@ -75,7 +75,7 @@ public:
     void poll(const std::function<void(const Frame&)>& take);
     /// Sends what is queued and nothing more. The other end then closes the connection: closing it first would lose
     /// what is still in transit.
-    void endAfterSending() { ends_ = true; }
+    void endAfterSending() { draining_ = true; }
 
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the other end closed it
@@ -94,8 +94,8 @@ private:
     std::string out_;
     std::size_t sent_ = 0;
     std::size_t received_ = 0;
-    bool ends_ = false;
-    bool told_end_ = false;
+    bool draining_ = false;
+    bool shut_down_ = false;
     bool ended_ = false;
     std::string reason_;
 };

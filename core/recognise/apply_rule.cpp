@@ -56,7 +56,7 @@ public:
         };
         found_.owners_are_global = rule_.rank == RankSource::File && !tells(rule_.thread) && !tells(rule_.process) &&
                                    rule_.args[static_cast<std::size_t>(RuleField::RankId)].empty();
-        numberHomes();
+        numberOwners();
         std::set<std::uint32_t> on_host;
         for (const RuleMatch& match : matches_) {
             const bool op = match.kind && *match.kind != OpKind::Optimizer;
@@ -79,7 +79,7 @@ private:
     using Which = std::tuple<std::int64_t, std::int64_t, std::uint64_t, int, std::int64_t, std::int64_t, std::int64_t>;
     using Arrival = std::tuple<std::int64_t, std::int64_t, std::int64_t, Payload, std::int64_t, std::int64_t>;
 
-    void numberHomes() {
+    void numberOwners() {
         for (const RuleMatch& match : matches_) {
             if (match.kind) place_of_owner_.emplace(match.owner, 0);
             several_parts_ = several_parts_ || (match.kind && match.chunk_or_stage > 0);

@@ -56,7 +56,7 @@ Error missingRanks(const std::string& where, const std::string& what) {
     return inputError(where, what, "load the files of all pipeline ranks together, or the folder that holds them");
 }
 
-Result<OwnersByStage> homesByStage(const FoundOps& found, const std::string& where) {
+Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& where) {
     OwnersByStage owners;
     for (const FoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
@@ -159,7 +159,7 @@ Result<Layout> inferLayout(const FoundOps& found, const std::string& where) {
     layout.microbatches = static_cast<int>(extent.microbatches);
     layout.slices = static_cast<int>(extent.slices);
     if (found.parts == Parts::Stages) {
-        BUBBLESCOPE_ASSIGN(const OwnersByStage owners, homesByStage(found, where));
+        BUBBLESCOPE_ASSIGN(const OwnersByStage owners, ownersByStage(found, where));
         BUBBLESCOPE_TRY(placeStages(owners, layout, where));
     } else {
         BUBBLESCOPE_TRY(placeRanks(extent, found, layout, where));

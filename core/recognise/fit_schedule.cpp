@@ -54,7 +54,7 @@ bool wholeBackwards(const Schedule& schedule) {
 }
 
 /// Schedules of a family are generated in full only if a short one is of the right kind.
-bool worthMaking(ScheduleSpec spec) {
+bool worthGenerating(ScheduleSpec spec) {
     spec.microbatches = std::min(spec.microbatches, 2 * spec.pp);
     const auto small = makeSchedule(spec);
     return !small.ok() || wholeBackwards(small.value());
@@ -82,7 +82,7 @@ std::vector<ScheduleSpec> candidateSpecs(const ObservedPipeline& observed, int f
             if (vpp == 1 && placement == Placement::V) continue; // the same as a loop
             like.placement = placement;
             for (ScheduleSpec& spec : specsLike(like)) {
-                if (!worthMaking(spec)) continue;
+                if (!worthGenerating(spec)) continue;
                 specs.push_back(spec);
                 spec.group_size = shownGroup(observed, vpp);
                 if (spec.group_size > 0 && spec.group_size != observed.pp) specs.push_back(spec);

@@ -144,7 +144,7 @@ Status CsvTransfers::check(const std::string& where) const {
 
 constexpr std::string_view kHint = "cells are a stage, F, B, I or W, and a micro-batch, such as 2F0";
 constexpr std::string_view kPairEnd = ")OVERLAP_F_B";
-constexpr std::array<std::string_view, 3> kPassedOver{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
+constexpr std::array<std::string_view, 3> kSkippedActions{"UNSHARD", "RESHARD", "REDUCE_GRAD"};
 constexpr std::int32_t kMaxStages = 10'000'000;
 
 /// An op with the global stage that its cell names.
@@ -160,8 +160,8 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
-bool isPassedOver(std::string_view cell) {
-    return takeIndex(cell) && std::ranges::any_of(kPassedOver, [&](std::string_view name) {
+bool isSkippedAction(std::string_view cell) {
+    return takeIndex(cell) && std::ranges::any_of(kSkippedActions, [&](std::string_view name) {
                if (!cell.starts_with(name)) return false;
                std::string_view rest = cell.substr(name.size());
                return rest.empty() || (takeIndex(rest) && rest.empty());
@@ -184,7 +184,7 @@ std::optional<StageOp> parseCell(std::string_view cell) {
 
 /// The ops of one cell: none, one, or the two halves of a pair. Nothing for an invalid cell.
 std::optional<std::vector<StageOp>> parseOps(std::string_view cell) {
-    if (cell.empty() || isPassedOver(cell)) return std::vector<StageOp>{};
+    if (cell.empty() || isSkippedAction(cell)) return std::vector<StageOp>{};
     if (cell.front() != '(') {
         const auto op = parseCell(cell);
         return op ? std::optional(std::vector{*op}) : std::nullopt;

@@ -62,7 +62,7 @@ ArgSetId ArgStore::addReference(std::uint64_t reference) {
 }
 
 ArgSetId ArgStore::add(std::span<const StoredArg> args) {
-    constexpr std::size_t kTried = std::size_t{1} << 16; // sets after which it is decided whether they repeat
+    constexpr std::size_t kProbedSets = std::size_t{1} << 16; // sets after which it is decided whether they repeat
     if (args.empty()) return 0;
     if (known_.empty()) return addRow(args);
     if (2 * (distinct_ + 1) > known_.size()) growKnown();
@@ -72,7 +72,7 @@ ArgSetId ArgStore::add(std::span<const StoredArg> args) {
         return place;
     }
     const ArgSetId set = place = addRow(args);
-    if (++distinct_ >= kTried && repeated_ < distinct_ / 4) std::vector<ArgSetId>().swap(known_);
+    if (++distinct_ >= kProbedSets && repeated_ < distinct_ / 4) std::vector<ArgSetId>().swap(known_);
     return set;
 }
 

@@ -233,7 +233,7 @@ LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
     }
     snapshot->captured = analyzer_.captured();
     snapshot->problems = follower_.problems();
-    if (receiver_ && !receiver_->keepProblem().empty()) snapshot->problems.push_back(receiver_->keepProblem());
+    if (receiver_ && !receiver_->storeProblem().empty()) snapshot->problems.push_back(receiver_->storeProblem());
     if (analyzer_.captured() && !captured_.problem().empty()) snapshot->problems.push_back(captured_.problem());
     snapshot->session = session_;
     return snapshot;
@@ -282,7 +282,7 @@ void LiveFeed::refreshSession(const JobControl& control) {
     if (analyzer_.window() == nullptr || began < next_session_) return;
     const std::int64_t changes = analyzer_.window()->changes();
     if (changes == changes_in_session_) return;
-    auto made = liveSession(*analyzer_.window(), analyzer_.anomalies(), kMostOps, control);
+    auto made = liveSession(*analyzer_.window(), analyzer_.anomalies(), kMaxOps, control);
     if (!made.ok()) return; // asked to stop
     session_ = std::move(made).value();
     changes_in_session_ = changes;

@@ -94,7 +94,7 @@ public:
     static constexpr std::size_t kMaxSteps = 2000;
     static constexpr std::size_t kMaxAlerts = 500;
     /// In a snapshot's session: a worker copies them, and the views go through them.
-    static constexpr std::size_t kMostOps = 400'000;
+    static constexpr std::size_t kMaxOps = 400'000;
 
     /// A clock that does not go back; a test's own in place of CLOCK_MONOTONIC.
     using Clock = std::function<TimeNs()>;

@@ -9,7 +9,7 @@ namespace bubblescope::paddle {
 namespace {
 
 constexpr std::string_view kMark = "Profiler Info: Job (";
-constexpr std::size_t kLookedAt = std::size_t{1} << 20;
+constexpr std::size_t kSniffedBytes = std::size_t{1} << 20;
 
 struct Job {
     std::string_view type;
@@ -63,7 +63,7 @@ std::optional<std::int32_t> workerOf(std::string_view where) {
 } // namespace
 
 bool looksLikeJobLog(std::string_view text) {
-    return text.substr(0, kLookedAt).find(kMark) != std::string_view::npos;
+    return text.substr(0, kSniffedBytes).find(kMark) != std::string_view::npos;
 }
 
 Status readJobLog(std::string_view text, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,

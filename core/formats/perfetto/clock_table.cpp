@@ -80,7 +80,7 @@ void ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
     last_ = nullptr;
 }
 
-std::vector<ClockTable::Key> ClockTable::wayFrom(Key clock) const {
+std::vector<ClockTable::Key> ClockTable::routeFrom(Key clock) const {
     std::map<Key, Key> came_from{{clock, clock}};
     std::deque<Key> next{clock};
     for (; !next.empty() && !came_from.contains(trace_); next.pop_front()) {
@@ -108,7 +108,7 @@ const ClockTable::Route& ClockTable::routeOf(Key key) {
     route->second.known = !any_snapshot_ && key.second < fields::clock::kFirstOfSequence;
     if (route->second.known) return *last_;
     Key from = key;
-    for (const Key& to : wayFrom(key)) {
+    for (const Key& to : routeFrom(key)) {
         route->second.steps.push_back(&readings_.at(from).at(to));
         from = to;
     }

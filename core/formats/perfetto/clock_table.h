@@ -49,7 +49,7 @@ private:
     static Key keyOf(std::uint32_t sequence, std::uint32_t clock);
     const Route& routeOf(Key key);
     /// The clocks to pass on the way to the trace's, which is the last; empty if there is no route.
-    [[nodiscard]] std::vector<Key> wayFrom(Key clock) const;
+    [[nodiscard]] std::vector<Key> routeFrom(Key clock) const;
 
     Key trace_;
     bool any_snapshot_ = false;

@@ -81,7 +81,7 @@ void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
             const bool waits = !torn_ && *end == PacketBatch::End::Cut && bytes.size() - next < kLargestPacket;
             use(batch_);
             batch_.clear();
-            if (waits || !passOver(bytes, next)) return;
+            if (waits || !resynchronize(bytes, next)) return;
             continue;
         }
         if (end) break;
@@ -95,7 +95,7 @@ void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
 }
 
 /// Moves to the next place where a packet can begin; false if more bytes are needed to decide.
-bool EventStream::passOver(std::string_view bytes, std::size_t& next) {
+bool EventStream::resynchronize(std::string_view bytes, std::size_t& next) {
     if (!torn_) {
         ++counts_.torn;
         ++counts_.skipped;

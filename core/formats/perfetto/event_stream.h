@@ -105,7 +105,7 @@ private:
     };
 
     void takePackets(std::string_view bytes, std::size_t& next);
-    bool passOver(std::string_view bytes, std::size_t& next);
+    bool resynchronize(std::string_view bytes, std::size_t& next);
     void use(const PacketBatch& batch);
     void use(const Packet& packet, const PacketBatch& batch);
     void addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence);

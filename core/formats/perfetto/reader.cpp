@@ -74,7 +74,7 @@ private:
     [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, offset_); }
     [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
     void addBadPacket();
-    void tellEnd(PacketBatch::End end);
+    void reportEnd(PacketBatch::End end);
     void packet(const Packet& packet, const PacketBatch& batch);
     void packed(std::string_view bytes);
     /// Converts a packet's time to the trace's clock; false if it cannot, which is counted if something is lost.
@@ -123,7 +123,7 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
         packet(next, batch);
     }
     offset_ = batch.next;
-    if (batch.end) tellEnd(*batch.end);
+    if (batch.end) reportEnd(*batch.end);
     return true;
 }
 
@@ -131,7 +131,7 @@ void Reader::addBadPacket() {
     log_.add("bad-packet", here(), say("packets that cannot be decoded are left out"));
 }
 
-void Reader::tellEnd(PacketBatch::End end) {
+void Reader::reportEnd(PacketBatch::End end) {
     switch (end) {
     case PacketBatch::End::Whole: break;
     case PacketBatch::End::NoPacket:
@@ -147,14 +147,14 @@ void Reader::tellEnd(PacketBatch::End end) {
 }
 
 Status Reader::read(LoadProgress& progress) {
-    constexpr std::size_t kWorthAThread = std::size_t{1} << 20;
+    constexpr std::size_t kMinThreadedBytes = std::size_t{1} << 20;
     bool stopped = false;
     PacketDecoder decoder(bytes_);
     const auto use = [&](const PacketBatch& batch) {
         stopped = !take(batch, progress);
         return !stopped;
     };
-    if (bytes_.size() > kWorthAThread) {
+    if (bytes_.size() > kMinThreadedBytes) {
         prefetched<PacketBatch>({[&decoder](PacketBatch& batch) { return decoder.next(batch); }}, use);
     } else {
         for (PacketBatch batch; decoder.next(batch) && use(batch);) {

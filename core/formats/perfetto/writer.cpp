@@ -213,12 +213,12 @@ private:
             encoder_.process(known->second, static_cast<std::int32_t>(pid),
                              name.empty() ? fmt::format("process {}", own_pid) : name,
                              static_cast<std::int32_t>(processes_.size()));
-            sayFile(known->second, pid);
+            writeSource(known->second, pid);
         }
         return known->second;
     }
 
-    void sayFile(std::uint64_t process, std::int64_t pid) {
+    void writeSource(std::uint64_t process, std::int64_t pid) {
         const auto source = sources_.find(pid);
         if (source == sources_.end()) return;
         std::vector<perfetto::Arg> args{{"file", source->second.number}};

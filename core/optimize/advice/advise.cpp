@@ -16,9 +16,9 @@
 namespace bubblescope {
 namespace {
 
-constexpr double kLeastGain = 0.005;
+constexpr double kMinGain = 0.005;
 /// Larger orders are not tried: hundreds are simulated.
-constexpr std::size_t kMostOps = 400'000;
+constexpr std::size_t kMaxOps = 400'000;
 /// For the search for the best split of layers: a fraction of a second each.
 constexpr std::int64_t kPartitionEffort = 20'000'000;
 constexpr std::size_t kSplitsTried = 4;
@@ -44,7 +44,7 @@ public:
         : pipeline_(pipeline), run_(run), cut_(cut), options_(options) {}
 
     /// The current order.
-    Result<Candidate> asItRan() {
+    Result<Candidate> currentOrder() {
         BUBBLESCOPE_ASSIGN(auto candidate, attempt({}));
         if (!candidate) return usageError("the run's own order cannot be simulated");
         return std::move(*candidate);
@@ -121,7 +121,7 @@ private:
         const Schedule& schedule = candidate.schedule;
         const int stages = schedule.stages() / routes(schedule.placement);
         const int layers = std::accumulate(cut_.layers.begin(), cut_.layers.end(), 0);
-        if (schedule.opCount() > kMostOps || (layers > 0 && stages > layers)) return std::optional<Candidate>{};
+        if (schedule.opCount() > kMaxOps || (layers > 0 && stages > layers)) return std::optional<Candidate>{};
         BUBBLESCOPE_ASSIGN(candidate.memory, memoryOf(schedule, change));
         const bool fits = !options_.budget || !candidate.memory.bytes || *candidate.memory.bytes <= *options_.budget;
         if (!fits && change.any()) return std::optional<Candidate>{};
@@ -210,7 +210,7 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
     const auto take = [&](std::size_t count, auto accepts) {
         for (const Candidate& c : found) {
             const double gain = 1 - static_cast<double>(c.wall.count()) / static_cast<double>(present.wall.count());
-            if (count == 0 || gain < kLeastGain) break;
+            if (count == 0 || gain < kMinGain) break;
             if (!accepts(c)) continue;
             if (!seen.insert({c.schedule.name, c.schedule.vpp, c.change.split, !c.change.layers.empty()}).second)
                 continue;
@@ -220,12 +220,12 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
     };
     const auto oneModel = [&](const Candidate& c) { return c.memory.copies <= present.memory.copies; };
     const auto whole = [&](const Candidate& c) { return oneModel(c) && c.change.split == 1; };
-    const auto noFuller = [&](const Candidate& c) {
+    const auto withinPresentMemory = [&](const Candidate& c) {
         return whole(c) && c.memory.activations <= present.memory.activations + 1e-9;
     };
     const std::size_t third = std::max<std::size_t>(max_suggestions / 3, 1);
     take(1, [&](const Candidate& c) { return c.change.schedule.empty(); }); // layers alone
-    take(third, noFuller);
+    take(third, withinPresentMemory);
     take(third, whole);
     take(1, [&](const Candidate& c) { return !oneModel(c); });
     take(max_suggestions > kept.size() ? max_suggestions - kept.size() : 0, oneModel);
@@ -242,7 +242,7 @@ Result<Advice> advise(const ReplayModel& run, const Schedule& order, const Model
     BUBBLESCOPE_TRY(predict(run, order, unchanged, cut, most_error));
     BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(run, order, cut));
     Search search(pipeline, run, cut, options);
-    BUBBLESCOPE_ASSIGN(const Candidate present, search.asItRan());
+    BUBBLESCOPE_ASSIGN(const Candidate present, search.currentOrder());
     BUBBLESCOPE_TRY(search.tryAll(present));
     search.sort();
 
@@ -254,7 +254,7 @@ Result<Advice> advise(const ReplayModel& run, const Schedule& order, const Model
         Scenario scenario;
         scenario.pipeline = candidate->change;
         BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut, most_error));
-        if (prediction.relativeChange() > -kLeastGain) continue;
+        if (prediction.relativeChange() > -kMinGain) continue;
         advice.suggestions.push_back(
             {candidate->change, textsOf(candidate->change), std::move(prediction), candidate->memory});
     }

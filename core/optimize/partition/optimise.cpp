@@ -43,7 +43,7 @@ public:
 
     /// Simulates a split, keeps it if it is the best that fits, and adds its longest path to the bounds. Returns the
     /// step's length.
-    std::int64_t tryOut(const Cuts& cuts, bool learn = true) {
+    std::int64_t evaluate(const Cuts& cuts, bool learn = true) {
         const std::int64_t length = evaluator_.length(sums_.stageTimes(cuts));
         ++simulations_;
         budget_ -= ops_;
@@ -58,11 +58,11 @@ public:
     /// Starts from a split, whatever its memory.
     void run(const Cuts& start) {
         improve();
-        playTwoSides(start);
+        playFictitiously(start);
         improve();
         boundByRanks();
         bounds_.updateWorstStages();
-        if (stages_ > 1) tryOut(bounds_.bestWorstStageSplit());
+        if (stages_ > 1) evaluate(bounds_.bestWorstStageSplit());
         improve();
         bounds_.updateWorstStages();
         raise(bounds_.worstStage(0, 0));
@@ -81,7 +81,7 @@ public:
 
 private:
     static constexpr std::size_t kKeptForMeans = 16;
-    static constexpr double kWorse = 0.01;
+    static constexpr double kTolerance = 0.01;
     /// As many as make the bounds good, and fit into some hundred megabytes.
     static std::size_t rowsFor(int stages, int layers) {
         constexpr std::int64_t kCellRows = 8'000'000;
@@ -109,7 +109,7 @@ private:
 
     /// Finds the best bound from a mean of paths by fictitious play: one side answers with the split that is best for
     /// the mean of all paths so far, the other with the longest path for the mean of all splits so far.
-    void playTwoSides(const Cuts& start) {
+    void playFictitiously(const Cuts& start) {
         StepPath paths;
         paths.counts.resize(index(stages_));
         std::vector<StageDurations> times(index(stages_));
@@ -129,7 +129,7 @@ private:
             mean.add(paths, round);
             raise(mean.bound(0));
             cuts = mean.bestSplit(0);
-            tryOut(cuts, round <= 64);
+            evaluate(cuts, round <= 64);
             if (round == next_mark || round == rounds) {
                 bounds_.add(paths, round);
                 next_mark *= 2;
@@ -191,7 +191,7 @@ private:
                     if (!moveLayer(cuts, from, to)) continue;
                     budget_ -= stages_;
                     const std::int64_t before = best_;
-                    if (promising(cuts) && tryOut(cuts) < before) better = best_ < before;
+                    if (promising(cuts) && evaluate(cuts) < before) better = best_ < before;
                 }
             }
         }
@@ -230,9 +230,9 @@ private:
                 moveLayer(cuts, pick(stages_), pick(stages_));
             budget_ -= stages_;
             if (cuts == here || !fits(cuts)) continue;
-            const std::int64_t tried = tryOut(cuts, false);
+            const std::int64_t tried = evaluate(cuts, false);
             const double left = static_cast<double>(budget_) / static_cast<double>(all);
-            if (static_cast<double>(tried) > static_cast<double>(length) * (1 + kWorse * left)) continue;
+            if (static_cast<double>(tried) > static_cast<double>(length) * (1 + kTolerance * left)) continue;
             length = tried;
             here = std::move(cuts);
         }
@@ -271,7 +271,7 @@ private:
                 levels_[index(k)].held[rank_of_[index(k)]] + memory(from, sums_.layers()) > *options_.memory_per_rank)
                 return;
             const std::size_t rows = bounds_.rows();
-            tryOut(cuts_);
+            evaluate(cuts_);
             if (rows / 32 != bounds_.rows() / 32) bounds_.updateWorstStages();
             return;
         }
@@ -380,7 +380,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     OptimalPartition result;
     for (auto& [name, partition] : plainRules(static_cast<int>(layers.size()), stages)) {
         const Cuts cuts = cutsOf(partition);
-        const TimeNs step{search.tryOut(cuts)};
+        const TimeNs step{search.evaluate(cuts)};
         result.rules.push_back({std::move(name), std::move(partition), step, search.fits(cuts)});
     }
     for (RatedPartition rule : options.rules) {
@@ -389,7 +389,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
             return usageError(
                 fmt::format("{} does not split {} layers into {} stages", rule.name, layers.size(), stages));
         }
-        rule.step = TimeNs{search.tryOut(cuts)};
+        rule.step = TimeNs{search.evaluate(cuts)};
         rule.fits = search.fits(cuts);
         result.rules.push_back(std::move(rule));
     }

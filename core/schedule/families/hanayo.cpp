@@ -46,7 +46,7 @@ public:
                 ranks[r].push_back(opOf(done.back()));
             }
             for (const WaveStep& step : done)
-                handOn(step);
+                passOn(step);
             left_ -= static_cast<std::int64_t>(done.size());
         }
         return ranks;
@@ -64,7 +64,7 @@ private:
         return {step.forward ? OpKind::Forward : OpKind::Backward, Microbatch{step.microbatch}, at(step).chunk};
     }
 
-    void handOn(const WaveStep& step) {
+    void passOn(const WaveStep& step) {
         const int next = step.step + 1;
         if (next == 2 * stages_) return;
         const WaveStep following{next < stages_, step.microbatch, next};

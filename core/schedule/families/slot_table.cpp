@@ -126,12 +126,12 @@ void SlotTable::moveUp(std::size_t rank, Pass pass, int microbatch, int slot) {
         std::swap_ranges(at(to), at(to + width), at(slot));
         static_cast<void>(fits(row, to, slot + width - 1)); // restores the memory
     }
-    if (pass == Pass::WeightGrad) return metWeight(row, to);
+    if (pass == Pass::WeightGrad) return passWeightGrad(row, to);
     row.at[index(pass)][static_cast<std::size_t>(microbatch)] = to;
     if (isInputGrad(pass) && to <= row.last_weight) ++row.grads_before;
 }
 
-void SlotTable::metWeight(Row& row, int slot) {
+void SlotTable::passWeightGrad(Row& row, int slot) {
     while (row.last_weight < slot)
         row.grads_before += isInputGrad(row.slots[static_cast<std::size_t>(++row.last_weight)]) ? 1 : 0;
 }
@@ -158,7 +158,7 @@ void SlotTable::moveUp(Extent extent) {
         if (!fixed)
             moveUp(rank, pass, microbatch, slot);
         else if (pass == Pass::WeightGrad)
-            metWeight(rows_[rank], slot);
+            passWeightGrad(rows_[rank], slot);
     });
 }
 

@@ -90,7 +90,7 @@ private:
     void sweep(Visit visit);
     [[nodiscard]] int ready(std::size_t rank, Pass pass, int microbatch) const;
     [[nodiscard]] static int weightReady(const Row& row);
-    static void metWeight(Row& row, int slot);
+    static void passWeightGrad(Row& row, int slot);
     void moveUp(std::size_t rank, Pass pass, int microbatch, int slot);
     [[nodiscard]] bool fits(Row& row, int from, int until);
     void next(Memory& memory, Pass pass) const;
