@@ -1,5 +1,8 @@
 #include "core/aadiff/coverage.h"
 
+#include "core/graph/longest_path.h"
+#include "core/graph/step_graph.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <map>
@@ -201,133 +204,155 @@ FaultOdds faultOdds(int devices, double fraction) {
 
 namespace {
 
-/// Identifies a transfer by its payload and its consumer.
-using Route = std::tuple<Payload, Microbatch, std::int32_t, int>;
-
-class Replay {
+/// A step without its checks, as a graph of units: ops of a rank that began together as a pair. A unit's time is its
+/// begin.
+class StepWithoutChecks {
 public:
-    Replay(const StepTimeline& step, std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks)
-        : step_(step), checks_(checks), apart_(routes(step.placement)), next_(step.ranks.size()),
-          free_(step.ranks.size(), step.begin) {
-        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-            for (const TimelineOp& op : step.ranks[r]) {
-                if (const auto output = outputOf(r, op.op)) produced_later_.insert(*output);
+    StepWithoutChecks(const StepTimeline& step, std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks)
+        : step_(step), ops_(executedOrder(step)) {
+        for (const auto& list : step.ranks) {
+            for (const TimelineOp& op : list) {
+                if (op.op.kind != OpKind::Optimizer) timed_.push_back(&op);
             }
         }
-        for (const auto& spans : step.comm) {
-            for (const CommSpan& span : spans) {
-                if (span.kind == CommKind::Receive)
-                    arrivals_[{span.payload, span.microbatch, span.sequence, span.stage.value}] = span.end;
-            }
-        }
+        for (int r = 0; r < ops_.rankCount(); ++r)
+            formUnits(Rank{r});
+        readArrivals();
+        linkUnits();
+        findDelays(checks);
     }
 
-    /// Returns when the last op ends.
-    TimeNs run() {
+    /// When the last op ends.
+    [[nodiscard]] TimeNs end() const {
         TimeNs last = step_.begin;
-        // An order that was executed can be replayed: some rank can always continue.
-        for (bool moved = true; moved;) {
-            moved = false;
-            for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
-                while (runNext(r)) {
-                    moved = true;
-                    last = std::max(last, free_[r]);
-                }
-            }
-        }
+        TaskTimes begins(units_.size(), step_.begin);
+        forwardPass(
+            graph_, begins, [this](const EdgePlace& edge) { return lags_[edge.edge]; },
+            [&](TaskIndex unit, TimeNs ready) {
+                const TimeNs begin = ready + units_[at(unit)].delay;
+                last = std::max(last, begin + units_[at(unit)].duration);
+                return begin;
+            });
         return last;
     }
 
 private:
-    struct Produced {
-        TimeNs was{0};
-        TimeNs is{0};
+    struct Unit {
+        OpIndex first = kNoOp;
+        OpIndex end = kNoOp; ///< behind its last op
+        TimeNs duration{0};  ///< of the longest
+        TimeNs ready{0};     ///< when its rank was free and its inputs were there
+        TimeNs delay{0};     ///< by how much later than that, and than the end of checks, it began
     };
 
-    /// Runs the next op of a rank, or both of a pair; false if it cannot run yet or there is none.
-    bool runNext(std::size_t r) {
-        const auto& ops = step_.ranks[r];
-        const std::size_t first = next_[r];
-        if (first >= ops.size()) return false;
-        std::size_t last = first + 1;
-        while (last < ops.size() && ops[last].op.overlapped && ops[first].op.overlapped &&
-               ops[last].start == ops[first].start)
-            ++last;
-        TimeNs was = first == 0 ? step_.begin : ops[first - 1].end;
-        TimeNs is = free_[r];
-        for (std::size_t i = first; i < last; ++i) {
-            const std::optional<Route> input = inputOf(r, ops[i].op);
-            if (!input) continue;
-            const auto produced = produced_.find(*input);
-            if (produced == produced_.end()) {
-                if (produced_later_.contains(*input)) return false;
-                continue; // no op produces it: part of a pipeline
+    static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
+    [[nodiscard]] const TimelineOp& timed(OpIndex op) const { return *timed_[at(op)]; }
+    [[nodiscard]] TimeNs startOf(const Unit& unit) const { return timed(unit.first).start; }
+
+    void formUnits(Rank rank) {
+        for (OpIndex op = ops_.firstOf(rank); op < ops_.endOf(rank);) {
+            Unit unit{op, op, TimeNs{0}, op == ops_.firstOf(rank) ? step_.begin : timed(op - 1).end};
+            const auto together = [&] {
+                return ops_.op(unit.end).overlapped && ops_.op(op).overlapped &&
+                       timed(unit.end).start == timed(op).start;
+            };
+            do {
+                unit.duration = std::max(unit.duration, timed(unit.end).duration());
+                unit_of_.push_back(static_cast<TaskIndex>(units_.size()));
+                ++unit.end;
+            } while (unit.end < ops_.endOf(rank) && together());
+            op = unit.end;
+            units_.push_back(unit);
+        }
+    }
+
+    /// When each op's input was there: with the receive's end, or where none is recorded with its producer's.
+    void readArrivals() {
+        arrived_.resize(timed_.size());
+        for (OpIndex op = 0; op < ops_.size(); ++op) {
+            if (const OpIndex producer = ops_.producers(op).stage; producer >= 0)
+                arrived_[at(op)] = timed(producer).end;
+        }
+        for (const auto& spans : step_.comm) {
+            for (const CommSpan& span : spans) {
+                if (span.kind != CommKind::Receive) continue;
+                if (const OpIndex fed = fedBy(span, step_, ops_); fed >= 0) arrived_[at(fed)] = span.end;
             }
-            const auto arrival = arrivals_.find(*input);
-            const TimeNs came = arrival == arrivals_.end() ? produced->second.was : arrival->second;
-            was = std::max(was, came);
-            is = std::max(is, produced->second.is + (came - produced->second.was));
         }
-        const TimeNs kept = std::max(was, endOfChecks(r, ops[first].start));
-        const TimeNs begin = is + std::max(TimeNs{0}, ops[first].start - kept);
-        for (std::size_t i = first; i < last; ++i) {
-            const TimeNs end = begin + ops[i].duration();
-            free_[r] = i == first ? end : std::max(free_[r], end);
-            if (const auto output = outputOf(r, ops[i].op)) produced_[*output] = {ops[i].end, end};
-        }
-        next_[r] = last;
-        return true;
     }
 
-    [[nodiscard]] TimeNs endOfChecks(std::size_t r, TimeNs start) const {
-        TimeNs end = step_.begin;
-        if (r >= checks_.size()) return end;
-        for (const auto& [begins, ends] : checks_[r]) {
-            if (begins < start) end = std::max(end, std::min(ends, start));
+    void linkUnits() {
+        std::vector<TaskEdge> edges;
+        std::vector<TimeNs> lags;
+        for (TaskIndex unit = 0; at(unit) < units_.size(); ++unit) {
+            Unit& to = units_[at(unit)];
+            const auto link = [&](TaskIndex from, TimeNs lag) {
+                edges.push_back({from, unit});
+                lags.push_back(lag);
+            };
+            if (ops_.previous(to.first) != kNoOp) link(unit - 1, units_[at(unit - 1)].duration);
+            for (OpIndex op = to.first; op < to.end; ++op) {
+                const OpIndex producer = ops_.producers(op).stage;
+                if (producer < 0) continue; // none, or the timeline is a part of a pipeline
+                to.ready = std::max(to.ready, arrived_[at(op)]);
+                link(unit_of_[at(producer)], arrived_[at(op)] - timed(producer).start);
+            }
         }
-        return end;
+        const TaskLists inputs = predecessorLists(units_.size(), edges); // has the edges in their order
+        std::vector<TaskIndex> order = topologicalOrder(successorLists(units_.size(), edges), edges);
+        std::vector<TaskIndex> begin{0};
+        std::vector<TaskIndex> sources;
+        for (const TaskIndex unit : order) {
+            const auto first = at(inputs.begin()[at(unit)]);
+            for (std::size_t edge = first; edge < first + inputs[at(unit)].size(); ++edge) {
+                sources.push_back(edges[edge].from);
+                lags_.push_back(lags[edge]);
+            }
+            begin.push_back(static_cast<TaskIndex>(sources.size()));
+        }
+        graph_ = TaskGraph(TaskLists(std::move(begin), std::move(sources)), std::move(order));
     }
 
-    [[nodiscard]] std::optional<Route> inputOf(std::size_t r, const Op& op) const {
-        const int stage = step_.stageOf(Rank{r}, op.chunk).value;
-        if (op.kind == OpKind::Forward) return Route{Payload::Activation, op.microbatch, op.sequence, stage};
-        if (producesInputGradient(op.kind)) return Route{Payload::Gradient, op.microbatch, op.sequence, stage};
-        return std::nullopt;
-    }
-
-    [[nodiscard]] std::optional<Route> outputOf(std::size_t r, const Op& op) const {
-        const int stage = step_.stageOf(Rank{r}, op.chunk).value;
-        if (op.kind == OpKind::Forward) return Route{Payload::Activation, op.microbatch, op.sequence, stage + apart_};
-        if (producesInputGradient(op.kind)) return Route{Payload::Gradient, op.microbatch, op.sequence, stage - apart_};
-        return std::nullopt;
+    void findDelays(std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks) {
+        for (int r = 0; r < ops_.rankCount(); ++r) {
+            TimeNs checked = step_.begin;
+            std::size_t next = 0;
+            const bool known = Rank{r}.index() < checks.size();
+            for (OpIndex op = ops_.firstOf(Rank{r}); op < ops_.endOf(Rank{r}); ++op) {
+                Unit& unit = units_[at(unit_of_[at(op)])];
+                if (unit.first != op) continue;
+                const TimeNs start = startOf(unit);
+                for (; known && next < checks[Rank{r}.index()].size(); ++next) {
+                    const auto& [begins, ends] = checks[Rank{r}.index()][next];
+                    if (begins >= start) break;
+                    checked = std::max(checked, ends);
+                }
+                const TimeNs could = std::max(unit.ready, std::min(checked, start));
+                unit.delay = std::max(TimeNs{0}, start - could);
+            }
+        }
     }
 
     const StepTimeline& step_;
-    std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks_;
-    int apart_;
-    std::vector<std::size_t> next_; ///< by rank
-    std::vector<TimeNs> free_;
-    std::map<Route, TimeNs> arrivals_;
-    std::map<Route, Produced> produced_;
-    std::set<Route> produced_later_; ///< by some op of the step
+    OpGraph ops_;                          ///< without optimizers, which lie outside the window
+    std::vector<const TimelineOp*> timed_; ///< per op
+    std::vector<TaskIndex> unit_of_;       ///< per op
+    std::vector<TimeNs> arrived_;          ///< per op that has a producer
+    std::vector<Unit> units_;
+    TaskGraph graph_;
+    std::vector<TimeNs> lags_; ///< per edge, from the begin of a unit to that of the next
 };
-
-/// Whether the op belongs to the pipeline window.
-bool counts(const TimelineOp& op) {
-    return op.op.kind != OpKind::Optimizer;
-}
 
 } // namespace
 
 TimeNs delayByChecks(const StepTimeline& step, std::span<const std::vector<std::pair<TimeNs, TimeNs>>> checks) {
-    StepTimeline window = step;
     TimeNs end = step.begin;
-    for (auto& ops : window.ranks) {
-        std::erase_if(ops, [](const TimelineOp& op) { return !counts(op); });
-        for (const TimelineOp& op : ops)
-            end = std::max(end, op.end);
+    for (const auto& ops : step.ranks) {
+        for (const TimelineOp& op : ops) {
+            if (op.op.kind != OpKind::Optimizer) end = std::max(end, op.end);
+        }
     }
-    return end - Replay(window, checks).run();
+    return end - StepWithoutChecks(step, checks).end();
 }
 
 } // namespace bubblescope

@@ -14,6 +14,8 @@
 
 #include "core/graph/consolidate.h"
 
+#include "core/graph/step_graph.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -180,12 +182,7 @@ void Consolidation::readLatencies() {
     for (std::size_t r = 0; r < step_->comm.size(); ++r) {
         for (const CommSpan& span : step_->comm[r]) {
             if (span.kind != CommKind::Receive) continue;
-            const bool known = span.microbatch.value >= 0 && span.microbatch.value < step_->microbatches &&
-                               span.stage.value >= 0 && span.stage.value < step_->pp * step_->vpp &&
-                               span.sequence >= 0 && span.sequence < graph.sequenceSlices();
-            if (!known) continue;
-            const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
-            const OpIndex op = graph.find(fed, span.microbatch, span.stage, span.sequence);
+            const OpIndex op = fedBy(span, *step_, graph);
             if (op >= 0 && graph.rank(op) == Rank{r}) latency_[at(op)] = span.end - span.start;
         }
     }

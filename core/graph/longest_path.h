@@ -11,20 +11,22 @@
 #include <utility>
 #include <vector>
 
-/// The longest-path engine: the one place where times follow from a TaskGraph. Simulation, replays of observed steps,
-/// what-if, the search for a partition and consolidation differ in the graph that they build and in the times that they
+/// The longest-path engine: the one place where times follow from a graph of tasks. Simulation, replays of observed
+/// steps, what-if, the search for a partition, bounds and consolidation differ in the graph and in the times that they
 /// put on it; both come to the passes as functions that are compiled into the loop:
 ///
 ///     lag(edge)            what passes from a predecessor's time to the earliest time that it allows
 ///     finish(task, ready)  a task's time, where its predecessors allow `ready`
 ///
-/// A task's "time" is its end or its start, as the caller's two functions have it. All passes are linear in tasks and
-/// edges, keep nothing and allocate nothing. Sums must fit into 64 bits.
+/// A task's "time" is its end or its start, as the caller's two functions define it. A graph that is evaluated many
+/// times is stored as a TaskGraph; one that is evaluated once can be walked instead (walkedPass). All passes are linear
+/// in tasks and edges and allocate nothing. Sums must fit into 64 bits.
 
 namespace bubblescope {
 
 /// An edge of a TaskGraph as passes show it to lag().
 struct EdgePlace {
+    TaskIndex from = kNoTask; ///< the predecessor
     TaskIndex task = kNoTask; ///< that waits
     std::size_t slot = 0;     ///< position among its predecessors; a constant in loops over rows
     std::size_t edge = 0;     ///< number of the edge, see TaskGraph::firstEdge()
@@ -86,15 +88,15 @@ struct Arrays {
     }
 };
 
-/// Calls visit(from, edge) for each predecessor entry of a place. Of rows the first entry comes last: that is mostly
-/// the task that ended just before, and what follows waits for its time.
+/// Calls visit(edge) for each predecessor entry of a place. Of rows the first entry comes last: that is mostly the task
+/// that ended just before, and what follows waits for its time.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
         const std::size_t first = place * kWidth;
         [&]<std::size_t... kBack>(std::index_sequence<kBack...>) {
-            (visit(graph.sources[first + kWidth - 1 - kBack],
-                   EdgePlace{task, kWidth - 1 - kBack, first + kWidth - 1 - kBack}),
+            (visit(EdgePlace{graph.sources[first + kWidth - 1 - kBack], task, kWidth - 1 - kBack,
+                             first + kWidth - 1 - kBack}),
              ...);
         }
         (std::make_index_sequence<kWidth>{});
@@ -102,7 +104,7 @@ void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Vis
         const auto first = static_cast<std::size_t>(graph.begin[place]);
         const auto end = static_cast<std::size_t>(graph.begin[place + 1]);
         for (std::size_t edge = first; edge < end; ++edge)
-            visit(graph.sources[edge], EdgePlace{task, edge - first, edge});
+            visit(EdgePlace{graph.sources[edge], task, edge - first, edge});
     }
 }
 
@@ -120,12 +122,27 @@ void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finis
             const TaskIndex task = arrays.taskAt(place);
             TimeNs ready = origin;
             longest_path_detail::eachPredecessor<kWidth>(arrays, place, task,
-                                                         [&ready, values, lag](TaskIndex from, const EdgePlace& edge) {
-                                                             const TimeNs arrival = values[from] + lag(edge);
+                                                         [&ready, values, lag](const EdgePlace& edge) {
+                                                             const TimeNs arrival = values[edge.from] + lag(edge);
                                                              ready = arrival > ready ? arrival : ready;
                                                          });
             values[task] = finish(task, ready);
         }
+    });
+}
+
+/// forwardPass() over a graph that is not stored: walk(visit) calls visit(task, from...) for each task once it has
+/// called it for all that the task waits for. The task's time is kept at times[task.number]; `from` are such numbers,
+/// kNoTask stands for the origin. Tasks that follow each other on one resource (a rank, a stream) may share a number:
+/// until it is visited, finish() finds the time of the one before it there. Edges take no time. Returns what the walk
+/// returns.
+template <class Walk, class Finish>
+decltype(auto) walkedPass(const Walk& walk, TaskTimes& times, Finish& finish) {
+    TimeNs* const values = times.tasks().data();
+    return walk([values, &finish](const auto& task, auto first, auto... others) {
+        TimeNs ready = values[first];
+        ((ready = values[others] > ready ? values[others] : ready), ...);
+        values[task.number] = finish(task, ready);
     });
 }
 
@@ -141,8 +158,9 @@ void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limi
             const TaskIndex task = arrays.taskAt(place);
             const TimeNs last = limit(task);
             longest_path_detail::eachPredecessor<kWidth>(arrays, place, task,
-                                                         [values, last, lag](TaskIndex from, const EdgePlace& edge) {
-                                                             values[from] = std::min(values[from], last - lag(edge));
+                                                         [values, last, lag](const EdgePlace& edge) {
+                                                             TimeNs& from = values[edge.from];
+                                                             from = std::min(from, last - lag(edge));
                                                          });
         }
     });
@@ -162,13 +180,14 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
     LatestPredecessor latest{kNoTask, 0, origin};
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
         const longest_path_detail::Arrays arrays(graph);
-        longest_path_detail::eachPredecessor<kWidth>(
-            arrays, place, arrays.taskAt(place), [&](TaskIndex from, const EdgePlace& edge) {
-                if (from == kNoTask) return;
-                const TimeNs arrival = time(from) + lag(edge);
-                const bool tie = arrival == latest.arrival && edge.slot < latest.slot;
-                if (latest.task == kNoTask || arrival > latest.arrival || tie) latest = {from, edge.slot, arrival};
-            });
+        longest_path_detail::eachPredecessor<kWidth>(arrays, place, arrays.taskAt(place), [&](const EdgePlace& edge) {
+            if (edge.from == kNoTask) return;
+            const TimeNs arrival = time(edge.from) + lag(edge);
+            const bool tie = arrival == latest.arrival && edge.slot < latest.slot;
+            if (latest.task == kNoTask || arrival > latest.arrival || tie) {
+                latest = {edge.from, edge.slot, arrival};
+            }
+        });
     });
     return latest;
 }

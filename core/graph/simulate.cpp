@@ -1,6 +1,7 @@
 #include "core/graph/simulate.h"
 
 #include "core/graph/cost_table.h"
+#include "core/graph/longest_path.h"
 #include "core/graph/rendezvous.h"
 #include "core/graph/validate.h"
 
@@ -72,153 +73,216 @@ private:
     StepTimeline step_;
 };
 
-/// Sends that cost the rank nothing, so that each op's times follow from those before it.
-class AsyncSimulation {
-public:
-    AsyncSimulation(const CostTable& costs, const OpGraph& graph, bool on_compute_stream, TimelineRecorder& recorder)
-        : costs_(costs), graph_(graph), on_compute_stream_(on_compute_stream), recorder_(recorder),
-          free_(static_cast<std::size_t>(graph.rankCount())), stream_free_(costs.streamCount()),
-          ready_(static_cast<std::size_t>(graph.size())) {}
+// A walk visits a schedule's tasks in an order in which all of them can run, as walkedPass() asks for: what waits for
+// what. SimulatedTimes has what each of them takes, and records it.
 
-    void execute(OpIndex op, OpIndex partner) {
-        const Rank rank = graph_.rank(op);
-        TimeNs& free = free_[rank.index()];
-        TimeNs start = std::max(free, inputReady(op));
-        if (partner != kNoOp) start = std::max(start, inputReady(partner));
-        const TimeNs end = start + costs_.unit(graph_, op, partner);
-        place(op, rank, free, start, end);
-        // The transfers of a pair start together: neither waits for the other on its stream.
-        const Sending first = plan(op, rank, end);
-        const Sending second = partner == kNoOp ? Sending{} : plan(partner, rank, end);
-        TimeNs sent = send(op, rank, first);
-        if (partner != kNoOp) {
-            place(partner, rank, free, start, end);
-            sent = std::max(sent, send(partner, rank, second));
-        }
-        free = on_compute_stream_ ? sent : end;
+/// Where the times of tasks are kept.
+struct TaskNumbers {
+    TaskIndex ops = 0;
+    TaskIndex ranks = 0;
+    TaskIndex streams = 0;
+
+    /// Of a rank: when it is free for the next of its tasks. Those of ops come first, each at its OpIndex.
+    [[nodiscard]] TaskIndex rank(Rank rank) const { return ops + rank.value; }
+    /// Of a communication stream: likewise. kNoTask for -1.
+    [[nodiscard]] TaskIndex stream(int stream) const { return stream < 0 ? kNoTask : ops + ranks + stream; }
+    /// A second one of an op.
+    [[nodiscard]] TaskIndex second(OpIndex op) const { return ops + ranks + streams + op; }
+};
+
+/// An op, or an overlapped pair.
+struct UnitTask {
+    TaskIndex number = kNoTask; ///< that of its rank
+    Rank rank;
+    OpIndex op = kNoOp;
+    OpIndex partner = kNoOp;
+};
+
+/// What an op made, on its way to the next stage.
+struct OutputTask {
+    TaskIndex number = kNoTask; ///< the op
+    Rank from;
+    bool leaves = false; ///< for another rank
+    Transfer transfer{}; ///< where it leaves
+    TaskIndex stream = kNoTask;
+};
+
+/// A transfer that both ranks have posted, as one of them leaves it.
+struct SideTask {
+    TaskIndex number = kNoTask; ///< the second of the op that is fed
+    Rank rank;                  ///< that leaves it
+    Rank from;
+    Transfer transfer;
+    bool send = false;
+    bool at_end = false; ///< the rank leaves it when it ends; else when it starts
+};
+
+/// A task that takes no time.
+struct JoinTask {
+    TaskIndex number = kNoTask;
+};
+
+/// The tasks of a schedule whose sends are asynchronous. An op's number has the time when the next stage has its
+/// output.
+class AsynchronousWalk {
+public:
+    AsynchronousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers, bool on_compute_stream)
+        : graph_(graph), costs_(costs), numbers_(numbers), on_compute_stream_(on_compute_stream) {}
+
+    /// Returns the blocked ops, as visitInOrder() does.
+    template <class Visit>
+    std::vector<OpIndex> operator()(Visit visit) const {
+        return visitInOrder(graph_, [this, &visit](OpIndex op, OpIndex partner) {
+            const Rank rank = graph_.rank(op);
+            const TaskIndex free = numbers_.rank(rank);
+            if (partner == kNoOp) {
+                visit(UnitTask{free, rank, op, partner}, free, input(op));
+                const OutputTask output = outputOf(op, rank);
+                visit(output, free, output.stream);
+                occupy(output, free, visit);
+            } else {
+                visit(UnitTask{free, rank, op, partner}, free, input(op), input(partner));
+                // The transfers of a pair start together: neither waits for the other on its stream.
+                const OutputTask first = outputOf(op, rank);
+                const OutputTask second = outputOf(partner, rank);
+                visit(first, free, first.stream);
+                visit(second, free, second.stream);
+                occupy(first, free, visit);
+                occupy(second, free, visit);
+            }
+        });
     }
 
 private:
-    [[nodiscard]] TimeNs inputReady(OpIndex op) const {
-        const OpIndex producer = graph_.producers(op).stage;
-        return producer < 0 ? TimeNs{0} : ready_[static_cast<std::size_t>(producer)];
+    [[nodiscard]] TaskIndex input(OpIndex op) const { return graph_.producers(op).stage; }
+
+    [[nodiscard]] OutputTask outputOf(OpIndex op, Rank rank) const {
+        OutputTask output{op, rank};
+        output.leaves = costs_.leaves(graph_, op, output.transfer);
+        if (output.leaves) output.stream = numbers_.stream(costs_.stream(rank, output.transfer));
+        return output;
     }
 
-    void place(OpIndex index, Rank rank, TimeNs free, TimeNs start, TimeNs end) {
-        const Op& op = graph_.op(index);
-        recorder_.op(rank, op, start, end);
+    /// Lets what comes next on the stream, and with `on_compute_stream` on the rank, wait for the output.
+    template <class Visit>
+    void occupy(const OutputTask& output, TaskIndex rank, Visit& visit) const {
+        if (output.stream != kNoTask) visit(JoinTask{output.stream}, output.stream, output.number);
+        if (on_compute_stream_) visit(JoinTask{rank}, rank, output.number);
+    }
+
+    const OpGraph& graph_;
+    const CostTable& costs_;
+    const TaskNumbers& numbers_;
+    bool on_compute_stream_;
+};
+
+/// The tasks of a schedule whose sends wait for their receives. The number of the op that a transfer feeds has its
+/// start, the second one its end.
+class RendezvousWalk {
+public:
+    RendezvousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers,
+                   const TransferModel& transfers)
+        : graph_(graph), costs_(costs), numbers_(numbers), transfers_(transfers) {}
+
+    /// Returns what is stuck, as runRendezvous() does.
+    template <class Visit>
+    std::vector<Endpoint> operator()(Visit visit) const {
+        Tasks<Visit> tasks{*this, visit};
+        return runRendezvous(graph_, transfers_.sends, tasks);
+    }
+
+private:
+    template <class Visit>
+    struct Tasks {
+        const RendezvousWalk& walk;
+        Visit& visit;
+
+        void run(OpIndex op, OpIndex partner) {
+            const Rank rank = walk.graph_.rank(op);
+            const TaskIndex free = walk.numbers_.rank(rank);
+            visit(UnitTask{free, rank, op, partner}, free);
+        }
+        void post(Rank rank, const Endpoint& end) {
+            visit(JoinTask{end.consumer}, end.consumer, walk.numbers_.rank(rank),
+                  end.send ? walk.streamOf(end) : kNoTask);
+        }
+        void finish(Rank rank, std::span<const Endpoint> group) {
+            for (const Endpoint& end : group) {
+                const Transfer transfer = inputOf(walk.graph_, end.consumer);
+                visit(SideTask{walk.numbers_.second(end.consumer), rank, walk.senderOf(end), transfer, end.send,
+                               walk.atEnd(end)},
+                      end.consumer);
+            }
+            const TaskIndex free = walk.numbers_.rank(rank);
+            for (const Endpoint& end : group) {
+                const TaskIndex over = walk.numbers_.second(end.consumer);
+                visit(JoinTask{free}, free, walk.atEnd(end) ? over : end.consumer);
+                const TaskIndex stream = end.send ? walk.streamOf(end) : kNoTask;
+                if (stream != kNoTask) visit(JoinTask{stream}, stream, over);
+            }
+        }
+    };
+
+    [[nodiscard]] bool atEnd(const Endpoint& end) const { return !end.send || transfers_.on_compute_stream; }
+    [[nodiscard]] Rank senderOf(const Endpoint& end) const { return graph_.rank(graph_.producers(end.consumer).stage); }
+    [[nodiscard]] TaskIndex streamOf(const Endpoint& end) const {
+        if (transfers_.streams == CommStreams::Unlimited) return kNoTask;
+        return numbers_.stream(costs_.stream(senderOf(end), inputOf(graph_, end.consumer)));
+    }
+
+    const OpGraph& graph_;
+    const CostTable& costs_;
+    const TaskNumbers& numbers_;
+    const TransferModel& transfers_;
+};
+
+/// The finish() of both walks.
+class SimulatedTimes {
+public:
+    SimulatedTimes(const CostTable& costs, const OpGraph& graph, const TaskNumbers& numbers, const TaskTimes& times,
+                   TimelineRecorder& recorder)
+        : costs_(costs), graph_(graph), numbers_(numbers), times_(times), recorder_(recorder) {}
+
+    TimeNs operator()(const UnitTask& unit, TimeNs start) {
+        const TimeNs free = times_[unit.number];
+        const TimeNs end = start + costs_.unit(graph_, unit.op, unit.partner);
+        record(unit.op, unit.rank, free, start, end);
+        if (unit.partner != kNoOp) record(unit.partner, unit.rank, free, start, end);
+        return end;
+    }
+
+    TimeNs operator()(const OutputTask& output, TimeNs start) {
+        if (!output.leaves) return start;
+        const TimeNs end = start + costs_.transfer(output.from, output.transfer);
+        recorder_.transfer(output.from, output.transfer, start, end);
+        return end;
+    }
+
+    TimeNs operator()(const SideTask& side, TimeNs start) {
+        const TimeNs end = start + costs_.transfer(side.from, side.transfer);
+        const TimeNs free = times_[numbers_.rank(side.rank)];
+        const TimeNs leave = side.at_end ? end : start;
+        const Rank peer = side.send ? side.transfer.to : side.from;
+        if (leave > free) recorder_.wait(side.rank, side.transfer, peer, free, leave);
+        if (side.send) recorder_.transfer(side.from, side.transfer, start, end);
+        return end;
+    }
+
+    TimeNs operator()(const JoinTask&, TimeNs ready) { return ready; }
+
+private:
+    void record(OpIndex index, Rank rank, TimeNs free, TimeNs start, TimeNs end) {
+        recorder_.op(rank, graph_.op(index), start, end);
         if (start == free || !graph_.receives(index)) return;
         recorder_.wait(rank, inputOf(graph_, index), graph_.rank(graph_.producers(index).stage), free, start);
     }
 
-    struct Sending {
-        Transfer out;
-        TimeNs start{0};
-        int stream = -1;
-        bool leaves = false;
-    };
-
-    [[nodiscard]] Sending plan(OpIndex index, Rank rank, TimeNs end) const {
-        Sending sending;
-        sending.start = end;
-        sending.leaves = costs_.leaves(graph_, index, sending.out);
-        if (!sending.leaves) return sending;
-        sending.stream = costs_.stream(rank, sending.out);
-        if (sending.stream >= 0) sending.start = std::max(end, stream_free_[static_cast<std::size_t>(sending.stream)]);
-        return sending;
-    }
-
-    /// Hands on what an op made; returns when the next stage has it.
-    TimeNs send(OpIndex index, Rank rank, const Sending& sending) {
-        TimeNs& ready = ready_[static_cast<std::size_t>(index)];
-        ready = sending.start;
-        if (!sending.leaves) return ready;
-        ready += costs_.transfer(rank, sending.out);
-        recorder_.transfer(rank, sending.out, sending.start, ready);
-        if (sending.stream >= 0) {
-            TimeNs& stream_free = stream_free_[static_cast<std::size_t>(sending.stream)];
-            stream_free = std::max(stream_free, ready);
-        }
-        return ready;
-    }
-
     const CostTable& costs_;
     const OpGraph& graph_;
-    bool on_compute_stream_;
+    const TaskNumbers& numbers_;
+    const TaskTimes& times_;
     TimelineRecorder& recorder_;
-    std::vector<TimeNs> free_;        ///< per rank
-    std::vector<TimeNs> stream_free_; ///< per communication stream
-    std::vector<TimeNs> ready_;       ///< per op: when the next stage has what it made
 };
-
-/// The clock beside runRendezvous(): when each rank runs and waits where sends block, as simulate.h states it.
-class RendezvousSimulation final : public RendezvousListener {
-public:
-    RendezvousSimulation(const CostTable& costs, const OpGraph& graph, bool on_compute_stream,
-                         TimelineRecorder& recorder);
-
-    void run(OpIndex op, OpIndex partner) override;
-    void post(Rank rank, const Endpoint& end) override;
-    void finish(Rank rank, std::span<const Endpoint> group) override;
-
-private:
-    struct Posting {
-        TimeNs latest{0};      ///< by the later of the two ranks so far
-        TimeNs stream_free{0}; ///< of what its sender sent before
-    };
-
-    const CostTable& costs_;
-    const OpGraph& graph_;
-    bool on_compute_stream_;
-    TimelineRecorder& recorder_;
-    std::vector<TimeNs> free_;        ///< per rank: when its next part can begin
-    std::vector<TimeNs> stream_free_; ///< per communication stream
-    std::vector<Posting> postings_;   ///< of a transfer, by the op it feeds
-};
-
-RendezvousSimulation::RendezvousSimulation(const CostTable& costs, const OpGraph& graph, bool on_compute_stream,
-                                           TimelineRecorder& recorder)
-    : costs_(costs), graph_(graph), on_compute_stream_(on_compute_stream), recorder_(recorder),
-      free_(static_cast<std::size_t>(graph.rankCount())), stream_free_(costs.streamCount()),
-      postings_(static_cast<std::size_t>(graph.size())) {}
-
-void RendezvousSimulation::run(OpIndex op, OpIndex partner) {
-    TimeNs& free = free_[graph_.rank(op).index()];
-    const TimeNs end = free + costs_.unit(graph_, op, partner);
-    for (const OpIndex half : {op, partner}) {
-        if (half != kNoOp) recorder_.op(graph_.rank(half), graph_.op(half), free, end);
-    }
-    free = end;
-}
-
-void RendezvousSimulation::post(Rank rank, const Endpoint& end) {
-    Posting& posting = postings_[static_cast<std::size_t>(end.consumer)];
-    posting.latest = std::max(posting.latest, free_[rank.index()]);
-    if (!end.send) return;
-    const int stream = costs_.stream(rank, inputOf(graph_, end.consumer));
-    if (stream >= 0) posting.stream_free = stream_free_[static_cast<std::size_t>(stream)];
-}
-
-void RendezvousSimulation::finish(Rank rank, std::span<const Endpoint> group) {
-    const TimeNs begin = free_[rank.index()];
-    TimeNs& free = free_[rank.index()];
-    for (const Endpoint& side : group) {
-        const Posting& posting = postings_[static_cast<std::size_t>(side.consumer)];
-        const Rank from = graph_.rank(graph_.producers(side.consumer).stage);
-        const Transfer transfer = inputOf(graph_, side.consumer);
-        const TimeNs start = std::max(posting.latest, posting.stream_free);
-        const TimeNs end = start + costs_.transfer(from, transfer);
-        const TimeNs leave = !side.send || on_compute_stream_ ? end : start;
-        free = std::max(free, leave);
-        if (leave > begin) recorder_.wait(rank, transfer, side.send ? transfer.to : from, begin, leave);
-        if (!side.send) continue;
-        recorder_.transfer(from, transfer, start, end);
-        const int stream = costs_.stream(from, transfer);
-        if (stream < 0) continue;
-        TimeNs& stream_free = stream_free_[static_cast<std::size_t>(stream)];
-        stream_free = std::max(stream_free, end);
-    }
-}
 
 } // namespace
 
@@ -236,19 +300,19 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
             fmt::format("{} ops of up to {} do not fit into a timeline", graph.size(), formatTime(table.longest())),
             "give shorter times");
     }
-    TimelineRecorder recorder(schedule);
     const TransferModel& transfers = costs.transfers;
-    if (transfers.sends == SendMode::Asynchronous) {
-        AsyncSimulation simulation(table, graph, transfers.on_compute_stream, recorder);
-        const auto blocked = visitInOrder(graph, [&](OpIndex op, OpIndex partner) { simulation.execute(op, partner); });
-        if (!blocked.empty()) return whyNotExecutable(schedule, transfers.sends);
-    } else {
-        if (!visitInOrder(graph, [](OpIndex, OpIndex) {}).empty()) return whyNotExecutable(schedule, transfers.sends);
-        RendezvousSimulation simulation(table, graph, transfers.on_compute_stream, recorder);
-        if (!runRendezvous(graph, transfers.sends, simulation).empty()) {
-            return whyNotExecutable(schedule, transfers.sends);
-        }
-    }
+    const bool asynchronous = transfers.sends == SendMode::Asynchronous;
+    if (!asynchronous && !visitInOrder(graph, [](OpIndex, OpIndex) {}).empty())
+        return whyNotExecutable(schedule, transfers.sends);
+    const TaskNumbers numbers{graph.size(), graph.rankCount(), static_cast<TaskIndex>(table.streamCount())};
+    TaskTimes times(static_cast<std::size_t>(numbers.second(asynchronous ? 0 : graph.size())));
+    TimelineRecorder recorder(schedule);
+    SimulatedTimes finish(table, graph, numbers, times, recorder);
+    const bool stuck =
+        asynchronous
+            ? !walkedPass(AsynchronousWalk(graph, table, numbers, transfers.on_compute_stream), times, finish).empty()
+            : !walkedPass(RendezvousWalk(graph, table, numbers, transfers), times, finish).empty();
+    if (stuck) return whyNotExecutable(schedule, transfers.sends);
     return recorder.take();
 }
 

@@ -202,15 +202,10 @@ void StepGraph::readTimes(const StepTimeline& step) {
 
 void StepGraph::readTransfers(const StepTimeline& step) {
     records_.assign(static_cast<std::size_t>(ops_.size()), {});
-    const int stages = step.pp * step.vpp;
     for (const auto& spans : step.comm) {
         for (const CommSpan& span : spans) {
             if (span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
-            if (span.stage.value < 0 || span.stage.value >= stages) continue;
-            if (span.microbatch.value < 0 || span.microbatch.value >= step.microbatches) continue;
-            if (span.sequence < 0 || span.sequence >= ops_.sequenceSlices()) continue;
-            const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
-            const OpIndex consumer = ops_.find(fed, span.microbatch, span.stage, span.sequence);
+            const OpIndex consumer = fedBy(span, step, ops_);
             if (consumer < 0 || !ops_.receives(consumer)) continue;
             Record& record = records_[at(consumer)];
             record.begin = std::max(record.begin, span.start - step.begin);

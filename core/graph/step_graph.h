@@ -20,6 +20,17 @@ namespace bubblescope {
            ops[index + 1].start <= ops[index].end;
 }
 
+/// The op that a transfer feeds, by the record of its send or receive; negative where `ops`, which are those of the
+/// step, do not have it.
+[[nodiscard]] inline OpIndex fedBy(const CommSpan& span, const StepTimeline& step, const OpGraph& ops) {
+    const bool known = span.microbatch.value >= 0 && span.microbatch.value < step.microbatches &&
+                       span.stage.value >= 0 && span.stage.value < step.pp * step.vpp && span.sequence >= 0 &&
+                       span.sequence < ops.sequenceSlices();
+    if (!known) return kMissingOp;
+    const OpKind fed = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
+    return ops.find(fed, span.microbatch, span.stage, span.sequence);
+}
+
 /// How a unit's input got to it.
 enum class Way : std::uint8_t {
     None,       ///< there is no input

@@ -194,12 +194,12 @@ private:
     /// The deadlock that sends cause by waiting for their receives.
     void checkSends() {
         if (options_.sends == SendMode::Asynchronous) return;
-        struct NoClock : RendezvousListener {
-            void run(OpIndex, OpIndex) override {}
-            void post(Rank, const Endpoint&) override {}
-            void finish(Rank, std::span<const Endpoint>) override {}
-        } no_clock;
-        const auto stuck = runRendezvous(graph_, options_.sends, no_clock);
+        struct NoTimes {
+            void run(OpIndex, OpIndex) {}
+            void post(Rank, const Endpoint&) {}
+            void finish(Rank, std::span<const Endpoint>) {}
+        } no_times;
+        const auto stuck = runRendezvous(graph_, options_.sends, no_times);
         if (stuck.empty()) return;
         std::vector<Endpoint> at(static_cast<std::size_t>(schedule_.pp));
         for (const Endpoint& end : stuck)

@@ -1,5 +1,7 @@
 #include "core/theory/closed_form.h"
 
+#include "core/graph/longest_path.h"
+#include "core/graph/unit_graph.h"
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
 #include "core/theory/forms/family_theory.h"
@@ -83,22 +85,22 @@ namespace {
 // is not exact where two ranks delay the step in turn.
 class OrderBound {
 public:
-    OrderBound(const Execution& execution, const CostModel& costs)
-        : graph_(execution.graph), order_(execution.order), costs_(costs),
-          head_(static_cast<std::size_t>(graph_.size()), TimeNs{0}), tail_(head_) {}
+    OrderBound(const OpGraph& ops, const UnitGraph& units, const CostModel& costs)
+        : ops_(ops), units_(units), costs_(costs), ends_(units.op.size()), latest_(units.op.size()) {
+        linkUnits();
+        const auto lag = [this](const EdgePlace& edge) { return lags_[edge.edge]; };
+        forwardPass(data_, ends_, lag, [this](UnitIndex unit, TimeNs ready) { return ready + duration(unit); });
+        backwardPass(data_, latest_, lag, [this](UnitIndex unit) { return latest_[unit] - duration(unit); });
+    }
 
     struct Found {
         TimeNs makespan{0};
         Rank rank;
     };
 
-    Found run() {
-        for (const OpIndex op : order_)
-            findHead(op);
-        for (auto op = order_.rbegin(); op != order_.rend(); ++op)
-            findTail(*op);
+    [[nodiscard]] Found find() const {
         Found found;
-        for (int r = 0; r < graph_.rankCount(); ++r) {
+        for (int r = 0; r < ops_.rankCount(); ++r) {
             const TimeNs least = longestStretch(Rank{r});
             if (least > found.makespan) found = {least, Rank{r}};
         }
@@ -106,69 +108,59 @@ public:
     }
 
 private:
-    static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
+    [[nodiscard]] TimeNs alone(OpIndex op) const { return costs_.opTime(ops_.op(op).kind, ops_.stage(op)); }
 
-    [[nodiscard]] TimeNs alone(OpIndex op) const { return costs_.opTime(graph_.op(op).kind, graph_.stage(op)); }
-
-    /// The time for which an op occupies its rank: that of the pair for half of a pair, 0 for the optimizer, which lies
-    /// outside the window.
-    [[nodiscard]] TimeNs duration(OpIndex op) const {
-        if (graph_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
-        const OpIndex partner = graph_.partner(op);
+    /// The time for which a unit occupies its rank; 0 for the optimizer, which lies outside the window.
+    [[nodiscard]] TimeNs duration(UnitIndex unit) const {
+        const OpIndex op = units_.op[static_cast<std::size_t>(unit)];
+        if (ops_.op(op).kind == OpKind::Optimizer) return TimeNs{0};
+        const OpIndex partner = ops_.partner(op);
         return partner == kNoOp ? alone(op) : costs_.overlapped.value_or(alone(op) + alone(partner));
     }
 
     [[nodiscard]] TimeNs lag(OpIndex from, OpIndex to) const {
-        if (graph_.rank(from) == graph_.rank(to)) return TimeNs{0};
-        return costs_.transferTime(payloadOf(graph_.op(to).kind), graph_.rank(from), graph_.rank(to));
+        if (ops_.rank(from) == ops_.rank(to)) return TimeNs{0};
+        return costs_.transferTime(payloadOf(ops_.op(to).kind), ops_.rank(from), ops_.rank(to));
     }
 
-    void findHead(OpIndex op) {
-        const OpIndex partner = graph_.partner(op);
-        TimeNs head{0};
-        for (const OpIndex half : {op, partner}) {
-            if (half == kNoOp) continue;
-            for (const OpIndex producer : {graph_.producers(half).stage, graph_.producers(half).own}) {
-                if (producer < 0) continue;
-                head = std::max(head, head_[at(producer)] + duration(producer) + lag(producer, half));
+    void linkUnits() {
+        std::vector<TaskIndex> begin{0};
+        std::vector<TaskIndex> sources;
+        for (const OpIndex op : units_.op) {
+            for (const OpIndex half : {op, ops_.partner(op)}) {
+                if (half == kNoOp) continue;
+                for (const OpIndex producer : {ops_.producers(half).stage, ops_.producers(half).own}) {
+                    if (producer == kNoOp) continue;
+                    sources.push_back(units_.unit_of[static_cast<std::size_t>(producer)]);
+                    lags_.push_back(lag(producer, half));
+                }
             }
+            begin.push_back(static_cast<TaskIndex>(sources.size()));
         }
-        head_[at(op)] = head;
-        if (partner != kNoOp) head_[at(partner)] = head;
-    }
-
-    /// All consumers of the op have been visited and have raised its tail; this raises those of its producers.
-    void findTail(OpIndex op) {
-        const OpIndex partner = graph_.partner(op);
-        if (partner != kNoOp) {
-            tail_[at(op)] = std::max(tail_[at(op)], tail_[at(partner)]);
-            tail_[at(partner)] = tail_[at(op)];
-        }
-        for (const OpIndex producer : {graph_.producers(op).stage, graph_.producers(op).own}) {
-            if (producer < 0) continue;
-            const TimeNs tail = lag(producer, op) + duration(op) + tail_[at(op)];
-            tail_[at(producer)] = std::max(tail_[at(producer)], tail);
-        }
+        data_ = TaskGraph(TaskLists(std::move(begin), std::move(sources)));
     }
 
     [[nodiscard]] TimeNs longestStretch(Rank rank) const {
         TimeNs longest{0};
         TimeNs earliest{0}; ///< when the list could start if it ran without a gap from there on
         TimeNs work{0};
-        for (OpIndex i = graph_.firstOf(rank); i < graph_.endOf(rank); ++i) {
-            earliest = std::max(earliest, head_[at(i)] - work);
-            const bool second_half = graph_.partner(i) != kNoOp && graph_.partner(i) < i;
-            if (!second_half) work += duration(i);
-            longest = std::max(longest, earliest + work + tail_[at(i)]);
+        for (OpIndex op = ops_.firstOf(rank); op < ops_.endOf(rank); ++op) {
+            const UnitIndex unit = units_.unit_of[static_cast<std::size_t>(op)];
+            if (units_.op[static_cast<std::size_t>(unit)] != op) continue; // the second half of a pair
+            earliest = std::max(earliest, ends_[unit] - duration(unit) - work);
+            work += duration(unit);
+            longest = std::max(longest, earliest + work - latest_[unit]);
         }
         return longest;
     }
 
-    const OpGraph& graph_;
-    const std::vector<OpIndex>& order_;
+    const OpGraph& ops_;
+    const UnitGraph& units_;
     const CostModel& costs_;
-    std::vector<TimeNs> head_;
-    std::vector<TimeNs> tail_;
+    TaskGraph data_; ///< its edges are data dependencies alone
+    std::vector<TimeNs> lags_;
+    TaskTimes ends_;   ///< head and duration
+    TaskTimes latest_; ///< the latest end where the step ends at 0, so less than 0 by the tail
 };
 
 } // namespace
@@ -178,8 +170,10 @@ Result<ClosedForm> orderBound(const Schedule& schedule, const CostModel& costs) 
         return usageError("the lower bound takes one time for all ops of a stage and kind",
                           "use `bubblescope simulate`");
     }
-    BUBBLESCOPE_ASSIGN(const Execution execution, prepareExecution(schedule));
-    const auto [makespan, rank] = OrderBound(execution, costs).run();
+    BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(schedule));
+    const UnitGraph units = unitGraph(ops);
+    if (!units.blocked.empty()) return whyNotExecutable(schedule, SendMode::Asynchronous);
+    const auto [makespan, rank] = OrderBound(ops, units, costs).find();
     ClosedForm form = makespanForm(
         schedule, costs, makespan, "head + work + tail − what the rank works", "max over ranks of head + work + tail",
         fmt::format("any order, any times and transfers; set by rank {}: what must run before it can start, its "

@@ -5,26 +5,24 @@
 namespace bubblescope {
 namespace {
 
-/// The latest end of every unit that lets the step end in time, from the last unit backwards.
+/// From each unit's end to the latest end that lets the step end in time.
 std::vector<TimeNs> slacks(const StepGraph& graph) {
-    std::vector<TimeNs> latest(graph.rank.size(), graph.wall);
-    for (UnitIndex unit = graph.size() - 1; unit >= 0; --unit) {
-        const std::size_t i = StepGraph::at(unit);
-        const TimeNs delay = std::max(TimeNs{0}, graph.delay[i]);
-        const TimeNs ready = latest[i] - graph.duration(unit) - delay;
-        const auto limit = [&](UnitIndex before, TimeNs lag) {
-            if (before == kNoUnit) return;
+    const auto delay = [&graph](UnitIndex unit) { return std::max(TimeNs{0}, graph.delay[StepGraph::at(unit)]); };
+    TaskTimes latest(graph.rank.size(), graph.wall);
+    backwardPass(
+        graph.tasks(), latest,
+        [&](const EdgePlace& edge) {
+            if (edge.from == kNoUnit) return TimeNs{0};
+            const std::size_t unit = StepGraph::at(edge.task);
+            const TimeNs lag = edge.slot == 0 ? TimeNs{0} : graph.transfer[edge.slot - 1][unit];
             // A unit that began before its input was there shows that it did not need all of the lag.
-            lag = std::min(lag, graph.start[i] - delay - graph.end[StepGraph::at(before)]);
-            latest[StepGraph::at(before)] = std::min(latest[StepGraph::at(before)], ready - lag);
-        };
-        limit(graph.previous(i), TimeNs{0});
-        for (std::size_t side = 0; side < graph.sides(); ++side)
-            limit(graph.input(side, i), graph.transfer[side][i]);
-    }
-    for (std::size_t i = 0; i < latest.size(); ++i)
-        latest[i] -= graph.end[i];
-    return latest;
+            return std::min(lag, graph.start[unit] - delay(edge.task) - graph.end[StepGraph::at(edge.from)]);
+        },
+        [&](UnitIndex unit) { return latest[unit] - graph.duration(unit) - delay(unit); });
+    std::vector<TimeNs> slacks(latest.tasks().begin(), latest.tasks().end());
+    for (std::size_t i = 0; i < slacks.size(); ++i)
+        slacks[i] -= graph.end[i];
+    return slacks;
 }
 
 /// Walks back from the step's end.
