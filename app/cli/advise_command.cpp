@@ -1,7 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/paragraph.h"
-#include "app/cli/replay_options.h"
+#include "app/cli/run_model_options.h"
 #include "app/cli/table.h"
 #include "core/base/bytes.h"
 #include "core/optimize/advice/advise.h"
@@ -14,7 +14,7 @@ namespace bubblescope::cli {
 namespace {
 
 struct AdviseArguments {
-    ReplayOptions replay;
+    RunModelOptions run;
     std::string memory_model;
     std::string memory_budget;
     bool json = false;
@@ -23,7 +23,7 @@ struct AdviseArguments {
 /// The command that shows what a suggestion does.
 std::vector<std::string> commandOf(const AdviseArguments& options, const Suggestion& suggestion) {
     std::vector<std::string> words{"whatif"};
-    for (std::string& word : options.replay.words())
+    for (std::string& word : options.run.words())
         words.push_back(std::move(word));
     for (const std::string& text : suggestion.texts) {
         words.emplace_back("--if");
@@ -58,7 +58,7 @@ Json adviceJson(const AdviseArguments& options, TimeNs observed, const Advice& a
                       {"predicted_ns", suggestion.prediction.predicted().count()},
                       {"change_ns", suggestion.prediction.change().count()},
                       {"change", suggestion.prediction.relativeChange()},
-                      {"model_error", suggestion.prediction.quality.error()}};
+                      {"model_error", suggestion.prediction.fit.error()}};
         entry.update(memoryJson(suggestion.memory));
         entry["command"] = commandOf(options, suggestion);
         suggestions.push_back(std::move(entry));
@@ -105,7 +105,7 @@ std::string adviceText(const AdviseArguments& options, TimeNs observed, const Ad
         row(prediction.predicted(), fmt::format("{:+.1f} %", 100 * prediction.relativeChange()), suggestion.memory,
             fmt::format("{}", fmt::join(suggestion.texts, " ")));
         commands += commandLine(commandOf(options, suggestion)) + "\n";
-        error = prediction.quality.error();
+        error = prediction.fit.error();
     }
     out += "\n" + table.text() + "\n";
     out +=
@@ -118,8 +118,8 @@ std::string adviceText(const AdviseArguments& options, TimeNs observed, const Ad
 }
 
 CommandResult adviseOn(const AdviseArguments& options) {
-    BUBBLESCOPE_ASSIGN(const Run run, options.replay.load());
-    BUBBLESCOPE_ASSIGN(const ReplayModel model, options.replay.model(run));
+    BUBBLESCOPE_ASSIGN(const Run run, options.run.load());
+    BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run));
     AdviceOptions advice_options;
     if (!options.memory_model.empty()) {
         BUBBLESCOPE_ASSIGN(advice_options.sizes, readModelSizes(options.memory_model));
@@ -128,7 +128,7 @@ CommandResult adviseOn(const AdviseArguments& options) {
         BUBBLESCOPE_ASSIGN(advice_options.budget, parseBytes(options.memory_budget));
     }
     BUBBLESCOPE_ASSIGN(const Advice advice,
-                       advise(model, run.schedule, options.replay.cut(), advice_options, options.replay.mostError()));
+                       advise(model, run.schedule, options.run.cut(), advice_options, options.run.mostError()));
     printProblems(run.problems);
     if (options.json) {
         printJson(adviceJson(options, model.observed(), advice));
@@ -144,7 +144,7 @@ void addAdviseCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("advise", "Which schedule, chunks, micro-batches or layers would shorten a trace's steps");
     const auto options = std::make_shared<AdviseArguments>();
-    options->replay.add(command);
+    options->run.add(command);
     const Option model =
         command.addOption("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")
             .typeName("FILE");

@@ -1,5 +1,5 @@
 #include "app/cli/command.h"
-#include "app/cli/replay_options.h"
+#include "app/cli/run_model_options.h"
 #include "app/cli/whatif_output.h"
 
 #include <fmt/format.h>
@@ -10,16 +10,16 @@ namespace bubblescope::cli {
 namespace {
 
 struct WhatifArguments {
-    ReplayOptions replay;
+    RunModelOptions run;
     std::vector<std::string> changes;
     bool json = false;
 };
 
 CommandResult whatIf(const WhatifArguments& options) {
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
-    BUBBLESCOPE_ASSIGN(const Run run, options.replay.load());
-    BUBBLESCOPE_ASSIGN(const ReplayModel model, options.replay.model(run));
-    const Result<StragglerStudy> study = studyStragglers(model, options.replay.mostError());
+    BUBBLESCOPE_ASSIGN(const Run run, options.run.load());
+    BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run));
+    const Result<StragglerStudy> study = studyStragglers(model, options.run.mostError());
     if (options.changes.empty()) {
         if (!study.ok()) return study.error();
         printProblems(run.problems);
@@ -31,7 +31,7 @@ CommandResult whatIf(const WhatifArguments& options) {
         return 0;
     }
     BUBBLESCOPE_ASSIGN(const Prediction prediction,
-                       predict(model, run.schedule, scenario, options.replay.cut(), options.replay.mostError()));
+                       predict(model, run.schedule, scenario, options.run.cut(), options.run.mostError()));
     printProblems(run.problems);
     if (options.json) {
         // Late starts keep the study from saying anything, not the scenario, where they stay.
@@ -50,7 +50,7 @@ void addWhatIfCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("whatif", "Replay a trace with other times: who makes the step slow, what would help");
     const auto options = std::make_shared<WhatifArguments>();
-    options->replay.add(command);
+    options->run.add(command);
     command
         .addOption("--if", options->changes,
                    "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, "

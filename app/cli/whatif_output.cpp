@@ -21,15 +21,15 @@ Json optionalNumber(const std::optional<double>& number) {
     return number ? Json(*number) : Json();
 }
 
-std::string headText(const ReplayModel& model, const ReplayQuality& quality) {
+std::string headText(const RunModel& model, const ModelFit& fit) {
     const std::size_t replicas = model.replicas.size();
     const std::string shape = fmt::format(
         "{}: {}, {} replica{}, {} step{}\n", model.where, sizesText(model.pp, model.microbatches, model.vpp), replicas,
         replicas == 1 ? "" : "s", model.steps.size(), model.steps.size() == 1 ? "" : "s");
     return shape + paragraph("", fmt::format("A step took {} in the mean; replayed as recorded it takes {}, {} off "
                                              "(launch delays: {}).",
-                                             formatTime(quality.observed), formatTime(quality.replayed),
-                                             formatPercent(quality.error()), formatPercent(quality.launchDelay())));
+                                             formatTime(fit.observed), formatTime(fit.simulated),
+                                             formatPercent(fit.error()), formatPercent(fit.launchDelay())));
 }
 
 /// How dark a cell of the heat map is.
@@ -42,7 +42,7 @@ std::string_view shade(double slowdown) {
 }
 
 /// A row a rank, a column a replica: numbers where they fit into a terminal, else shades alone.
-std::string heatMap(const ReplayModel& model, const StragglerStudy& study) {
+std::string heatMap(const RunModel& model, const StragglerStudy& study) {
     constexpr std::size_t kNumbers = 11;
     constexpr std::size_t kShades = 80;
     const std::size_t replicas = model.replicas.size();
@@ -101,7 +101,7 @@ std::string verdict(const StragglerStudy& study) {
 
 } // namespace
 
-Json studyJson(const ReplayModel& model, const StragglerStudy& study) {
+Json studyJson(const RunModel& model, const StragglerStudy& study) {
     Json by_op_type = Json::object();
     for (const auto& [name, slowdown] : study.by_op_type)
         by_op_type[name] = slowdown;
@@ -109,7 +109,7 @@ Json studyJson(const ReplayModel& model, const StragglerStudy& study) {
     for (const StragglerStudy::Step& step : study.steps) {
         steps.push_back({{"index", step.index},
                          {"observed_ns", step.observed.count()},
-                         {"replayed_ns", step.replayed.count()},
+                         {"replayed_ns", step.simulated.count()},
                          {"slowdown", step.slowdown}});
     }
     Json slowest = Json::array();
@@ -125,16 +125,16 @@ Json studyJson(const ReplayModel& model, const StragglerStudy& study) {
             {"workers", study.workers},
             {"slowest_workers", slowest},
             {"replicas", model.replicas},
-            {"observed_ns", study.quality.observed.count()},
-            {"replayed_ns", study.quality.replayed.count()},
+            {"observed_ns", study.fit.observed.count()},
+            {"replayed_ns", study.fit.simulated.count()},
             {"ideal_ns", study.ideal.count()},
-            {"replay_error", study.quality.error()},
-            {"launch_delay", study.quality.launchDelay()},
+            {"replay_error", study.fit.error()},
+            {"launch_delay", study.fit.launchDelay()},
             {"steps", steps}};
 }
 
-std::string studyText(const ReplayModel& model, const StragglerStudy& study) {
-    std::string out = headText(model, study.quality) + verdict(study);
+std::string studyText(const RunModel& model, const StragglerStudy& study) {
+    std::string out = headText(model, study.fit) + verdict(study);
     Table ops({{"op", kLeft}, {"S"}});
     for (const auto& [name, slowdown] : study.by_op_type)
         ops.row({name, fmt::format("{:.4f}", slowdown)});
@@ -152,13 +152,13 @@ Json predictionJson(const std::vector<std::string>& changes, const Prediction& p
                          {"bubble_after_ns", rank.after.count()}});
     }
     Json document = {{"changes", changes},
-                     {"observed_ns", prediction.quality.observed.count()},
+                     {"observed_ns", prediction.fit.observed.count()},
                      {"predicted_ns", prediction.predicted().count()},
                      {"replayed_before_ns", prediction.before.count()},
                      {"replayed_after_ns", prediction.after.count()},
                      {"change_ns", prediction.change().count()},
                      {"change", prediction.relativeChange()},
-                     {"model_error", prediction.quality.error()},
+                     {"model_error", prediction.fit.error()},
                      {"late_starts_ns", prediction.late.count()},
                      {"microbatches_before", prediction.microbatches_before},
                      {"microbatches_after", prediction.microbatches_after},
@@ -180,18 +180,18 @@ std::string predictionText(const std::vector<std::string>& changes, const Predic
     if (prediction.schedule) {
         out += fmt::format("Schedule: {}\n", scheduleTitle(*prediction.schedule));
     }
-    out += fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)\n", formatTime(prediction.quality.observed),
+    out += fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)\n", formatTime(prediction.fit.observed),
                        formatTime(prediction.predicted()), formatTimeDelta(prediction.change()),
                        100 * prediction.relativeChange());
     if (prediction.microbatches_before != prediction.microbatches_after) {
         const auto each = [](TimeNs step, int count) { return formatTime(step / count); };
-        out += fmt::format("  per micro-batch: {} -> {}\n",
-                           each(prediction.quality.observed, prediction.microbatches_before),
-                           each(prediction.predicted(), prediction.microbatches_after));
+        out +=
+            fmt::format("  per micro-batch: {} -> {}\n", each(prediction.fit.observed, prediction.microbatches_before),
+                        each(prediction.predicted(), prediction.microbatches_after));
     }
     out += paragraph("", fmt::format("Unchanged, the model replays the step in {}: {} off. Doubt changes that are not "
                                      "clearly larger.",
-                                     formatTime(prediction.before), formatPercent(prediction.quality.error())));
+                                     formatTime(prediction.before), formatPercent(prediction.fit.error())));
     if (prediction.late > prediction.before / 200) {
         out +=
             paragraph("", fmt::format("Ops begin later than they could, and no record says why: without that it would "

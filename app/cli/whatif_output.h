@@ -11,8 +11,8 @@
 
 namespace bubblescope::cli {
 
-[[nodiscard]] Json studyJson(const ReplayModel& model, const StragglerStudy& study);
-[[nodiscard]] std::string studyText(const ReplayModel& model, const StragglerStudy& study);
+[[nodiscard]] Json studyJson(const RunModel& model, const StragglerStudy& study);
+[[nodiscard]] std::string studyText(const RunModel& model, const StragglerStudy& study);
 
 [[nodiscard]] Json predictionJson(const std::vector<std::string>& changes, const Prediction& prediction);
 [[nodiscard]] std::string predictionText(const std::vector<std::string>& changes, const Prediction& prediction);

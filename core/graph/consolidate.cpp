@@ -2,7 +2,7 @@
 // they start together if they did. Three passes over the units of the step, each moving them later only:
 //
 // 1. The latest start of every unit, from the end of the window backwards: nothing may pass it, so the
-//    makespan holds whatever the other passes do.
+//    makespan holds in all later passes.
 // 2. Each rank's steady phase is held back until it can run without a gap: its start is raised to the
 //    largest "arrival minus work before it" of its units, all ranks are re-timed, and this repeats until
 //    nothing moves. Starts only grow and are capped by pass 1, so it ends; for schedules whose steady
@@ -213,8 +213,8 @@ void Consolidation::findLags() {
     }
 }
 
-/// From the last unit to the first: `latest_` of all that must have started before it, by the limit(unit) of its own
-/// start.
+/// Lowers `latest_` from the last unit to the first: limit(unit) is the latest start of a unit, from which those of its
+/// predecessors follow.
 template <class Limit>
 void Consolidation::limitBackwards(Limit limit) {
     latest_.resize(length_.size());

@@ -16,19 +16,19 @@ namespace bubblescope {
 ///
 /// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle
 /// bubble lies before the steady part and how much behind it: `before_steady` (per rank, may be shorter
-/// than pp) says how much should lie before it, and is followed as far as the slack allows. Without it as
-/// little as possible lies before the steady part.
+/// than pp) is the wanted time before it, kept as far as the slack allows. Without it as little as possible
+/// lies before the steady part.
 ///
-/// Where more is free, this is the choice: warm-up stays as early as it was, so that its gaps stay where they are. A
-/// steady part that no delay rids of its gaps begins as late as the makespan allows. Cool-down comes as late as
-/// it can, but the weight gradients behind a rank's last input gradient follow that at once.
+/// Where slack leaves more choices: warm-up stays as early as observed, so that its gaps stay in place. A steady part
+/// whose gaps no delay can close begins as late as the makespan allows. Cool-down comes as late as possible, but the
+/// weight gradients behind a rank's last input gradient follow it at once.
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
-/// The same for the steps of a run one after the other: units and what they wait for are found once as long as the
-/// steps have one order.
+/// consolidate() for the steps of a run in turn: units and their dependencies are found once for all steps of the same
+/// order.
 class Consolidation {
 public:
-    /// `step` must outlive the next call of assign(), or this.
+    /// `step` must live until the next call of assign(), or as long as this object.
     explicit Consolidation(const StepTimeline& step);
     /// True if the step has the order of the one before.
     bool assign(const StepTimeline& step);
@@ -36,7 +36,7 @@ public:
     [[nodiscard]] const StepOrder& order() const { return order_; }
     /// False where ops are missing or the observed order contradicts the dependencies.
     [[nodiscard]] bool possible() const;
-    /// The step as consolidate() has it, without transfers. Stands until the next call.
+    /// The result of consolidate(), without transfers. Valid until the next call.
     [[nodiscard]] const StepTimeline& retimed(std::span<const TimeNs> before_steady);
     /// bubblesByPosition() of that.
     [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
@@ -56,12 +56,12 @@ private:
         [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
     };
 
-    /// What an edge of `units_` stands for: a unit starts no earlier than some lag after the start of the unit before
-    /// it on its rank, or of the unit to which the first of these ops belongs.
+    /// The meaning of an edge of `units_`: a unit starts no earlier than some lag after the start of the unit before it
+    /// on its rank, or of the unit to which the first of these ops belongs.
     struct Constraint {
         OpIndex from = kNoOp; ///< kNoOp where it is the order
         OpIndex to = kNoOp;
-        bool transfer = false; ///< what `from` made comes from another rank
+        bool transfer = false; ///< the output of `from` comes from another rank
     };
 
     void formUnits();
@@ -85,18 +85,18 @@ private:
 
     const StepTimeline* step_;
     StepOrder order_;
-    // These follow from the order alone.
+    // These depend on the order alone.
     bool runnable_ = false;         ///< the order does not contradict the dependencies
     std::vector<UnitIndex> unit_;   ///< per op
     std::vector<OpIndex> first_op_; ///< per unit, and the end of the last
     std::vector<RankUnits> ranks_;
     TaskGraph units_;
     std::vector<Constraint> constraints_; ///< per edge of `units_`
-    // These are the step's.
+    // These depend on the step's times.
     std::vector<TimeNs> lag_;      ///< per edge of `units_`
     std::vector<TimeNs> observed_; ///< per op
     std::vector<TimeNs> duration_; ///< per op
-    std::vector<TimeNs> latency_;  ///< per op: how long what feeds it was received, 0 where the trace does not say
+    std::vector<TimeNs> latency_;  ///< per op: the time of the receive that feeds it; 0 where unknown
     std::vector<TimeNs> offset_;   ///< per op, from its unit's start
     TaskTimes start_;              ///< per unit
     std::vector<TimeNs> length_;   ///< per unit

@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// What goes from one rank to another.
+/// A payload on its way from one rank to another.
 struct Transfer {
     Payload payload = Payload::Activation;
     Microbatch microbatch;
@@ -19,14 +19,14 @@ struct Transfer {
     Rank to;
 };
 
-/// What an op gets from another rank.
+/// The transfer that feeds an op.
 [[nodiscard]] inline Transfer inputOf(const OpGraph& graph, OpIndex index) {
     const Op& op = graph.op(index);
     return {payloadOf(op.kind), op.microbatch, op.sequence, graph.stage(index), graph.rank(index)};
 }
 
-/// A cost model laid out for one schedule, so that looking an op's or a transfer's time up costs little.
-/// Refers to the model, which must outlive it.
+/// A cost model tabulated for one schedule, for fast lookups of the times of ops and transfers. Refers to the model,
+/// which must outlive it.
 class CostTable {
 public:
     CostTable(const Schedule& schedule, const CostModel& costs);
@@ -44,7 +44,7 @@ public:
         return partner == kNoOp ? op(graph, index) : pair(graph, index, partner);
     }
 
-    /// What an op sends, into `out`; false if it hands nothing on, or only to its own rank.
+    /// Sets `out` to the transfer that an op sends; false if its output is not needed on another rank.
     [[nodiscard]] bool leaves(const OpGraph& graph, OpIndex index, Transfer& out) const {
         const Op& op = graph.op(index);
         const bool forward = op.kind == OpKind::Forward;
@@ -70,7 +70,7 @@ public:
     [[nodiscard]] int stream(Rank from, const Transfer& out) const;
     [[nodiscard]] std::size_t streamCount() const { return transfers_.size(); }
 
-    /// No less than any op or transfer takes.
+    /// An upper bound on the time of any op or transfer.
     [[nodiscard]] TimeNs longest() const;
 
 private:

@@ -30,7 +30,7 @@ void IncrementalEnds::set(TaskIndex task, TimeNs duration) {
 }
 
 void IncrementalEnds::update() {
-    // Tasks are numbered behind what they wait for, so one pass upwards meets every task after all that changes it.
+    // Tasks have higher numbers than their predecessors, so one pass upwards visits each task after all that change it.
     for (std::size_t word = first_dirty_; word < dirty_.size(); ++word) {
         while (dirty_[word] != 0) {
             const auto place = word * kBitsPerWord + static_cast<std::size_t>(std::countr_zero(dirty_[word]));
@@ -51,7 +51,7 @@ void IncrementalEnds::update() {
 }
 
 void IncrementalEnds::undo() {
-    // Durations that were set and not yet counted are restored too: what they marked is found unchanged.
+    // Durations that were set but not yet applied are restored too; the next update finds their tasks unchanged.
     for (; !previous_ends_.empty(); previous_ends_.pop_back())
         ends_[previous_ends_.back().task] = previous_ends_.back().value;
     for (; !previous_durations_.empty(); previous_durations_.pop_back())

@@ -37,12 +37,12 @@ struct NoLag {
     TimeNs operator()(const EdgePlace&) const { return TimeNs{0}; }
 };
 
-/// One time a task, and one of kNoTask: that of the origin, which all tasks wait for.
+/// One time a task, and that of the origin under kNoTask, which all tasks wait for.
 class TaskTimes {
 public:
     explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0}) : values_(tasks + 1, origin) {}
 
-    /// All times become the origin's. Keeps the memory.
+    /// Sets all times to the origin's. Keeps the memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
     /// Keeps memory and times where the number of tasks stays.
     void resize(std::size_t tasks) { values_.resize(tasks + 1); }
@@ -88,8 +88,8 @@ struct Arrays {
     }
 };
 
-/// Calls visit(edge) for each predecessor entry of a place. Of rows the first entry comes last: that is mostly the task
-/// that ended just before, and what follows waits for its time.
+/// Calls visit(edge) for each predecessor entry of a place. The first entry of a row comes last: it is mostly the task
+/// that was computed just before, so its time is the last to be known.
 template <std::size_t kWidth, class Visit>
 void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Visit visit) {
     if constexpr (kWidth > 0) {
@@ -146,9 +146,9 @@ decltype(auto) walkedPass(const Walk& walk, TaskTimes& times, Finish& finish) {
     });
 }
 
-/// From the last task to the first: lowers latest[predecessor] to limit(task) - lag(edge), where that is less. `latest`
-/// holds what limits each task from the outside beforehand. limit(task) is asked when all that wait for the task have
-/// lowered latest[task]. The origin's entry is undefined afterwards.
+/// From the last task to the first: lowers latest[predecessor] to limit(task) - lag(edge), where that is less. Before
+/// the call `latest` holds the limits of the tasks from outside the graph. limit(task) is called once all successors
+/// have lowered latest[task]. The origin's entry is undefined afterwards.
 template <class Lag, class Limit>
 void backwardPass(const TaskGraph& graph, TaskTimes& latest, Lag lag, Limit limit) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
@@ -173,7 +173,7 @@ struct LatestPredecessor {
     TimeNs arrival{0};        ///< its time plus lag; the origin's time without predecessors
 };
 
-/// Of the task at a place. time(task) need not come from a pass: observed times have a latest predecessor too.
+/// The latest predecessor of the task at a place. time(task) may come from a pass or from an observation.
 template <class Time, class Lag>
 LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, Time time, Lag lag,
                                     TimeNs origin = TimeNs{0}) {
@@ -192,10 +192,10 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
     return latest;
 }
 
-/// The ends of a graph's tasks for durations that change a little at a time: set() some, update(), read, undo(). An
-/// update costs what the change reaches, not the whole graph, so that trying each of 1,000 ranks in turn does not cost
-/// 1,000 passes. Edges take no time. Refers to the graph, whose tasks must be numbered in order, and to the lists of
-/// successors; both must outlive it. Not for several threads at once.
+/// The ends of a graph's tasks for durations that change a little at a time: set() some, update(), read, undo(). The
+/// cost of an update is in proportion to the tasks whose ends change, so that trying each of 1,000 ranks in turn costs
+/// much less than 1,000 passes. Edges take no time. Refers to the graph, whose tasks must be numbered in order, and to
+/// the lists of successors; both must outlive it. Not for several threads at once.
 class IncrementalEnds {
 public:
     IncrementalEnds(const TaskGraph& graph, const TaskLists& successors, std::vector<TimeNs> durations);
@@ -204,7 +204,7 @@ public:
     [[nodiscard]] TimeNs end(TaskIndex task) const { return ends_[task]; }
     [[nodiscard]] TimeNs start(TaskIndex task) const { return end(task) - duration(task); }
 
-    /// Counts from the next update() on.
+    /// Takes effect with the next update().
     void set(TaskIndex task, TimeNs duration);
     /// Recomputes the ends that the latest set() calls change.
     void update();

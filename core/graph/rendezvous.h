@@ -10,25 +10,25 @@
 
 namespace bubblescope {
 
-// Sends that wait for their receives. A rank's program, of its ops and what they exchange with other ranks, is
+// Sends that wait for their receives. The program of a rank, with its ops and its transfers to and from other ranks, is
 //
-//     receive what op 1 needs, op 1, send what it made, receive what op 2 needs, op 2, send what it made, …
+//     receive the inputs of op 1, op 1, send its output, receive the inputs of op 2, op 2, send its output, …
 //
-// where an overlapped pair stands for one op with up to two of each, in the order of its halves. The sends and
-// receives between two ops form groups, in which all are posted together. A group ends for its rank when each of
-// its transfers has been posted by both ranks; the next group is posted then, or the next op runs.
+// where an overlapped pair counts as one op with up to two inputs and outputs, in the order of its halves. The sends
+// and receives between two ops form groups, which are posted as a whole. A group ends for its rank when each of its
+// transfers has been posted by both ranks; then the next group is posted, or the next op runs.
 //
-// - Blocking: every send and receive is a group of its own, the sends first. Neighbours that send to each
-//   other at the same time wait for good, as 1F1B does in its steady part.
-// - Paired: a send is posted together with the next op's first receive from the same rank, as Megatron's
-//   send_forward_recv_backward and send_backward_recv_forward do; the rest as for Blocking.
-// - Batched: all between two ops is one group, and the next receive after it is posted along, though waited for
-//   only in its own turn. So Megatron's interleaved schedule does it, which asks for the inputs of the next
-//   forward and the next backward in one call.
+// - Blocking: every send and receive is a separate group, the sends first. Neighbours that send to each other at the
+//   same time deadlock, as in the steady part of 1F1B.
+// - Paired: a send is posted together with the next op's first receive from the same rank, as in Megatron's
+//   send_forward_recv_backward and send_backward_recv_forward; the rest as for Blocking.
+// - Batched: all transfers between two ops form one group, and the next receive after it is posted with it, but waited
+//   for only in its turn. Megatron's interleaved schedule does so: it requests the inputs of the next forward and the
+//   next backward in one call.
 //
 // Transfers between stages of one rank need no send.
 
-/// One rank's part in a transfer. A transfer is known by the op it feeds.
+/// One rank's side of a transfer. A transfer is identified by the op that it feeds.
 struct Endpoint {
     OpIndex consumer = kNoOp;
     bool send = false;
@@ -76,10 +76,10 @@ private:
         OpIndex ahead = 0;               ///< no op before it, beyond `next`, has a receive that is not posted
         std::vector<Endpoint> endpoints; ///< group after group, between the op that ran last and the next
         std::vector<std::size_t> group_ends;
-        std::vector<Endpoint> sends; ///< kept for their memory only, as is the next
+        std::vector<Endpoint> sends; ///< of plan(); members so that their memory is reused
         std::vector<Endpoint> receives;
-        std::size_t group = 0;  ///< the one at hand
-        bool announced = false; ///< it is posted
+        std::size_t group = 0;  ///< the current one
+        bool announced = false; ///< the current one is posted
     };
 
     static std::uint8_t bit(const Endpoint& end) { return end.send ? 1 : 2; }
@@ -92,7 +92,7 @@ private:
         return std::span(state.endpoints).subspan(begin, state.group_ends[state.group] - begin);
     }
 
-    /// As far as the rank can go.
+    /// Runs the rank as far as it can go.
     void advance(Rank rank) {
         RankState& state = ranks_[rank.index()];
         while (true) {
@@ -194,16 +194,16 @@ private:
 
 } // namespace rendezvous_detail
 
-/// Runs a graph that has no missing ops and no deadlock with asynchronous sends; `mode` is one of the others. Times
-/// play no part: what a rank does next depends on the order alone. Reports to the listener what each rank does, in its
-/// rank's order and each part after those it depends on:
+/// Runs a graph that has no missing ops and no deadlock with asynchronous sends; `mode` is not Asynchronous. Times have
+/// no part in it: the result depends on the orders alone. Reports to the listener what each rank does, in the rank's
+/// order and after all that it depends on:
 ///
 ///     run(op, partner)     `partner` is kNoOp unless two ops overlap
-///     post(rank, end)      the rank posts its part of a transfer
-///     finish(rank, group)  all transfers of the group, a span of endpoints, were posted by both ranks
+///     post(rank, end)      the rank posts its side of a transfer
+///     finish(rank, group)  both ranks have posted each transfer of the group, a span of endpoints
 ///
-/// Returns, per rank that is stuck for good, the first part of its group whose other side is not posted;
-/// empty = no deadlock. Linear in ops.
+/// Returns, for each rank in a deadlock, its side of the first transfer of its group that the other rank has not
+/// posted; empty = no deadlock. Linear in ops.
 template <class Listener>
 [[nodiscard]] std::vector<Endpoint> runRendezvous(const OpGraph& graph, SendMode mode, Listener& listener) {
     return rendezvous_detail::Rendezvous<Listener>(graph, mode, listener).run();

@@ -182,7 +182,8 @@ class RendezvousWalk {
 public:
     RendezvousWalk(const OpGraph& graph, const CostTable& costs, const TaskNumbers& numbers,
                    const TransferModel& transfers)
-        : graph_(graph), costs_(costs), numbers_(numbers), transfers_(transfers) {}
+        : graph_(graph), costs_(costs), numbers_(numbers), transfers_(transfers),
+          queues_(transfers.streams != CommStreams::Unlimited) {}
 
     /// Returns what is stuck, as runRendezvous() does.
     template <class Visit>
@@ -203,37 +204,41 @@ private:
             visit(UnitTask{free, rank, op, partner}, free);
         }
         void post(Rank rank, const Endpoint& end) {
-            visit(JoinTask{end.consumer}, end.consumer, walk.numbers_.rank(rank),
-                  end.send ? walk.streamOf(end) : kNoTask);
+            const TaskIndex start = end.consumer;
+            const TaskIndex free = walk.numbers_.rank(rank);
+            if (end.send && walk.queues_) {
+                visit(JoinTask{start}, start, free, walk.streamOf(rank, inputOf(walk.graph_, start)));
+            } else {
+                visit(JoinTask{start}, start, free);
+            }
         }
         void finish(Rank rank, std::span<const Endpoint> group) {
             for (const Endpoint& end : group) {
+                const TaskIndex over = walk.numbers_.second(end.consumer);
                 const Transfer transfer = inputOf(walk.graph_, end.consumer);
-                visit(SideTask{walk.numbers_.second(end.consumer), rank, walk.senderOf(end), transfer, end.send,
-                               walk.atEnd(end)},
-                      end.consumer);
+                const Rank from = walk.senderOf(end);
+                visit(SideTask{over, rank, from, transfer, end.send, walk.atEnd(end)}, end.consumer);
+                if (!end.send || !walk.queues_) continue;
+                const TaskIndex stream = walk.streamOf(from, transfer);
+                visit(JoinTask{stream}, stream, over);
             }
             const TaskIndex free = walk.numbers_.rank(rank);
-            for (const Endpoint& end : group) {
-                const TaskIndex over = walk.numbers_.second(end.consumer);
-                visit(JoinTask{free}, free, walk.atEnd(end) ? over : end.consumer);
-                const TaskIndex stream = end.send ? walk.streamOf(end) : kNoTask;
-                if (stream != kNoTask) visit(JoinTask{stream}, stream, over);
-            }
+            for (const Endpoint& end : group)
+                visit(JoinTask{free}, free, walk.atEnd(end) ? walk.numbers_.second(end.consumer) : end.consumer);
         }
     };
 
     [[nodiscard]] bool atEnd(const Endpoint& end) const { return !end.send || transfers_.on_compute_stream; }
     [[nodiscard]] Rank senderOf(const Endpoint& end) const { return graph_.rank(graph_.producers(end.consumer).stage); }
-    [[nodiscard]] TaskIndex streamOf(const Endpoint& end) const {
-        if (transfers_.streams == CommStreams::Unlimited) return kNoTask;
-        return numbers_.stream(costs_.stream(senderOf(end), inputOf(graph_, end.consumer)));
+    [[nodiscard]] TaskIndex streamOf(Rank from, const Transfer& transfer) const {
+        return numbers_.stream(costs_.stream(from, transfer));
     }
 
     const OpGraph& graph_;
     const CostTable& costs_;
     const TaskNumbers& numbers_;
     const TransferModel& transfers_;
+    bool queues_; ///< transfers have streams
 };
 
 /// The finish() of both walks.
@@ -305,8 +310,9 @@ Result<StepTimeline> simulate(const Schedule& schedule, const CostModel& costs) 
     if (!asynchronous && !visitInOrder(graph, [](OpIndex, OpIndex) {}).empty())
         return whyNotExecutable(schedule, transfers.sends);
     const TaskNumbers numbers{graph.size(), graph.rankCount(), static_cast<TaskIndex>(table.streamCount())};
-    TaskTimes times(static_cast<std::size_t>(numbers.second(asynchronous ? 0 : graph.size())));
     TimelineRecorder recorder(schedule);
+    // Behind the recorder, whose memory stays: what is freed at the end of the heap goes back to the system.
+    TaskTimes times(static_cast<std::size_t>(numbers.second(asynchronous ? 0 : graph.size())));
     SimulatedTimes finish(table, graph, numbers, times, recorder);
     const bool stuck =
         asynchronous

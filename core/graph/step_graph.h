@@ -31,7 +31,7 @@ namespace bubblescope {
     return ops.find(fed, span.microbatch, span.stage, span.sequence);
 }
 
-/// How a unit's input got to it.
+/// The way of a unit's input.
 enum class Way : std::uint8_t {
     None,       ///< there is no input
     Stays,      ///< made on the same rank
@@ -45,16 +45,16 @@ struct TrailingOp {
     TimeNs duration{0};
 };
 
-/// What waited for what in an observed step. Times count from the step's begin.
+/// An observed step as a graph of units. Times count from the step's begin.
 ///
 /// A unit starts when its rank has ended the unit before it and its inputs are there: at
 /// max(end of previous, end of input + transfer) + delay. With the observed durations, transfers and delays that is the
 /// observed step again (step_replay.h), unless a unit began before its input was there by the record: its `delay` is
 /// then negative.
 ///
-/// Works for any timeline. Of ops of a rank that overlap without being a pair the later one is cut, and what lies
-/// outside the step's window is cut off, so that the units of a rank add up to its busy time. An input is ignored where
-/// the timeline does not hold who made it, or where the order contradicts it. Linear in ops and transfers.
+/// Works for any timeline. Where ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to
+/// the step's window, so that the units of a rank add up to its busy time. An input is ignored where the timeline lacks
+/// its producer, or where the order contradicts it. Linear in ops and transfers.
 struct StepGraph {
     // One entry a unit.
     std::vector<std::int32_t> rank;
@@ -77,19 +77,19 @@ struct StepGraph {
     std::vector<std::vector<UnitIndex>> unit_of;   ///< per rank and op in its list; kNoUnit for trailing ops
     TimeNs wall{0};
     std::int64_t recorded_transfers = 0;  ///< between ranks, with a send or a receive in the trace
-    std::int64_t estimated_transfers = 0; ///< without; they count with the shortest lag that shows on their way
+    std::int64_t estimated_transfers = 0; ///< without; they take the shortest lag observed between their two ranks
     std::int64_t ignored_inputs = 0;
 
     explicit StepGraph(const StepTimeline& step);
 
-    /// Becomes the graph of another step. True if that ran the same ops in the same order: what follows from the order
-    /// alone (units, inputs, ways) is then as it was. Steps of a run mostly do, which saves half of the work.
+    /// Becomes the graph of another step. True if that ran the same ops in the same order: units, inputs and ways,
+    /// which follow from the order alone, are then kept. Most steps of a run do, which saves half of the work.
     bool assign(const StepTimeline& step);
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
     [[nodiscard]] bool hasPairs() const { return !way[1].empty(); }
     [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
-    /// What each unit waits for: in slot 0 the unit before it on its rank, then its inputs, side by side.
+    /// The predecessors of each unit: in slot 0 the unit before it on its rank, then its inputs, one slot a side.
     [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
     /// The unit before it on its rank; kNoUnit for the first.
     [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks_.predecessors(unit)[0]; }
@@ -97,8 +97,8 @@ struct StepGraph {
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
         return tasks_.predecessors(unit)[1 + side];
     }
-    /// What a unit waited for last, by the observed ends and transfers; where several came together, the one in the
-    /// first slot of tasks().
+    /// The predecessor that a unit waited for last, by the observed ends and transfers; of several that came together
+    /// the one in the first slot of tasks().
     [[nodiscard]] LatestPredecessor latestInput(UnitIndex unit) const {
         const auto ended = [this](UnitIndex from) { return end[at(from)]; };
         const auto transferred = [this](const EdgePlace& edge) {
@@ -111,8 +111,8 @@ struct StepGraph {
     [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
     static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
 
-    /// The order in which units run where each rank follows `plan` instead. None where the plan holds other ops than
-    /// the step (optimizer ops aside) or cannot be executed.
+    /// An order in which units run where each rank follows `plan` instead. None where the plan's ops differ from the
+    /// step's (optimizer ops aside) or where it cannot be executed.
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 
     /// The ops, but those trailing.
@@ -130,7 +130,7 @@ private:
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
-    /// The ends of a transfer as both sides saw it.
+    /// A transfer as both sides recorded it.
     struct Record {
         TimeNs begin{TimeNs::min()}; ///< the later of the two; min() = not recorded
         TimeNs sent{TimeNs::min()};  ///< the send's end
@@ -146,5 +146,23 @@ private:
     std::vector<Record> records_;   ///< of the latest step, by the op that is fed
     std::array<std::vector<bool>, 2> recorded_;
 };
+
+/// Which predecessor a unit waited for last: the unit before it on its rank, or its first or second input. Where they
+/// came together, the unit before it counts.
+enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
+
+struct Binding {
+    UnitIndex unit = kNoUnit; ///< kNoUnit where there is none, so that the step's begin counts
+    Latest latest = Latest::Begin;
+    bool crosses = false; ///< came from another rank by a transfer
+    TimeNs arrival{0};
+};
+
+/// The binding predecessor of each unit. Linear.
+[[nodiscard]] std::vector<Binding> bindings(const StepGraph& graph);
+
+/// The units of the critical path, from the one that ended last to the first: each is the binding predecessor of the
+/// one before it in the list.
+[[nodiscard]] std::vector<UnitIndex> criticalUnits(const StepGraph& graph, const std::vector<Binding>& bindings);
 
 } // namespace bubblescope

@@ -4,6 +4,141 @@
 #include <utility>
 
 namespace bubblescope {
+namespace {
+
+using Interval = std::pair<TimeNs, TimeNs>;
+
+/// How much of ascending stretches of time a set of intervals covers.
+class Coverage {
+public:
+    explicit Coverage(std::vector<Interval> intervals) {
+        if (!std::ranges::is_sorted(intervals)) std::ranges::sort(intervals);
+        for (const Interval& next : intervals) {
+            if (next.second <= next.first) continue;
+            if (!merged_.empty() && next.first <= merged_.back().second) {
+                merged_.back().second = std::max(merged_.back().second, next.second);
+            } else {
+                merged_.push_back(next);
+            }
+        }
+    }
+
+    /// `from` must not be less than in the call before.
+    TimeNs within(TimeNs from, TimeNs to) {
+        while (at_ < merged_.size() && merged_[at_].second <= from)
+            ++at_;
+        TimeNs covered{0};
+        for (std::size_t i = at_; i < merged_.size() && merged_[i].first < to; ++i)
+            covered += std::min(to, merged_[i].second) - std::max(from, merged_[i].first);
+        return covered;
+    }
+
+    [[nodiscard]] const std::vector<Interval>& intervals() const { return merged_; }
+
+private:
+    std::vector<Interval> merged_;
+    std::size_t at_ = 0;
+};
+
+/// The transfers of each rank that has delays, as intervals in which they were under way.
+std::vector<std::vector<Interval>> transfersUnderWay(const StepGraph& graph, const std::vector<bool>& wanted) {
+    std::vector<std::vector<Interval>> result(wanted.size());
+    for (std::size_t side = 0; side < graph.sides(); ++side) {
+        for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
+            const UnitIndex from = graph.input(side, unit);
+            if (from == kNoUnit || graph.transfer[side][unit] == TimeNs{0}) continue;
+            const Interval under_way{graph.sent[side][unit], graph.sent[side][unit] + graph.transfer[side][unit]};
+            for (const std::int32_t r : {graph.rank[unit], graph.rank[StepGraph::at(from)]}) {
+                if (wanted[Rank{r}.index()]) result[Rank{r}.index()].push_back(under_way);
+            }
+        }
+    }
+    return result;
+}
+
+void put(std::vector<TimeNs>& list, std::size_t unit, std::size_t size, TimeNs time) {
+    if (time == TimeNs{0}) return;
+    if (list.empty()) list.assign(size, TimeNs{0});
+    list[unit] = time;
+}
+
+/// Leaves of waits off the critical path no more than what they are on it in the mean.
+void relax(DelayParts& parts, const std::vector<UnitIndex>& path, std::size_t size) {
+    if (parts.peer.empty() && parts.late.empty()) return;
+    std::vector<bool> on_path(size, false);
+    for (const UnitIndex unit : path)
+        on_path[StepGraph::at(unit)] = true;
+    for (std::vector<TimeNs>* const waits : {&parts.peer, &parts.late}) {
+        if (waits->empty()) continue;
+        TimeNs sum{0};
+        for (const UnitIndex unit : path)
+            sum += (*waits)[StepGraph::at(unit)];
+        const TimeNs mean = sum / static_cast<std::int64_t>(path.size());
+        for (std::size_t unit = 0; unit < size; ++unit) {
+            if (!on_path[unit]) (*waits)[unit] = std::min((*waits)[unit], mean);
+        }
+        if (std::ranges::all_of(*waits, [](TimeNs time) { return time == TimeNs{0}; })) waits->clear();
+    }
+}
+
+} // namespace
+
+std::vector<TimeNs> DelayParts::total() const {
+    std::vector<TimeNs> sum;
+    for (const std::vector<TimeNs>* const part : {&communication, &peer, &replay, &late}) {
+        if (part->empty()) continue;
+        if (sum.empty()) {
+            sum = *part;
+            continue;
+        }
+        for (std::size_t unit = 0; unit < sum.size(); ++unit)
+            sum[unit] += (*part)[unit];
+    }
+    return sum;
+}
+
+DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const std::vector<Binding>& bindings,
+                       const StepKnowledge& known) {
+    DelayParts parts;
+    std::vector<std::vector<std::size_t>> delayed(step.ranks.size()); // per rank, in its order
+    std::vector<bool> wanted(step.ranks.size(), false);
+    for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
+        if (graph.delay[unit] <= known.clock_error || graph.delay[unit] <= TimeNs{0}) continue;
+        delayed[Rank{graph.rank[unit]}.index()].push_back(unit);
+        wanted[Rank{graph.rank[unit]}.index()] = true;
+    }
+    std::vector<std::vector<Interval>> under_way = transfersUnderWay(graph, wanted);
+    for (std::size_t r = 0; r < delayed.size(); ++r) {
+        if (delayed[r].empty()) continue;
+        Coverage moving(std::move(under_way[r]));
+        std::vector<Interval> communicating = moving.intervals();
+        if (r < step.comm.size()) {
+            for (const CommSpan& span : step.comm[r])
+                communicating.emplace_back(span.start - step.begin, span.end - step.begin);
+        }
+        Coverage posted(std::move(communicating));
+        std::vector<Interval> records = posted.intervals();
+        if (r < known.replays.size()) {
+            for (const Interval& replay : known.replays[r])
+                records.emplace_back(replay.first - step.begin, replay.second - step.begin);
+        }
+        Coverage recorded(std::move(records));
+        for (const std::size_t unit : delayed[r]) {
+            const TimeNs to = graph.start[unit];
+            const TimeNs from = to - graph.delay[unit];
+            const TimeNs moved = moving.within(from, to);
+            const TimeNs blocked = posted.within(from, to);
+            const TimeNs explained = recorded.within(from, to);
+            put(parts.communication, unit, graph.rank.size(), moved);
+            put(parts.peer, unit, graph.rank.size(), blocked - moved);
+            put(parts.replay, unit, graph.rank.size(), explained - blocked);
+            const TimeNs late = graph.delay[unit] - explained;
+            if (late > known.clock_error && !known.records_lost) put(parts.late, unit, graph.rank.size(), late);
+        }
+    }
+    relax(parts, criticalUnits(graph, bindings), graph.rank.size());
+    return parts;
+}
 
 ObservedStep::ObservedStep(const StepTimeline& step, const StepKnowledge& known)
     : graph(step), latest(bindings(graph)), delays(splitDelays(step, graph, latest, known)) {}

@@ -39,17 +39,17 @@ struct TaskEdge {
     TaskIndex to = kNoTask;
 };
 
-/// Per task, what it waits for or what waits for it, each in the order of `edges`. Linear.
+/// Per task, its predecessors or its successors, each in the order of `edges`. Linear.
 [[nodiscard]] TaskLists predecessorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 [[nodiscard]] TaskLists successorLists(std::size_t tasks, std::span<const TaskEdge> edges);
 
-/// An order of all tasks in which each comes after what it waits for. Depth first, so that a chain of tasks lies
-/// together in memory once tasks are renumbered by it. Tasks on a cycle, and all behind them, are missing from the
-/// result. Linear.
+/// An order of all tasks in which each comes after its predecessors. Depth first, so that a chain of tasks is
+/// contiguous in memory once tasks are renumbered by it. Tasks on a cycle, and all that depend on them, are missing
+/// from the result. Linear.
 [[nodiscard]] std::vector<TaskIndex> topologicalOrder(const TaskLists& successors, std::span<const TaskEdge> edges);
 
-/// What waits for what: a directed acyclic graph of tasks without times, with an order in which all of them can run.
-/// longest_path.h computes times on it. Immutable, so that any number of evaluations and threads can share one.
+/// A directed acyclic graph of tasks without times, with an order in which all of them can run. longest_path.h computes
+/// times on it. Immutable, so that any number of evaluations and threads can share one.
 ///
 /// A task's place is its position in that order. Where tasks are numbered in such an order already, place and number
 /// are the same, and the order takes no memory.
@@ -70,11 +70,12 @@ public:
     [[nodiscard]] std::size_t size() const { return width_ == 0 ? predecessors_.size() : rows_.size() / width_; }
     /// Predecessors a place where they are in rows; 0 where they are in lists.
     [[nodiscard]] std::size_t width() const { return width_; }
-    /// What the task at a place waits for; in rows with kNoTask entries.
+    /// The predecessors of the task at a place; in rows with kNoTask entries.
     [[nodiscard]] std::span<const TaskIndex> predecessors(std::size_t place) const {
         return width_ == 0 ? predecessors_[place] : std::span(rows_).subspan(place * width_, width_);
     }
-    /// Number of the first of these, of all edges place by place. In rows a kNoTask entry has a number too.
+    /// The number of the first of these edges; edges are numbered place by place. In rows a kNoTask entry has a number
+    /// too.
     [[nodiscard]] std::size_t firstEdge(std::size_t place) const {
         return width_ == 0 ? static_cast<std::size_t>(predecessors_.begin()[place]) : place * width_;
     }

@@ -11,19 +11,19 @@ namespace bubblescope {
 using UnitIndex = TaskIndex;
 inline constexpr UnitIndex kNoUnit = kNoTask;
 
-/// A schedule's units and what they wait for: their turn on their rank, and their inputs from neighbouring stages. What
-/// a stage kept for its own backward lies on the same rank, and so is there.
+/// A schedule's units and their dependencies: the order of their rank, and their inputs from neighbouring stages. The
+/// activations that a stage keeps for its backward need no edge, since the order of the rank implies it.
 struct UnitGraph {
     std::vector<OpIndex> op;        ///< per unit: the op, or the first of the pair
     std::vector<UnitIndex> unit_of; ///< per op; kNoUnit for ops that cannot run
-    /// Rows: the unit before it on its rank, the input of its op, and where the schedule has pairs that of the second.
+    /// Rows: the unit before it on its rank, the input of its op, and in schedules with pairs that of the second op.
     TaskGraph tasks;
-    std::vector<OpIndex> blocked; ///< per rank that is stuck for good, the op it cannot start; empty = no deadlock
+    std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(op.size()); }
 };
 
-/// Of a graph without missing ops. Linear.
+/// The units of a graph without missing ops. Linear.
 [[nodiscard]] UnitGraph unitGraph(const OpGraph& ops);
 
 } // namespace bubblescope

@@ -172,7 +172,7 @@ private:
         return {};
     }
 
-    /// False if there is a deadlock whatever the sends do.
+    /// Reports a deadlock that exists with any kind of sends; false if there is one.
     bool checkDeadlock() {
         const auto blocked = visitInOrder(graph_, [](OpIndex, OpIndex) {});
         if (blocked.empty()) return true;
@@ -191,7 +191,7 @@ private:
         return false;
     }
 
-    /// The deadlock that sends cause by waiting for their receives.
+    /// Reports the deadlock that sends cause by waiting for their receives.
     void checkSends() {
         if (options_.sends == SendMode::Asynchronous) return;
         struct NoTimes {

@@ -38,11 +38,11 @@ struct ValidateOptions {
 /// every micro-batch and stage exactly once. Linear in ops.
 [[nodiscard]] std::vector<ScheduleProblem> validate(const Schedule& schedule, const ValidateOptions& options = {});
 
-/// The graph of a schedule that holds every op that it should and no other; whether its order can be executed
-/// shows when it is visited. Error: Input, naming the schedule and its first problem.
+/// The graph of a schedule that has exactly the ops that it needs. Does not check that its order can be executed:
+/// visitInOrder() does. Error: Input, naming the schedule and its first problem.
 [[nodiscard]] Result<OpGraph> completeGraph(const Schedule& schedule);
 
-/// What it takes to execute a valid schedule.
+/// A valid schedule, prepared for execution.
 struct Execution {
     OpGraph graph;
     std::vector<OpIndex> order; ///< one in which all ops can run

@@ -42,7 +42,7 @@ const Run& runOf(const benchmark::State& state) {
     return state.range(0) == 4 ? small : large;
 }
 
-void count(benchmark::State& state, const ReplayModel& model) {
+void count(benchmark::State& state, const RunModel& model) {
     state.counters["nodes"] = model.graph().size();
     state.counters["ranks"] = static_cast<double>(model.replicas.size()) * model.pp;
 }
@@ -50,12 +50,12 @@ void count(benchmark::State& state, const ReplayModel& model) {
 void graph(benchmark::State& state) {
     const Run& run = runOf(state);
     for (auto _ : state)
-        benchmark::DoNotOptimize(replayModel(run).value());
-    count(state, replayModel(run).value());
+        benchmark::DoNotOptimize(runModel(run).value());
+    count(state, runModel(run).value());
 }
 
 void study(benchmark::State& state) {
-    const ReplayModel model = replayModel(runOf(state)).value();
+    const RunModel model = runModel(runOf(state)).value();
     for (auto _ : state)
         benchmark::DoNotOptimize(studyStragglers(model).value());
     count(state, model);
@@ -63,7 +63,7 @@ void study(benchmark::State& state) {
 
 void scenario(benchmark::State& state, const char* change) {
     const Run& run = runOf(state);
-    const ReplayModel model = replayModel(run).value();
+    const RunModel model = runModel(run).value();
     const Scenario what = parseScenario(std::vector<std::string>{change}).value();
     for (auto _ : state)
         benchmark::DoNotOptimize(predict(model, run.schedule, what).value());

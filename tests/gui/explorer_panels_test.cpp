@@ -59,7 +59,7 @@ private slots:
         target.setCurrentIndex(target.findData(QStringLiteral("rank:2")));
         QCOMPARE(panel.changes(), std::vector<std::string>{"rank:2=usual"});
         QVERIFY(answered.wait());
-        const auto model = replayModel(state.session()->run).value();
+        const auto model = runModel(state.session()->run).value();
         const auto scenario = parseScenario(std::vector<std::string>{"rank:2=usual"}).value();
         const Prediction prediction = predict(model, state.session()->run.schedule, scenario).value();
         QVERIFY(prediction.relativeChange() < -0.1);

@@ -22,13 +22,13 @@ TEST(StragglerStudy, GivesThePublishedResultOfTheStTrace) {
     JobControl control;
     const auto run = loadRun({sharedDir() / kTimeline}, control);
     ASSERT_TRUE(run.ok());
-    const auto model = replayModel(run.value());
+    const auto model = runModel(run.value());
     ASSERT_TRUE(model.ok());
     const auto result = studyStragglers(model.value());
     ASSERT_TRUE(result.ok());
     const StragglerStudy& study = result.value();
     EXPECT_NEAR(study.slowdown, kSlowdown, 1e-4);
-    EXPECT_NEAR(1 + study.quality.launchDelay(), kLaunchSlowdown, 1e-4);
+    EXPECT_NEAR(1 + study.fit.launchDelay(), kLaunchSlowdown, 1e-4);
     EXPECT_NEAR(study.m_w.value(), kWorkers, 1e-4);
     EXPECT_NEAR(study.m_s.value(), kLastStage, 1e-4);
     ASSERT_EQ(study.by_pp.size(), 4U);
@@ -56,7 +56,7 @@ TEST(StragglerStudy, TheTwoGraphsOfOneTraceAgree) {
     JobControl control;
     const auto run = loadRun({sharedDir() / kTimeline}, control);
     ASSERT_TRUE(run.ok());
-    const auto model = replayModel(run.value());
+    const auto model = runModel(run.value());
     ASSERT_TRUE(model.ok());
     // Streams of every transfer against ops and transfers alone.
     const auto simple = reschedule(model.value(), model.value().timed.durations, run.value().schedule, {}, {});

@@ -69,7 +69,7 @@ TEST(Accounting, IsExactForEveryFamilyWithJitterAndTransfers) {
         EXPECT_EQ(account.ignored_inputs, 0) << where;
         EXPECT_EQ(account.estimated_transfers, 0) << where;
         for (const Cause none :
-             {Cause::Gaps, Cause::Order, Cause::Peer, Cause::Replay, Cause::LateStart, Cause::Unknown})
+             {Cause::Gaps, Cause::Order, Cause::Peer, Cause::RunSimulation, Cause::LateStart, Cause::Unknown})
             EXPECT_EQ(waterfallStep(account, none).adds, TimeNs{0}) << where << ": " << causeName(none);
     }
 }
@@ -383,7 +383,7 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
     EXPECT_NEAR(milliseconds(typical.attribution.ranking[0].saves), 203, 5);
 
     const int step = run.steps[report.typical_step].index;
-    const ReplayModel model = replayModel(run, {&step, 1}).value();
+    const RunModel model = runModel(run, {&step, 1}).value();
     const auto change = parseScenario(std::vector<std::string>{"stage:15=usual"});
     const Prediction prediction = predict(model, run.schedule, change.value()).value();
     EXPECT_EQ(prediction.before, run.steps[report.typical_step].wall());

@@ -1,6 +1,6 @@
-// What must hold for replays of any step, on random times and all kinds of schedules.
+// What must hold for simulations of any step, on random times and all kinds of schedules.
 
-#include "core/analysis/whatif/replay_graph.h"
+#include "core/analysis/whatif/run_graph.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
@@ -52,24 +52,24 @@ Run randomRun(const Case& what, std::mt19937& random) {
     return run;
 }
 
-class Replays : public testing::TestWithParam<Case> {
+class Simulations : public testing::TestWithParam<Case> {
 protected:
     std::mt19937 random_{20240607};
 };
 
-TEST_P(Replays, UnchangedAreTheStep) {
+TEST_P(Simulations, UnchangedAreTheStep) {
     for (int round = 0; round < 20; ++round) {
         const auto run = randomRun(GetParam(), random_);
-        const auto model = replayModel(run);
+        const auto model = runModel(run);
         ASSERT_TRUE(model.ok()) << model.error().text();
-        const Replay replay(model.value().graph(), model.value().timed.durations);
-        EXPECT_EQ(replay.stepTimes(), std::vector<TimeNs>(2, run.steps[0].wall()));
+        const RunSimulation simulation(model.value().graph(), model.value().timed.durations);
+        EXPECT_EQ(simulation.stepTimes(), std::vector<TimeNs>(2, run.steps[0].wall()));
     }
 }
 
-TEST_P(Replays, OfAllUsualAreTheIdealStep) {
+TEST_P(Simulations, OfAllUsualAreTheIdealStep) {
     const auto run = randomRun(GetParam(), random_);
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok());
@@ -77,51 +77,51 @@ TEST_P(Replays, OfAllUsualAreTheIdealStep) {
         predict(model.value(), run.schedule, parseScenario(std::vector<std::string>{"all=usual"}).value());
     ASSERT_TRUE(usual.ok());
     EXPECT_EQ(usual.value().after, study.value().ideal);
-    const Replay ideal(model.value().graph(), idealDurations(model.value()));
+    const RunSimulation ideal(model.value().graph(), idealDurations(model.value()));
     EXPECT_EQ(ideal.meanStep(), study.value().ideal);
 }
 
-TEST_P(Replays, FasterOpsNeverMakeAStepLonger) {
+TEST_P(Simulations, FasterOpsNeverMakeAStepLonger) {
     const auto run = randomRun(GetParam(), random_);
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
-    Replay replay(model.value().graph(), model.value().timed.durations);
-    TimeNs before = replay.meanStep();
+    RunSimulation simulation(model.value().graph(), model.value().timed.durations);
+    TimeNs before = simulation.meanStep();
     for (int round = 0; round < 50; ++round) {
         const auto id = static_cast<NodeId>(random_() % static_cast<unsigned>(model.value().graph().size()));
-        replay.set(id, replay.duration(id) / 2);
-        replay.update();
-        EXPECT_LE(replay.meanStep(), before);
-        before = replay.meanStep();
+        simulation.set(id, simulation.duration(id) / 2);
+        simulation.update();
+        EXPECT_LE(simulation.meanStep(), before);
+        before = simulation.meanStep();
     }
 }
 
-TEST_P(Replays, ChangedInPlaceAreThoseMadeAnew) {
+TEST_P(Simulations, ChangedInPlaceAreThoseMadeAnew) {
     const auto run = randomRun(GetParam(), random_);
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto size = static_cast<unsigned>(model.value().graph().size());
-    Replay replay(model.value().graph(), model.value().timed.durations);
-    const std::vector<TimeNs> unchanged = replay.stepTimes();
+    RunSimulation simulation(model.value().graph(), model.value().timed.durations);
+    const std::vector<TimeNs> unchanged = simulation.stepTimes();
     for (int round = 0; round < 50; ++round) {
         std::vector<TimeNs> durations = model.value().timed.durations;
         for (unsigned change = 0; change < 1 + random_() % 5; ++change) {
             const auto id = static_cast<NodeId>(random_() % size);
             durations[static_cast<std::size_t>(id)] = TimeNs{static_cast<std::int64_t>(random_() % 2'000'000)};
-            replay.set(id, durations[static_cast<std::size_t>(id)]);
+            simulation.set(id, durations[static_cast<std::size_t>(id)]);
         }
-        replay.update();
-        const Replay anew(model.value().graph(), durations);
+        simulation.update();
+        const RunSimulation anew(model.value().graph(), durations);
         for (NodeId id = 0; id < model.value().graph().size(); ++id)
-            ASSERT_EQ(replay.end(id), anew.end(id));
-        replay.undo();
-        ASSERT_EQ(replay.stepTimes(), unchanged);
+            ASSERT_EQ(simulation.end(id), anew.end(id));
+        simulation.undo();
+        ASSERT_EQ(simulation.stepTimes(), unchanged);
     }
 }
 
-TEST_P(Replays, BubblesAndWorkFillTheStep) {
+TEST_P(Simulations, BubblesAndWorkFillTheStep) {
     const auto run = randomRun(GetParam(), random_);
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto same = predict(model.value(), run.schedule, parseScenario(std::vector<std::string>{"all=1x"}).value());
     ASSERT_TRUE(same.ok());
@@ -136,7 +136,7 @@ TEST_P(Replays, BubblesAndWorkFillTheStep) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schedules, Replays, testing::ValuesIn(kCases), [](const auto& made) {
+INSTANTIATE_TEST_SUITE_P(Schedules, Simulations, testing::ValuesIn(kCases), [](const auto& made) {
     std::string name = std::string(made.param.schedule) + "_" + std::to_string(made.param.pp);
     std::ranges::replace(name, '-', '_');
     return name;

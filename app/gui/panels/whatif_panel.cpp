@@ -28,7 +28,7 @@
 namespace bubblescope::gui {
 
 Result<WhatIfModelPtr> WhatIfModel::of(SessionPtr session) {
-    BUBBLESCOPE_ASSIGN(ReplayModel model, replayModel(session->run));
+    BUBBLESCOPE_ASSIGN(RunModel model, runModel(session->run));
     return WhatIfModelPtr(new WhatIfModel{std::move(session), std::move(model)});
 }
 
@@ -43,7 +43,7 @@ Result<WhatIfAnswer> answer(const SessionPtr& session, WhatIfModelPtr model, con
     BUBBLESCOPE_ASSIGN(out.prediction, predict(model->model, session->run.schedule, scenario, cut));
     const StepTimeline& observed = session->step(question.step);
     const auto& steps = model->model.steps;
-    const auto step = std::ranges::find(steps, observed.index, &ReplayStep::index);
+    const auto step = std::ranges::find(steps, observed.index, &RunStep::index);
     const auto replica = std::ranges::find(model->model.replicas, observed.replica);
     Result<StepTimeline> timeline =
         step == steps.end() || replica == model->model.replicas.end()
@@ -390,7 +390,7 @@ QString WhatIfPanel::stepText() const {
 
 void WhatIfPanel::showNumbers(const Prediction& prediction) {
     headline_->setText(tr("%1 → %2 a step (%3)")
-                           .arg(shortTime(prediction.quality.observed), shortTime(prediction.predicted()),
+                           .arg(shortTime(prediction.fit.observed), shortTime(prediction.predicted()),
                                 percentDelta(prediction.relativeChange())));
     QStringList notes;
     if (const QString step = stepText(); !step.isEmpty()) notes << step;
@@ -398,7 +398,7 @@ void WhatIfPanel::showNumbers(const Prediction& prediction) {
         notes << tr("It would run %1 with v = %2.")
                      .arg(fromUtf8(prediction.schedule->name))
                      .arg(prediction.schedule->vpp);
-    notes << tr("Replayed unchanged, the model is %1 off the run.").arg(percent(prediction.quality.error()));
+    notes << tr("Replayed unchanged, the model is %1 off the run.").arg(percent(prediction.fit.error()));
     note_->setText(notes.join(QLatin1Char(' ')));
     std::vector<Bar> bars;
     for (const Prediction::RankBubble& rank : prediction.ranks) {

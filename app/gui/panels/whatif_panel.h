@@ -29,12 +29,12 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenSeen;
 
-/// A session's run as a model to replay; it refers to the session, which it keeps. Made and used on worker threads.
+/// A session's run as a model for what-if; it refers to the session, which it keeps. Made and used on worker threads.
 struct WhatIfModel {
     SessionPtr session;
-    ReplayModel model;
+    RunModel model;
 
-    /// Errors: as replayModel().
+    /// Errors: as runModel().
     [[nodiscard]] static Result<std::shared_ptr<const WhatIfModel>> of(SessionPtr session);
 };
 
@@ -54,7 +54,7 @@ struct WhatIfAnswer {
     std::string no_timeline;              ///< why
 };
 
-/// Errors: as parseScenario(), replayModel() and predict().
+/// Errors: as parseScenario(), runModel() and predict().
 [[nodiscard]] Result<WhatIfAnswer> answer(const SessionPtr& session, WhatIfModelPtr model,
                                           const WhatIfQuestion& question);
 

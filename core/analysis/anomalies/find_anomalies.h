@@ -6,7 +6,7 @@
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/anomalies/thresholds.h"
 #include "core/analysis/clocks/run_clocks.h"
-#include "core/graph/delay_parts.h"
+#include "core/graph/step_replay.h"
 #include "core/recognise/run.h"
 #include "core/theory/analysis.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/graph/bindings.h"
+#include "core/graph/step_graph.h"
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "core/analysis/whatif/change.h"
 
-#include "core/analysis/whatif/replay_ops.h"
+#include "core/analysis/whatif/run_graph.h"
 
 #include <fmt/format.h>
 
@@ -12,14 +12,14 @@
 
 namespace bubblescope {
 
-bool ChangeTarget::matches(const ReplayModel& model, const ReplayNode& node) const {
-    const bool communication = replayOpInfo(node.op).communication;
+bool ChangeTarget::matches(const RunModel& model, const RunNode& node) const {
+    const bool communication = runOpInfo(node.op).communication;
     const bool compute = isOp(node.op);
     const auto isReplica = [&] { return model.replicas[static_cast<std::size_t>(node.replica)] == replica; };
     switch (kind) {
     case Kind::Compute: return compute;
     case Kind::Communication: return communication;
-    case Kind::All: return node.op != ReplayOp::Meeting;
+    case Kind::All: return node.op != RunOp::Meeting;
     case Kind::OfRank: return compute && node.rank == rank;
     case Kind::Worker: return compute && node.rank == rank && isReplica();
     case Kind::Replica: return compute && isReplica();
@@ -27,7 +27,7 @@ bool ChangeTarget::matches(const ReplayModel& model, const ReplayNode& node) con
         return isPipelineCompute(node.op) && stageOf(model.placement, model.pp, node.rank, node.chunk) == stage;
     case Kind::Link: {
         if (!isTransfer(node.op)) return false;
-        const bool receives = node.op == ReplayOp::ForwardReceive || node.op == ReplayOp::BackwardReceive;
+        const bool receives = node.op == RunOp::ForwardReceive || node.op == RunOp::BackwardReceive;
         const auto way = receives ? std::pair(node.peer, node.rank) : std::pair(node.rank, node.peer);
         return way == std::pair(rank, peer) || (both_ways && way == std::pair(peer, rank));
     }
@@ -40,30 +40,30 @@ bool ChangeTarget::matches(const ReplayModel& model, const ReplayNode& node) con
 namespace {
 
 /// What nodes have in common whose mean an op takes without jitter.
-using Place = std::tuple<ReplayOp, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+using Place = std::tuple<RunOp, std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
-Place nativePlace(const ReplayNode& node) {
+Place nativePlace(const RunNode& node) {
     return {node.op, node.rank.value, node.peer.value, node.chunk.value, node.replica};
 }
-Place sameRank(const ReplayNode& node) {
+Place sameRank(const RunNode& node) {
     return {node.op, node.rank.value, node.peer.value, node.chunk.value, -1};
 }
-Place sameOp(const ReplayNode& node) {
+Place sameOp(const RunNode& node) {
     return {node.op, -1, -1, -1, -1};
 }
 
 class UsualTimes {
 public:
     template <class Chosen, class PlaceOf>
-    UsualTimes(const ReplayModel& model, const std::vector<TimeNs>& durations, Chosen chosen, PlaceOf place) {
+    UsualTimes(const RunModel& model, const std::vector<TimeNs>& durations, Chosen chosen, PlaceOf place) {
         std::map<Place, std::vector<TimeNs>> measured;
         for (NodeId id = 0; id < model.graph().size(); ++id) {
-            const ReplayNode& node = model.graph().node(id);
-            if (node.op != ReplayOp::Meeting && chosen(node))
+            const RunNode& node = model.graph().node(id);
+            if (node.op != RunOp::Meeting && chosen(node))
                 measured[place(node)].push_back(durations[static_cast<std::size_t>(id)]);
         }
         for (auto& [key, times] : measured)
-            usual_[key] = usualTime(std::get<ReplayOp>(key), std::move(times));
+            usual_[key] = usualTime(std::get<RunOp>(key), std::move(times));
     }
     [[nodiscard]] const TimeNs* find(const Place& place) const {
         const auto found = usual_.find(place);
@@ -84,10 +84,10 @@ TimeNs scaled(TimeNs time, double factor) {
 /// What a target's nodes would take, by what takes the place of their own times.
 class Replacement {
 public:
-    Replacement(const ReplayModel& model, const std::vector<TimeNs>& durations, const TimeChange& change)
+    Replacement(const RunModel& model, const std::vector<TimeNs>& durations, const TimeChange& change)
         : to_(change.to) {
-        const auto chosen = [&](const ReplayNode& node) { return change.target.matches(model, node); };
-        const auto others = [&](const ReplayNode& node) { return !chosen(node); };
+        const auto chosen = [&](const RunNode& node) { return change.target.matches(model, node); };
+        const auto others = [&](const RunNode& node) { return !chosen(node); };
         if (to_.kind == ChangedTime::Kind::Steady) {
             sources_.emplace_back(UsualTimes(model, durations, chosen, nativePlace), nativePlace);
         } else if (to_.kind == ChangedTime::Kind::Usual) {
@@ -97,7 +97,7 @@ public:
         }
     }
 
-    [[nodiscard]] TimeNs operator()(const ReplayNode& node, TimeNs now) const {
+    [[nodiscard]] TimeNs operator()(const RunNode& node, TimeNs now) const {
         if (to_.kind == ChangedTime::Kind::Exact) return to_.time;
         for (const auto& [times, place] : sources_) {
             if (const TimeNs* const usual = times.find(place(node))) return *usual;
@@ -107,19 +107,19 @@ public:
 
 private:
     ChangedTime to_;
-    std::vector<std::pair<UsualTimes, Place (*)(const ReplayNode&)>> sources_; ///< the first that knows it counts
+    std::vector<std::pair<UsualTimes, Place (*)(const RunNode&)>> sources_; ///< the first that knows it counts
 };
 
 } // namespace
 
-Result<std::vector<TimeNs>> changedDurations(const ReplayModel& model, std::span<const TimeChange> changes) {
+Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<const TimeChange> changes) {
     std::vector<TimeNs> durations = model.timed.durations;
     for (const TimeChange& change : changes) {
         const Replacement replacement(model, durations, change);
         std::vector<TimeNs> next = durations;
         bool any = false;
         for (NodeId id = 0; id < model.graph().size(); ++id) {
-            const ReplayNode& node = model.graph().node(id);
+            const RunNode& node = model.graph().node(id);
             if (!change.target.matches(model, node)) continue;
             any = true;
             next[static_cast<std::size_t>(id)] = replacement(node, durations[static_cast<std::size_t>(id)]);

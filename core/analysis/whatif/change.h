@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/analysis/whatif/replay_model.h"
+#include "core/analysis/whatif/run_model.h"
 #include "core/base/result.h"
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// Which nodes of a replay a change is about.
+/// The nodes that a change applies to.
 struct ChangeTarget {
     enum class Kind {
         Compute,       ///< all ops
@@ -30,16 +30,16 @@ struct ChangeTarget {
     bool both_ways = false;
     int replica = 0; ///< as the trace numbers them
     Stage stage;
-    ReplayOp op = ReplayOp::Forward;
+    RunOp op = RunOp::Forward;
 
-    [[nodiscard]] bool matches(const ReplayModel& model, const ReplayNode& node) const;
+    [[nodiscard]] bool matches(const RunModel& model, const RunNode& node) const;
 };
 
-/// What they would take instead.
+/// The time that they take instead.
 struct ChangedTime {
     enum class Kind {
-        Usual,  ///< what their equals take: the same op on the same rank in other replicas, else on other ranks
-        Steady, ///< what they take themselves in the mean: no jitter
+        Usual,  ///< the usual time of equal nodes: the same op on the same rank in other replicas, else on other ranks
+        Steady, ///< their own mean: no jitter
         Speed,  ///< `speed` times as fast
         Share,  ///< `share` of the time
         Exact,  ///< `time` each
@@ -55,7 +55,7 @@ struct TimeChange {
     ChangedTime to;
 };
 
-/// A pipeline run otherwise than it was; what is not named stays.
+/// A change of the pipeline; what is not given stays.
 struct PipelineChange {
     std::string schedule; ///< family or alias; empty = the order that ran
     std::string flavor;
@@ -67,7 +67,8 @@ struct PipelineChange {
     [[nodiscard]] bool any() const { return !schedule.empty() || vpp || microbatches || split > 1 || !layers.empty(); }
 };
 
-/// What is asked: time changes in the order given, each on top of those before it, and then the pipeline.
+/// The changes to predict: those of times in the order given, each applied to the result of those before it, then that
+/// of the pipeline.
 struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;
@@ -80,12 +81,11 @@ struct Scenario {
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
 ///     schedule=NAME[/FLAVOR]   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///
-/// Errors: Usage, with the text that is not understood.
+/// Errors: Usage, naming the text that cannot be parsed.
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);
 
-/// Each node's time with the changes made. Errors: Usage, when a change is about nothing that the run has, or makes it
-/// longer than a timeline can be.
-[[nodiscard]] Result<std::vector<TimeNs>> changedDurations(const ReplayModel& model,
-                                                           std::span<const TimeChange> changes);
+/// The duration of each node with the changes applied. Errors: Usage, when a change applies to no node, or makes the
+/// run longer than a timeline can be.
+[[nodiscard]] Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<const TimeChange> changes);
 
 } // namespace bubblescope

@@ -57,7 +57,7 @@ std::optional<ChangeTarget> parseTarget(std::string_view text) {
     }
     const std::string_view which = text.substr(colon + 1);
     if (kind == "type") {
-        const auto op = replayOpFromName(which);
+        const auto op = runOpFromName(which);
         if (!op) return std::nullopt;
         target.kind = Kind::Op;
         target.op = *op;

@@ -1,26 +1,26 @@
 #include "core/analysis/whatif/scenario.h"
 
-#include "core/analysis/whatif/replay_graph.h"
+#include "core/analysis/whatif/run_graph.h"
 
 #include <algorithm>
 
 namespace bubblescope {
 namespace {
 
-OpKind kindOf(ReplayOp op) {
+OpKind kindOf(RunOp op) {
     switch (op) {
-    case ReplayOp::Forward: return OpKind::Forward;
-    case ReplayOp::BackwardInput: return OpKind::BackwardInput;
-    case ReplayOp::BackwardWeight: return OpKind::BackwardWeight;
+    case RunOp::Forward: return OpKind::Forward;
+    case RunOp::BackwardInput: return OpKind::BackwardInput;
+    case RunOp::BackwardWeight: return OpKind::BackwardWeight;
     default: return OpKind::Backward;
     }
 }
 
-Result<StepTimeline> timelineOf(const ReplayModel& model, const std::vector<TimeNs>& durations, std::size_t step,
+Result<StepTimeline> timelineOf(const RunModel& model, const std::vector<TimeNs>& durations, std::size_t step,
                                 std::size_t replica) {
     if (step >= model.steps.size() || replica >= model.replicas.size())
         return usageError("the run has no such step", "choose one that it has");
-    const Replay replay(model.graph(), durations);
+    const RunSimulation simulation(model.graph(), durations);
     StepTimeline timeline;
     timeline.index = model.steps[step].index;
     timeline.replica = model.replicas[replica];
@@ -31,17 +31,17 @@ Result<StepTimeline> timelineOf(const ReplayModel& model, const std::vector<Time
     timeline.ranks.resize(static_cast<std::size_t>(model.pp));
     timeline.comm.resize(timeline.ranks.size());
     for (NodeId id = 0; id < model.graph().size(); ++id) {
-        const ReplayNode& node = model.graph().node(id);
+        const RunNode& node = model.graph().node(id);
         if (!isPipelineCompute(node.op) || static_cast<std::size_t>(node.step) != step ||
             static_cast<std::size_t>(node.replica) != replica)
             continue;
-        if (node.op == ReplayOp::Pair)
+        if (node.op == RunOp::Pair)
             return usageError("a step with overlapped pairs cannot be drawn as it would be",
                               "its predicted time and bubbles hold all the same");
         TimelineOp op;
         op.op = {kindOf(node.op), node.microbatch, node.chunk, node.sequence};
-        op.start = replay.start(id);
-        op.end = replay.end(id);
+        op.start = simulation.start(id);
+        op.end = simulation.end(id);
         timeline.ranks[node.rank.index()].push_back(op);
     }
     for (auto& ops : timeline.ranks)
@@ -60,7 +60,7 @@ Result<StepTimeline> timelineOf(const ReplayModel& model, const std::vector<Time
 
 } // namespace
 
-Result<StepTimeline> predictedStep(const ReplayModel& run, const Schedule& order, const Scenario& scenario,
+Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                    const ModelCut& cut, std::size_t step, std::size_t replica) {
     BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
     if (!scenario.pipeline.any()) return timelineOf(run, changed, step, replica);

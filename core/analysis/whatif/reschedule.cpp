@@ -23,13 +23,13 @@ int modelStages(int pp, int vpp, Placement placement) {
 /// Transfers as the links take them.
 class LinkTimes {
 public:
-    LinkTimes(const ReplayModel& run, const std::vector<TimeNs>& durations) {
+    LinkTimes(const RunModel& run, const std::vector<TimeNs>& durations) {
         std::map<std::pair<Rank, Rank>, std::vector<TimeNs>> measured;
         std::vector<TimeNs> all;
         for (NodeId id = 0; id < run.graph().size(); ++id) {
-            const ReplayNode& node = run.graph().node(id);
-            if (!isTransfer(node.op) || node.op == ReplayOp::ForwardSend || node.op == ReplayOp::BackwardSend) continue;
-            const bool receives = node.op == ReplayOp::ForwardReceive || node.op == ReplayOp::BackwardReceive;
+            const RunNode& node = run.graph().node(id);
+            if (!isTransfer(node.op) || node.op == RunOp::ForwardSend || node.op == RunOp::BackwardSend) continue;
+            const bool receives = node.op == RunOp::ForwardReceive || node.op == RunOp::BackwardReceive;
             const TimeNs time = durations[static_cast<std::size_t>(id)];
             measured[receives ? std::pair(node.peer, node.rank) : std::pair(node.rank, node.peer)].push_back(time);
             all.push_back(time);
@@ -49,9 +49,9 @@ private:
     TimeNs usual_{0};
 };
 
-Status checkSource(const ReplayModel& run) {
-    for (const ReplayNode& node : run.graph().nodes()) {
-        if (node.op == ReplayOp::Pair) {
+Status checkSource(const RunModel& run) {
+    for (const RunNode& node : run.graph().nodes()) {
+        if (node.op == RunOp::Pair) {
             return inputError(run.where, "it runs forwards and backwards in pairs, whose own times are unknown, so it "
                                          "cannot be told what another order would take");
         }
@@ -64,7 +64,7 @@ Status checkSource(const ReplayModel& run) {
 }
 
 /// The order to run; for families that look at times, made for the run's mean ones.
-Result<Schedule> makeOrder(const ReplayModel& run, const Schedule& order, const PipelineChange& change,
+Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const PipelineChange& change,
                            const StageCut& cut, TimeNs comm) {
     const int microbatches = change.microbatches.value_or(run.microbatches);
     if (change.split > std::numeric_limits<int>::max() / microbatches)
@@ -138,14 +138,13 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
 /// One step of one replica in the new order.
 class Rebuild {
 public:
-    Rebuild(const ReplayModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
+    Rebuild(const RunModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
             TimeNs late, int model_routes, int split, double input_share)
         : run_(run), durations_(durations), ops_(ops), links_(links), late_(late), routes_(model_routes), split_(split),
           input_share_(input_share) {}
 
-    void add(ReplayGraphBuilder& builder, Surroundings& surroundings, const ReplayNode& place, int vpp,
-             const StageCut& cut, const std::vector<double>& after,
-             const std::map<std::int32_t, std::vector<NodeId>>& around) const {
+    void add(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place, int vpp, const StageCut& cut,
+             const std::vector<double>& after, const std::map<std::int32_t, std::vector<NodeId>>& around) const {
         const StageTimesTable table = cut.table(after, ops_.sequenceSlices() * split_);
         const auto opTime = [&](OpIndex index) {
             const Op& op = ops_.op(index);
@@ -160,7 +159,7 @@ public:
             const auto known = around.find(static_cast<std::int32_t>(r));
             if (known == around.end()) continue;
             std::vector<Surrounding> nodes;
-            ReplayNode node = place;
+            RunNode node = place;
             for (const NodeId id : known->second) {
                 node = run_.graph().node(id);
                 node.step = place.step;
@@ -173,7 +172,7 @@ public:
     }
 
 private:
-    const ReplayModel& run_;
+    const RunModel& run_;
     const std::vector<TimeNs>& durations_;
     const OpGraph& ops_;
     const LinkTimes& links_;
@@ -185,7 +184,7 @@ private:
 
 } // namespace
 
-Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>& durations, const Schedule& order,
+Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations, const Schedule& order,
                                const PipelineChange& change, const ModelCut& cut) {
     BUBBLESCOPE_TRY(checkSource(run));
     const int stages = modelStages(run.pp, run.vpp, run.placement);
@@ -200,8 +199,8 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
     TimeNs late{0};
     std::int64_t op_count = 0;
     for (NodeId id = 0; id < run.graph().size(); ++id) {
-        const ReplayNode& node = run.graph().node(id);
-        if (node.op == ReplayOp::LateStart) late += durations[static_cast<std::size_t>(id)];
+        const RunNode& node = run.graph().node(id);
+        if (node.op == RunOp::LateStart) late += durations[static_cast<std::size_t>(id)];
         op_count += isPipelineCompute(node.op) ? 1 : 0;
         const std::size_t at = static_cast<std::size_t>(node.step) * replicas + static_cast<std::size_t>(node.replica);
         if (isSurrounding(node.op)) around[at][node.rank.value].push_back(id);
@@ -224,13 +223,13 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
     result.model.microbatches = result.schedule.microbatches;
     result.model.placement = result.schedule.placement;
     result.model.has_streams = false;
-    ReplayGraphBuilder builder;
+    RunGraphBuilder builder;
     Surroundings surroundings(builder);
     const Rebuild rebuild(run, durations, ops, links, late / std::max<std::int64_t>(op_count, 1),
                           routes(result.schedule.placement), change.split, cut.input_share);
     for (std::size_t at = 0; at < cuts.size(); ++at) {
         if (cuts[at].empty()) continue; // a replica that did not complete the step
-        ReplayNode place;
+        RunNode place;
         place.step = static_cast<std::int32_t>(at / replicas);
         place.replica = static_cast<std::int32_t>(at % replicas);
         rebuild.add(builder, surroundings, place, result.schedule.vpp, cuts[at], after, around[at]);
@@ -241,16 +240,16 @@ Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>
     return result;
 }
 
-MeanPipeline::MeanPipeline(const ReplayModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm)
+MeanPipeline::MeanPipeline(const RunModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm)
     : run_(run), order_(order), cut_(std::move(cut)), mean_(std::move(mean)), comm_(comm) {}
 
-Result<MeanPipeline> MeanPipeline::of(const ReplayModel& run, const Schedule& order, const ModelCut& cut) {
+Result<MeanPipeline> MeanPipeline::of(const RunModel& run, const Schedule& order, const ModelCut& cut) {
     BUBBLESCOPE_TRY(checkSource(run));
     const int stages = modelStages(run.pp, run.vpp, run.placement);
     BUBBLESCOPE_TRY(checkLayers({}, cut, stages, stages));
     StageCut mean(shares(cut.layers, stages), run.microbatches);
     for (NodeId id = 0; id < run.graph().size(); ++id) {
-        const ReplayNode& node = run.graph().node(id);
+        const RunNode& node = run.graph().node(id);
         if (!isPipelineCompute(node.op)) continue;
         const int stage = stageOf(run.placement, run.pp, node.rank, node.chunk).value / routes(run.placement);
         mean.add(node.op, stage, node.microbatch.value, run.timed.durations[static_cast<std::size_t>(id)]);

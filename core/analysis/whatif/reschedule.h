@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/analysis/whatif/change.h"
-#include "core/analysis/whatif/replay_model.h"
+#include "core/analysis/whatif/run_model.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 
@@ -10,34 +10,35 @@
 
 namespace bubblescope {
 
-/// What a run says of its model, and what it does not say.
+/// How the run's model is cut into stages, as far as that is known.
 struct ModelCut {
     std::vector<int> layers; ///< per stage of the run; empty = unknown, stages are taken for equal parts
     double input_share =
         0.5; ///< of the whole backward's time, for the input's gradient, where halves were not measured
 };
 
-/// A run's pipeline, run in another order or with another cut.
+/// A run's pipeline in another order or with another cut.
 struct Rescheduled {
     Schedule schedule;
-    ReplayModel model; ///< of ops, transfers and late starts (timeline_graph.h), what surrounds the pipeline kept
+    RunModel model; ///< of ops, transfers and late starts (timeline_graph.h), what surrounds the pipeline kept
 };
 
-/// Puts measured times into another order. Times belong to the model's layers, not to ranks:
+/// Applies measured times to another order. Times belong to the model's layers, not to ranks:
 ///
-/// - a stage cut otherwise takes what its layers took, in proportion. The first and the last stage may hold an
-///   embedding, or head and loss, besides: what they take beyond their layers at the median pace of the stages between
-///   them stays with the first and the last stage;
-/// - each micro-batch keeps its times; those added take the mean; parts of one take equal parts of its time;
+/// - a stage with another cut takes the time of its layers, in proportion. The first and the last stage may also hold
+/// an
+///   embedding, or head and loss: their time beyond that of their layers at the median pace of the stages between them
+///   stays with the first and the last stage;
+/// - each micro-batch keeps its times; added ones take the mean; parts of a split one take equal parts of its time;
 /// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
 ///   sum of measured halves, and a pair the sum of both ops;
 /// - a transfer takes the median of those measured between the same two ranks, else of all;
-/// - every op starts as late as ops did in the mean.
+/// - every op starts late by the mean of all late starts.
 ///
 /// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage, when the schedule does not exist
-/// for these sizes or layers do not fit; Input, when the run has pairs or slices of sequences, of which the parts' own
-/// times are unknown.
-[[nodiscard]] Result<Rescheduled> reschedule(const ReplayModel& run, const std::vector<TimeNs>& durations,
+/// for these sizes or layers do not fit; Input, when the run has overlapped pairs or slices of sequences, since the
+/// times of their parts are unknown.
+[[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
 
 /// Times of forwards and backwards, per stage and micro-batch, with means for micro-batches beyond.
@@ -55,14 +56,14 @@ private:
     int divide_ = 1;
 };
 
-/// What a model's stages took, from which follows what they take when cut otherwise: see reschedule().
+/// The measured times of a model's stages, from which the times under another cut follow: see reschedule().
 class StageCut {
 public:
     /// `shares` of the model that each stage holds, which add up to 1.
     StageCut(std::vector<double> shares, int microbatches);
 
     /// `op` is Forward, Backward, BackwardInput or BackwardWeight. Of several measurements of one the mean counts.
-    void add(ReplayOp op, int stage, int microbatch, TimeNs time);
+    void add(RunOp op, int stage, int microbatch, TimeNs time);
     [[nodiscard]] bool empty() const { return empty_; }
 
     /// Times of stages that hold other shares. `slices` of a sequence divide them.
@@ -81,7 +82,7 @@ private:
         return stage * static_cast<std::size_t>(microbatches_) + static_cast<std::size_t>(microbatch);
     }
     [[nodiscard]] bool measured(std::size_t kind) const { return total_[kind].count > 0; }
-    /// What a stage took for a micro-batch: F, the whole backward, or I.
+    /// Of a stage and micro-batch: F, the whole backward, or I.
     [[nodiscard]] double timeOf(std::size_t kind, std::size_t stage, int microbatch) const;
     /// Of each stage; the mean over all for micro-batch −1.
     [[nodiscard]] std::vector<double> stageTimes(std::size_t kind, int microbatch) const;
@@ -99,19 +100,19 @@ private:
 class MeanPipeline {
 public:
     /// Errors: as reschedule().
-    [[nodiscard]] static Result<MeanPipeline> of(const ReplayModel& run, const Schedule& order, const ModelCut& cut);
+    [[nodiscard]] static Result<MeanPipeline> of(const RunModel& run, const Schedule& order, const ModelCut& cut);
 
     [[nodiscard]] Result<Schedule> schedule(const PipelineChange& change) const;
     /// For a schedule made with `change`.
     [[nodiscard]] CostModel costs(const Schedule& schedule, const PipelineChange& change) const;
-    /// What each layer takes, for a schedule made with `change`; needs ModelCut::layers.
+    /// Per layer, for a schedule made with `change`; needs ModelCut::layers.
     [[nodiscard]] std::vector<OpTimes> layerTimes(const PipelineChange& change) const;
 
 private:
-    MeanPipeline(const ReplayModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm);
+    MeanPipeline(const RunModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm);
     [[nodiscard]] std::vector<OpTimes> timesOf(const std::vector<double>& parts, int split) const;
 
-    const ReplayModel& run_;
+    const RunModel& run_;
     const Schedule& order_;
     ModelCut cut_;
     StageCut mean_;

@@ -1,6 +1,6 @@
 #include "core/analysis/whatif/scenario.h"
 
-#include "core/analysis/whatif/replay_graph.h"
+#include "core/analysis/whatif/run_graph.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +10,7 @@ namespace {
 
 /// Per rank: the time in which it runs no op of the pipeline while its replica's pipeline runs, mean over steps
 /// and replicas.
-std::vector<TimeNs> bubbles(const ReplayModel& model, const Replay& replay) {
+std::vector<TimeNs> bubbles(const RunModel& model, const RunSimulation& simulation) {
     struct Pipeline {
         TimeNs begin = TimeNs::max();
         TimeNs end = TimeNs::min();
@@ -19,13 +19,13 @@ std::vector<TimeNs> bubbles(const ReplayModel& model, const Replay& replay) {
     std::vector<Pipeline> pipelines(model.steps.size() * model.replicas.size());
     std::vector<TimeNs> busy(ranks);
     for (NodeId id = 0; id < model.graph().size(); ++id) {
-        const ReplayNode& node = model.graph().node(id);
+        const RunNode& node = model.graph().node(id);
         if (!isPipelineCompute(node.op)) continue;
         Pipeline& pipeline = pipelines[static_cast<std::size_t>(node.step) * model.replicas.size() +
                                        static_cast<std::size_t>(node.replica)];
-        pipeline.begin = std::min(pipeline.begin, replay.start(id));
-        pipeline.end = std::max(pipeline.end, replay.end(id));
-        busy[node.rank.index()] += replay.duration(id);
+        pipeline.begin = std::min(pipeline.begin, simulation.start(id));
+        pipeline.end = std::max(pipeline.end, simulation.end(id));
+        busy[node.rank.index()] += simulation.duration(id);
     }
     TimeNs windows{0};
     std::int64_t count = 0;
@@ -40,15 +40,15 @@ std::vector<TimeNs> bubbles(const ReplayModel& model, const Replay& replay) {
     return result;
 }
 
-Prediction compare(const ReplayModel& before, const std::vector<TimeNs>& durations_before, const ReplayModel& after,
+Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_before, const RunModel& after,
                    const std::vector<TimeNs>& durations_after) {
-    const Replay was(before.graph(), durations_before);
-    const Replay would_be(after.graph(), durations_after);
+    const RunSimulation was(before.graph(), durations_before);
+    const RunSimulation would_be(after.graph(), durations_after);
     Prediction prediction;
     prediction.before = was.meanStep();
     prediction.after = would_be.meanStep();
-    prediction.late = prediction.before - Replay(before.graph(), withoutLateStarts(before)).meanStep();
-    prediction.quality = {before.observed(), prediction.before};
+    prediction.late = prediction.before - RunSimulation(before.graph(), withoutLateStarts(before)).meanStep();
+    prediction.fit = {before.observed(), prediction.before};
     prediction.microbatches_before = before.microbatches;
     prediction.microbatches_after = after.microbatches;
     const std::vector<TimeNs> bubbles_before = bubbles(before, was);
@@ -64,19 +64,19 @@ double Prediction::relativeChange() const {
     return before.count() == 0 ? 0 : static_cast<double>(change().count()) / static_cast<double>(before.count());
 }
 
-Result<Prediction> predict(const ReplayModel& run, const Schedule& order, const Scenario& scenario, const ModelCut& cut,
+Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario, const ModelCut& cut,
                            double most_error) {
     BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
     if (!scenario.pipeline.any()) {
         Prediction prediction = compare(run, run.timed.durations, run, changed);
-        BUBBLESCOPE_TRY(checkReplay(run, prediction.quality, most_error));
+        BUBBLESCOPE_TRY(checkFit(run, prediction.fit, most_error));
         return prediction;
     }
     BUBBLESCOPE_ASSIGN(const Rescheduled before, reschedule(run, run.timed.durations, order, {}, cut));
     BUBBLESCOPE_ASSIGN(Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
     Prediction prediction =
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
-    BUBBLESCOPE_TRY(checkReplay(run, prediction.quality, most_error));
+    BUBBLESCOPE_TRY(checkFit(run, prediction.fit, most_error));
     prediction.schedule = std::move(after.schedule);
     prediction.microbatches_after /= scenario.pipeline.split; // parts of one count as one
     return prediction;

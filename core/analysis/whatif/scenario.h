@@ -14,14 +14,14 @@ namespace bubblescope {
 struct Prediction {
     struct RankBubble {
         Rank rank;
-        TimeNs before{0}; ///< as replayed; mean over steps and replicas
+        TimeNs before{0}; ///< as simulated; mean over steps and replicas
         TimeNs after{0};
     };
 
-    ReplayQuality quality; ///< of the model on the unchanged run
-    TimeNs before{0};      ///< the unchanged run's mean step as replayed
-    TimeNs after{0};       ///< the changed one's
-    TimeNs late{0};        ///< by how much the unchanged one is longer than without late starts
+    ModelFit fit;     ///< of the model on the unchanged run
+    TimeNs before{0}; ///< the unchanged run's mean step as simulated
+    TimeNs after{0};  ///< the changed one's
+    TimeNs late{0};   ///< by how much the unchanged one is longer than without late starts
     std::vector<RankBubble> ranks;
     std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
     /// Of the run's size.
@@ -30,22 +30,21 @@ struct Prediction {
 
     [[nodiscard]] TimeNs change() const { return after - before; }
     /// The observed step and the change: what the graph does not explain is taken to stay.
-    [[nodiscard]] TimeNs predicted() const { return quality.observed + change(); }
+    [[nodiscard]] TimeNs predicted() const { return fit.observed + change(); }
     [[nodiscard]] double relativeChange() const;
 };
 
-/// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers
-/// (reschedule.h), any other two replays of the run's own. Errors: as changedDurations(), reschedule() and
-/// checkReplay().
-[[nodiscard]] Result<Prediction> predict(const ReplayModel& run, const Schedule& order, const Scenario& scenario,
-                                         const ModelCut& cut = {}, double most_error = kMaxReplayError);
+/// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers (reschedule.h), any
+/// other change two simulations of the run's graph. Errors: as changedDurations(), reschedule() and
+/// checkFit().
+[[nodiscard]] Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario,
+                                         const ModelCut& cut = {}, double most_error = kMaxFitError);
 
-/// One of the model's steps (its place in ReplayModel::steps) in one of its replicas (place in ReplayModel::replicas),
-/// as it would run: the ops of the same replay that predict() makes, without transfers and what surrounds the pipeline.
-/// The timeline begins at 0 with its first op. Errors: as predict(); Usage where there is no such step or replica, and
-/// where the step has overlapped pairs, whose halves a replay does not tell apart.
-[[nodiscard]] Result<StepTimeline> predictedStep(const ReplayModel& run, const Schedule& order,
-                                                 const Scenario& scenario, const ModelCut& cut, std::size_t step,
-                                                 std::size_t replica = 0);
+/// One of the model's steps (its place in RunModel::steps) in one of its replicas (place in RunModel::replicas),
+/// as it would run: the ops of the same simulation that predict() makes, without transfers and what surrounds the
+/// pipeline. The timeline begins at 0 with its first op. Errors: as predict(); Usage where there is no such step or
+/// replica, and where the step has overlapped pairs, whose halves a simulation does not distinguish.
+[[nodiscard]] Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,
+                                                 const ModelCut& cut, std::size_t step, std::size_t replica = 0);
 
 } // namespace bubblescope

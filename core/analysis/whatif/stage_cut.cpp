@@ -37,7 +37,7 @@ StageCut::StageCut(std::vector<double> shares, int microbatches)
         sums.resize(shares_.size() * static_cast<std::size_t>(microbatches));
 }
 
-void StageCut::add(ReplayOp op, int stage, int microbatch, TimeNs time) {
+void StageCut::add(RunOp op, int stage, int microbatch, TimeNs time) {
     const auto kind = static_cast<std::size_t>(op);
     if (kind >= kKinds || stage < 0 || static_cast<std::size_t>(stage) >= shares_.size() || microbatch < 0 ||
         microbatch >= microbatches_) {

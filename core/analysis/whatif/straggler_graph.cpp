@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/straggler_graph.h"
+#include "core/analysis/whatif/run_model.h"
 
 #include "core/analysis/whatif/surroundings.h"
 #include "core/base/text.h"
@@ -25,7 +25,7 @@ struct RawOp {
     std::int32_t microbatch = -1;
     NodeId node = kNoNode;
 };
-using RankOps = std::array<std::vector<RawOp>, kReplayOpCount>;
+using RankOps = std::array<std::vector<RawOp>, kRunOpCount>;
 
 /// The place whose slices a track of such a timeline holds.
 struct StragglerPlace {
@@ -57,21 +57,21 @@ std::optional<StragglerPlace> stragglerPlace(const Trace& trace, const Track& tr
 
 /// One kind of transfer side: what runs at the other end, and where.
 struct Side {
-    ReplayOp op;
-    ReplayOp compute; ///< that it feeds or is fed by
+    RunOp op;
+    RunOp compute; ///< that it feeds or is fed by
     bool send;
     int to_peer; ///< rank and stage of the other side, from here
 };
 constexpr std::array kSides{
-    Side{ReplayOp::ForwardSend, ReplayOp::Forward, true, 1},
-    Side{ReplayOp::ForwardReceive, ReplayOp::Forward, false, -1},
-    Side{ReplayOp::BackwardSend, ReplayOp::Backward, true, -1},
-    Side{ReplayOp::BackwardReceive, ReplayOp::Backward, false, 1},
+    Side{RunOp::ForwardSend, RunOp::Forward, true, 1},
+    Side{RunOp::ForwardReceive, RunOp::Forward, false, -1},
+    Side{RunOp::BackwardSend, RunOp::Backward, true, -1},
+    Side{RunOp::BackwardReceive, RunOp::Backward, false, 1},
 };
 
 class Builder {
 public:
-    Builder(const Trace& trace, ReplayModel& model) : trace_(trace), model_(model), surroundings_(graph_) {}
+    Builder(const Trace& trace, RunModel& model) : trace_(trace), model_(model), surroundings_(graph_) {}
 
     void chooseSteps(std::span<const StepTimeline* const> steps) {
         std::map<int, std::set<int>> replicas_of_step;
@@ -97,7 +97,7 @@ public:
             const auto replica = std::ranges::find(model_.replicas, place->dp);
             if (replica == model_.replicas.end()) continue;
             for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
-                const auto op = replayOpFromName(trace_.name(slice));
+                const auto op = runOpFromName(trace_.name(slice));
                 const ArgSetId args = trace_.sliceArgs()[slice];
                 const auto step = op ? trace_.intArg(args, "step") : std::nullopt;
                 const auto known = step ? step_place_.find(static_cast<int>(*step)) : step_place_.end();
@@ -150,7 +150,7 @@ private:
         return op.chunk >= 0 && op.chunk < model_.vpp && op.microbatch >= 0 && op.microbatch < model_.microbatches;
     }
 
-    NodeId add(const ReplayNode& node, RawOp& raw) {
+    NodeId add(const RunNode& node, RawOp& raw) {
         raw.node = graph_.add(node, raw.end - raw.start);
         starts_.resize(static_cast<std::size_t>(graph_.size()), TimeNs{0});
         starts_.back() = raw.start;
@@ -175,7 +175,7 @@ private:
 
     Status addRank(std::int32_t step, std::int32_t replica, Rank rank) {
         RankOps& ops = rankOps(step, replica, rank.value);
-        ReplayNode place;
+        RunNode place;
         place.step = step;
         place.replica = replica;
         place.rank = rank;
@@ -184,11 +184,11 @@ private:
             BUBBLESCOPE_TRY(addTransfers(ops, side, place));
         std::vector<Surrounding> around;
         std::vector<TimeNs> starts;
-        for (std::size_t i = 0; i < kReplayOpCount; ++i) {
-            const auto op = static_cast<ReplayOp>(i);
+        for (std::size_t i = 0; i < kRunOpCount; ++i) {
+            const auto op = static_cast<RunOp>(i);
             if (!isSurrounding(op)) continue;
             for (RawOp& raw : ops[i]) {
-                ReplayNode node = place;
+                RunNode node = place;
                 node.op = op;
                 node.chunk = Chunk{std::max(raw.chunk, 0)};
                 around.push_back({op, node.chunk, add(node, raw)});
@@ -200,21 +200,21 @@ private:
         return {};
     }
 
-    RankPipeline addCompute(RankOps& ops, const ReplayNode& place) {
+    RankPipeline addCompute(RankOps& ops, const RunNode& place) {
         const auto chunks = static_cast<std::size_t>(model_.vpp);
         RankPipeline pipeline{kNoNode, std::vector<NodeId>(chunks, kNoNode), std::vector<NodeId>(chunks, kNoNode)};
         compute_.clear();
-        for (const ReplayOp kind : {ReplayOp::Forward, ReplayOp::Backward}) {
+        for (const RunOp kind : {RunOp::Forward, RunOp::Backward}) {
             for (RawOp& raw : ops[static_cast<std::size_t>(kind)]) {
-                ReplayNode node = place;
+                RunNode node = place;
                 node.op = kind;
                 node.chunk = Chunk{raw.chunk};
                 node.microbatch = Microbatch{raw.microbatch};
                 const NodeId id = add(node, raw);
                 compute_.push_back({raw.start, id, kind});
                 NodeId& first = pipeline.first_forward[node.chunk.index()];
-                if (kind == ReplayOp::Forward && first == kNoNode) first = id;
-                if (kind == ReplayOp::Backward) pipeline.last_backward[node.chunk.index()] = id;
+                if (kind == RunOp::Forward && first == kNoNode) first = id;
+                if (kind == RunOp::Backward) pipeline.last_backward[node.chunk.index()] = id;
             }
         }
         std::ranges::stable_sort(compute_, {}, &Running::start);
@@ -226,7 +226,7 @@ private:
 
     /// The op that each transfer feeds or is fed by, as positions in `computes`; none for what was not launched.
     Result<std::vector<std::size_t>> match(const std::vector<RawOp>& transfers, const std::vector<RawOp>& computes,
-                                           const Side& side, const ReplayNode& place) const {
+                                           const Side& side, const RunNode& place) const {
         std::vector<std::size_t> all(computes.size());
         std::vector<std::size_t> needed;
         for (std::size_t i = 0; i < computes.size(); ++i) {
@@ -246,7 +246,7 @@ private:
                 "step {}, replica {}, rank {}: {} {} for {} {} ops, so that it is unknown which belong together",
                 model_.steps[static_cast<std::size_t>(place.step)].index,
                 model_.replicas[static_cast<std::size_t>(place.replica)], place.rank.value, transfers.size(),
-                replayOpInfo(side.op).name, computes.size(), replayOpInfo(side.compute).name),
+                runOpInfo(side.op).name, computes.size(), runOpInfo(side.compute).name),
             "leave the step out: name the others with --step");
     }
 
@@ -264,14 +264,14 @@ private:
         return kept;
     }
 
-    Status addTransfers(RankOps& ops, const Side& side, const ReplayNode& place) {
+    Status addTransfers(RankOps& ops, const Side& side, const RunNode& place) {
         const std::vector<RawOp>& computes = ops[static_cast<std::size_t>(side.compute)];
         std::vector<RawOp> transfers = launched(ops[static_cast<std::size_t>(side.op)], computes, side);
         BUBBLESCOPE_ASSIGN(const std::vector<std::size_t> matches, match(transfers, computes, side, place));
         NodeId before = kNoNode;
         for (std::size_t i = 0; i < transfers.size(); ++i) {
             const RawOp& compute = computes[matches[i]];
-            ReplayNode node = place;
+            RunNode node = place;
             node.op = side.op;
             node.chunk = Chunk{compute.chunk};
             node.microbatch = Microbatch{compute.microbatch};
@@ -285,7 +285,7 @@ private:
                 graph_.after(compute.node, id);
                 if (matches[i] > 0) graph_.after(id, computes[matches[i] - 1].node);
             }
-            if (i == 0 && side.compute == ReplayOp::Backward) graph_.after(id, endOfWarmUp());
+            if (i == 0 && side.compute == RunOp::Backward) graph_.after(id, endOfWarmUp());
             const int stage = stageOf(place.rank, compute);
             if (!stageExists(stage + side.to_peer) || compute.microbatch < 0) continue; // feeds nobody
             const int consumer = side.send ? stage + side.to_peer : stage;
@@ -296,13 +296,13 @@ private:
 
     /// The op two before the first backward: at its end the first transfers of gradients are launched.
     [[nodiscard]] NodeId endOfWarmUp() const {
-        const auto first = std::ranges::find(compute_, ReplayOp::Backward, &Running::kind);
+        const auto first = std::ranges::find(compute_, RunOp::Backward, &Running::kind);
         return first - compute_.begin() < 2 || first == compute_.end() ? kNoNode : (first - 2)->node;
     }
 
-    std::vector<NodeId>& transferOf(ReplayOp compute, int consumer, std::int32_t microbatch) {
+    std::vector<NodeId>& transferOf(RunOp compute, int consumer, std::int32_t microbatch) {
         const int stages = model_.pp * model_.vpp;
-        const int row = (compute == ReplayOp::Forward ? 0 : stages) + consumer;
+        const int row = (compute == RunOp::Forward ? 0 : stages) + consumer;
         return transfers_[static_cast<std::size_t>(row) * static_cast<std::size_t>(model_.microbatches) +
                           static_cast<std::size_t>(microbatch)];
     }
@@ -310,12 +310,12 @@ private:
     struct Running {
         TimeNs start{0};
         NodeId node = kNoNode;
-        ReplayOp kind = ReplayOp::Forward;
+        RunOp kind = RunOp::Forward;
     };
 
     const Trace& trace_;
-    ReplayModel& model_;
-    ReplayGraphBuilder graph_;
+    RunModel& model_;
+    RunGraphBuilder graph_;
     Surroundings surroundings_;
     std::map<int, std::int32_t> step_place_;
     std::vector<RankOps> ranks_; ///< by step, replica and rank
@@ -327,7 +327,7 @@ private:
 
 } // namespace
 
-Result<ReplayModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline* const> steps, ReplayModel model) {
+Result<RunModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline* const> steps, RunModel model) {
     Builder builder(trace, model);
     builder.chooseSteps(steps);
     if (model.steps.empty()) {

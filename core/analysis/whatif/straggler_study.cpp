@@ -1,7 +1,6 @@
 #include "core/analysis/whatif/straggler_study.h"
 
-#include "core/analysis/whatif/replay_graph.h"
-#include "core/analysis/whatif/replay_ops.h"
+#include "core/analysis/whatif/run_graph.h"
 
 #include <fmt/format.h>
 
@@ -27,26 +26,26 @@ TimeNs sumOf(const std::vector<TimeNs>& times) {
     return sum;
 }
 
-/// Replays with the times of some nodes exchanged.
+/// Simulates with the times of some nodes exchanged.
 class Exchange {
 public:
-    Exchange(const ReplayModel& model, const std::vector<TimeNs>& base, const std::vector<TimeNs>& other)
-        : other_(other), replay_(model.graph(), base) {}
+    Exchange(const RunModel& model, const std::vector<TimeNs>& base, const std::vector<TimeNs>& other)
+        : other_(other), simulation_(model.graph(), base) {}
 
     /// Length of all steps with these nodes' times exchanged.
     TimeNs with(const std::vector<NodeId>& nodes) {
         for (const NodeId id : nodes)
-            replay_.set(id, other_[static_cast<std::size_t>(id)]);
-        replay_.update();
-        const TimeNs sum = sumOf(replay_.stepTimes());
-        replay_.undo();
+            simulation_.set(id, other_[static_cast<std::size_t>(id)]);
+        simulation_.update();
+        const TimeNs sum = sumOf(simulation_.stepTimes());
+        simulation_.undo();
         return sum;
     }
-    [[nodiscard]] const Replay& replay() const { return replay_; }
+    [[nodiscard]] const RunSimulation& simulation() const { return simulation_; }
 
 private:
     const std::vector<TimeNs>& other_;
-    Replay replay_;
+    RunSimulation simulation_;
 };
 
 /// Nodes by what they are attributed to.
@@ -55,12 +54,12 @@ struct Groups {
     std::vector<std::vector<NodeId>> by_replica;
     std::vector<std::vector<NodeId>> by_rank;
 
-    explicit Groups(const ReplayModel& model)
+    explicit Groups(const RunModel& model)
         : by_replica(model.replicas.size()), by_rank(static_cast<std::size_t>(model.pp)) {
         for (NodeId id = 0; id < model.graph().size(); ++id) {
-            const ReplayNode& node = model.graph().node(id);
-            if (node.op == ReplayOp::Meeting || node.op == ReplayOp::LateStart) continue;
-            by_op[replayOpInfo(node.op).group].push_back(id);
+            const RunNode& node = model.graph().node(id);
+            if (node.op == RunOp::Meeting || node.op == RunOp::LateStart) continue;
+            by_op[runOpInfo(node.op).group].push_back(id);
             by_replica[static_cast<std::size_t>(node.replica)].push_back(id);
             by_rank[node.rank.index()].push_back(id);
         }
@@ -68,7 +67,7 @@ struct Groups {
 };
 
 /// The slowest 3 %; of equals the one of the lower rank.
-std::vector<StragglerStudy::Worker> slowestWorkers(const ReplayModel& model, const StragglerStudy& study) {
+std::vector<StragglerStudy::Worker> slowestWorkers(const RunModel& model, const StragglerStudy& study) {
     struct Scored {
         std::size_t replica;
         std::size_t rank;
@@ -86,67 +85,67 @@ std::vector<StragglerStudy::Worker> slowestWorkers(const ReplayModel& model, con
     return slowest;
 }
 
-Rank lastStageRank(const ReplayModel& model) {
+Rank lastStageRank(const RunModel& model) {
     return locate(model.placement, model.pp, Stage{model.pp * model.vpp - 1}).rank;
 }
 
 } // namespace
 
-double ReplayQuality::launchDelay() const {
-    return ratio(observed, replayed) - 1;
+double ModelFit::launchDelay() const {
+    return ratio(observed, simulated) - 1;
 }
 
-double ReplayQuality::error() const {
-    return std::abs(ratio(replayed, observed) - 1);
+double ModelFit::error() const {
+    return std::abs(ratio(simulated, observed) - 1);
 }
 
-Status checkReplay(const ReplayModel& model, const ReplayQuality& quality, double most) {
-    if (quality.error() <= most) return {};
+Status checkFit(const RunModel& model, const ModelFit& fit, double most) {
+    if (fit.error() <= most) return {};
     return inputError(
         model.where,
         fmt::format("replaying what was recorded gives steps of {}, but they took {}: {:.1f} % off, and at most {:g} % "
                     "are accepted, so nothing is said of what would be if",
-                    formatTime(quality.replayed), formatTime(quality.observed), 100 * quality.error(), 100 * most),
+                    formatTime(fit.simulated), formatTime(fit.observed), 100 * fit.error(), 100 * most),
         "ops start later than all they are known to wait for; leave unusual steps out by naming the others with "
         "--step, or accept more with --max-error");
 }
 
-std::vector<TimeNs> withoutLateStarts(const ReplayModel& model) {
+std::vector<TimeNs> withoutLateStarts(const RunModel& model) {
     std::vector<TimeNs> durations = model.timed.durations;
     for (NodeId id = 0; id < model.graph().size(); ++id) {
-        if (model.graph().node(id).op == ReplayOp::LateStart) durations[static_cast<std::size_t>(id)] = TimeNs{0};
+        if (model.graph().node(id).op == RunOp::LateStart) durations[static_cast<std::size_t>(id)] = TimeNs{0};
     }
     return durations;
 }
 
-std::vector<TimeNs> idealDurations(const ReplayModel& model) {
-    const std::vector<ReplayNode>& nodes = model.graph().nodes();
-    std::array<std::vector<TimeNs>, kReplayOpCount> measured;
+std::vector<TimeNs> idealDurations(const RunModel& model) {
+    const std::vector<RunNode>& nodes = model.graph().nodes();
+    std::array<std::vector<TimeNs>, kRunOpCount> measured;
     for (std::size_t i = 0; i < nodes.size(); ++i)
         measured[static_cast<std::size_t>(nodes[i].op)].push_back(model.timed.durations[i]);
-    std::array<TimeNs, kReplayOpCount> usual{};
-    for (std::size_t op = 0; op < kReplayOpCount; ++op)
-        usual[op] = usualTime(static_cast<ReplayOp>(op), measured[op]);
+    std::array<TimeNs, kRunOpCount> usual{};
+    for (std::size_t op = 0; op < kRunOpCount; ++op)
+        usual[op] = usualTime(static_cast<RunOp>(op), measured[op]);
     std::vector<TimeNs> ideal(nodes.size());
     for (std::size_t i = 0; i < nodes.size(); ++i)
         ideal[i] = usual[static_cast<std::size_t>(nodes[i].op)];
     return ideal;
 }
 
-Result<StragglerStudy> studyStragglers(const ReplayModel& model, double most_error) {
+Result<StragglerStudy> studyStragglers(const RunModel& model, double most_error) {
     StragglerStudy study;
     const std::vector<TimeNs> ideal = idealDurations(model);
     const std::vector<TimeNs> on_time = withoutLateStarts(model);
     Exchange measured(model, on_time, ideal);
-    study.quality = {model.observed(), measured.replay().meanStep()};
-    BUBBLESCOPE_TRY(checkReplay(model, study.quality, most_error));
+    study.fit = {model.observed(), measured.simulation().meanStep()};
+    BUBBLESCOPE_TRY(checkFit(model, study.fit, most_error));
 
     Exchange best(model, ideal, on_time);
-    const std::vector<TimeNs> times = measured.replay().stepTimes();
-    const std::vector<TimeNs> ideal_times = best.replay().stepTimes();
+    const std::vector<TimeNs> times = measured.simulation().stepTimes();
+    const std::vector<TimeNs> ideal_times = best.simulation().stepTimes();
     const TimeNs total = sumOf(times);
     const TimeNs ideal_total = sumOf(ideal_times);
-    study.ideal = best.replay().meanStep();
+    study.ideal = best.simulation().meanStep();
     study.slowdown = ratio(total, ideal_total);
     study.waste = 1 - 1 / study.slowdown;
     for (std::size_t i = 0; i < times.size(); ++i) {
@@ -178,7 +177,7 @@ Result<StragglerStudy> studyStragglers(const ReplayModel& model, double most_err
     std::vector<NodeId> theirs;
     for (const auto& nodes : groups.by_replica) {
         for (const NodeId id : nodes) {
-            const ReplayNode& node = model.graph().node(id);
+            const RunNode& node = model.graph().node(id);
             const int replica = model.replicas[static_cast<std::size_t>(node.replica)];
             if (slowest.contains({replica, node.rank.value})) theirs.push_back(id);
         }

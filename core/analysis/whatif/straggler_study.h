@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/analysis/whatif/replay_model.h"
+#include "core/analysis/whatif/run_model.h"
 
 #include <optional>
 #include <string>
@@ -9,29 +9,29 @@
 
 namespace bubblescope {
 
-/// By how much a replay may differ from the step that was measured.
-inline constexpr double kMaxReplayError = 0.05;
+/// The relative error of a model up to which its predictions are reported.
+inline constexpr double kMaxFitError = 0.05;
 
-/// Mean step times of a run as it was and as it is replayed.
-struct ReplayQuality {
+/// The mean step of a run as observed and as simulated on the measured times.
+struct ModelFit {
     TimeNs observed{0};
-    TimeNs replayed{0};
-    /// observed / replayed − 1 in the mean: what launches and all that is not in the graph cost.
+    TimeNs simulated{0};
+    /// observed / simulated − 1: the cost of launches and of all else that is not in the graph.
     [[nodiscard]] double launchDelay() const;
-    [[nodiscard]] double error() const; ///< |replayed − observed| / observed
+    [[nodiscard]] double error() const; ///< |simulated − observed| / observed
 };
 
-/// Error: Input, when the replay is further off than `most`: what is said of the run would mislead.
-[[nodiscard]] Status checkReplay(const ReplayModel& model, const ReplayQuality& quality, double most);
+/// Error: Input, when the relative error exceeds `most`, so that predictions would mislead.
+[[nodiscard]] Status checkFit(const RunModel& model, const ModelFit& fit, double most);
 
-/// Who makes a job slower than it would be if equal work took equal time: the what-if analysis of Lin et al.,
-/// "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Late starts are left out, as
-/// the study leaves out launch delays.
+/// The stragglers of a job: how much faster it would run if equal work took equal time. The what-if analysis of Lin et
+/// al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Late starts are left out,
+/// as the study leaves out launch delays.
 struct StragglerStudy {
     struct Step {
         int index = 0;
         TimeNs observed{0};
-        TimeNs replayed{0};
+        TimeNs simulated{0};
         double slowdown = 1;
     };
     struct Worker {
@@ -39,10 +39,10 @@ struct StragglerStudy {
         Rank rank;
     };
 
-    ReplayQuality quality; ///< quality.replayed is T
-    TimeNs ideal{0};       ///< T_ideal: every op takes what its kind takes in the mean, transfers in the median
-    double slowdown = 1;   ///< S = T / T_ideal
-    double waste = 0;      ///< 1 − 1/S
+    ModelFit fit;        ///< fit.simulated is T
+    TimeNs ideal{0};     ///< T_ideal: every op takes what its kind takes in the mean, transfers in the median
+    double slowdown = 1; ///< S = T / T_ideal
+    double waste = 0;    ///< 1 − 1/S
     std::vector<Step> steps;
     /// S of a run that is ideal but for one kind of op, one replica, one rank.
     std::vector<std::pair<std::string, double>> by_op_type;
@@ -50,20 +50,20 @@ struct StragglerStudy {
     std::vector<double> by_pp;
     std::vector<std::vector<double>> workers; ///< per replica and rank: S_w = min(S_dp, S_pp)
     std::vector<Worker> slowest;              ///< the 3 % of workers with the largest S_w, at least one
-    /// Share of T − T_ideal that goes when the slowest workers, or the last stage's rank, are as fast as the rest:
-    /// (T − T') / (T − T_ideal). Nothing where T = T_ideal. May exceed 1.
+    /// The share of T − T_ideal that vanishes when the slowest workers (m_w) or the last stage's rank (m_s) are as fast
+    /// as the rest: (T − T') / (T − T_ideal). None where T = T_ideal. May exceed 1.
     std::optional<double> m_w;
     std::optional<double> m_s;
 };
 
-/// The measured times, but nothing starts late.
-[[nodiscard]] std::vector<TimeNs> withoutLateStarts(const ReplayModel& model);
+/// The measured durations, with late starts set to 0.
+[[nodiscard]] std::vector<TimeNs> withoutLateStarts(const RunModel& model);
 
-/// What each node takes in the ideal: the mean of its kind of op over all ranks, replicas, micro-batches and steps, for
+/// The ideal duration of each node: the mean over its kind of op on all ranks, replicas, micro-batches and steps; for
 /// communication the median.
-[[nodiscard]] std::vector<TimeNs> idealDurations(const ReplayModel& model);
+[[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// Errors: as checkReplay(); without late starts the replay must be as long as the steps were.
-[[nodiscard]] Result<StragglerStudy> studyStragglers(const ReplayModel& model, double most_error = kMaxReplayError);
+/// Errors: as checkFit(); without late starts the simulation must be as long as the steps were.
+[[nodiscard]] Result<StragglerStudy> studyStragglers(const RunModel& model, double most_error = kMaxFitError);
 
 } // namespace bubblescope

@@ -13,8 +13,8 @@ NodeId ofChunk(const std::vector<NodeId>& nodes, Chunk chunk) {
 
 } // namespace
 
-void Surroundings::add(const ReplayNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes) {
-    const bool overlapped = std::ranges::find(nodes, ReplayOp::SeparateGradsAllReduce, &Surrounding::op) != nodes.end();
+void Surroundings::add(const RunNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes) {
+    const bool overlapped = std::ranges::find(nodes, RunOp::SeparateGradsAllReduce, &Surrounding::op) != nodes.end();
 
     // The stream of data-parallel communication.
     NodeId on_stream = kNoNode;
@@ -22,11 +22,11 @@ void Surroundings::add(const ReplayNode& place, const RankPipeline& pipeline, st
     std::vector<bool> scattered(pipeline.last_backward.size());
     std::vector<NodeId> gathered(pipeline.first_forward.size(), kNoNode);
     for (const Surrounding& node : nodes) {
-        if (node.op != ReplayOp::ParamsAllGather && node.op != ReplayOp::GradsReduceScatter) continue;
+        if (node.op != RunOp::ParamsAllGather && node.op != RunOp::GradsReduceScatter) continue;
         builder_.after(node.node, on_stream);
         on_stream = node.node;
         const bool known = node.chunk.value >= 0 && node.chunk.index() < gathered.size();
-        if (node.op == ReplayOp::ParamsAllGather) {
+        if (node.op == RunOp::ParamsAllGather) {
             if (known) gathered[node.chunk.index()] = node.node;
             continue;
         }
@@ -40,17 +40,17 @@ void Surroundings::add(const ReplayNode& place, const RankPipeline& pipeline, st
         builder_.after(pipeline.first_forward[chunk], gathered[chunk]);
 
     constexpr std::array kOrder{
-        ReplayOp::GarbageCollection,  ReplayOp::LayernormGradsAllReduce, ReplayOp::EmbeddingGradsAllReduce,
-        ReplayOp::GradsReduceScatter, ReplayOp::SeparateGradsAllReduce,  ReplayOp::ClipMainGrad,
-        ReplayOp::Optimizer};
+        RunOp::GarbageCollection,  RunOp::LayernormGradsAllReduce, RunOp::EmbeddingGradsAllReduce,
+        RunOp::GradsReduceScatter, RunOp::SeparateGradsAllReduce,  RunOp::ClipMainGrad,
+        RunOp::Optimizer};
     NodeId before = pipeline.last;
     bool behind_scatter = !overlapped;
-    for (const ReplayOp op : kOrder) {
-        if (overlapped && op == ReplayOp::GradsReduceScatter) continue;
+    for (const RunOp op : kOrder) {
+        if (overlapped && op == RunOp::GradsReduceScatter) continue;
         for (const Surrounding& node : nodes) {
             if (node.op != op) continue;
             builder_.after(node.node, before);
-            if (!behind_scatter && op != ReplayOp::GarbageCollection) {
+            if (!behind_scatter && op != RunOp::GarbageCollection) {
                 builder_.after(node.node, last_scatter);
                 behind_scatter = true;
             }
@@ -58,10 +58,10 @@ void Surroundings::add(const ReplayNode& place, const RankPipeline& pipeline, st
         }
     }
 
-    std::array<std::int32_t, kReplayOpCount> count{};
+    std::array<std::int32_t, kRunOpCount> count{};
     for (const Surrounding& node : nodes) {
         const std::int32_t number = count[static_cast<std::size_t>(node.op)]++;
-        switch (replayOpInfo(node.op).meets) {
+        switch (runOpInfo(node.op).meets) {
         case Meets::Replicas:
             meetings_[{place.step, node.op, number, -1, place.rank.value}].push_back(node.node);
             break;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/analysis/whatif/replay_graph.h"
+#include "core/analysis/whatif/run_graph.h"
 
 #include <map>
 #include <span>
@@ -18,35 +18,35 @@ struct RankPipeline {
 
 /// One node around a rank's pipeline.
 struct Surrounding {
-    ReplayOp op = ReplayOp::Optimizer;
+    RunOp op = RunOp::Optimizer;
     Chunk chunk;
     NodeId node = kNoNode;
 };
 
-/// Ties what runs around the pipeline to it and to the other ranks, as the straggler study has it:
+/// Connects what runs around the pipeline to it and to the other ranks, as in the straggler study:
 ///
 ///   parameters gathered (per chunk) -> first forward of the chunk
 ///   last op -> collection of garbage -> layer-norm gradients -> embedding gradients (first and last rank)
 ///           -> gradients reduced and scattered -> separate gradients -> gradients clipped -> optimizer
 ///
-/// Where there are separate gradients, the others are reduced behind the backward: each chunk's after its last
-/// backward, all before the layer-norm's. What a trace does not have is left out.
+/// Where there are separate gradients, the others are reduced after the backward: each chunk's after its last backward,
+/// all before the layer-norm's. Steps that a trace does not have are left out.
 class Surroundings {
 public:
-    explicit Surroundings(ReplayGraphBuilder& builder) : builder_(builder) {}
+    explicit Surroundings(RunGraphBuilder& builder) : builder_(builder) {}
 
     /// One rank's, of one step. `nodes` are in the order in which they ran, and were added to the builder.
     /// `place` names step, replica and rank.
-    void add(const ReplayNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes);
+    void add(const RunNode& place, const RankPipeline& pipeline, std::span<const Surrounding> nodes);
 
-    /// Those that take place together, by nodes, once all ranks were added.
+    /// The nodes of each collective, once all ranks were added.
     [[nodiscard]] std::vector<std::vector<NodeId>> meetings() const;
 
 private:
     /// Step, op, its number on the rank; then replica and rank where not all of them take part, else -1.
-    using Key = std::tuple<std::int32_t, ReplayOp, std::int32_t, std::int32_t, std::int32_t>;
+    using Key = std::tuple<std::int32_t, RunOp, std::int32_t, std::int32_t, std::int32_t>;
 
-    ReplayGraphBuilder& builder_;
+    RunGraphBuilder& builder_;
     std::map<Key, std::vector<NodeId>> meetings_;
 };
 

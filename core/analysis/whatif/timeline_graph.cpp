@@ -10,8 +10,8 @@
 namespace bubblescope {
 namespace {
 
-ReplayNode nodeOf(const ReplayNode& place, const OpGraph& ops, OpIndex index, ReplayOp op) {
-    ReplayNode node = place;
+RunNode nodeOf(const RunNode& place, const OpGraph& ops, OpIndex index, RunOp op) {
+    RunNode node = place;
     node.op = op;
     node.rank = ops.rank(index);
     node.chunk = ops.op(index).chunk;
@@ -22,7 +22,7 @@ ReplayNode nodeOf(const ReplayNode& place, const OpGraph& ops, OpIndex index, Re
 
 } // namespace
 
-std::vector<RankPipeline> addPipeline(ReplayGraphBuilder& builder, const ReplayNode& place, int vpp, const OpGraph& ops,
+std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& place, int vpp, const OpGraph& ops,
                                       const PipelineTimes& times) {
     const auto chunks = static_cast<std::size_t>(vpp);
     const auto at = [](OpIndex index) { return static_cast<std::size_t>(index); };
@@ -40,11 +40,11 @@ std::vector<RankPipeline> addPipeline(ReplayGraphBuilder& builder, const ReplayN
             nodes[at(index)] = nodes[at(partner)];
             starts[at(index)] = starts[at(partner)];
         } else {
-            const ReplayOp kind = partner == kNoOp ? replayOp(op.kind) : ReplayOp::Pair;
+            const RunOp kind = partner == kNoOp ? runOp(op.kind) : RunOp::Pair;
             NodeId& start = starts[at(index)];
             const TimeNs late = times.late(index);
             if (late > TimeNs{0}) {
-                start = builder.add(nodeOf(place, ops, index, ReplayOp::LateStart), late);
+                start = builder.add(nodeOf(place, ops, index, RunOp::LateStart), late);
                 builder.after(start, pipeline.last);
             }
             nodes[at(index)] = builder.add(nodeOf(place, ops, index, kind), times.op(index, partner));
@@ -63,7 +63,7 @@ std::vector<RankPipeline> addPipeline(ReplayGraphBuilder& builder, const ReplayN
         if (!time) continue;
         const OpIndex producer = ops.producers(index).stage;
         const bool forward = payloadOf(ops.op(index).kind) == Payload::Activation;
-        ReplayNode node = nodeOf(place, ops, index, forward ? ReplayOp::ForwardTransfer : ReplayOp::BackwardTransfer);
+        RunNode node = nodeOf(place, ops, index, forward ? RunOp::ForwardTransfer : RunOp::BackwardTransfer);
         node.peer = node.rank;
         node.rank = ops.rank(producer);
         const NodeId transfer = builder.add(node, *time);
@@ -76,8 +76,7 @@ std::vector<RankPipeline> addPipeline(ReplayGraphBuilder& builder, const ReplayN
 namespace {
 
 /// One step of one replica.
-void addStep(ReplayGraphBuilder& builder, Surroundings& surroundings, const ReplayNode& place,
-             const StepTimeline& step) {
+void addStep(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place, const StepTimeline& step) {
     const ObservedStep observed(step);
     const StepGraph& graph = observed.graph;
     const OpGraph& ops = graph.ops();
@@ -93,8 +92,8 @@ void addStep(ReplayGraphBuilder& builder, Surroundings& surroundings, const Repl
         [&](OpIndex op) { return late.empty() ? TimeNs{0} : late[StepGraph::at(graph.unitOf(op))]; }};
     const auto pipelines = addPipeline(builder, place, step.vpp, ops, times);
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-        ReplayNode node = place;
-        node.op = ReplayOp::Optimizer;
+        RunNode node = place;
+        node.op = RunOp::Optimizer;
         node.rank = Rank{r};
         std::vector<Surrounding> around;
         for (const TimelineOp& op : step.ranks[r]) {
@@ -107,7 +106,7 @@ void addStep(ReplayGraphBuilder& builder, Surroundings& surroundings, const Repl
 
 } // namespace
 
-Result<ReplayModel> timelineGraph(std::span<const StepTimeline* const> steps, ReplayModel model) {
+Result<RunModel> timelineGraph(std::span<const StepTimeline* const> steps, RunModel model) {
     std::set<int> replicas;
     std::map<int, std::vector<const StepTimeline*>> by_index;
     for (const StepTimeline* step : steps) {
@@ -115,10 +114,10 @@ Result<ReplayModel> timelineGraph(std::span<const StepTimeline* const> steps, Re
         by_index[step->index].push_back(step);
     }
     model.replicas.assign(replicas.begin(), replicas.end());
-    ReplayGraphBuilder builder;
+    RunGraphBuilder builder;
     Surroundings surroundings(builder);
     for (const auto& [index, together] : by_index) {
-        ReplayNode place;
+        RunNode place;
         place.step = static_cast<std::int32_t>(model.steps.size());
         TimeNs begin = TimeNs::max();
         TimeNs end = TimeNs::min();

@@ -40,7 +40,7 @@ LayerSizes divided(LayerSizes sizes, int by) {
 
 class Search {
 public:
-    Search(const MeanPipeline& pipeline, const ReplayModel& run, const ModelCut& cut, const AdviceOptions& options)
+    Search(const MeanPipeline& pipeline, const RunModel& run, const ModelCut& cut, const AdviceOptions& options)
         : pipeline_(pipeline), run_(run), cut_(cut), options_(options) {}
 
     /// The current order.
@@ -182,7 +182,7 @@ private:
     }
 
     const MeanPipeline& pipeline_;
-    const ReplayModel& run_;
+    const RunModel& run_;
     const ModelCut& cut_;
     const AdviceOptions& options_;
     std::vector<Candidate> found_;
@@ -234,7 +234,7 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
 
 } // namespace
 
-Result<Advice> advise(const ReplayModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
+Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
                       double most_error) {
     // Reports a run that cannot be replayed before anything is tried.
     Scenario unchanged;

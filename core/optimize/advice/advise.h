@@ -52,7 +52,7 @@ struct Advice {
 /// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers. The best of these,
 /// the best that hold no more activations than now, and the best of each single change are then predicted as by
 /// predict(). What exceeds the budget is omitted. Errors: those of predict().
-[[nodiscard]] Result<Advice> advise(const ReplayModel& run, const Schedule& order, const ModelCut& cut = {},
-                                    const AdviceOptions& options = {}, double most_error = kMaxReplayError);
+[[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
+                                    const AdviceOptions& options = {}, double most_error = kMaxFitError);
 
 } // namespace bubblescope

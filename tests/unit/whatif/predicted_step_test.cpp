@@ -7,7 +7,7 @@ namespace {
 Result<StepTimeline> predicted(const bubblescope::Run& run, std::vector<std::string> changes, std::size_t step = 0) {
     const auto scenario = parseScenario(changes);
     EXPECT_TRUE(scenario.ok());
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     EXPECT_TRUE(model.ok());
     return predictedStep(model.value(), run.schedule, scenario.value(), {}, step);
 }
@@ -43,7 +43,7 @@ TEST(PredictedStep, IsThatOfEqualRanksWhereTheSlowOneIsAsUsual) {
 TEST(PredictedStep, FollowsAnotherSchedule) {
     const auto run = simulatedRun(scheduleOf("1f1b", 4, 8), std::vector<OpTimes>(4, unitTimes()));
     const StepTimeline step = predicted(run, {"schedule=fthenb"}).value();
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     const auto scenario = parseScenario(std::vector<std::string>{"schedule=fthenb"});
     EXPECT_EQ(step.wall(), predict(model.value(), run.schedule, scenario.value()).value().after);
     for (std::size_t i = 0; i < 8; ++i)

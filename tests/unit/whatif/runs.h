@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/analysis/whatif/replay_model.h"
+#include "core/analysis/whatif/run_model.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"

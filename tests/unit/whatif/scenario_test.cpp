@@ -11,7 +11,7 @@ Scenario scenario(std::vector<std::string> texts) {
 }
 
 Prediction predictOf(const Run& run, std::vector<std::string> changes, const ModelCut& cut = {}) {
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     EXPECT_TRUE(model.ok());
     auto prediction = predict(model.value(), run.schedule, scenario(std::move(changes)), cut);
     EXPECT_TRUE(prediction.ok()) << prediction.error().text();
@@ -137,7 +137,7 @@ TEST(Scenario, SplitMicroBatchesTakeTheirPartOfTheTime) {
 
 TEST(Scenario, TimesThatDoNotFitAreRefused) {
     const auto run = runWithSlowSecondRank();
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     const auto prediction =
         predict(model.value(), run.schedule, scenario({"all=0.00001x", "all=0.00001x", "all=0.001x"}));
     ASSERT_FALSE(prediction.ok());
@@ -156,7 +156,7 @@ TEST(Scenario, SaysWhatItDoesNotUnderstand) {
 
 TEST(Scenario, RefusesWhatTheRunDoesNotHave) {
     const auto run = runWithSlowSecondRank();
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     const auto refused = [&](std::vector<std::string> changes, const ModelCut& cut = {}) {
         const auto prediction = predict(model.value(), run.schedule, scenario(changes), cut);
         EXPECT_FALSE(prediction.ok()) << changes.front();

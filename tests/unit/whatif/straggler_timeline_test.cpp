@@ -1,7 +1,7 @@
 // Timelines in the form of the straggler study, written from simulated steps: with several chunks, which the published
 // sample does not have, and with what goes wrong.
 
-#include "core/analysis/whatif/straggler_graph.h"
+#include "core/analysis/whatif/run_model.h"
 #include "core/analysis/whatif/straggler_study.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/whatif/runs.h"
@@ -103,13 +103,13 @@ TEST(StragglerTimeline, WithSeveralChunksIsReplayedExactly) {
     const auto run = timeline.load(scratch);
     ASSERT_EQ(run.annotation, kStragglerRule);
     ASSERT_EQ(run.schedule.vpp, 2);
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok()) << model.error().text();
     EXPECT_TRUE(model.value().has_streams);
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok()) << study.error().text();
-    EXPECT_EQ(study.value().quality.observed, step.wall() + 3ms);
-    EXPECT_EQ(study.value().quality.replayed, step.wall() + 3ms);
+    EXPECT_EQ(study.value().fit.observed, step.wall() + 3ms);
+    EXPECT_EQ(study.value().fit.simulated, step.wall() + 3ms);
     EXPECT_DOUBLE_EQ(study.value().slowdown, 1);
 }
 
@@ -122,12 +122,12 @@ TEST(StragglerTimeline, ASlowReplicaKeepsTheOthersWaitingAtTheCollective) {
     timeline.add(slow, 1);
     const ScratchFolder scratch;
     const auto run = timeline.load(scratch);
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok()) << study.error().text();
     const StragglerStudy& s = study.value();
-    EXPECT_EQ(s.quality.replayed, 3ms + 30ms);
+    EXPECT_EQ(s.fit.simulated, 3ms + 30ms);
     EXPECT_EQ(s.ideal, 3ms + 22'500us);
     EXPECT_DOUBLE_EQ(s.by_dp[0], 1); // replica 0 waits for the ideal one
     EXPECT_DOUBLE_EQ(s.by_dp[1], 33 / 25.5);
@@ -138,7 +138,7 @@ TEST(StragglerTimeline, TransfersThatFitNoOpsAreAnError) {
     timeline.add(stepOf(scheduleOf("1f1b", 4, 8), unitTimes()), 0);
     timeline.drop("backward-send");
     const ScratchFolder scratch;
-    const auto model = replayModel(timeline.load(scratch));
+    const auto model = runModel(timeline.load(scratch));
     ASSERT_FALSE(model.ok());
     EXPECT_EQ(model.error().kind, ErrorKind::Input);
     EXPECT_NE(model.error().message.find("backward-send"), std::string::npos) << model.error().message;

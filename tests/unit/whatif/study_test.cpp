@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/replay_ops.h"
+#include "core/analysis/whatif/run_graph.h"
 #include "core/analysis/whatif/straggler_study.h"
 #include "tests/unit/whatif/runs.h"
 
@@ -13,14 +13,14 @@ Run studiedSlowRank() {
 }
 
 TEST(StragglerStudy, AgreesWithTheStepWorkedOutByHand) {
-    const auto model = replayModel(studiedSlowRank());
+    const auto model = runModel(studiedSlowRank());
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok()) << study.error().text();
     const StragglerStudy& s = study.value();
-    EXPECT_EQ(s.quality.observed, 15ms);
-    EXPECT_EQ(s.quality.replayed, 15ms);
-    EXPECT_EQ(s.quality.error(), 0);
+    EXPECT_EQ(s.fit.observed, 15ms);
+    EXPECT_EQ(s.fit.simulated, 15ms);
+    EXPECT_EQ(s.fit.error(), 0);
     EXPECT_EQ(s.ideal, 13'500us); // all at 1.5 and 3 ms
     EXPECT_DOUBLE_EQ(s.slowdown, 15 / 13.5);
     EXPECT_NEAR(s.waste, 0.1, 1e-12);
@@ -38,7 +38,7 @@ TEST(StragglerStudy, AgreesWithTheStepWorkedOutByHand) {
 }
 
 TEST(StragglerStudy, EqualWorkHasNoStragglers) {
-    const auto model = replayModel(simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, 1ms, {}, {}}));
+    const auto model = runModel(simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, 1ms, {}, {}}));
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok());
@@ -58,7 +58,7 @@ TEST(StragglerStudy, RefusesWhatItCannotReplay) {
         }
     }
     run.steps[0].comm.assign(2, {});
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_FALSE(study.ok());
@@ -71,11 +71,11 @@ TEST(StragglerStudy, TransfersThatNobodyRecordedAreInferred) {
     auto run = simulatedRun(scheduleOf("1f1b", 2, 2), {unitTimes(), unitTimes()}, 1ms);
     const TimeNs wall = run.steps[0].wall();
     run.steps[0].comm.assign(2, {});
-    const auto model = replayModel(run);
+    const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
     ASSERT_TRUE(study.ok());
-    EXPECT_EQ(study.value().quality.replayed, wall);
+    EXPECT_EQ(study.value().fit.simulated, wall);
 }
 
 TEST(StragglerStudy, StepsCanBeChosen) {
@@ -83,21 +83,21 @@ TEST(StragglerStudy, StepsCanBeChosen) {
     run.steps.push_back(run.steps[0]);
     run.steps[1].index = 7;
     const int wanted = 7;
-    const auto model = replayModel(run, std::span(&wanted, 1));
+    const auto model = runModel(run, std::span(&wanted, 1));
     ASSERT_TRUE(model.ok());
     ASSERT_EQ(model.value().steps.size(), 1U);
     EXPECT_EQ(model.value().steps[0].index, 7);
     const int missing = 3;
-    const auto none = replayModel(run, std::span(&missing, 1));
+    const auto none = runModel(run, std::span(&missing, 1));
     ASSERT_FALSE(none.ok());
     EXPECT_EQ(none.error().kind, ErrorKind::Usage);
 }
 
 TEST(UsualTime, IsTheMeanOfComputeAndTheMedianOfCommunication) {
-    EXPECT_EQ(usualTime(ReplayOp::Forward, {1ns, 2ns, 9ns}), 4ns);
-    EXPECT_EQ(usualTime(ReplayOp::ForwardSend, {9ns, 1ns, 2ns}), 2ns);
-    EXPECT_EQ(usualTime(ReplayOp::ForwardSend, {9ns, 1ns, 2ns, 4ns}), 3ns);
-    EXPECT_EQ(usualTime(ReplayOp::Forward, {}), 0ns);
+    EXPECT_EQ(usualTime(RunOp::Forward, {1ns, 2ns, 9ns}), 4ns);
+    EXPECT_EQ(usualTime(RunOp::ForwardSend, {9ns, 1ns, 2ns}), 2ns);
+    EXPECT_EQ(usualTime(RunOp::ForwardSend, {9ns, 1ns, 2ns, 4ns}), 3ns);
+    EXPECT_EQ(usualTime(RunOp::Forward, {}), 0ns);
 }
 
 } // namespace

@@ -10,13 +10,13 @@
 
 namespace bubblescope::cli {
 
-/// What commands that replay a trace take: the trace, its steps, and what is not in it.
-class ReplayOptions {
+/// Options of commands that model a recorded run: the trace, its steps, and what is not in it.
+class RunModelOptions {
 public:
     void add(Command command);
 
     [[nodiscard]] Result<Run> load() const;
-    [[nodiscard]] Result<ReplayModel> model(const Run& run) const { return replayModel(run, steps_); }
+    [[nodiscard]] Result<RunModel> model(const Run& run) const { return runModel(run, steps_); }
     [[nodiscard]] ModelCut cut() const { return {layers_, input_share_ / 100}; }
     [[nodiscard]] double mostError() const { return max_error_ / 100; }
     /// The options as given, to be given to another command.
@@ -28,7 +28,7 @@ private:
     std::vector<int> steps_;
     std::vector<int> layers_;
     double input_share_ = 50;
-    double max_error_ = 100 * kMaxReplayError;
+    double max_error_ = 100 * kMaxFitError;
 };
 
 } // namespace bubblescope::cli

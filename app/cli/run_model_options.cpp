@@ -1,4 +1,4 @@
-#include "app/cli/replay_options.h"
+#include "app/cli/run_model_options.h"
 
 #include "app/cli/load_watch.h"
 
@@ -6,7 +6,7 @@
 
 namespace bubblescope::cli {
 
-void ReplayOptions::add(Command command) {
+void RunModelOptions::add(Command command) {
     command.addOption("FILES", files_, "Trace files or directories").required();
     recognise_.addNames(command);
     command.addOption("--step", steps_, "Only these steps (all)").typeName("N").delimiter(',');
@@ -24,15 +24,15 @@ void ReplayOptions::add(Command command) {
         .range(0.0, 1e6);
 }
 
-Result<Run> ReplayOptions::load() const {
+Result<Run> RunModelOptions::load() const {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, recognise_.options());
     JobControl control;
     return watchLoad(control, [&] { return loadRun({files_.begin(), files_.end()}, control, known_of); });
 }
 
-std::vector<std::string> ReplayOptions::words() const {
+std::vector<std::string> RunModelOptions::words() const {
     std::vector<std::string> words = files_;
-    const ReplayOptions usual;
+    const RunModelOptions usual;
     const auto add = [&](const char* name, std::string value) {
         words.emplace_back(name);
         words.push_back(std::move(value));

@@ -1,6 +1,5 @@
-#include "core/analysis/whatif/replay_model.h"
+#include "core/analysis/whatif/run_model.h"
 
-#include "core/analysis/whatif/straggler_graph.h"
 #include "core/analysis/whatif/timeline_graph.h"
 
 #include <fmt/format.h>
@@ -9,15 +8,15 @@
 
 namespace bubblescope {
 
-TimeNs ReplayModel::observed() const {
+TimeNs RunModel::observed() const {
     TimeNs sum{0};
-    for (const ReplayStep& step : steps)
+    for (const RunStep& step : steps)
         sum += step.observed;
     return steps.empty() ? sum : sum / static_cast<std::int64_t>(steps.size());
 }
 
-Result<ReplayModel> replayModel(const Run& run, std::span<const int> steps) {
-    ReplayModel model;
+Result<RunModel> runModel(const Run& run, std::span<const int> steps) {
+    RunModel model;
     if (!run.files.empty()) model.where = run.files.front().string();
     if (run.files.size() > 1) model.where += fmt::format(" and {} more", run.files.size() - 1);
     model.pp = run.schedule.pp;

@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/replay_graph.h"
+#include "core/analysis/whatif/run_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ReplayNode node(std::int32_t step = 0) {
-    ReplayNode node;
+RunNode node(std::int32_t step = 0) {
+    RunNode node;
     node.step = step;
     return node;
 }
@@ -24,8 +24,8 @@ NodeId withDuration(const TimedGraph& timed, TimeNs duration) {
     return kNoNode;
 }
 
-TEST(Replay, IsTheLongestPath) {
-    ReplayGraphBuilder builder;
+TEST(RunSimulation, IsTheLongestPath) {
+    RunGraphBuilder builder;
     const NodeId a = builder.add(node(), 3ns);
     const NodeId b = builder.add(node(), 4ns);
     const NodeId c = builder.add(node(), 5ns);
@@ -37,29 +37,29 @@ TEST(Replay, IsTheLongestPath) {
     builder.after(kNoNode, a); // says nothing
     const auto timed = std::move(builder).finish("test");
     ASSERT_TRUE(timed.ok());
-    Replay replay(timed.value().graph, timed.value().durations);
-    EXPECT_EQ(replay.meanStep(), 9ns);
-    EXPECT_EQ(replay.start(withDuration(timed.value(), 1ns)), 8ns);
+    RunSimulation simulation(timed.value().graph, timed.value().durations);
+    EXPECT_EQ(simulation.meanStep(), 9ns);
+    EXPECT_EQ(simulation.start(withDuration(timed.value(), 1ns)), 8ns);
 
     const NodeId slow = withDuration(timed.value(), 5ns);
-    replay.set(slow, 2ns);
-    replay.update();
-    EXPECT_EQ(replay.end(slow), 5ns);
-    EXPECT_EQ(replay.meanStep(), 8ns); // now through b
-    replay.set(slow, 10ns);
-    replay.update();
-    EXPECT_EQ(replay.meanStep(), 14ns);
-    replay.undo();
-    EXPECT_EQ(replay.meanStep(), 9ns);
-    replay.set(slow, 7ns);
-    replay.undo(); // before it counted
-    replay.update();
-    EXPECT_EQ(replay.meanStep(), 9ns);
-    EXPECT_EQ(replay.duration(slow), 5ns);
+    simulation.set(slow, 2ns);
+    simulation.update();
+    EXPECT_EQ(simulation.end(slow), 5ns);
+    EXPECT_EQ(simulation.meanStep(), 8ns); // now through b
+    simulation.set(slow, 10ns);
+    simulation.update();
+    EXPECT_EQ(simulation.meanStep(), 14ns);
+    simulation.undo();
+    EXPECT_EQ(simulation.meanStep(), 9ns);
+    simulation.set(slow, 7ns);
+    simulation.undo(); // before it counted
+    simulation.update();
+    EXPECT_EQ(simulation.meanStep(), 9ns);
+    EXPECT_EQ(simulation.duration(slow), 5ns);
 }
 
-TEST(Replay, WhoMeetsEndsAfterTheLastStarted) {
-    ReplayGraphBuilder builder;
+TEST(RunSimulation, WhoMeetsEndsAfterTheLastStarted) {
+    RunGraphBuilder builder;
     const NodeId early = builder.add(node(), 3ns);
     const NodeId late = builder.add(node(), 5ns);
     const NodeId send = builder.add(node(), 20ns);
@@ -69,24 +69,24 @@ TEST(Replay, WhoMeetsEndsAfterTheLastStarted) {
     builder.meet(std::array{send, receive});
     const auto timed = std::move(builder).finish("test");
     ASSERT_TRUE(timed.ok());
-    const Replay replay(timed.value().graph, timed.value().durations);
-    EXPECT_EQ(replay.end(withDuration(timed.value(), 20ns)), 25ns);
-    EXPECT_EQ(replay.end(withDuration(timed.value(), 10ns)), 15ns);
+    const RunSimulation simulation(timed.value().graph, timed.value().durations);
+    EXPECT_EQ(simulation.end(withDuration(timed.value(), 20ns)), 25ns);
+    EXPECT_EQ(simulation.end(withDuration(timed.value(), 10ns)), 15ns);
 }
 
-TEST(Replay, StepsAreApart) {
-    ReplayGraphBuilder builder;
+TEST(RunSimulation, StepsAreApart) {
+    RunGraphBuilder builder;
     builder.add(node(0), 3ns);
     builder.add(node(1), 8ns);
     const auto timed = std::move(builder).finish("test");
     ASSERT_TRUE(timed.ok());
-    const Replay replay(timed.value().graph, timed.value().durations);
-    EXPECT_EQ(replay.stepTimes(), (std::vector<TimeNs>{3ns, 8ns}));
-    EXPECT_EQ(replay.meanStep(), 5ns);
+    const RunSimulation simulation(timed.value().graph, timed.value().durations);
+    EXPECT_EQ(simulation.stepTimes(), (std::vector<TimeNs>{3ns, 8ns}));
+    EXPECT_EQ(simulation.meanStep(), 5ns);
 }
 
-TEST(Replay, ACircleIsAnError) {
-    ReplayGraphBuilder builder;
+TEST(RunSimulation, ACircleIsAnError) {
+    RunGraphBuilder builder;
     const NodeId a = builder.add(node(), 1ns);
     const NodeId b = builder.add(node(), 1ns);
     builder.after(a, b);
@@ -97,8 +97,8 @@ TEST(Replay, ACircleIsAnError) {
     EXPECT_EQ(timed.error().where, "trace.json");
 }
 
-TEST(Replay, NegativeTimesCountAsNone) {
-    ReplayGraphBuilder builder;
+TEST(RunSimulation, NegativeTimesCountAsNone) {
+    RunGraphBuilder builder;
     builder.add(node(), -5ns);
     const auto timed = std::move(builder).finish("test");
     ASSERT_TRUE(timed.ok());

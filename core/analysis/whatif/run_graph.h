@@ -1,0 +1,178 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
+#include "core/graph/longest_path.h"
+#include "core/schedule/op.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// What can take time in a step: ops, transfers between stages, and what surrounds the pipeline. Named as in the
+/// straggler study (straggler_study.h).
+enum class RunOp : std::uint8_t {
+    Forward,
+    Backward,
+    BackwardInput,
+    BackwardWeight,
+    Pair, ///< an overlapped forward and backward that run as one
+    ForwardSend,
+    ForwardReceive,
+    BackwardSend,
+    BackwardReceive,
+    ForwardTransfer, ///< where a trace does not distinguish the two sides of a transfer
+    BackwardTransfer,
+    ParamsAllGather,
+    GradsReduceScatter,
+    SeparateGradsAllReduce,
+    LayernormGradsAllReduce,
+    EmbeddingGradsAllReduce,
+    ClipMainGrad,
+    GarbageCollection,
+    Optimizer,
+    LateStart, ///< no op: how much later than it could have an op began
+    Meeting,   ///< no op: the moment when all participants of a transfer or collective have arrived
+};
+inline constexpr std::size_t kRunOpCount = 21;
+
+/// The participants that must have arrived before a transfer or collective begins.
+enum class Meets : std::uint8_t {
+    Nobody,
+    Peer,     ///< the other side of a transfer between stages
+    Replicas, ///< the same rank of every replica
+    Ends,     ///< the first and the last rank of its replica, which share the embedding
+    Everyone, ///< every rank of every replica
+};
+
+struct RunOpInfo {
+    RunOp op;
+    std::string_view name;  ///< "forward-compute"
+    std::string_view group; ///< in attributions: both sides of a transfer count as one
+    bool communication;     ///< its usual time is the median; of compute it is the mean
+    Meets meets;
+};
+
+[[nodiscard]] const RunOpInfo& runOpInfo(RunOp op);
+[[nodiscard]] std::optional<RunOp> runOpFromName(std::string_view name);
+
+/// A unit on a rank's compute stream that belongs to the pipeline: F, B, I, W or a pair of them.
+[[nodiscard]] constexpr bool isPipelineCompute(RunOp op) {
+    return op <= RunOp::Pair;
+}
+/// A transfer between two stages, or one side of it.
+[[nodiscard]] constexpr bool isTransfer(RunOp op) {
+    return op >= RunOp::ForwardSend && op <= RunOp::BackwardTransfer;
+}
+/// What runs once a step and rank, before or after the pipeline.
+[[nodiscard]] constexpr bool isSurrounding(RunOp op) {
+    return op >= RunOp::ParamsAllGather && op <= RunOp::Optimizer;
+}
+
+/// What runs on a rank itself, around the pipeline or in it.
+[[nodiscard]] constexpr bool isOp(RunOp op) {
+    return isPipelineCompute(op) || op == RunOp::GarbageCollection || op == RunOp::Optimizer;
+}
+
+[[nodiscard]] RunOp runOp(OpKind kind);
+
+/// The usual time of several measurements: the mean; for communication the median (the mean of the middle two where
+/// there are two), since one disturbed transfer takes many times as long. 0 for late starts and without measurements.
+/// Rounded to nanoseconds.
+[[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
+
+/// Position of a node in a RunGraph.
+using NodeId = TaskIndex;
+inline constexpr NodeId kNoNode = kNoTask;
+
+/// Something that takes time in a step, and where it belongs.
+struct RunNode {
+    RunOp op = RunOp::Forward;
+    std::int32_t step = 0;    ///< position in RunModel::steps
+    std::int32_t replica = 0; ///< position in RunModel::replicas
+    Rank rank;                ///< who spends the time; of a ForwardTransfer or BackwardTransfer, who sends
+    Rank peer{-1};            ///< the other rank of a transfer
+    Chunk chunk;
+    Microbatch microbatch{-1}; ///< of ops; of transfers that of the op they feed
+    std::int32_t sequence = 0;
+};
+
+/// The dependencies of one or more recorded steps: a TaskGraph whose tasks are ops and transfers, numbered in an order
+/// in which they can run. Immutable. Memory: about 64 bytes a node and 8 a dependency.
+class RunGraph {
+public:
+    RunGraph() = default;
+
+    [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+    [[nodiscard]] const std::vector<RunNode>& nodes() const { return nodes_; }
+    [[nodiscard]] const RunNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+    [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
+    [[nodiscard]] const TaskLists& successors() const { return successors_; }
+    /// Nodes that nothing waits for. A step ends with the last of these that belong to it.
+    [[nodiscard]] std::span<const NodeId> last() const { return last_; }
+    [[nodiscard]] std::size_t stepCount() const { return steps_; }
+
+private:
+    friend class RunGraphBuilder;
+
+    std::vector<RunNode> nodes_;
+    TaskGraph tasks_;
+    TaskLists successors_;
+    std::vector<NodeId> last_;
+    std::size_t steps_ = 0;
+};
+
+/// A graph with the time that each node takes.
+struct TimedGraph {
+    RunGraph graph;
+    std::vector<TimeNs> durations; ///< per node
+};
+
+/// Builds a RunGraph.
+class RunGraphBuilder {
+public:
+    /// Numbers given here are those of this builder; finish() renumbers.
+    NodeId add(const RunNode& node, TimeNs duration);
+    void setDuration(NodeId node, TimeNs duration);
+    /// `node` waits for the end of `dependency`. Ignored where either is kNoNode.
+    void after(NodeId node, NodeId dependency);
+    /// Makes the nodes a transfer or collective: each starts after its own dependencies, and their durations count from
+    /// the start of the last. To be called when the dependencies of all are known.
+    void meet(std::span<const NodeId> nodes);
+    [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
+
+    /// Error: Input, when nodes wait for each other. `where` names the trace.
+    [[nodiscard]] Result<TimedGraph> finish(const std::string& where) &&;
+
+private:
+    std::vector<RunNode> nodes_;
+    std::vector<TimeNs> durations_;
+    std::vector<TaskEdge> edges_;
+    std::vector<NodeId> meeting_; ///< per node: the meeting that waits in its place
+};
+
+/// The ends of a graph's nodes for given durations: a node starts when the last node that it waits for ends, at 0 if it
+/// waits for none. Durations can be changed and restored, see IncrementalEnds. Refers to the graph, which must outlive
+/// it.
+class RunSimulation : public IncrementalEnds {
+public:
+    RunSimulation(const RunGraph& graph, std::vector<TimeNs> durations);
+
+    /// Length of each step, from 0 to the end of its last node.
+    [[nodiscard]] std::vector<TimeNs> stepTimes() const;
+    /// Their mean; 0 without steps.
+    [[nodiscard]] TimeNs meanStep() const;
+
+private:
+    const RunGraph& graph_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "core/analysis/whatif/run_graph.h"
+#include "core/recognise/run.h"
+#include "core/trace/trace.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+struct RunStep {
+    int index = 0;      ///< number of the step in its run
+    TimeNs observed{0}; ///< from its first op's start to its last op's end, on any rank of any replica
+};
+
+/// The model of a run: its steps as one graph, to be simulated on measured or changed times.
+struct RunModel {
+    std::string where; ///< names the trace, for messages
+    TimedGraph timed;  ///< durations as measured; transfers without the time in which one side waits for the other
+    std::vector<RunStep> steps;
+    std::vector<int> replicas; ///< their numbers in the trace
+    int pp = 1;
+    int vpp = 1;
+    int microbatches = 1;
+    Placement placement = Placement::Loop;
+    /// True where the graph has both sides of every transfer and the collectives around the pipeline, as the
+    /// straggler study has; false where it has ops, transfers and late starts.
+    bool has_streams = false;
+
+    [[nodiscard]] const RunGraph& graph() const { return timed.graph; }
+    /// Mean over the steps.
+    [[nodiscard]] TimeNs observed() const;
+};
+
+/// The model of a run's complete steps, or of those named in `steps`, by number, if any are. Timelines in the format of
+/// the straggler study get its graph (stragglerGraph), all others that of their ops, transfers and late starts
+/// (timelineGraph). Errors: Usage for a step that does not exist, Input when the trace contradicts itself.
+[[nodiscard]] Result<RunModel> runModel(const Run& run, std::span<const int> steps = {});
+
+/// The rule that recognises timelines of ByteDance's straggler study, as Run::annotation names it.
+inline constexpr std::string_view kStragglerRule = "ByteDance timeline";
+
+/// The dependency model of the OSDI '25 straggler study (Lin et al., "Understanding Stragglers in Large Model Training
+/// Using What-if Analysis", arXiv 2505.05713), from the raw slices of its timelines. Six streams a worker:
+///
+/// - compute: forwards and backwards in the order in which they ran;
+/// - four of transfers between stages (forward and backward, send and receive), each in order. A send starts after the
+///   op that made its payload. A receive starts after the previous op of the kind that it feeds, and the fed op waits
+///   for it. The first backward's transfers start no sooner than the op before the last forward of the warm-up ended;
+/// - data-parallel communication, and what else surrounds the pipeline: surroundings.h.
+///
+/// A transfer or collective starts when all its participants have, and lasts until its end: on each node
+/// end − max(start), at least 0. Transfers name no micro-batch: they are matched with ops in order. Those
+/// that the recorder wrote before the first op or after the last one, without launching any, are left out.
+///
+/// `steps` are the complete ones, of which those count that every replica completed. `model` comes with names and sizes
+/// filled in. Errors: Input, when there is none, or when transfers cannot be matched with ops.
+[[nodiscard]] Result<RunModel> stragglerGraph(const Trace& trace, std::span<const StepTimeline* const> steps,
+                                              RunModel model);
+
+} // namespace bubblescope
