@@ -3,7 +3,6 @@
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
-#include "app/cli/table.h"
 #include "core/aadiff/plan.h"
 #include "core/base/bytes.h"
 
@@ -56,8 +55,11 @@ std::string unitText(const CheckUnit& unit, bool layers) {
                        layers ? fmt::format("layer {}, ", unit.layer) : std::string(), unit.chunk.value);
 }
 
-std::string slotsText(const AadiffStudy& study) {
-    Table table({{"rank"}, {"position", kLeft}, {"idle, as executed"}, {"with slack used"}, {"slots"}});
+/// For people.
+report::Table slotsTable(const AadiffStudy& study) {
+    using report::shown;
+    report::Table table({}, {shown("rank"), shown("position", report::Align::Left), shown("idle, as executed"),
+                             shown("with slack used"), shown("slots")});
     for (std::size_t r = 0; r < study.with_slack.ranks.size(); ++r) {
         PerPosition<TimeNs> executed{};
         PerPosition<TimeNs> retimed{};
@@ -68,29 +70,34 @@ std::string slotsText(const AadiffStudy& study) {
         for (std::size_t at = 0; at < kPositionCount; ++at) {
             const int count = study.counts ? study.counts->ranks[r][at] : 0;
             if (executed[at] == TimeNs{0} && retimed[at] == TimeNs{0} && count == 0) continue;
-            table.row({fmt::format("{}", r), std::string(positionName(static_cast<Position>(at))),
-                       formatTime(executed[at]), formatTime(retimed[at]),
-                       study.counts ? fmt::format("{}", count) : "–"});
+            table.row(r, positionName(static_cast<Position>(at)), executed[at], retimed[at],
+                      study.counts ? fmt::format("{}", count) : "–");
         }
     }
-    if (table.empty()) return "There are no bubbles.\n";
-    return table.text() + (study.counts ? "\nA slot is one op's time in the closed form.\n" : "");
+    return table;
 }
 
-std::string planText(const AadiffStudy& study) {
-    Table table({{"rank"}, {"idle"}, {"checked a step"}, {"checks a step"}, {"units"}, {"never"}, {"steps to all"}});
+std::int64_t checksIn(const RankPlan& rank) {
+    std::int64_t checks = 0;
+    for (const auto& step : rank.steps)
+        checks += static_cast<std::int64_t>(step.size());
+    return checks;
+}
+
+/// For people.
+report::Table planTable(const AadiffStudy& study) {
+    using report::shown;
+    report::Table table({}, {shown("rank"), shown("idle"), shown("checked a step"), shown("checks a step"),
+                             shown("units"), shown("never"), shown("steps to all")});
     const AadiffPlan& plan = study.plan();
     for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
         const RankPlan& rank = plan.ranks[r];
-        std::size_t checks = 0;
-        for (const auto& step : rank.steps)
-            checks += step.size();
         const auto steps = static_cast<double>(std::max<std::size_t>(rank.steps.size(), 1));
-        table.row({fmt::format("{}", r), formatTime(rank.idle()), formatTime(rank.checkedPerStep()),
-                   fmt::format("{:.1f}", static_cast<double>(checks) / steps), fmt::format("{}", rank.units.size()),
-                   fmt::format("{}", rank.never.size()), stepsText(rank.stepsToFull())});
+        table.row(r, rank.idle(), rank.checkedPerStep(),
+                  fmt::format("{:.1f}", static_cast<double>(checksIn(rank)) / steps), rank.units.size(),
+                  rank.never.size(), stepsText(rank.stepsToFull()));
     }
-    return table.text();
+    return table;
 }
 
 std::string compareText(const AadiffStudy& study) {
@@ -103,105 +110,123 @@ std::string compareText(const AadiffStudy& study) {
     };
     std::string out = line("as executed", study.as_executed) + line("with slack used", study.with_slack);
     out += study.retiming()
-               ? "Ops are held back within their slack: the step takes as long, its idle time lies together.\n"
-               : "Ops run as early as they can: holding them back gains nothing.\n";
+               ? "Ops are held back within their slack: the step takes as long, its idle time lies together."
+               : "Ops run as early as they can: holding them back gains nothing.";
     return out;
 }
 
-std::string neverText(const AadiffPlan& plan, bool layers) {
+void addNever(report::Section& document, const AadiffPlan& plan, bool layers) {
     constexpr std::size_t kShown = 3;
-    std::string out;
+    report::Section section;
+    section.heading =
+        "Never checked: no slot is long enough in which the inputs are there (cut into --layers, or lower "
+        "--margin)";
     for (const RankPlan& rank : plan.ranks) {
         if (rank.never.empty()) continue;
         std::string units;
         for (std::size_t i = 0; i < std::min(kShown, rank.never.size()); ++i)
             units += (i == 0 ? "" : "; ") + unitText(rank.units[rank.never[i]], layers);
         if (rank.never.size() > kShown) units += fmt::format("; {} more", rank.never.size() - kShown);
-        out += fmt::format("  rank {}: {}\n", rank.units.front().rank.value, units);
+        section.line(fmt::format("  rank {}: {}", rank.units.front().rank.value, units));
     }
-    if (out.empty()) return out;
-    return "\nNever checked: no slot is long enough in which the inputs are there (cut into --layers, or lower "
-           "--margin)\n" +
-           out;
+    document.add(std::move(section));
 }
 
-std::string toText(const Schedule& schedule, const AadiffStudy& study, const AadiffArguments& options) {
+void addForPeople(report::Section& document, const Schedule& schedule, const AadiffStudy& study,
+                  const AadiffArguments& options) {
+    document.line(fmt::format("{}; {} layer{} a chunk, margin {:g} %\n", scheduleTitle(schedule), options.layers,
+                              options.layers == 1 ? "" : "s", options.margin));
+    document.line("Slots");
+    report::Table slots = slotsTable(study);
+    if (slots.rows.empty()) {
+        document.line("There are no bubbles.");
+    } else {
+        document.add(std::move(slots));
+        if (study.counts) document.line("\nA slot is one op's time in the closed form.");
+    }
+    document.line("\nPlan");
+    document.add(planTable(study));
+    document.line("\n" + compareText(study));
     const Totals totals = totalsOf(study.plan());
-    std::string out = fmt::format("{}; {} layer{} a chunk, margin {:g} %\n\n", scheduleTitle(schedule), options.layers,
-                                  options.layers == 1 ? "" : "s", options.margin);
-    out += "Slots\n" + slotsText(study) + "\nPlan\n" + planText(study) + "\n" + compareText(study);
     if (totals.kept_bytes > 0)
-        out += fmt::format("Inputs kept for checks: {} at most on a rank\n", formatBytes(totals.kept_bytes));
-    return out + neverText(study.plan(), options.layers > 1);
+        document.line(fmt::format("Inputs kept for checks: {} at most on a rank", formatBytes(totals.kept_bytes)));
+    addNever(document, study.plan(), options.layers > 1);
 }
 
-Json slotJson(const Slot& slot) {
-    return {{"position", positionName(slot.position)},
-            {"start_ns", slot.start.count()},
-            {"end_ns", slot.end.count()},
-            {"next_op", slot.next_op}};
-}
-
-Json checkJson(const RankPlan& rank, const PlannedCheck& check, const StepTimeline& step) {
-    const CheckUnit& unit = rank.units[check.unit];
-    return {{"slot", check.slot},          {"op", opName(step.ranks[unit.rank.index()][check.op].op)},
-            {"layer", unit.layer},         {"start_ns", check.start.count()},
-            {"end_ns", check.end.count()}, {"inputs_kept", check.kept}};
-}
-
-Json rankJson(const RankPlan& rank, const StepTimeline& step, const SlotCounts* counts, Rank number, bool with_steps) {
-    Json slots = Json::array();
+report::Table slotRows(const RankPlan& rank) {
+    using report::data;
+    report::Table table("slots", {data("position"), data("start_ns"), data("end_ns"), data("next_op")});
     for (const Slot& slot : rank.slots)
-        slots.push_back(slotJson(slot));
-    Json never = Json::array();
-    for (const std::size_t unit : rank.never)
-        never.push_back({{"kind", std::string(1, opLetter(rank.units[unit].kind))},
-                         {"chunk", rank.units[unit].chunk.value},
-                         {"layer", rank.units[unit].layer}});
-    Json out = {{"rank", number.value},
-                {"idle_ns", rank.idle().count()},
-                {"before_first_ns", rank.before_first.count()},
-                {"checked_per_step_ns", rank.checkedPerStep().count()},
-                {"units", rank.units.size()},
-                {"never", never},
-                {"steps_to_full", rank.stepsToFull() ? Json(*rank.stepsToFull()) : Json()},
-                {"kept_bytes", rank.peak_kept_bytes},
-                {"slots", slots}};
-    if (counts != nullptr) {
-        for (std::size_t at = 0; at < kPositionCount; ++at)
-            out["slot_counts"][std::string(positionName(static_cast<Position>(at)))] =
-                counts->ranks[number.index()][at];
-        out["slot_counts"]["total"] = counts->total(number);
-    }
-    if (!with_steps) return out;
-    out["steps"] = Json::array();
-    for (const auto& checks : rank.steps) {
-        Json list = Json::array();
-        for (const PlannedCheck& check : checks)
-            list.push_back(checkJson(rank, check, step));
-        out["steps"].push_back(std::move(list));
-    }
-    return out;
+        table.row(positionName(slot.position), slot.start, slot.end, slot.next_op);
+    return table;
 }
 
-Json toJson(const Schedule& schedule, const AadiffStudy& study, const AadiffArguments& options) {
-    const AadiffPlan& plan = study.plan();
-    Json ranks = Json::array();
-    for (std::size_t r = 0; r < plan.ranks.size(); ++r)
-        ranks.push_back(
-            rankJson(plan.ranks[r], study.timeline(), study.counts ? &*study.counts : nullptr, Rank{r}, options.steps));
+report::Table neverRows(const RankPlan& rank) {
+    using report::data;
+    report::Table table("never", {data("kind"), data("chunk"), data("layer")});
+    for (const std::size_t unit : rank.never)
+        table.row(std::string(1, opLetter(rank.units[unit].kind)), rank.units[unit].chunk, rank.units[unit].layer);
+    return table;
+}
+
+report::Value checkOf(const RankPlan& rank, const PlannedCheck& check, const StepTimeline& step) {
+    const CheckUnit& unit = rank.units[check.unit];
+    return report::Value::Object{{"slot", check.slot},  {"op", opName(step.ranks[unit.rank.index()][check.op].op)},
+                                 {"layer", unit.layer}, {"start_ns", check.start},
+                                 {"end_ns", check.end}, {"inputs_kept", check.kept}};
+}
+
+report::Section rankSection(const RankPlan& rank, const AadiffStudy& study, Rank number, bool with_steps) {
+    report::Section section;
+    section.data("rank", number);
+    section.data("idle_ns", rank.idle());
+    section.data("before_first_ns", rank.before_first);
+    section.data("checked_per_step_ns", rank.checkedPerStep());
+    section.data("units", rank.units.size());
+    section.add(neverRows(rank));
+    section.data("steps_to_full", rank.stepsToFull());
+    section.data("kept_bytes", rank.peak_kept_bytes);
+    section.add(slotRows(rank));
+    if (study.counts) {
+        report::Value::Object counts;
+        for (std::size_t at = 0; at < kPositionCount; ++at) {
+            counts.push_back(
+                {std::string(positionName(static_cast<Position>(at))), study.counts->ranks[number.index()][at]});
+        }
+        counts.push_back({"total", study.counts->total(number)});
+        section.data("slot_counts", std::move(counts));
+    }
+    if (!with_steps) return section;
+    report::Value::List steps;
+    for (const auto& checks : rank.steps) {
+        report::Value::List list;
+        for (const PlannedCheck& check : checks)
+            list.push_back(checkOf(rank, check, study.timeline()));
+        steps.emplace_back(std::move(list));
+    }
+    section.data("steps", std::move(steps));
+    return section;
+}
+
+void addForPrograms(report::Section& document, const Schedule& schedule, const AadiffStudy& study,
+                    const AadiffArguments& options) {
     const auto summary = [&study](const AadiffPlan& of) {
-        return Json{{"share_of_work", study.checkedFraction(of)},
-                    {"coverable", AadiffStudy::coverableFraction(of)},
-                    {"steps_to_full", of.stepsToFull() ? Json(*of.stepsToFull()) : Json()}};
+        return report::Value::Object{{"share_of_work", study.checkedFraction(of)},
+                                     {"coverable", AadiffStudy::coverableFraction(of)},
+                                     {"steps_to_full", of.stepsToFull()}};
     };
-    return {{"schedule", schedule.name},
-            {"flavor", schedule.flavor},
-            {"makespan_ns", study.timeline().wall().count()},
-            {"retimed", study.retiming()},
-            {"as_executed", summary(study.as_executed)},
-            {"with_slack", summary(study.with_slack)},
-            {"ranks", ranks}};
+    document.data("schedule", schedule.name);
+    document.data("flavor", schedule.flavor);
+    document.data("makespan_ns", study.timeline().wall());
+    document.data("retimed", study.retiming());
+    document.data("as_executed", summary(study.as_executed));
+    document.data("with_slack", summary(study.with_slack));
+    report::Sections ranks;
+    ranks.key = "ranks";
+    const AadiffPlan& plan = study.plan();
+    for (std::size_t r = 0; r < plan.ranks.size(); ++r)
+        ranks.list.push_back(rankSection(plan.ranks[r], study, Rank{r}, options.steps));
+    document.add(std::move(ranks));
 }
 
 CommandResult plan(const AadiffArguments& options) {
@@ -221,10 +246,12 @@ CommandResult plan(const AadiffArguments& options) {
         }
     }
     BUBBLESCOPE_ASSIGN(const AadiffStudy study, studyAadiff(planned.schedule, planned.costs, limits));
+    report::Document document;
     if (options.json)
-        printJson(toJson(planned.schedule, study, options));
+        addForPrograms(document, planned.schedule, study, options);
     else
-        printText(toText(planned.schedule, study, options));
+        addForPeople(document, planned.schedule, study, options);
+    print(document, options.json);
     return 0;
 }
 

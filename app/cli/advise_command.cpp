@@ -1,8 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
-#include "app/cli/paragraph.h"
 #include "app/cli/run_model_options.h"
-#include "app/cli/table.h"
 #include "core/base/bytes.h"
 #include "core/optimize/advice/advise.h"
 
@@ -45,76 +43,84 @@ std::string commandLine(const std::vector<std::string>& words) {
     return line;
 }
 
-Json memoryJson(const HeldMemory& memory) {
-    return {{"activations", memory.activations},
-            {"memory_bytes", memory.bytes ? Json(*memory.bytes) : Json()},
-            {"model_copies", memory.copies}};
+report::Value::Object memoryOf(const HeldMemory& memory) {
+    return {{"activations", memory.activations}, {"memory_bytes", memory.bytes}, {"model_copies", memory.copies}};
 }
 
-Json adviceJson(const AdviseArguments& options, TimeNs observed, const Advice& advice) {
-    Json suggestions = Json::array();
+report::Value suggestionsOf(const AdviseArguments& options, const Advice& advice) {
+    report::Value::List list;
     for (const Suggestion& suggestion : advice.suggestions) {
-        Json entry = {{"changes", suggestion.texts},
-                      {"predicted_ns", suggestion.prediction.predicted().count()},
-                      {"change_ns", suggestion.prediction.change().count()},
-                      {"change", suggestion.prediction.relativeChange()},
-                      {"model_error", suggestion.prediction.fit.error()}};
-        entry.update(memoryJson(suggestion.memory));
-        entry["command"] = commandOf(options, suggestion);
-        suggestions.push_back(std::move(entry));
+        report::Value::Object entry{{"changes", suggestion.texts},
+                                    {"predicted_ns", suggestion.prediction.predicted()},
+                                    {"change_ns", suggestion.prediction.change()},
+                                    {"change", suggestion.prediction.relativeChange()},
+                                    {"model_error", suggestion.prediction.fit.error()}};
+        std::ranges::move(memoryOf(suggestion.memory), std::back_inserter(entry));
+        entry.push_back({"command", commandOf(options, suggestion)});
+        list.emplace_back(std::move(entry));
     }
-    return {{"observed_ns", observed.count()},
-            {"present", memoryJson(advice.present)},
-            {"tried", advice.tried},
-            {"suggestions", suggestions},
-            {"larger_microbatches", advice.larger ? Json{{"microbatches", advice.larger->microbatches},
-                                                         {"break_even_op_time", advice.larger->break_even},
-                                                         {"activations", advice.larger->memory.activations}}
-                                                  : Json()}};
+    return list;
 }
 
-std::string largerText(const Advice& advice) {
-    if (!advice.larger) return {};
-    return paragraph(
-        "", fmt::format("Fewer, larger micro-batches cannot be predicted: the trace has one size, and what a "
-                        "device gains with larger ones it does not tell. With {} twice as large the step "
-                        "gets shorter if ops then take less than {:.2f} times what they take now; it "
-                        "holds {:.2f} activations then.",
-                        advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
+void addLarger(report::Section& document, const Advice& advice) {
+    report::Value data;
+    if (advice.larger) {
+        document.paragraph(
+            "", fmt::format("Fewer, larger micro-batches cannot be predicted: the trace has one size, and what a "
+                            "device gains with larger ones it does not tell. With {} twice as large the step "
+                            "gets shorter if ops then take less than {:.2f} times what they take now; it "
+                            "holds {:.2f} activations then.",
+                            advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
+        data = report::Value::Object{{"microbatches", advice.larger->microbatches},
+                                     {"break_even_op_time", advice.larger->break_even},
+                                     {"activations", advice.larger->memory.activations}};
+    }
+    document.data("larger_microbatches", std::move(data));
 }
 
-std::string adviceText(const AdviseArguments& options, TimeNs observed, const Advice& advice) {
-    std::string out = fmt::format("A step takes {}. {} orders were tried.\n", formatTime(observed), advice.tried);
-    if (advice.suggestions.empty())
-        return out + "None of them is predicted to save half a percent of it.\n" + largerText(advice);
+report::Table suggestionsTable(TimeNs observed, const Advice& advice) {
     const bool bytes = advice.present.bytes.has_value();
-    std::vector<Table::Column> columns{{"step"}, {"change"}, {"activations"}, {"", Table::Align::Left}};
-    if (bytes) columns.insert(columns.begin() + 3, {"memory"});
-    Table table(std::move(columns));
+    report::Table table({}, {report::shown("step"), report::shown("change"), report::shown("activations")});
+    if (bytes) table.columns.push_back(report::shown("memory"));
+    table.columns.push_back(report::shown("", report::Align::Left));
     const auto row = [&](TimeNs step, const std::string& change, const HeldMemory& memory, const std::string& what) {
-        std::vector<std::string> cells{formatTime(step), change, fmt::format("{:.2f}", memory.activations)};
-        if (bytes) cells.push_back(formatBytes(memory.bytes.value_or(0)));
-        cells.push_back(memory.copies == 1 ? what : what + " (holds the model twice)");
-        table.row(std::move(cells));
+        table.row(step, change, report::Cell(memory.activations).as(fmt::format("{:.2f}", memory.activations)));
+        if (bytes) table.rows.back().emplace_back(memory.bytes.value_or(0), report::Look::Bytes);
+        table.rows.back().emplace_back(memory.copies == 1 ? what : what + " (holds the model twice)");
     };
     row(observed, "", advice.present, "as it ran");
-    std::string commands;
-    double error = 0;
     for (const Suggestion& suggestion : advice.suggestions) {
-        const Prediction& prediction = suggestion.prediction;
-        row(prediction.predicted(), fmt::format("{:+.1f} %", 100 * prediction.relativeChange()), suggestion.memory,
-            fmt::format("{}", fmt::join(suggestion.texts, " ")));
-        commands += commandLine(commandOf(options, suggestion)) + "\n";
-        error = prediction.fit.error();
+        row(suggestion.prediction.predicted(), fmt::format("{:+.1f} %", 100 * suggestion.prediction.relativeChange()),
+            suggestion.memory, fmt::format("{}", fmt::join(suggestion.texts, " ")));
     }
-    out += "\n" + table.text() + "\n";
-    out +=
-        paragraph("", fmt::format("Activations are those on the fullest rank, counted in what its whole share of the "
-                                  "model keeps of a micro-batch as it ran. Smaller micro-batches and chunks are "
-                                  "taken to be as efficient as large ones, which devices are not quite. The model "
-                                  "is {:.1f} % off on the unchanged steps.",
-                                  100 * error));
-    return out + largerText(advice) + "\nEach in turn:\n" + commands;
+    return table;
+}
+
+report::Document toDocument(const AdviseArguments& options, TimeNs observed, const Advice& advice) {
+    report::Document document;
+    document.data("observed_ns", observed);
+    document.data("present", memoryOf(advice.present));
+    document.data("tried", advice.tried);
+    document.data("suggestions", suggestionsOf(options, advice));
+    document.line(fmt::format("A step takes {}. {} orders were tried.", formatTime(observed), advice.tried));
+    if (advice.suggestions.empty()) {
+        document.line("None of them is predicted to save half a percent of it.");
+        addLarger(document, advice);
+        return document;
+    }
+    document.line("");
+    document.add(suggestionsTable(observed, advice));
+    document.line("");
+    document.paragraph(
+        "", fmt::format("Activations are those on the fullest rank, counted in what its whole share of the model keeps "
+                        "of a micro-batch as it ran. Smaller micro-batches and chunks are taken to be as efficient as "
+                        "large ones, which devices are not quite. The model is {:.1f} % off on the unchanged steps.",
+                        100 * advice.suggestions.back().prediction.fit.error()));
+    addLarger(document, advice);
+    document.line("\nEach in turn:");
+    for (const Suggestion& suggestion : advice.suggestions)
+        document.line(commandLine(commandOf(options, suggestion)));
+    return document;
 }
 
 CommandResult adviseOn(const AdviseArguments& options) {
@@ -130,11 +136,7 @@ CommandResult adviseOn(const AdviseArguments& options) {
     BUBBLESCOPE_ASSIGN(const Advice advice,
                        advise(model, run.schedule, options.run.cut(), advice_options, options.run.mostError()));
     printProblems(run.problems);
-    if (options.json) {
-        printJson(adviceJson(options, model.observed(), advice));
-    } else {
-        printText(adviceText(options, model.observed(), advice));
-    }
+    print(toDocument(options, model.observed(), advice), options.json);
     return 0;
 }
 

@@ -1,12 +1,14 @@
-#include "app/cli/analysis_output.h"
 #include "app/cli/command.h"
-#include "app/cli/diagnosis_output.h"
+#include "app/cli/fail_on.h"
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
+#include "app/cli/output.h"
 #include "app/cli/svg_options.h"
 #include "core/analysis/distributed.h"
-#include "core/report/run_page.h"
+#include "core/formats/source/replacing_file.h"
+#include "core/report/html.h"
+#include "core/report/results/analysis.h"
 
 #include <fmt/format.h>
 
@@ -31,14 +33,6 @@ struct AnalyzeArguments {
     MemoryOptions memory;
     bool json = false;
 };
-
-bool isFinding(const Anomaly& anomaly, const std::vector<std::string>& kinds) {
-    return std::ranges::any_of(kinds, [&](const std::string& kind) {
-        // The last stage is a stage too.
-        return kind == "any" || kind == anomalyKindName(anomaly.kind) ||
-               (kind == anomalyKindName(AnomalyKind::SlowStage) && anomaly.kind == AnomalyKind::LastStageImbalance);
-    });
-}
 
 Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     Thresholds thresholds;
@@ -79,12 +73,19 @@ Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments&
     return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
-Status writePage(const Run& run, const RunReport& report, const AnalyzeArguments& options) {
+report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+    report::AnalysisOptions content;
+    content.reader = reader;
+    if (options.step) content.step = shownStep(diagnosed.report, options);
+    content.version = BUBBLESCOPE_VERSION;
+    return report::analysisDocument(diagnosed.run, diagnosed.report, content);
+}
+
+Status writePage(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     if (options.html.empty()) return {};
-    RunPageOptions page;
-    if (options.step) page.step = shownStep(report, options);
-    page.version = BUBBLESCOPE_VERSION;
-    BUBBLESCOPE_TRY(writeRunPage(options.html, run, report, page));
+    ReplacingFile file(options.html);
+    file.write(report::toHtml(documentFor(report::Reader::Page, diagnosed, options)));
+    BUBBLESCOPE_TRY(file.commit());
     fmt::print(stderr, "Report written to {}\n", options.html);
     return {};
 }
@@ -124,15 +125,12 @@ CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
             fmt::format("steps {} to {} are complete", report.steps.front().index, report.steps.back().index));
     }
     BUBBLESCOPE_TRY(drawStep(run, report, options));
-    BUBBLESCOPE_TRY(writePage(run, report, options));
+    BUBBLESCOPE_TRY(writePage(diagnosed, options));
     printProblems(run.problems);
-    if (options.json) {
-        printJson(analysisJson(run, report));
-    } else {
-        printText(analysisText(run, report, options.step));
-    }
-    const bool failed =
-        std::ranges::any_of(report.anomalies, [&](const Anomaly& a) { return isFinding(a, options.fail_on); });
+    print(documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options),
+          options.json);
+    const bool failed = std::ranges::any_of(
+        report.anomalies, [&](const Anomaly& anomaly) { return failsOn(options.fail_on, anomaly.kind); });
     return failed ? 1 : 0;
 }
 

@@ -1,6 +1,5 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
-#include "app/cli/paragraph.h"
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/anomalies/thresholds.h"
 
@@ -22,40 +21,41 @@ double defaultOf(const ThresholdInfo& info) {
     return Thresholds{}.*(info.value);
 }
 
-Json toJson(const AnomaliesArguments& options) {
-    Json list = Json::array();
-    if (options.thresholds) {
+using report::data;
+
+/// In one column for people, the names as wide as the longest; programs get all.
+report::Document toDocument(bool thresholds) {
+    report::Document document;
+    report::Table table(thresholds ? "thresholds" : "anomalies", {data("name")});
+    table.reader = report::Reader::Programs;
+    if (thresholds) {
+        for (const char* key : {"value", "unit", "least", "most", "meaning"})
+            table.columns.push_back(data(key));
         for (const ThresholdInfo& info : thresholdTable()) {
-            list.push_back({{"name", info.name},
-                            {"value", defaultOf(info)},
-                            {"unit", info.unit},
-                            {"least", info.least},
-                            {"most", info.most},
-                            {"meaning", info.meaning}});
+            table.row(info.name, defaultOf(info), info.unit, info.least, info.most, info.meaning);
+            document.paragraph(fmt::format("{:<20}{:>6} {:<22}", info.name, defaultOf(info), info.unit),
+                               std::string(info.meaning));
         }
-        return {{"thresholds", list}};
+    } else {
+        table.columns.push_back(data("meaning"));
+        for (const AnomalyKindInfo& info : anomalyKinds()) {
+            table.row(info.name, info.meaning);
+            document.paragraph(fmt::format("{:<23}", info.name), std::string(info.meaning));
+        }
     }
-    for (const AnomalyKindInfo& info : anomalyKinds())
-        list.push_back({{"name", info.name}, {"meaning", info.meaning}});
-    return {{"anomalies", list}};
+    document.add(std::move(table));
+    return document;
 }
 
-std::string toText(const AnomaliesArguments& options) {
-    std::string out;
-    if (options.thresholds) {
-        if (options.markdown) out += "| name | value | unit | meaning |\n|---|---|---|---|\n";
-        for (const ThresholdInfo& info : thresholdTable()) {
-            out +=
-                options.markdown
-                    ? fmt::format("| `{}` | {} | {} | {} |\n", info.name, defaultOf(info), info.unit, info.meaning)
-                    : paragraph(fmt::format("{:<20}{:>6} {:<22}", info.name, defaultOf(info), info.unit), info.meaning);
-        }
-        return out;
-    }
-    if (options.markdown) out += "| kind | told when |\n|---|---|\n";
-    for (const AnomalyKindInfo& info : anomalyKinds()) {
-        out += options.markdown ? fmt::format("| `{}` | {} |\n", info.name, info.meaning)
-                                : paragraph(fmt::format("{:<23}", info.name), info.meaning);
+std::string toMarkdown(bool thresholds) {
+    std::string out =
+        thresholds ? "| name | value | unit | meaning |\n|---|---|---|---|\n" : "| kind | told when |\n|---|---|\n";
+    if (thresholds) {
+        for (const ThresholdInfo& info : thresholdTable())
+            out += fmt::format("| `{}` | {} | {} | {} |\n", info.name, defaultOf(info), info.unit, info.meaning);
+    } else {
+        for (const AnomalyKindInfo& info : anomalyKinds())
+            out += fmt::format("| `{}` | {} |\n", info.name, info.meaning);
     }
     return out;
 }
@@ -70,11 +70,10 @@ void addAnomaliesCommand(Command app, Action& action) {
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] {
         action = [options]() -> CommandResult {
-            if (options->json) {
-                printJson(toJson(*options));
-            } else {
-                printText(toText(*options));
-            }
+            if (options->markdown && !options->json)
+                printText(toMarkdown(options->thresholds));
+            else
+                print(toDocument(options->thresholds), options->json);
             return 0;
         };
     });

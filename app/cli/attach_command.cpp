@@ -1,6 +1,7 @@
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
 #include "app/cli/load_watch.h"
+#include "app/cli/output.h"
 
 #include <memory>
 #include <string>
@@ -15,14 +16,10 @@ struct AttachArguments {
 
 CommandResult attach(const AttachArguments& options) {
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const profiler::CaptureReport report,
+    BUBBLESCOPE_ASSIGN(const profiler::CaptureReport captured,
                        watchLoad(control, [&] { return profiler::reportCapture(options.dir, control); }));
-    if (options.json) {
-        printJson(captureJson(report));
-        return 0;
-    }
-    printProblems(report.problems);
-    printText(captureText(report, options.dir));
+    if (!options.json) printProblems(captured.problems);
+    print(captureDocument(captured, options.dir), options.json);
     return 0;
 }
 

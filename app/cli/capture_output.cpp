@@ -1,6 +1,6 @@
 #include "app/cli/capture_output.h"
 
-#include "app/cli/table.h"
+#include "core/report/results/common.h"
 
 #include <fmt/format.h>
 
@@ -65,71 +65,58 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
     return options;
 }
 
-std::string captureText(const profiler::CaptureReport& report, const std::string& dir) {
-    std::string text;
-    if (report.processes.empty()) {
-        text = fmt::format("{}: nothing was recorded: no process used NVTX, NCCL or CUDA\n", dir);
+report::Document captureDocument(const profiler::CaptureReport& captured, const std::string& dir) {
+    using report::Align;
+    using report::column;
+    using report::data;
+    using report::shown;
+    using report::Value;
+    report::Document document;
+    std::int64_t lost = 0;
+    for (const CapturedProcess& process : captured.processes)
+        lost += lossesOf(process.counts);
+    if (captured.processes.empty()) {
+        document.line(fmt::format("{}: nothing was recorded: no process used NVTX, NCCL or CUDA", dir));
     } else {
-        using Align = Table::Align;
-        Table table({{"rank"},
-                     {"host", Align::Left},
-                     {"process"},
-                     {"program", Align::Left},
-                     {"ranges"},
-                     {"NCCL events"},
-                     {"GPU work"},
-                     {"lost", Align::Left}});
-        std::int64_t lost = 0;
-        for (const CapturedProcess& process : report.processes) {
-            const perfetto::CaptureCounts& counts = process.counts;
-            lost += lossesOf(counts);
-            table.row({process.rank ? std::to_string(*process.rank) : "-", process.host, std::to_string(process.pid),
-                       process.program, std::to_string(counts.ranges), std::to_string(counts.comm_events),
-                       std::to_string(counts.gpu_work), lossText(counts)});
-        }
-        text = fmt::format("{}: {} process{}, {}\n", dir, report.processes.size(),
-                           report.processes.size() == 1 ? "" : "es",
-                           lost == 0 ? "nothing lost" : fmt::format("{} events lost or incomplete", lost));
-        text += table.text();
+        document.line(fmt::format("{}: {} process{}, {}", dir, captured.processes.size(),
+                                  captured.processes.size() == 1 ? "" : "es",
+                                  lost == 0 ? "nothing lost" : fmt::format("{} events lost or incomplete", lost)));
     }
-    for (const CapturedProcess& process : report.processes) {
-        for (const std::string& message : process.messages)
-            text += fmt::format("process {}: {}\n", process.pid, message);
-    }
-    if (report.processes.empty()) {
-        for (const std::string& line : report.log)
-            text += line + "\n";
-    } else {
-        text += fmt::format("Look at it with: bubblescope analyze {}\n", dir);
-    }
-    return text;
-}
-
-Json captureJson(const profiler::CaptureReport& report) {
-    Json out;
-    out["processes"] = Json::array();
-    for (const CapturedProcess& process : report.processes) {
-        Json one;
-        one["rank"] = process.rank ? Json(*process.rank) : Json(nullptr);
-        one["host"] = process.host;
-        one["pid"] = process.pid;
-        one["program"] = process.program;
-        one["files"] = Json::array();
-        for (const auto& file : process.files)
-            one["files"].push_back(file.string());
+    report::Table table("processes", {column("rank", "rank"), column("host", "host", Align::Left),
+                                      column("pid", "process"), column("program", "program", Align::Left),
+                                      data("files"), shown("ranges"), shown("NCCL events"), shown("GPU work"),
+                                      shown("lost", Align::Left), data("recorded"), data("lost"), data("messages")});
+    if (captured.processes.empty()) table.reader = report::Reader::Programs;
+    for (const CapturedProcess& process : captured.processes) {
+        const CaptureCounts& counts = process.counts;
+        Value::Object recorded;
+        Value::Object losses;
         for (std::size_t i = 0; i < perfetto::kCaptureCounts.size(); ++i) {
             const auto& [name, member] = perfetto::kCaptureCounts[i];
-            one[i < perfetto::kFirstLoss ? "recorded" : "lost"][std::string(name)] = process.counts.*member;
+            (i < perfetto::kFirstLoss ? recorded : losses).push_back({std::string(name), counts.*member});
         }
-        one["messages"] = process.messages;
-        out["processes"].push_back(std::move(one));
+        table.row(process.rank ? report::Cell(*process.rank) : report::Cell(Value()).as("-"), process.host, process.pid,
+                  process.program, report::filesOf(process.files), counts.ranges, counts.comm_events, counts.gpu_work,
+                  lossText(counts), std::move(recorded), std::move(losses), Value(process.messages));
     }
-    out["slices"] = Json::object();
-    for (const auto& [category, count] : report.slices)
-        out["slices"][category] = count;
-    out["log"] = report.log;
-    out["problems"] = problemsJson(report.problems);
-    return out;
+    document.add(std::move(table));
+    for (const CapturedProcess& process : captured.processes) {
+        for (const std::string& message : process.messages)
+            document.line(fmt::format("process {}: {}", process.pid, message));
+    }
+    if (captured.processes.empty()) {
+        for (const std::string& line : captured.log)
+            document.line(line);
+    } else {
+        document.line(fmt::format("Look at it with: bubblescope analyze {}", dir));
+    }
+    Value::Object slices;
+    for (const auto& [category, count] : captured.slices)
+        slices.push_back({category, count});
+    document.data("slices", std::move(slices));
+    document.data("log", captured.log);
+    document.data("problems", report::problemsOf(captured.problems));
+    return document;
 }
 
 } // namespace bubblescope::cli

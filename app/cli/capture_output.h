@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/cli/command_line.h"
-#include "app/cli/output.h"
+#include "core/report/document.h"
 #include "profiler/capture/capture_options.h"
 #include "profiler/job/report.h"
 
@@ -30,8 +30,7 @@ private:
     std::string more_;
 };
 
-/// What was recorded and what was lost, for people.
-[[nodiscard]] std::string captureText(const profiler::CaptureReport& report, const std::string& dir);
-[[nodiscard]] Json captureJson(const profiler::CaptureReport& report);
+/// What was recorded and what was lost.
+[[nodiscard]] report::Document captureDocument(const profiler::CaptureReport& captured, const std::string& dir);
 
 } // namespace bubblescope::cli

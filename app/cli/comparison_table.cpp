@@ -1,31 +1,32 @@
 #include "app/cli/comparison_table.h"
 
-#include "app/cli/output.h"
-#include "core/base/text.h"
-
-#include <fmt/format.h>
+#include <iterator>
 
 namespace bubblescope::cli {
 
-std::string comparisonTable(const std::vector<Compared>& rows, const std::vector<Table::Column>& further) {
-    std::vector<Table::Column> columns{
-        {"schedule", Table::Align::Left}, {"makespan"}, {"bubble rate"}, {"span"}, {"over ideal"}};
-    columns.insert(columns.end(), further.begin(), further.end());
-    Table table(std::move(columns));
-    for (const Compared& row : rows) {
-        std::vector<std::string> cells{orderName(row.schedule), formatTime(row.makespan),
-                                       formatPercent(row.rates.over_makespan, 2), formatPercent(row.rates.span, 2),
-                                       formatPercent(row.rates.over_ideal, 2)};
-        cells.insert(cells.end(), row.further.begin(), row.further.end());
-        table.row(std::move(cells));
+report::Table comparisonTable(std::vector<Compared> rows, const std::vector<std::string>& further) {
+    using report::shown;
+    report::Table table({}, {shown("schedule", report::Align::Left), shown("makespan"), shown("bubble rate"),
+                             shown("span"), shown("over ideal")});
+    for (const std::string& title : further)
+        table.columns.push_back(shown(title));
+    table.indent = 0;
+    constexpr auto kPercent = report::Look::Percent2;
+    for (Compared& row : rows) {
+        table.row(orderName(row.schedule), row.makespan, report::Cell(row.rates.over_makespan, kPercent),
+                  report::Cell(row.rates.span, kPercent), report::Cell(row.rates.over_ideal, kPercent));
+        std::ranges::move(row.further, std::back_inserter(table.rows.back()));
     }
-    return table.text(0);
+    return table;
 }
 
-Json comparedJson(const Compared& row) {
-    return {{"schedule", row.schedule.name},       {"flavor", row.schedule.flavor},
-            {"makespan_ns", row.makespan.count()}, {"bubble_rate", row.rates.over_makespan},
-            {"span_bubble_rate", row.rates.span},  {"over_ideal", row.rates.over_ideal}};
+void addCompared(report::Section& object, const Compared& row) {
+    object.data("schedule", row.schedule.name);
+    object.data("flavor", row.schedule.flavor);
+    object.data("makespan_ns", row.makespan);
+    object.data("bubble_rate", row.rates.over_makespan);
+    object.data("span_bubble_rate", row.rates.span);
+    object.data("over_ideal", row.rates.over_ideal);
 }
 
 } // namespace bubblescope::cli

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "app/cli/output.h"
-#include "app/cli/table.h"
+#include "core/report/document.h"
 #include "core/schedule/schedule.h"
 #include "core/timeline/bubbles.h"
 
@@ -15,13 +14,13 @@ struct Compared {
     const Schedule& schedule;
     TimeNs makespan{0};
     BubbleRates rates;
-    std::vector<std::string> further; ///< cells of the table's further columns
+    std::vector<report::Cell> further; ///< cells of the table's further columns
 };
 
-/// A line for each: its title, makespan and bubble rates, then the further columns.
-[[nodiscard]] std::string comparisonTable(const std::vector<Compared>& rows, const std::vector<Table::Column>& further);
+/// For people: a row for each with its title, makespan and bubble rates, then the further columns.
+[[nodiscard]] report::Table comparisonTable(std::vector<Compared> rows, const std::vector<std::string>& further);
 
-/// What a line of the table says of a schedule, for a document to go on with.
-[[nodiscard]] Json comparedJson(const Compared& row);
+/// The same of one schedule for programs: the first members of its object.
+void addCompared(report::Section& object, const Compared& row);
 
 } // namespace bubblescope::cli

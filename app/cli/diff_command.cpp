@@ -1,7 +1,8 @@
 #include "app/cli/command.h"
-#include "app/cli/diff_output.h"
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
+#include "app/cli/output.h"
+#include "core/report/results/comparison.h"
 
 #include <algorithm>
 #include <memory>
@@ -32,11 +33,8 @@ CommandResult diff(const DiffArguments& options) {
     printProblems(a.problems);
     printProblems(b.problems);
     const RunComparison result = compareRuns(a, b, options.limits);
-    if (options.json) {
-        printJson(diffJson(a, b, result));
-    } else {
-        printText(diffText(a, b, result));
-    }
+    print(report::comparisonDocument(a, b, result, options.json ? report::Reader::Programs : report::Reader::Text),
+          options.json);
     return std::ranges::any_of(options.fail_on, [&](const auto& what) { return failsOn(result, what); }) ? 1 : 0;
 }
 

@@ -1,5 +1,6 @@
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
+#include "app/cli/output.h"
 #include "profiler/job/run_job.h"
 
 #include <fmt/format.h>
@@ -26,16 +27,12 @@ std::string quoted(const std::string& text) {
 CommandResult env(const EnvArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
-    Json document = Json::object();
-    std::string text;
+    report::Document document;
     for (const auto& [name, value] : profiler::captureEnvironment(library, capture)) {
-        document[name] = value;
-        text += fmt::format("export {}={}\n", name, quoted(value));
+        document.data(name, value);
+        document.line(fmt::format("export {}={}", name, quoted(value)));
     }
-    if (options.json)
-        printJson(document);
-    else
-        printText(text);
+    print(document, options.json);
     return 0;
 }
 

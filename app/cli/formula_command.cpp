@@ -1,7 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
-#include "app/cli/table.h"
 #include "core/graph/simulate.h"
 #include "core/theory/closed_form.h"
 
@@ -27,75 +26,6 @@ struct Formula {
     ClosedForm form;
     std::optional<TimeNs> simulated;
 };
-
-Json timesJson(const std::vector<TimeNs>& times) {
-    Json list = Json::array();
-    for (const TimeNs time : times)
-        list.push_back(time.count());
-    return list;
-}
-
-Json positionsJson(const ClosedForm& form) {
-    Json positions = Json::array();
-    for (const PositionForm& part : form.positions) {
-        positions.push_back({{"rank", part.rank.value},
-                             {"position", positionName(part.position, form.f_then_b)},
-                             {"expression", part.expression},
-                             {"value_ns", part.value.count()},
-                             {"exact", part.kind == FormKind::Exact},
-                             {"kind", formKindName(part.kind)},
-                             {"domain", part.domain}});
-    }
-    return positions;
-}
-
-Json quotedJson(const ClosedForm& form) {
-    Json list = Json::array();
-    for (const QuotedForm& quoted : form.quoted) {
-        Json entry = {{"name", quoted.name},
-                      {"source", quoted.source},
-                      {"quantity", quantityName(quoted.quantity)},
-                      {"expression", quoted.expression},
-                      {"holds", quoted.holds},
-                      {"verdict", quoted.verdict}};
-        if (quoted.quantity == Quantity::PositionBubble)
-            entry["position"] = positionName(quoted.position, form.f_then_b);
-        if (quoted.values.empty()) {
-            entry["ratio"] = quoted.ratio;
-        } else {
-            entry["values_ns"] = timesJson(quoted.values);
-        }
-        list.push_back(std::move(entry));
-    }
-    return list;
-}
-
-Json toJson(const Formula& formula) {
-    const ClosedForm& form = formula.form;
-    Json document = {{"positions", positionsJson(form)},
-                     {"bubble_ns", timesJson(form.bubble)},
-                     {"bubble_expression", form.bubble_expression},
-                     {"bubble_rate", form.bubble_rate},
-                     {"span_bubble_rate", form.span_bubble_rate ? Json(*form.span_bubble_rate) : Json()},
-                     {"over_ideal", form.over_ideal},
-                     {"makespan_ns", form.makespan.count()},
-                     {"makespan_expression", form.makespan_expression},
-                     {"exact", form.exact()},
-                     {"kind", formKindName(form.kind)},
-                     {"domain", form.domain},
-                     {"peak_activations", nullptr},
-                     {"quoted", quotedJson(form)}};
-    if (form.peaks) {
-        document["peak_activations"] = {{"expression", form.peaks->expression},
-                                        {"values", form.peaks->values},
-                                        {"exact", form.peaks->kind == FormKind::Exact},
-                                        {"kind", formKindName(form.peaks->kind)},
-                                        {"domain", form.peaks->domain}};
-    }
-    if (!form.note.empty()) document["note"] = form.note;
-    if (formula.simulated) document["simulated_makespan_ns"] = formula.simulated->count();
-    return document;
-}
 
 std::string_view relation(FormKind kind) {
     switch (kind) {
@@ -146,34 +76,67 @@ std::string totalsText(const Formula& formula) {
     return out;
 }
 
-std::string ranksText(const ClosedForm& form) {
-    std::vector<Table::Column> columns{{"rank s"}, {"bubble"}};
-    if (form.peaks) columns.push_back({"peak activations"});
-    Table table(columns);
+/// A row a rank, and the same for programs in an array of numbers.
+report::Table ranksTable(const ClosedForm& form) {
+    report::Table table({}, {report::shown("rank s"), report::shown("bubble")});
+    if (form.peaks) table.columns.push_back(report::shown("peak activations"));
     for (std::size_t s = 0; s < form.bubble.size(); ++s) {
-        std::vector<std::string> cells{fmt::format("{}", s), formatTime(form.bubble[s])};
-        if (form.peaks) cells.push_back(fmt::format("{}", form.peaks->values[s]));
-        table.row(std::move(cells));
+        table.row(s, form.bubble[s]);
+        if (form.peaks) table.rows.back().emplace_back(form.peaks->values[s]);
     }
-    return table.text();
+    return table;
 }
 
-std::string positionsText(const ClosedForm& form) {
-    if (form.positions.empty()) return {};
-    Table table({{"rank s"}, {"position", kLeft}, {"expression", kLeft}, {"", kLeft}, {"value"}});
+report::Table positionsTable(const ClosedForm& form) {
+    using report::Align;
+    using report::column;
+    using report::data;
+    report::Table table("positions", {column("rank", "rank s"), column("position", "position", Align::Left),
+                                      column("expression", "expression", Align::Left), report::shown("", Align::Left),
+                                      column("value_ns", "value"), data("exact"), data("kind"), data("domain")});
     for (const PositionForm& part : form.positions) {
-        table.row({fmt::format("{}", part.rank.value), std::string(positionName(part.position, form.f_then_b)),
-                   part.expression, std::string(relation(part.kind)), formatTime(part.value)});
+        table.row(part.rank, positionName(part.position, form.f_then_b), part.expression, relation(part.kind),
+                  part.value, part.kind == FormKind::Exact, formKindName(part.kind), part.domain);
     }
-    return "\n" + table.text();
+    return table;
+}
+
+report::Value quotedOf(const ClosedForm& form) {
+    using report::Value;
+    Value::List list;
+    for (const QuotedForm& quoted : form.quoted) {
+        Value::Object entry{{"name", quoted.name},
+                            {"source", quoted.source},
+                            {"quantity", quantityName(quoted.quantity)},
+                            {"expression", quoted.expression},
+                            {"holds", quoted.holds},
+                            {"verdict", quoted.verdict}};
+        if (quoted.quantity == Quantity::PositionBubble)
+            entry.push_back({"position", positionName(quoted.position, form.f_then_b)});
+        if (quoted.values.empty())
+            entry.push_back({"ratio", quoted.ratio});
+        else
+            entry.push_back({"values_ns", quoted.values});
+        list.emplace_back(std::move(entry));
+    }
+    return list;
+}
+
+report::Value peaksOf(const ClosedForm& form) {
+    if (!form.peaks) return {};
+    return report::Value::Object{{"expression", form.peaks->expression},
+                                 {"values", form.peaks->values},
+                                 {"exact", form.peaks->kind == FormKind::Exact},
+                                 {"kind", formKindName(form.peaks->kind)},
+                                 {"domain", form.peaks->domain}};
 }
 
 std::string quotedText(const ClosedForm& form) {
-    if (form.quoted.empty()) return "\nNothing is quoted of this schedule that would need a verdict.\n";
-    std::string out = "\nQuoted elsewhere\n";
+    if (form.quoted.empty()) return "\nNothing is quoted of this schedule that would need a verdict.";
+    std::string out = "\nQuoted elsewhere";
     for (const QuotedForm& quoted : form.quoted) {
         const bool at_position = quoted.quantity == Quantity::PositionBubble;
-        out += fmt::format("  {} ({})\n    {}: {}", quoted.name, quoted.source,
+        out += fmt::format("\n  {} ({})\n    {}: {}", quoted.name, quoted.source,
                            at_position ? positionName(quoted.position, form.f_then_b) : quantityName(quoted.quantity),
                            quoted.expression);
         if (quoted.values.empty()) {
@@ -183,14 +146,36 @@ std::string quotedText(const ClosedForm& form) {
             out += least == most ? fmt::format(" = {}", formatTime(most))
                                  : fmt::format(" = {} to {}", formatTime(least), formatTime(most));
         }
-        out += fmt::format("\n    {} here. {}\n", quoted.holds ? "right" : "wrong", quoted.verdict);
+        out += fmt::format("\n    {} here. {}", quoted.holds ? "right" : "wrong", quoted.verdict);
     }
     return out;
 }
 
-std::string toText(const Formula& formula, bool explain) {
-    return headText(formula) + totalsText(formula) + "\n" + ranksText(formula.form) + positionsText(formula.form) +
-           (explain ? quotedText(formula.form) : "");
+report::Document toDocument(const Formula& formula, bool explain) {
+    const ClosedForm& form = formula.form;
+    report::Document document;
+    document.line(headText(formula) + totalsText(formula));
+    document.add(ranksTable(form));
+    if (!form.positions.empty()) document.line("");
+    report::Table positions = positionsTable(form);
+    if (form.positions.empty()) positions.reader = report::Reader::Programs;
+    document.add(std::move(positions));
+    document.data("bubble_ns", form.bubble);
+    document.data("bubble_expression", form.bubble_expression);
+    document.data("bubble_rate", form.bubble_rate);
+    document.data("span_bubble_rate", form.span_bubble_rate);
+    document.data("over_ideal", form.over_ideal);
+    document.data("makespan_ns", form.makespan);
+    document.data("makespan_expression", form.makespan_expression);
+    document.data("exact", form.exact());
+    document.data("kind", formKindName(form.kind));
+    document.data("domain", form.domain);
+    document.data("peak_activations", peaksOf(form));
+    document.data("quoted", quotedOf(form));
+    if (!form.note.empty()) document.data("note", form.note);
+    if (formula.simulated) document.data("simulated_makespan_ns", *formula.simulated);
+    if (explain) document.line(quotedText(form));
+    return document;
 }
 
 CommandResult run(const FormulaArguments& options) {
@@ -203,11 +188,7 @@ CommandResult run(const FormulaArguments& options) {
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(formula.schedule, formula.costs));
         formula.simulated = step.wall();
     }
-    if (options.json) {
-        printJson(toJson(formula));
-    } else {
-        printText(toText(formula, options.explain));
-    }
+    print(toDocument(formula, options.explain), options.json);
     return 0;
 }
 

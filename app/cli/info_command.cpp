@@ -2,9 +2,9 @@
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
-#include "app/cli/table.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/file_bytes.h"
+#include "core/report/results/common.h"
 #include "core/trace/summary.h"
 
 #include <fmt/format.h>
@@ -41,54 +41,51 @@ std::vector<Diagnostic> problemsOf(const TraceFile& file, const std::vector<Diag
     return own;
 }
 
-Json fileJson(const FileSummary& summary, const ReadTraces& read, const std::optional<RankPlaces>& places) {
-    Json out;
-    out["path"] = summary.file.path.string();
-    out["format"] = summary.file.format.empty() ? Json(nullptr) : Json(summary.file.format);
-    out["ranks"] = Json::array();
-    if (summary.file.rank) out["ranks"].push_back(*summary.file.rank);
-    if (const auto place = placeOf(summary.file, places)) out["place"] = placeJson(*place);
-    out["slices"] = summary.slices;
-    out["by_category"] = Json::object();
-    for (const auto& [category, count] : summary.by_category)
-        out["by_category"][category] = count;
-    out["tracks"] = Json::array();
-    for (const TrackSummary& track : summary.tracks) {
-        out["tracks"].push_back({{"process", track.process},
-                                 {"thread", track.thread},
-                                 {"slices", track.slices},
-                                 {"busy_ns", track.busy.count()},
-                                 {"first_ns", track.first.count()},
-                                 {"last_ns", track.last.count()}});
+/// What one file holds: an object of "files" and, for people, a paragraph.
+report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
+                            const std::optional<RankPlaces>& places) {
+    using report::Align;
+    using report::Value;
+    const std::optional<MeshNumbers> place = placeOf(summary.file, places);
+    const bool usable = !summary.file.format.empty();
+    const report::Reader details = usable ? report::Reader::Everyone : report::Reader::Programs;
+    report::Section section;
+    section.line(summary.file.path.string());
+    section.data("path", summary.file.path.string());
+    section.data("format", usable ? Value(summary.file.format) : Value());
+    section.data("ranks", summary.file.rank ? Value::List{*summary.file.rank} : Value::List{});
+    if (place) section.data("place", report::placeOf(*place));
+    section.data("slices", summary.slices);
+    if (usable) {
+        section.line(fmt::format("  {}{}: {} slices, {} flows, {} instants, {} counters", summary.file.format,
+                                 summary.file.rank ? fmt::format(", rank {}", *summary.file.rank) : "", summary.slices,
+                                 summary.flows, summary.instants, summary.counters));
+        if (place) section.line(fmt::format("  place: {} (by {})", report::placeText(*place), places->source));
+    } else {
+        section.line("  could not be used, see the problems");
     }
-    out["flows"] = summary.flows;
-    out["flow_points"] = summary.flow_points;
-    out["instants"] = summary.instants;
-    out["counters"] = summary.counters;
-    out["problems"] = problemsJson(problemsOf(summary.file, read.problems));
-    return out;
-}
-
-std::string fileText(const FileSummary& summary, const std::optional<RankPlaces>& places) {
-    std::string out = fmt::format("{}\n", summary.file.path.string());
-    if (summary.file.format.empty()) return out + "  could not be used, see the problems\n";
-    out += fmt::format("  {}{}: {} slices, {} flows, {} instants, {} counters\n", summary.file.format,
-                       summary.file.rank ? fmt::format(", rank {}", *summary.file.rank) : "", summary.slices,
-                       summary.flows, summary.instants, summary.counters);
-    if (const auto place = placeOf(summary.file, places))
-        out += fmt::format("  place: {} (by {})\n", placeText(*place), places->source);
-    using Align = Table::Align;
-    Table categories({{"category", Align::Left}, {"slices", Align::Right}});
-    for (const auto& [category, count] : summary.by_category)
-        categories.row({category.empty() ? "(none)" : category, std::to_string(count)});
-    if (!categories.empty()) out += categories.text();
-    Table tracks({{"process", Align::Left}, {"thread", Align::Left}, {"slices"}, {"busy"}, {"first"}, {"last"}});
-    for (const TrackSummary& track : summary.tracks) {
-        tracks.row({track.process, track.thread, std::to_string(track.slices), formatTime(track.busy),
-                    formatTime(track.first), formatTime(track.last)});
+    Value::Object by_category;
+    report::Table categories({}, {report::shown("category", Align::Left), report::shown("slices")});
+    for (const auto& [category, count] : summary.by_category) {
+        by_category.push_back({category, count});
+        categories.row(category.empty() ? "(none)" : category, count);
     }
-    if (!tracks.empty()) out += tracks.text();
-    return out;
+    section.data("by_category", std::move(by_category));
+    if (usable && !categories.rows.empty()) section.add(std::move(categories));
+    report::Table tracks("tracks", {report::column("process", "process", Align::Left),
+                                    report::column("thread", "thread", Align::Left), report::column("slices", "slices"),
+                                    report::column("busy_ns", "busy"), report::column("first_ns", "first"),
+                                    report::column("last_ns", "last")});
+    for (const TrackSummary& track : summary.tracks)
+        tracks.row(track.process, track.thread, track.slices, track.busy, track.first, track.last);
+    tracks.reader = tracks.rows.empty() ? report::Reader::Programs : details;
+    section.add(std::move(tracks));
+    section.data("flows", summary.flows);
+    section.data("flow_points", summary.flow_points);
+    section.data("instants", summary.instants);
+    section.data("counters", summary.counters);
+    section.data("problems", report::problemsOf(problemsOf(summary.file, read.problems)));
+    return section;
 }
 
 CommandResult info(const InfoArguments& options) {
@@ -100,22 +97,19 @@ CommandResult info(const InfoArguments& options) {
     BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.mesh());
     BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), mesh));
     printProblems(read.problems);
-    if (options.json) {
-        Json document;
-        document["origin_ns"] = read.trace->origin().count();
-        document["span_ns"] = read.trace->span().count();
-        document["files"] = Json::array();
-        for (const FileSummary& file : files)
-            document["files"].push_back(fileJson(file, read, places));
-        document["problems"] = problemsJson(read.problems);
-        printJson(document);
-        return 0;
+    report::Document document;
+    document.data("origin_ns", read.trace->origin());
+    document.data("span_ns", read.trace->span());
+    report::Sections sections;
+    sections.key = "files";
+    for (const FileSummary& file : files) {
+        sections.list.push_back(fileSection(file, read, places));
+        std::get<report::Line>(sections.list.back().blocks.front()).apart = &file != files.data();
     }
-    std::string text;
-    for (const FileSummary& file : files)
-        text += (text.empty() ? "" : "\n") + fileText(file, places);
-    text += fmt::format("\n{} from the first event to the last\n", formatTime(read.trace->span()));
-    printText(text);
+    document.add(std::move(sections));
+    document.data("problems", report::problemsOf(read.problems));
+    document.line(fmt::format("\n{} from the first event to the last", formatTime(read.trace->span())));
+    print(document, options.json);
     return 0;
 }
 

@@ -2,7 +2,6 @@
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
-#include "app/cli/table.h"
 #include "core/base/bytes.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
@@ -22,63 +21,55 @@ struct MemoryArguments {
     bool json = false;
 };
 
-Json curveJson(const StepTimeline& step, Rank rank, const MemoryModel& model) {
-    Json points = Json::array();
+report::Value curveOf(const StepTimeline& step, Rank rank, const MemoryModel& model) {
+    report::Value::List points;
     for (const MemoryPoint& point : memoryCurve(step, rank, model))
-        points.push_back({point.time.count(), point.bytes});
+        points.emplace_back(report::Value::List{point.time, point.bytes});
     return points;
 }
 
-Result<Json> toJson(const Planned& planned, const MemoryReport& report, bool curve) {
-    Json ranks = Json::array();
-    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
-        Json rank = {{"rank", r}};
-        rank.update(memoryJson(planned.schedule, report, Rank{r}));
-        ranks.push_back(std::move(rank));
-    }
+Result<report::Document> toDocument(const Planned& planned, const MemoryReport& memory, bool curve) {
+    using report::shown;
+    const Schedule& schedule = planned.schedule;
+    std::optional<StepTimeline> step;
     if (curve) {
-        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(planned.schedule, planned.costs));
-        for (std::size_t r = 0; r < report.ranks.size(); ++r)
-            ranks[r]["curve"] = curveJson(step, Rank{r}, report.model);
+        BUBBLESCOPE_ASSIGN(step, simulate(schedule, planned.costs));
     }
-    return Json{{"schedule", planned.schedule.name},
-                {"flavor", planned.schedule.flavor},
-                {"budget_bytes", report.budget ? Json(*report.budget) : Json()},
-                {"ranks", ranks}};
-}
-
-std::string toText(const Schedule& schedule, const MemoryReport& report) {
-    Table table({{"rank"},
-                 {"weights"},
-                 {"gradients"},
-                 {"optimizer"},
-                 {"activations, peak"},
-                 {"total, peak"},
-                 {"at", Table::Align::Left}});
-    for (std::size_t r = 0; r < report.ranks.size(); ++r) {
-        const RankMemory& memory = report.ranks[r];
+    report::Document document;
+    document.data("schedule", schedule.name);
+    document.data("flavor", schedule.flavor);
+    document.data("budget_bytes", memory.budget);
+    document.line(scheduleTitle(schedule) + "\n");
+    report::Value::List ranks;
+    report::Table table({}, {shown("rank"), shown("weights"), shown("gradients"), shown("optimizer"),
+                             shown("activations, peak"), shown("total, peak"), shown("at", report::Align::Left)});
+    constexpr auto kBytes = report::Look::Bytes;
+    for (std::size_t r = 0; r < memory.ranks.size(); ++r) {
+        const RankMemory& rank = memory.ranks[r];
         const auto& ops = schedule.ranks[r];
-        table.row({fmt::format("{}", r), formatBytes(memory.weights), formatBytes(memory.gradients),
-                   formatBytes(memory.optimizer), formatBytes(memory.peak_activations), formatBytes(memory.peak()),
-                   ops.empty() ? "" : opName(ops[memory.peak_op])});
+        table.row(r, report::Cell(rank.weights, kBytes), report::Cell(rank.gradients, kBytes),
+                  report::Cell(rank.optimizer, kBytes), report::Cell(rank.peak_activations, kBytes),
+                  report::Cell(rank.peak(), kBytes), ops.empty() ? "" : opName(ops[rank.peak_op]));
+        report::Value::Object object = memoryOf(schedule, memory, Rank{r});
+        object.insert(object.begin(), {"rank", r});
+        if (step) object.push_back({"curve", curveOf(*step, Rank{r}, memory.model)});
+        ranks.emplace_back(std::move(object));
     }
-    const std::string budget = budgetText(schedule, report);
-    return fmt::format("{}\n\n{}{}", scheduleTitle(schedule), table.text(), budget.empty() ? "" : "\n" + budget);
+    document.data("ranks", std::move(ranks));
+    document.add(std::move(table));
+    addBudgetLines(document, schedule, memory);
+    return document;
 }
 
-CommandResult print(const MemoryArguments& options) {
+CommandResult estimate(const MemoryArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     // An order with missing ops would release what it never took.
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
-    BUBBLESCOPE_ASSIGN(const auto report, options.memory.report(planned.schedule));
-    if (!report) return usageError("no tensor sizes are given", "use --memory-model FILE");
-    if (options.json) {
-        BUBBLESCOPE_ASSIGN(const Json document, toJson(planned, *report, options.curve));
-        printJson(document);
-    } else {
-        printText(toText(planned.schedule, *report));
-    }
-    return report->overBudget() && !options.fail_on.empty() ? 1 : 0;
+    BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
+    if (!memory) return usageError("no tensor sizes are given", "use --memory-model FILE");
+    BUBBLESCOPE_ASSIGN(const report::Document document, toDocument(planned, *memory, options.curve));
+    print(document, options.json);
+    return memory->overBudget() && !options.fail_on.empty() ? 1 : 0;
 }
 
 } // namespace
@@ -95,7 +86,7 @@ void addMemoryCommand(Command app, Action& action) {
         .oneOf({"any", "over-budget"});
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--curve", options->curve, "With each rank's memory over time, as [time_ns, bytes]").needs(json);
-    command.onParsed([&action, options] { action = [options] { return print(*options); }; });
+    command.onParsed([&action, options] { action = [options] { return estimate(*options); }; });
 }
 
 } // namespace bubblescope::cli

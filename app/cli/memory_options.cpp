@@ -10,9 +10,11 @@
 namespace bubblescope::cli {
 namespace {
 
-Json opJson(const Schedule& schedule, Rank rank, std::size_t index) {
+report::Value opOf(const Schedule& schedule, Rank rank, std::size_t index) {
+    using report::Value;
     const Op& op = schedule.ranks[rank.index()][index];
-    return {{"index", index}, {"op", {std::string(1, opLetter(op.kind)), op.microbatch.value, op.chunk.value}}};
+    return Value::Object{{"index", index},
+                         {"op", Value::List{std::string(1, opLetter(op.kind)), op.microbatch, op.chunk}}};
 }
 
 } // namespace
@@ -21,32 +23,32 @@ bool MemoryReport::overBudget() const {
     return std::ranges::any_of(ranks, [](const RankMemory& rank) { return rank.over_budget.has_value(); });
 }
 
-Json memoryJson(const Schedule& schedule, const MemoryReport& report, Rank rank) {
+report::Value::Object memoryOf(const Schedule& schedule, const MemoryReport& report, Rank rank) {
+    using report::Value;
     const RankMemory& memory = report.ranks[rank.index()];
-    Json document = {{"weights_bytes", memory.weights},
-                     {"gradients_bytes", memory.gradients},
-                     {"optimizer_bytes", memory.optimizer},
-                     {"peak_activation_bytes", memory.peak_activations},
-                     {"peak_bytes", memory.peak()},
-                     {"peak_op", nullptr},
-                     {"over_budget", nullptr}};
-    if (!schedule.ranks[rank.index()].empty()) document["peak_op"] = opJson(schedule, rank, memory.peak_op);
-    if (memory.over_budget) document["over_budget"] = opJson(schedule, rank, *memory.over_budget);
-    return document;
+    const bool any = !schedule.ranks[rank.index()].empty();
+    return {{"weights_bytes", memory.weights},
+            {"gradients_bytes", memory.gradients},
+            {"optimizer_bytes", memory.optimizer},
+            {"peak_activation_bytes", memory.peak_activations},
+            {"peak_bytes", memory.peak()},
+            {"peak_op", any ? opOf(schedule, rank, memory.peak_op) : Value()},
+            {"over_budget", memory.over_budget ? opOf(schedule, rank, *memory.over_budget) : Value()}};
 }
 
-std::string budgetText(const Schedule& schedule, const MemoryReport& report) {
-    if (!report.budget) return "";
-    std::string out;
+void addBudgetLines(report::Section& document, const Schedule& schedule, const MemoryReport& report) {
+    if (!report.budget) return;
+    document.line("");
+    const std::string budget = formatBytes(*report.budget);
     for (std::size_t r = 0; r < report.ranks.size(); ++r) {
         const RankMemory& memory = report.ranks[r];
         if (!memory.over_budget) continue;
-        out += fmt::format("Rank {} exceeds {} from {} on, its op {}{}.\n", r, formatBytes(*report.budget),
-                           opName(schedule.ranks[r][*memory.over_budget]), *memory.over_budget,
-                           memory.fixed() > *report.budget ? "; weights, gradients and optimizer alone are too large"
-                                                           : "");
+        document.line(fmt::format(
+            "Rank {} exceeds {} from {} on, its op {}{}.", r, budget, opName(schedule.ranks[r][*memory.over_budget]),
+            *memory.over_budget,
+            memory.fixed() > *report.budget ? "; weights, gradients and optimizer alone are too large" : ""));
     }
-    return out.empty() ? fmt::format("Every rank stays within {}.\n", formatBytes(*report.budget)) : out;
+    if (!report.overBudget()) document.line(fmt::format("Every rank stays within {}.", budget));
 }
 
 void MemoryOptions::add(Command command) {

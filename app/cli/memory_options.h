@@ -1,9 +1,9 @@
 #pragma once
 
 #include "app/cli/command_line.h"
-#include "app/cli/output.h"
 #include "core/base/result.h"
 #include "core/cost/memory_model.h"
+#include "core/report/document.h"
 
 #include <cstdint>
 #include <optional>
@@ -22,12 +22,12 @@ struct MemoryReport {
     [[nodiscard]] bool overBudget() const;
 };
 
-/// Of one rank; `schedule` names its ops.
-[[nodiscard]] Json memoryJson(const Schedule& schedule, const MemoryReport& report, Rank rank);
+/// Of one rank, for programs; `schedule` names its ops.
+[[nodiscard]] report::Value::Object memoryOf(const Schedule& schedule, const MemoryReport& report, Rank rank);
 
-/// One line per rank that exceeds the budget, with the first op that does, or one that none does; empty without a
-/// budget.
-[[nodiscard]] std::string budgetText(const Schedule& schedule, const MemoryReport& report);
+/// Adds one line per rank that exceeds the budget, with the first op that does, or one that none does; nothing without
+/// a budget.
+void addBudgetLines(report::Section& document, const Schedule& schedule, const MemoryReport& report);
 
 /// --memory-model and --memory-budget.
 class MemoryOptions {

@@ -1,7 +1,8 @@
 #include "app/cli/command.h"
-#include "app/cli/diagnosis_output.h"
+#include "app/cli/fail_on.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
+#include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
 #include "core/base/process_info.h"
 #include "core/live/alert.h"
@@ -9,6 +10,7 @@
 #include "core/live/metrics.h"
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
+#include "core/report/json.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -61,8 +63,12 @@ private:
     std::size_t lines_ = 0;
 };
 
-void printLine(const Json& document) {
-    fmt::print("{}\n", document.dump(-1, ' ', false, Json::error_handler_t::replace));
+std::string lineOf(const report::Value& document) {
+    return report::toJson(document, report::JsonLayout::OneLine) + "\n";
+}
+
+void printLine(const report::Value& document) {
+    fmt::print("{}", lineOf(document));
     std::fflush(stdout);
 }
 
@@ -88,7 +94,7 @@ public:
         while (!stop.came() && !turn(stop.descriptor())) {
         }
         if (lines_)
-            printLine(liveSummaryJson(analyzer_));
+            printLine(liveSummaryOf(analyzer_));
         else
             screen_.show(analyzer_);
         if (receiver_) receiver_->finish(std::chrono::seconds(2));
@@ -133,15 +139,15 @@ private:
     }
 
     void take(const LiveEvent& event) {
-        if (lines_) printLine(eventJson(event, analyzer_));
+        if (lines_) printLine(eventOf(event, analyzer_));
         if (event.kind == LiveEvent::Kind::AnomalyFound) {
             const Anomaly& anomaly = event.anomaly->anomaly;
-            failed_ = failed_ || isFinding(anomalyKindName(anomaly.kind));
+            failed_ = failed_ || failsOn(options_.fail_on, anomaly.kind);
             if (anomaly.severity == Severity::Notice) return;
             alert("anomaly", std::string(anomalyKindName(anomaly.kind)), severityName(anomaly.severity),
                   anomaly.rank ? std::to_string(anomaly.rank->value) : "", anomaly.message.text(), event);
         } else if (event.kind == LiveEvent::Kind::Mismatch) {
-            failed_ = failed_ || isFinding(anomalyKindName(AnomalyKind::AadiffMismatch));
+            failed_ = failed_ || failsOn(options_.fail_on, AnomalyKind::AadiffMismatch);
             alert("mismatch", "aadiff-mismatch", "serious", "", event.text, event);
         } else if (event.kind == LiveEvent::Kind::RankChanged &&
                    (event.rank.state == live::RankState::Gone || event.rank.state == live::RankState::Late)) {
@@ -163,14 +169,9 @@ private:
                               {"BUBBLESCOPE_STEP", std::to_string(what.step)},
                               {"BUBBLESCOPE_MESSAGE", message},
                               {"BUBBLESCOPE_HELD_BACK", std::to_string(alert_.heldBack())}};
-        raised.document = eventJson(what, analyzer_).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+        raised.document = lineOf(eventOf(what, analyzer_));
         if (!alert_.raise(raised, monitorNow()) && !alert_.problem().empty())
             printError("the alert's command cannot be started: " + alert_.problem());
-    }
-
-    [[nodiscard]] bool isFinding(std::string_view kind) const {
-        return std::ranges::any_of(options_.fail_on,
-                                   [kind](const std::string& wanted) { return wanted == "any" || wanted == kind; });
     }
 
     [[nodiscard]] int exitCodeOf() const {

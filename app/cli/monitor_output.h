@@ -1,17 +1,17 @@
 #pragma once
 
-#include "app/cli/output.h"
 #include "core/live/live_analyzer.h"
+#include "core/report/value.h"
 
 #include <string>
 
 namespace bubblescope::cli {
 
 /// What happened, as one of the documents that `monitor` prints as lines where nobody sees a terminal.
-[[nodiscard]] Json eventJson(const live::LiveEvent& event, const live::LiveAnalyzer& analyzer);
+[[nodiscard]] report::Value eventOf(const live::LiveEvent& event, const live::LiveAnalyzer& analyzer);
 
 /// The last of them: the run as far as it was seen.
-[[nodiscard]] Json liveSummaryJson(const live::LiveAnalyzer& analyzer);
+[[nodiscard]] report::Value liveSummaryOf(const live::LiveAnalyzer& analyzer);
 
 /// The present state for people, in no more lines than given.
 [[nodiscard]] std::string liveText(const live::LiveAnalyzer& analyzer, std::size_t lines);

@@ -1,5 +1,8 @@
 #include "app/cli/output.h"
 
+#include "core/report/json.h"
+#include "core/report/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,9 +28,8 @@ std::string withoutControls(std::string_view text) {
 
 } // namespace
 
-void printJson(const Json& document) {
-    // Names in foreign traces may hold bytes that are not UTF-8; they are replaced, not thrown over.
-    printText(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+void print(const report::Section& document, bool json) {
+    printText(json ? report::toJson(document) + "\n" : report::toText(document));
 }
 
 void printText(std::string_view text) {
@@ -45,36 +47,6 @@ void printProblems(const std::vector<Diagnostic>& problems) {
                                problem.message.text(),
                                problem.count > 1 ? fmt::format(" ({} times)", problem.count) : ""));
     }
-}
-
-Json problemsJson(const std::vector<Diagnostic>& problems) {
-    Json list = Json::array();
-    for (const Diagnostic& problem : problems) {
-        list.push_back({{"kind", problem.kind},
-                        {"count", problem.count},
-                        {"where", problem.where.text()},
-                        {"message", problem.message.text()}});
-    }
-    return list;
-}
-
-Json placeJson(const MeshNumbers& place) {
-    Json out = Json::object();
-    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)
-        out[std::string(kMeshAxisNames[axis])] = place.of[axis];
-    return out;
-}
-
-std::string placeText(const MeshNumbers& place) {
-    std::string out;
-    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)
-        out += fmt::format("{}{} {}", axis == 0 ? "" : ", ", kMeshAxisNames[axis], place.of[axis]);
-    return out;
-}
-
-std::string filesText(const std::vector<std::filesystem::path>& files) {
-    return files.size() == 1 ? files.front().string()
-                             : fmt::format("{} ({} files)", files.front().parent_path().string(), files.size());
 }
 
 } // namespace bubblescope::cli

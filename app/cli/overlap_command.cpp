@@ -1,13 +1,20 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
-#include "app/cli/overlap_output.h"
+#include "core/base/text.h"
 #include "core/optimize/overlap/operators.h"
+#include "core/optimize/overlap/streams.h"
+#include "core/optimize/overlap/study.h"
+#include "core/report/text.h"
 #include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace bubblescope::cli {
 namespace {
@@ -25,6 +32,259 @@ struct OverlapArguments {
     int width = 110;
     bool json = false;
 };
+
+/// What the `overlap` command found.
+struct OverlapStudy {
+    struct Entry {
+        PairStudy pair;
+        StepRun paddle_order; ///< warm-up of p−s forwards
+        StepRun deeper_order; ///< warm-up of 2(p−s−1)+1 forwards
+    };
+
+    OpCosts costs;
+    int pp = 1;
+    int microbatches = 1;
+    std::vector<Entry> entries; ///< one per variant; the first hides nothing
+
+    [[nodiscard]] const Entry& of(std::string_view variant) const {
+        return *std::ranges::find(entries, variant, [](const Entry& one) { return one.pair.variant.name; });
+    }
+};
+
+using StudyEntry = OverlapStudy::Entry;
+using report::Value;
+
+constexpr std::size_t kBackward = passIndex(Pass::Backward);
+constexpr std::size_t kForward = passIndex(Pass::Forward);
+
+std::string percentOf(TimeNs part, TimeNs whole) {
+    return whole.count() == 0 ? "none" : formatPercent(fractionOf(part, whole));
+}
+
+/// How much shorter `time` is than `before`, in percent of it.
+std::string gain(TimeNs time, TimeNs before) {
+    return fmt::format("{:+.1f} %", 100 * fractionOf(before - time, before));
+}
+
+std::string layerText(const Operators& layer, int layers) {
+    const auto reduces = std::ranges::count_if(layer, &Operator::all_reduce);
+    return fmt::format("{} of compute + {} of all-reduce ({})", formatTime(computeTime(layer) * layers),
+                       formatTime(allReduceTime(layer) * layers), reduces * layers);
+}
+
+std::string headText(const OverlapStudy& study) {
+    const OpCosts& costs = study.costs;
+    std::string out = costs.name.empty() ? std::string{} : costs.name + "\n";
+    out += fmt::format("  {} layers a stage; the all-reduce stream has {} priority", costs.layers,
+                       costs.rules.high_priority ? "the higher" : "the compute stream's");
+    if (costs.rules.cut_time.count() > 0) out += fmt::format("; each cut costs {}", formatTime(costs.rules.cut_time));
+    return out + fmt::format("\n  forward   {}\n  backward  {}\n", layerText(costs.forward, costs.layers),
+                             layerText(costs.backward, costs.layers));
+}
+
+report::Table pairTable(const OverlapStudy& study) {
+    using report::shown;
+    report::Table table({}, {shown("a pair", report::Align::Left), shown("time"), shown("gain"), shown("hidden of B"),
+                             shown("of F"), shown("cuts"), shown("", report::Align::Left)});
+    table.indent = 0;
+    const TimeNs none = study.entries.front().pair.pairTime();
+    for (const StudyEntry& entry : study.entries) {
+        const PairStudy& pair = entry.pair;
+        table.row(pair.variant.name, pair.pairTime(), gain(pair.pairTime(), none),
+                  percentOf(pair.hidden[kBackward], pair.all_reduce[kBackward]),
+                  percentOf(pair.hidden[kForward], pair.all_reduce[kForward]), pair.cuts(), pair.variant.title);
+    }
+    const TimeNs compute = (computeTime(study.costs.forward) + computeTime(study.costs.backward)) * study.costs.layers;
+    table.row("ideal", compute, gain(compute, none), "", "", "", "all-reduces cost nothing");
+    return table;
+}
+
+report::Table stepTable(const OverlapStudy& study) {
+    using report::shown;
+    report::Table table(
+        {}, {shown(fmt::format("a step, p = {}, m = {}", study.pp, study.microbatches), report::Align::Left),
+             shown("1F1B's warm-up"), shown("gain"), shown("hidden of B"), shown("deeper warm-up"), shown("gain"),
+             shown("hidden of B")});
+    table.indent = 0;
+    const StudyEntry& none = study.entries.front();
+    for (const StudyEntry& entry : study.entries) {
+        table.row(entry.pair.variant.name);
+        std::vector<report::Cell>& cells = table.rows.back();
+        const auto add = [&](const StepRun& run, const StepRun& before) {
+            cells.emplace_back(run.makespan);
+            cells.emplace_back(gain(run.makespan, before.makespan));
+            cells.emplace_back(percentOf(run.hidden[kBackward], run.all_reduce[kBackward]));
+        };
+        add(entry.paddle_order, none.paddle_order);
+        add(entry.deeper_order, none.deeper_order);
+    }
+    const TimeNs ideal = idealMakespan(study.costs, study.pp, study.microbatches);
+    table.row("ideal", ideal, gain(ideal, none.paddle_order.makespan), "", ideal,
+              gain(ideal, none.deeper_order.makespan), "");
+    return table;
+}
+
+std::string legendText() {
+    return report::wrapped(
+        "  ", "Hidden: the share of the all-reduce time of the backward (B) and the forward (F) during which "
+              "the compute stream works. 1F1B's warm-up, which Paddle's pass keeps, is p−s forwards on rank "
+              "s; the deeper one is 2(p−s−1)+1, so that each input is there before its pair begins.");
+}
+
+std::string timesText(const std::vector<TimeNs>& times) {
+    constexpr std::size_t kMost = 8;
+    std::string out;
+    for (std::size_t i = 0; i < std::min(times.size(), kMost); ++i)
+        out += fmt::format("{}{}", i == 0 ? "" : ", ", formatTime(times[i]));
+    return times.size() > kMost ? out + fmt::format(" … {} in all", times.size()) : out;
+}
+
+/// Why the cutting rule stopped where it did.
+std::string stopText(const PairStudy& pair, const OpCosts& costs) {
+    if (pair.stop == CutStop::ForwardUsedUp) return "no forward op is left to run beside them";
+    if (pair.stop == CutStop::None) return "nothing is cut";
+    const Operators& forward = pair.plans.pair.of(Pass::Forward);
+    const Operator& op = forward[static_cast<std::size_t>(pair.stopped_at)];
+    const auto layer = std::count_if(forward.begin(), forward.begin() + pair.stopped_at + 1,
+                                     [&](const Operator& other) { return other.name == op.name; });
+    const TimeNs budget = costs.cut_budget.value_or(longestAllReduce(costs.backward));
+    return fmt::format(
+        "the next forward op, '{}' of layer {}, takes {}, and the rule has {} to fill; it never gets past "
+        "that op",
+        op.name, layer, formatTime(op.assumed), formatTime(budget));
+}
+
+std::string exposuresText(const PairStudy& pair, const OpCosts& costs) {
+    struct Group {
+        std::vector<TimeNs> pieces; ///< beside them
+        TimeNs hidden{0};
+        TimeNs exposed{0};
+        TimeNs surplus{0}; ///< of the pieces over the all-reduces
+    };
+    Group longer;
+    Group shorter;
+    Group blocking;
+    for (const Exposure& one : backwardExposures(pair)) {
+        Group& group = !one.own_stream ? blocking : one.beside < one.span.time ? shorter : longer;
+        group.pieces.push_back(one.beside);
+        group.hidden += one.span.hidden;
+        group.exposed += one.span.time - one.span.hidden;
+        group.surplus += std::max(TimeNs{0}, one.beside - one.span.time);
+    }
+    const auto line = [](const Group& group, const std::string& text) {
+        return group.pieces.empty() ? std::string{}
+                                    : report::wrapped(fmt::format("  {:4}  ", group.pieces.size()), text);
+    };
+    return fmt::format("  Of a pair's backward, {} of {} of all-reduces is hidden. Of its all-reduces\n",
+                       formatTime(pair.hidden[kBackward]), formatTime(pair.all_reduce[kBackward])) +
+           line(longer, fmt::format("have a piece beside them that is at least as long as they are; {} of them stays "
+                                    "exposed, and what the pieces are longer, {}, delays the backward",
+                                    formatTime(longer.exposed), formatTime(longer.surplus))) +
+           line(shorter,
+                fmt::format("have a shorter piece beside them, {}; {} of them is hidden, {} is not",
+                            timesText(shorter.pieces), formatTime(shorter.hidden), formatTime(shorter.exposed))) +
+           line(blocking, fmt::format("block the compute stream for {}: {}", formatTime(blocking.exposed),
+                                      stopText(pair, costs)));
+}
+
+std::string stepText(const StepRun& run, std::string_view order) {
+    return report::wrapped(
+        "  ", fmt::format("With {} {} of {} backwards are in pairs; the other {} have no forward beside them. Of "
+                          "the step's backward all-reduces {} is hidden.",
+                          order, run.pairs, run.pairs + run.singles, run.singles,
+                          percentOf(run.hidden[kBackward], run.all_reduce[kBackward])));
+}
+
+std::string explanationText(const OverlapStudy& study, std::string_view variant) {
+    const StudyEntry& entry = study.of(variant);
+    const PairStudy& pair = entry.pair;
+    std::string out = fmt::format("Why {} hides what it hides ({})\n", variant, pair.variant.title);
+    out += exposuresText(pair, study.costs);
+    out += stepText(entry.paddle_order, "1F1B's warm-up");
+    if (pair.cuts() > 0 && study.pp > 1) {
+        const TimeNs gradient = pair.pair.ends[kBackward];
+        out += report::wrapped(
+            "  ", fmt::format("There a pair's forward gets its input just when the backward has ended, {} after "
+                              "the pair's start, but its first piece comes {} after the start: the pairs wait.",
+                              formatTime(gradient), formatTime(forwardStart(pair))));
+    }
+    return out + stepText(entry.deeper_order, "the deeper warm-up");
+}
+
+Value passesOf(const PerPass<TimeNs>& times) {
+    return Value::Object{{"forward", times[kForward]}, {"backward", times[kBackward]}};
+}
+
+Value stepOf(const StepRun& run, TimeNs before, std::string_view flavor) {
+    return Value::Object{{"flavor", flavor},
+                         {"makespan_ns", run.makespan},
+                         {"gain", fractionOf(before - run.makespan, before)},
+                         {"pairs", run.pairs},
+                         {"single_backwards", run.singles},
+                         {"all_reduce_ns", passesOf(run.all_reduce)},
+                         {"hidden_ns", passesOf(run.hidden)},
+                         {"backward_hidden_share", fractionOf(run.hidden[kBackward], run.all_reduce[kBackward])}};
+}
+
+Value pairOf(const PairStudy& pair) {
+    Value::List reduces;
+    for (const Exposure& one : backwardExposures(pair)) {
+        reduces.emplace_back(Value::Object{{"op", one.span.op},
+                                           {"time_ns", one.span.time},
+                                           {"hidden_ns", one.span.hidden},
+                                           {"own_stream", one.own_stream},
+                                           {"beside_ns", one.beside}});
+    }
+    Value::List pieces;
+    for (const Piece& piece : pair.plans.pair.pieces)
+        pieces.emplace_back(Value::List{piece.pass == Pass::Backward ? "B" : "F", piece.first, piece.end});
+    return Value::Object{{"pair_ns", pair.pairTime()},
+                         {"forward_ns", pair.forward},
+                         {"backward_ns", pair.backward},
+                         {"all_reduce_ns", passesOf(pair.all_reduce)},
+                         {"hidden_ns", passesOf(pair.hidden)},
+                         {"backward_hidden_share", fractionOf(pair.hidden[kBackward], pair.all_reduce[kBackward])},
+                         {"backward_end_ns", pair.pair.ends[kBackward]},
+                         {"forward_start_ns", forwardStart(pair)},
+                         {"cuts", pair.cuts()},
+                         {"extra_slices", pair.slices},
+                         {"pieces", std::move(pieces)},
+                         {"backward_all_reduces", std::move(reduces)}};
+}
+
+report::Document toDocument(const OverlapStudy& study, std::string_view explained) {
+    report::Document document;
+    document.line(headText(study));
+    document.add(pairTable(study));
+    document.line("");
+    document.add(stepTable(study));
+    document.line(legendText());
+    std::string explanation = explanationText(study, explained);
+    explanation.pop_back(); // a line ends by itself
+    document.line(std::move(explanation));
+    document.data("name", study.costs.name);
+    document.data("layers_per_stage", study.costs.layers);
+    document.data("pp", study.pp);
+    document.data("microbatches", study.microbatches);
+    document.data("ideal_makespan_ns", idealMakespan(study.costs, study.pp, study.microbatches));
+    const StudyEntry& none = study.entries.front();
+    report::Table rows("variants",
+                       {report::data("variant"), report::data("title"), report::data("pair"), report::data("steps")});
+    rows.reader = report::Reader::Programs;
+    for (const StudyEntry& entry : study.entries) {
+        rows.row(entry.pair.variant.name, entry.pair.variant.title, pairOf(entry.pair),
+                 Value::List{stepOf(entry.paddle_order, none.paddle_order.makespan, "paddle-mp"),
+                             stepOf(entry.deeper_order, none.deeper_order.makespan, "combined")});
+    }
+    document.add(std::move(rows));
+    return document;
+}
+
+std::string chartText(const OverlapStudy& study, std::string_view variant, int width) {
+    const PairStudy& pair = study.of(variant).pair;
+    return fmt::format("\n{}, {}\n{}", variant, formatTime(pair.pairTime()),
+                       streamChart(pair.plans.pair, pair.pair, width));
+}
 
 Result<OverlapStudy> study(const OverlapArguments& options) {
     OverlapStudy study;
@@ -49,20 +309,17 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
     return study;
 }
 
-CommandResult print(const OverlapArguments& options) {
+CommandResult run(const OverlapArguments& options) {
     BUBBLESCOPE_ASSIGN(const Variant explained, variantNamed(options.explain));
     std::vector<Variant> charted;
     for (const std::string& name : options.charts) {
         BUBBLESCOPE_ASSIGN(charted.emplace_back(), variantNamed(name));
     }
     BUBBLESCOPE_ASSIGN(const OverlapStudy result, study(options));
-    if (options.json) {
-        printJson(overlapJson(result));
-        return 0;
-    }
-    printText(overlapText(result, explained.name));
+    print(toDocument(result, explained.name), options.json);
+    if (options.json) return 0;
     for (const Variant& variant : charted)
-        printText(overlapChart(result, variant.name, options.width));
+        printText(chartText(result, variant.name, options.width));
     return 0;
 }
 
@@ -88,7 +345,7 @@ void addOverlapCommand(Command app, Action& action) {
         .delimiter(',');
     command.addOption("--width", options->width, "Columns of a chart (110)").typeName("N").range(20, 10'000);
     command.addFlag("--json", options->json, "As a JSON document");
-    command.onParsed([&action, options] { action = [options] { return print(*options); }; });
+    command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 
 } // namespace bubblescope::cli

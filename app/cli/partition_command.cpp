@@ -1,7 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
-#include "app/cli/table.h"
 #include "core/cost/partition.h"
 #include "core/optimize/partition/layer_times.h"
 #include "core/optimize/partition/optimise.h"
@@ -58,18 +57,21 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
     return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
 }
 
-std::string splitText(const Partition& partition, int pp, Placement placement) {
-    Table table({{"stage"}, {"rank"}, {"chunk"}, {"layers"}, {"which", Table::Align::Left}});
+/// For people: which layers each stage holds.
+report::Table splitTable(const Partition& partition, int pp, Placement placement) {
+    using report::shown;
+    report::Table table(
+        {}, {shown("stage"), shown("rank"), shown("chunk"), shown("layers"), shown("which", report::Align::Left)});
+    table.indent = 0;
     int first = 0;
     for (std::size_t s = 0; s < partition.layers_per_stage.size(); ++s) {
         const Location at = locate(placement, pp, Stage{s});
         const int count = partition.layers_per_stage[s];
-        table.row({fmt::format("{}", s), fmt::format("{}", at.rank.value), fmt::format("{}", at.chunk.value),
-                   fmt::format("{}", count),
-                   count == 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, first + count - 1)});
+        table.row(s, at.rank, at.chunk, count,
+                  count == 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, first + count - 1));
         first += count;
     }
-    return table.text(0);
+    return table;
 }
 
 CommandResult printRule(const PartitionArguments& options) {
@@ -77,12 +79,12 @@ CommandResult printRule(const PartitionArguments& options) {
     if (!placement || routes(*placement) != 1)
         return usageError(fmt::format("unknown placement '{}'", options.placement), "use loop or v");
     BUBBLESCOPE_ASSIGN(const Partition result, byRule(options, *placement));
-    if (options.json) {
-        printJson({{"layers_per_chunk", result.layers_per_stage}, {"layers", result.layers()}});
-    } else {
-        const int pp = options.per_rank.empty() ? options.schedule.pp() : static_cast<int>(options.per_rank.size());
-        printText(splitText(result, pp, *placement));
-    }
+    const int pp = options.per_rank.empty() ? options.schedule.pp() : static_cast<int>(options.per_rank.size());
+    report::Document document;
+    document.data("layers_per_chunk", result.layers_per_stage);
+    document.data("layers", result.layers());
+    document.add(splitTable(result, pp, *placement));
+    print(document, options.json);
     return 0;
 }
 
@@ -107,44 +109,43 @@ double percentOver(TimeNs time, TimeNs base) {
                             : 0;
 }
 
-void printBestText(const OptimalPartition& found, const Schedule& schedule, bool budget) {
-    Table table({{"split", Table::Align::Left}, {"step"}, {"longer"}, {"layers per stage", Table::Align::Left}});
+report::Document bestDocument(const OptimalPartition& found, const Schedule& schedule, bool budget) {
+    using report::shown;
+    report::Document document;
+    document.line(fmt::format("{}, {}\n", schedule.name, sizesText(schedule)));
+    report::Table table({}, {shown("split", report::Align::Left), shown("step"), shown("longer"),
+                             shown("layers per stage", report::Align::Left)});
+    report::Table rules("rules", {report::data("rule"), report::data("layers_per_chunk"), report::data("step_ns"),
+                                  report::data("fits")});
+    rules.reader = report::Reader::Programs;
     const auto row = [&](const std::string& name, const RatedPartition& rated) {
-        table.row({name, formatTime(rated.step), fmt::format("{:.2f} %", percentOver(rated.step, found.best.step)),
-                   fmt::format("{}{}", fmt::join(rated.partition.layers_per_stage, " "),
-                               rated.fits ? "" : "  (over the memory budget)")});
+        table.row(name, rated.step, fmt::format("{:.2f} %", percentOver(rated.step, found.best.step)),
+                  fmt::format("{}{}", fmt::join(rated.partition.layers_per_stage, " "),
+                              rated.fits ? "" : "  (over the memory budget)"));
     };
     row("best", found.best);
-    for (const RatedPartition& rule : found.rules)
+    for (const RatedPartition& rule : found.rules) {
         row(rule.name, rule);
-    const std::string verdict =
+        rules.row(rule.name, rule.partition.layers_per_stage, rule.step, rule.fits);
+    }
+    document.add(std::move(table));
+    document.line(
         found.proven()
-            ? fmt::format("Proven: no split{} has a shorter step.", budget ? " that fits" : "")
-            : fmt::format("Not proven: a shorter step than {} is impossible, so at most {:.2f} % can be gained.",
-                          formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step));
-    printText(fmt::format("{}, {}\n\n{}\n{}\n\n{}", schedule.name, sizesText(schedule), table.text(), verdict,
-                          splitText(found.best.partition, schedule.pp, schedule.placement)));
-}
-
-void printBestJson(const OptimalPartition& found, const Schedule& schedule) {
-    const auto rated = [](const RatedPartition& one) {
-        return Json{{"rule", one.name},
-                    {"layers_per_chunk", one.partition.layers_per_stage},
-                    {"step_ns", one.step.count()},
-                    {"fits", one.fits}};
-    };
-    Json rules = Json::array();
-    for (const RatedPartition& rule : found.rules)
-        rules.push_back(rated(rule));
-    printJson({{"layers_per_chunk", found.best.partition.layers_per_stage},
-               {"layers", found.best.partition.layers()},
-               {"schedule", schedule.name},
-               {"flavor", schedule.flavor},
-               {"step_ns", found.best.step.count()},
-               {"lower_bound_ns", found.lower_bound.count()},
-               {"proven", found.proven()},
-               {"simulations", found.simulations},
-               {"rules", rules}});
+            ? fmt::format("\nProven: no split{} has a shorter step.", budget ? " that fits" : "")
+            : fmt::format("\nNot proven: a shorter step than {} is impossible, so at most {:.2f} % can be gained.",
+                          formatTime(found.lower_bound), -percentOver(found.lower_bound, found.best.step)));
+    document.line("");
+    document.add(splitTable(found.best.partition, schedule.pp, schedule.placement));
+    document.data("layers_per_chunk", found.best.partition.layers_per_stage);
+    document.data("layers", found.best.partition.layers());
+    document.data("schedule", schedule.name);
+    document.data("flavor", schedule.flavor);
+    document.data("step_ns", found.best.step);
+    document.data("lower_bound_ns", found.lower_bound);
+    document.data("proven", found.proven());
+    document.data("simulations", found.simulations);
+    document.add(std::move(rules));
+    return document;
 }
 
 CommandResult printBest(const PartitionArguments& options) {
@@ -174,11 +175,7 @@ CommandResult printBest(const PartitionArguments& options) {
             {fmt::format("--layers-per-rank {}", fmt::join(options.per_rank, ",")), std::move(given)});
     }
     BUBBLESCOPE_ASSIGN(const OptimalPartition found, optimisePartition(schedule, layers, search));
-    if (options.json) {
-        printBestJson(found, schedule);
-    } else {
-        printBestText(found, schedule, options.memory_budget.has_value());
-    }
+    print(bestDocument(found, schedule, options.memory_budget.has_value()), options.json);
     return 0;
 }
 

@@ -2,6 +2,9 @@
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
 #include "app/cli/monitor_streams.h"
+#include "app/cli/output.h"
+#include "core/report/json.h"
+#include "core/report/text.h"
 #include "profiler/capture/rank_identity.h"
 #include "profiler/job/run_job.h"
 
@@ -47,16 +50,17 @@ Status mustBeFresh(const std::filesystem::path& dir) {
 }
 
 /// The job's exit code is what a script asks for: what goes wrong with the report must not change it.
-void report(const RecordArguments& options, const std::filesystem::path& dir) {
+void reportOn(const RecordArguments& options, const std::filesystem::path& dir) {
     JobControl control;
     const auto recorded = profiler::reportCapture(dir, control);
     if (!recorded.ok()) return printError(recorded.error().text());
     printProblems(recorded.value().problems);
     // On stderr: stdout is the job's.
-    fmt::print(stderr, "{}", captureText(recorded.value(), dir.string()));
+    const report::Document document = captureDocument(recorded.value(), dir.string());
+    fmt::print(stderr, "{}", report::toText(document));
     if (options.report_file.empty()) return;
     std::ofstream file(options.report_file);
-    file << captureJson(recorded.value()).dump(2) << '\n';
+    file << report::toJson(document) << '\n';
     if (!file.flush()) printError(options.report_file + ": the report cannot be written");
 }
 
@@ -81,7 +85,7 @@ CommandResult record(const RecordArguments& options) {
     if (!why_not.empty()) {
         printError(fmt::format("{}: cannot be started: {}", options.command.front(), why_not));
     } else if (isFirstOfJob()) {
-        report(options, capture.dir);
+        reportOn(options, capture.dir);
     }
     constexpr TimeNs kPatience{std::chrono::seconds(10)};
     const Status sent = forward ? forward->finish(kPatience) : Status();

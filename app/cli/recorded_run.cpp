@@ -1,9 +1,9 @@
 #include "app/cli/recorded_run.h"
 
-#include "app/cli/analysis_output.h"
-#include "app/cli/table.h"
+#include "app/cli/output.h"
 #include "core/aadiff/coverage.h"
 #include "core/base/temporary_folder.h"
+#include "core/report/results/analysis.h"
 #include "runtime/comm/process_transport.h"
 #include "runtime/run.h"
 
@@ -67,16 +67,69 @@ Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
     return recordInto(std::move(config), path, team);
 }
 
-Json memoryJson(const std::vector<runtime::MemoryUse>& memory) {
-    Json ranks = Json::array();
-    for (const runtime::MemoryUse& rank : memory) {
-        ranks.push_back({{"rank", ranks.size()},
-                         {"weights_bytes", rank.weights},
-                         {"gradients_bytes", rank.gradients},
-                         {"optimizer_bytes", rank.optimizer},
-                         {"activations_bytes", rank.activations}});
+report::Table memoryTable(const std::vector<runtime::MemoryUse>& memory) {
+    using report::data;
+    report::Table table("peak_memory", {data("rank"), data("weights_bytes"), data("gradients_bytes"),
+                                        data("optimizer_bytes"), data("activations_bytes")});
+    for (const runtime::MemoryUse& rank : memory)
+        table.row(table.rows.size(), rank.weights, rank.gradients, rank.optimizer, rank.activations);
+    return table;
+}
+
+report::Section trainingData(const runtime::RunSummary& training) {
+    report::Section section;
+    section.key = "training";
+    section.data("losses", training.losses);
+    section.data("weights_digest", digestText(training.weights_digest));
+    section.add(memoryTable(training.memory));
+    section.data("ops", training.ops);
+    section.data("late_ops", training.late_ops);
+    section.data("max_lateness_ns", training.max_lateness);
+    section.data("dropped_records", training.dropped_records);
+    return section;
+}
+
+/// Loss and weights.
+void addTraining(report::Section& document, const runtime::RunSummary& training) {
+    std::string losses = "Loss by step:";
+    for (const double loss : training.losses)
+        losses += fmt::format(" {:.6f}", loss);
+    document.line(std::move(losses));
+    document.line(fmt::format("Weights' digest: {}", digestText(training.weights_digest)));
+    document.line("");
+}
+
+/// Of a run that checked itself: what it did step by step.
+report::Section checksByStepSection(const RecordedRun& recorded, report::Reader reader) {
+    using report::column;
+    report::Section section;
+    section.key = "aadiff_plan";
+    const auto& plan = recorded.training.checks;
+    if (!plan) return section;
+    const bool people = reader != report::Reader::Programs;
+    const std::vector<StepChecks> steps = checksByStep(recorded.run.checks, recorded.run.steps);
+    if (people && steps.empty()) return section;
+    const auto reached = stepsToCover(steps);
+    section.data("steps_to_full", plan->steps_to_full);
+    section.data("retimed", plan->retimed);
+    section.data("steps_reached", reached);
+    section.line("Checks by step");
+    report::Table table("steps", {column("index", "step"), report::data("replica"), column("planned", "planned"),
+                                  column("done", "done"), column("aborted", "aborted"), column("skipped", "skipped"),
+                                  column("mismatched", "mismatched"), column("units_covered", "units covered"),
+                                  column("delay_ns", "delay")});
+    table.most_in_text = 12;
+    table.more = "and {} steps more";
+    for (const StepChecks& step : steps) {
+        table.row(step.step, step.replica, step.counts.planned(), step.counts.done(), step.counts.aborted,
+                  step.counts.skipped, step.counts.mismatched, step.units, step.delay);
     }
-    return ranks;
+    section.add(std::move(table));
+    section.line(fmt::format("Every layer of every op is planned within {}; all that was covered was within {}.{}\n",
+                             plan->steps_to_full ? fmt::format("{} steps", *plan->steps_to_full) : "no number of steps",
+                             reached ? fmt::format("{} steps", *reached) : "none",
+                             plan->retimed ? " Ops are held back within their slack." : ""));
+    return section;
 }
 
 } // namespace
@@ -86,69 +139,21 @@ Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out,
     return recordForNow(std::move(config), team);
 }
 
-Json toJson(const RecordedRun& recorded) {
-    const runtime::RunSummary& training = recorded.training;
-    Json document = analysisJson(recorded.run, recorded.report);
-    document["training"] = {{"losses", training.losses},
-                            {"weights_digest", digestText(training.weights_digest)},
-                            {"peak_memory", memoryJson(training.memory)},
-                            {"ops", training.ops},
-                            {"late_ops", training.late_ops},
-                            {"max_lateness_ns", training.max_lateness.count()},
-                            {"dropped_records", training.dropped_records}};
-    if (training.checks) {
-        document["aadiff_plan"] = {
-            {"steps_to_full", training.checks->steps_to_full ? Json(*training.checks->steps_to_full) : Json()},
-            {"retimed", training.checks->retimed}};
-        const std::vector<StepChecks> steps = checksByStep(recorded.run.checks, recorded.run.steps);
-        const auto reached = stepsToCover(steps);
-        document["aadiff_plan"]["steps_reached"] = reached ? Json(*reached) : Json();
-        document["aadiff_plan"]["steps"] = Json::array();
-        for (const StepChecks& step : steps) {
-            document["aadiff_plan"]["steps"].push_back({{"index", step.step},
-                                                        {"replica", step.replica},
-                                                        {"planned", step.counts.planned()},
-                                                        {"done", step.counts.done()},
-                                                        {"aborted", step.counts.aborted},
-                                                        {"skipped", step.counts.skipped},
-                                                        {"mismatched", step.counts.mismatched},
-                                                        {"units_covered", step.units},
-                                                        {"delay_ns", step.delay.count()}});
-        }
+report::Document toDocument(const RecordedRun& recorded, report::Reader reader) {
+    report::AnalysisOptions options;
+    options.reader = reader;
+    report::Document analysis = report::analysisDocument(recorded.run, recorded.report, options);
+    report::Section checks = checksByStepSection(recorded, reader);
+    if (reader == report::Reader::Programs) {
+        analysis.add(trainingData(recorded.training));
+        if (recorded.training.checks) analysis.add(std::move(checks));
+        return analysis;
     }
+    report::Document document;
+    addTraining(document, recorded.training);
+    document.add(std::move(checks));
+    document.add(std::move<report::Section&>(analysis));
     return document;
-}
-
-std::string trainingText(const runtime::RunSummary& training) {
-    std::string out = "Loss by step:";
-    for (const double loss : training.losses)
-        out += fmt::format(" {:.6f}", loss);
-    out += fmt::format("\nWeights' digest: {}\n", digestText(training.weights_digest));
-    return out + "\n";
-}
-
-std::string stepChecksText(const RecordedRun& recorded) {
-    const auto& plan = recorded.training.checks;
-    const std::vector<StepChecks> steps = checksByStep(recorded.run.checks, recorded.run.steps);
-    if (!plan || steps.empty()) return {};
-    constexpr std::size_t kShown = 12;
-    std::string out = "Checks by step\n";
-    Table table(
-        {{"step"}, {"planned"}, {"done"}, {"aborted"}, {"skipped"}, {"mismatched"}, {"units covered"}, {"delay"}});
-    for (const StepChecks& step : std::span(steps).first(std::min(kShown, steps.size()))) {
-        table.row({fmt::format("{}", step.step), fmt::format("{}", step.counts.planned()),
-                   fmt::format("{}", step.counts.done()), fmt::format("{}", step.counts.aborted),
-                   fmt::format("{}", step.counts.skipped), fmt::format("{}", step.counts.mismatched),
-                   fmt::format("{}", step.units), formatTime(step.delay)});
-    }
-    out += table.text();
-    if (steps.size() > kShown) out += fmt::format("  and {} steps more\n", steps.size() - kShown);
-    const auto reached = stepsToCover(steps);
-    out += fmt::format("Every layer of every op is planned within {}; all that was covered was within {}.{}\n\n",
-                       plan->steps_to_full ? fmt::format("{} steps", *plan->steps_to_full) : "no number of steps",
-                       reached ? fmt::format("{} steps", *reached) : "none",
-                       plan->retimed ? " Ops are held back within their slack." : "");
-    return out;
 }
 
 std::string digestText(std::uint64_t digest) {

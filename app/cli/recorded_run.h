@@ -1,8 +1,8 @@
 #pragma once
 
-#include "app/cli/output.h"
 #include "core/analysis/report.h"
 #include "core/base/process_team.h"
+#include "core/report/document.h"
 #include "runtime/run.h"
 
 #include <string>
@@ -26,14 +26,9 @@ struct RecordedRun {
 /// Where the run fails each process says so, and where one has died the others end here with exit code 4.
 [[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team);
 
-/// The document of `run --json`: the analysis and the training.
-[[nodiscard]] Json toJson(const RecordedRun& recorded);
-
-/// Loss and weights, for people.
-[[nodiscard]] std::string trainingText(const runtime::RunSummary& training);
-
-/// Of a run that checked itself: what it did step by step, for people; empty of others.
-[[nodiscard]] std::string stepChecksText(const RecordedRun& recorded);
+/// What `run` found: the training, what it checked step by step if it did, and the analysis. `reader` is whom the
+/// document is made for: Text or Programs.
+[[nodiscard]] report::Document toDocument(const RecordedRun& recorded, report::Reader reader);
 
 /// As it is shown and put into documents.
 [[nodiscard]] std::string digestText(std::uint64_t digest);

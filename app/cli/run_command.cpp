@@ -1,9 +1,9 @@
-#include "app/cli/analysis_output.h"
 #include "app/cli/backend_option.h"
 #include "app/cli/check_options.h"
 #include "app/cli/command.h"
 #include "app/cli/end_on_signal.h"
 #include "app/cli/model_options.h"
+#include "app/cli/output.h"
 #include "app/cli/recorded_run.h"
 #include "app/cli/run_comparison.h"
 #include "app/cli/schedule_options.h"
@@ -100,13 +100,8 @@ CommandResult runOne(runtime::RunConfig config, const RunArguments& options, Pro
     const RecordedRun& recorded = runs.front();
     printProblems(recorded.run.problems);
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
-    if (options.json) {
-        printJson(toJson(recorded));
-        return 0;
-    }
-    printText(trainingText(recorded.training) + stepChecksText(recorded) +
-              analysisText(recorded.run, recorded.report, {}));
-    if (!options.out.empty()) {
+    print(toDocument(recorded, options.json ? report::Reader::Programs : report::Reader::Text), options.json);
+    if (!options.json && !options.out.empty()) {
         printText(fmt::format("\nTrace written to {0}; look at it with `bubblescope view {0}`\n", options.out));
     }
     return 0;
@@ -121,12 +116,8 @@ CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunA
     BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
-    if (options.json) {
-        printJson(comparisonJson(runs));
-        return 0;
-    }
-    printText(comparisonText(runs));
-    if (!options.out.empty()) printText(fmt::format("Traces written to folders in {}\n", options.out));
+    print(comparisonDocument(runs, options.json), options.json);
+    if (!options.json && !options.out.empty()) printText(fmt::format("Traces written to folders in {}\n", options.out));
     return 0;
 }
 

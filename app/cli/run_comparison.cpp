@@ -1,6 +1,7 @@
 #include "app/cli/run_comparison.h"
 
 #include "app/cli/comparison_table.h"
+#include "app/cli/output.h"
 #include "core/cost/measured_times.h"
 #include "core/cost/partition.h"
 
@@ -68,31 +69,31 @@ std::vector<std::size_t> weightGroups(const std::vector<RecordedRun>& runs) {
     return groups;
 }
 
-std::string weightsText(const std::vector<RecordedRun>& runs) {
-    const std::vector<std::size_t> groups = weightGroups(runs);
+std::string weightsText(const std::vector<RecordedRun>& runs, const std::vector<std::size_t>& groups) {
     const std::vector<double>& losses = runs.front().training.losses;
     std::string out =
         fmt::format("\nAll trained the same model for {}, to a loss of {:.6f}.",
                     losses.size() == 1 ? "1 step" : fmt::format("{} steps", losses.size()), losses.back());
     if (std::ranges::max(groups) == 0) {
-        return out + fmt::format(" Their weights are equal bit for bit ({}).\n",
+        return out + fmt::format(" Their weights are equal bit for bit ({}).",
                                  digestText(runs.front().training.weights_digest));
     }
     return out + " Weights are equal bit for bit where the last column says the same;\ntwo pipelines and slices of a "
-                 "sequence sum the same gradients in another order and differ in the last bits.\n";
+                 "sequence sum the same gradients in another order and differ in the last bits.";
 }
 
-std::string lateText(const std::vector<RecordedRun>& runs) {
+void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs) {
     std::int64_t ops = 0;
     std::int64_t late = 0;
     for (const RecordedRun& run : runs) {
         ops += run.training.ops;
         late += run.training.late_ops;
     }
-    if (late == 0) return {};
-    return fmt::format("The machine was too late for {} of {} ops, which end when they really ended: a calmer machine, "
-                       "longer op times or\na larger --pace-tolerance give the schedules' own bubbles.\n",
-                       late, ops);
+    if (late == 0) return;
+    document.line(
+        fmt::format("The machine was too late for {} of {} ops, which end when they really ended: a calmer machine, "
+                    "longer op times or\na larger --pace-tolerance give the schedules' own bubbles.",
+                    late, ops));
 }
 
 /// The rank that held most.
@@ -149,33 +150,40 @@ Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>
     return runs;
 }
 
-std::string comparisonText(const std::vector<RecordedRun>& runs) {
+report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool json) {
+    report::Document document;
+    if (json) {
+        report::Sections schedules;
+        schedules.key = "schedules";
+        for (const RecordedRun& run : runs) {
+            report::Section& object = schedules.list.emplace_back();
+            const StepAnalysis& step = typicalStep(run);
+            addCompared(object, comparedOf(run));
+            object.data("vpp", run.run.schedule.vpp);
+            object.data("expected_bubble_rate", step.form ? report::Value(step.form->bubble_rate) : report::Value());
+            object.data("peak_memory_bytes", largest(run.training.memory).total());
+            report::Section all = toDocument(run, report::Reader::Programs);
+            all.key = "run";
+            object.add(std::move(all));
+        }
+        document.add(std::move(schedules));
+        return document;
+    }
     std::vector<Compared> rows;
     const std::vector<std::size_t> groups = weightGroups(runs);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const StepAnalysis& step = typicalStep(runs[i]);
         const runtime::MemoryUse& memory = largest(runs[i].training.memory);
         rows.push_back(comparedOf(runs[i]));
-        rows.back().further = {step.form ? fmt::format("{:.2f} %", 100 * step.form->bubble_rate) : "none",
-                               fmt::format("{}", runs[i].run.schedule.vpp), kibibytes(memory.total()),
-                               kibibytes(memory.activations), std::string(1, static_cast<char>('a' + groups[i] % 26))};
+        rows.back().further = {step.form ? report::Cell(step.form->bubble_rate, report::Look::Percent2)
+                                         : report::Cell("none"),
+                               runs[i].run.schedule.vpp, kibibytes(memory.total()), kibibytes(memory.activations),
+                               std::string(1, static_cast<char>('a' + groups[i] % 26))};
     }
-    return comparisonTable(rows, {{"closed form"}, {"chunks"}, {"peak memory"}, {"activations"}, {"weights"}}) +
-           weightsText(runs) + lateText(runs);
-}
-
-Json comparisonJson(const std::vector<RecordedRun>& runs) {
-    Json documents = Json::array();
-    for (const RecordedRun& run : runs) {
-        const StepAnalysis& step = typicalStep(run);
-        Json document = comparedJson(comparedOf(run));
-        document["vpp"] = run.run.schedule.vpp;
-        document["expected_bubble_rate"] = step.form ? Json(step.form->bubble_rate) : Json();
-        document["peak_memory_bytes"] = largest(run.training.memory).total();
-        document["run"] = toJson(run);
-        documents.push_back(std::move(document));
-    }
-    return {{"schedules", documents}};
+    document.add(comparisonTable(std::move(rows), {"closed form", "chunks", "peak memory", "activations", "weights"}));
+    document.line(weightsText(runs, groups));
+    addLateOps(document, runs);
+    return document;
 }
 
 Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs) {

@@ -30,9 +30,8 @@ planComparison(const Comparison& comparison, const CostModel& times, const runti
 [[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
                                                          const std::string& out, ProcessTeam* team);
 
-/// A table, and what became of the weights.
-[[nodiscard]] std::string comparisonText(const std::vector<RecordedRun>& runs);
-[[nodiscard]] Json comparisonJson(const std::vector<RecordedRun>& runs);
+/// A table and what became of the weights; for programs (`json`) all of each run.
+[[nodiscard]] report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool json);
 
 /// Draws each run's typical step; does nothing without --svg.
 [[nodiscard]] Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs);

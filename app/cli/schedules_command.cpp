@@ -1,6 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
-#include "app/cli/paragraph.h"
+#include "core/report/text.h"
 #include "core/theory/closed_form.h"
 
 #include <fmt/format.h>
@@ -14,44 +14,51 @@
 namespace bubblescope::cli {
 namespace {
 
+using report::Value;
+
 struct SchedulesArguments {
     std::vector<std::string> names;
     bool json = false;
     bool markdown = false;
 };
 
-Json toJson(const FamilyForm& form) {
-    Json positions = Json::array();
+Value formOf(const FamilyForm& form) {
+    Value::List positions;
     for (const auto& at : form.positions) {
-        positions.push_back(
-            {{"position", at.position}, {"expression", at.expression}, {"kind", formKindName(at.kind)}});
+        positions.emplace_back(
+            Value::Object{{"position", at.position}, {"expression", at.expression}, {"kind", formKindName(at.kind)}});
     }
-    Json document = {{"flavors", form.flavors}, {"latency", form.latency},    {"kind", formKindName(form.kind)},
-                     {"bubble", form.bubble},   {"makespan", form.makespan},  {"domain", form.domain},
-                     {"positions", positions},  {"peak_activations", nullptr}};
-    if (!form.peaks.empty()) document["peak_activations"] = {{"expression", form.peaks}, {"domain", form.peaks_domain}};
-    if (!form.note.empty()) document["note"] = form.note;
-    return document;
+    Value peaks;
+    if (!form.peaks.empty()) peaks = Value::Object{{"expression", form.peaks}, {"domain", form.peaks_domain}};
+    return Value::Object{{"flavors", form.flavors},
+                         {"latency", form.latency},
+                         {"kind", formKindName(form.kind)},
+                         {"bubble", form.bubble},
+                         {"makespan", form.makespan},
+                         {"domain", form.domain},
+                         {"positions", std::move(positions)},
+                         {"peak_activations", std::move(peaks)},
+                         {"note", form.note.empty() ? Value(Value::Absent{}) : Value(form.note)}};
 }
 
-Json toJson(const ScheduleFamily& family) {
+Value familyOf(const ScheduleFamily& family) {
     const auto forms = familyForms(family);
-    Json list = Json::array();
+    Value::List list;
     for (const FamilyForm& form : forms)
-        list.push_back(toJson(form));
-    return {{"name", family.name},
-            {"title", family.title},
-            {"aliases", family.aliases},
-            {"flavors", family.flavors},
-            {"placement", placementName(family.placement)},
-            {"limits", family.limits},
-            {"closed_form", std::ranges::find(forms, FormKind::Exact, &FamilyForm::kind) != forms.end()},
-            {"forms", list}};
+        list.push_back(formOf(form));
+    return Value::Object{{"name", family.name},
+                         {"title", family.title},
+                         {"aliases", family.aliases},
+                         {"flavors", family.flavors},
+                         {"placement", placementName(family.placement)},
+                         {"limits", family.limits},
+                         {"closed_form", std::ranges::find(forms, FormKind::Exact, &FamilyForm::kind) != forms.end()},
+                         {"forms", std::move(list)}};
 }
 
 /// A line with its name, such as "    limits       m ≥ 1"; left out where there is nothing to say.
 std::string item(std::string_view name, std::string_view text) {
-    return text.empty() ? std::string{} : paragraph(fmt::format("    {:<11}  ", name), text);
+    return text.empty() ? std::string{} : report::wrapped(fmt::format("    {:<11}  ", name), text);
 }
 
 /// Where ranks differ in what holds at a position, its expressions follow one another.
@@ -105,7 +112,7 @@ std::string toText(const FamilyForm& form, bool name_flavors) {
 }
 
 std::string toText(const ScheduleFamily& family) {
-    std::string out = paragraph("", fmt::format("{}  {}", family.name, family.title));
+    std::string out = report::wrapped("", fmt::format("{}  {}", family.name, family.title));
     out += item("also", fmt::format("{}", fmt::join(family.aliases, ", ")));
     out += item("flavors", fmt::format("{}", fmt::join(family.flavors, ", ")));
     out += item("limits", family.limits);
@@ -161,7 +168,7 @@ std::string listText(const std::vector<const ScheduleFamily*>& families, bool ma
     }
     for (const ScheduleFamily* const family : families)
         text += toText(*family) + "\n";
-    return text + paragraph("", kSymbols);
+    return text + report::wrapped("", kSymbols);
 }
 
 CommandResult list(const SchedulesArguments& options) {
@@ -181,10 +188,12 @@ CommandResult list(const SchedulesArguments& options) {
         printText(listText(families, options.markdown));
         return 0;
     }
-    Json documents = Json::array();
+    report::Document document;
+    Value::List list;
     for (const ScheduleFamily* const family : families)
-        documents.push_back(toJson(*family));
-    printJson({{"schedules", documents}});
+        list.push_back(familyOf(*family));
+    document.data("schedules", std::move(list));
+    print(document, true);
     return 0;
 }
 

@@ -4,11 +4,11 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
-#include "app/cli/table.h"
 #include "core/base/bytes.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
+#include "core/report/json.h"
 #include "core/theory/analysis.h"
 #include "core/timeline/text_chart.h"
 
@@ -43,49 +43,26 @@ struct Simulated {
     [[nodiscard]] Compared compared() const { return {schedule, step.wall(), analysis.rates, {}}; }
 };
 
-Json positionsJson(const PerPosition<TimeNs>& values, bool f_then_b) {
-    Json positions = Json::object();
+report::Value positionsOf(const PerPosition<TimeNs>& values, bool f_then_b) {
+    report::Value::Object positions;
     for (std::size_t i = 0; i < kPositionCount; ++i) {
         if (values[i].count() != 0)
-            positions[std::string(positionName(static_cast<Position>(i), f_then_b))] = values[i].count();
+            positions.push_back({std::string(positionName(static_cast<Position>(i), f_then_b)), values[i]});
     }
     return positions;
 }
 
-Json opsJson(const StepTimeline& step) {
-    Json ops = Json::array();
+report::Value opsOf(const StepTimeline& step) {
+    report::Value::List ops;
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         for (const TimelineOp& op : step.ranks[r]) {
-            Json entry = {std::string(1, opLetter(op.op.kind)),
-                          op.op.microbatch.value,
-                          op.op.chunk.value,
-                          r,
-                          op.start.count(),
-                          op.end.count()};
-            if (op.op.sequence > 0) entry.push_back(op.op.sequence);
-            ops.push_back(std::move(entry));
+            report::Value::List entry{
+                std::string(1, opLetter(op.op.kind)), op.op.microbatch, op.op.chunk, r, op.start, op.end};
+            if (op.op.sequence > 0) entry.emplace_back(op.op.sequence);
+            ops.emplace_back(std::move(entry));
         }
     }
     return ops;
-}
-
-Json toJson(const Simulated& run, bool with_ops) {
-    const bool f_then_b = run.schedule.name == "fthenb";
-    const auto peaks = peakActivations(run.schedule);
-    Json ranks = Json::array();
-    for (const RankAccount& account : run.analysis.ranks) {
-        ranks.push_back({{"rank", account.rank.value},
-                         {"busy_ns", account.busy.count()},
-                         {"bubble_ns", account.bubble.count()},
-                         {"peak_activations", peaks[account.rank.index()]},
-                         {"positions", positionsJson(account.observed, f_then_b)},
-                         {"executed_positions", positionsJson(account.executed, f_then_b)}});
-        if (run.memory) ranks.back()["memory"] = memoryJson(run.schedule, *run.memory, account.rank);
-    }
-    Json document = comparedJson(run.compared());
-    document["ranks"] = ranks;
-    if (with_ops) document["ops"] = opsJson(run.step);
-    return document;
 }
 
 /// A bound must not read like an expectation.
@@ -99,36 +76,67 @@ std::string formText(const ClosedForm& form, Rank rank) {
     return value;
 }
 
-std::string toText(const Simulated& run) {
-    const BubbleRates& rates = run.analysis.rates;
-    std::string out = fmt::format("{}: makespan {}, bubble rate {:.2f} % of the makespan\n"
-                                  "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n\n",
-                                  scheduleTitle(run.schedule), formatTime(run.step.wall()), 100 * rates.over_makespan,
-                                  100 * rates.span, 100 * rates.over_ideal);
+report::Table ranksTable(const Simulated& run) {
+    using report::column;
+    using report::data;
+    report::Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble"),
+                                  report::shown("closed form"), column("peak_activations", "peak activations"),
+                                  data("positions"), data("executed_positions"),
+                                  column("memory", run.memory ? "memory, peak" : "")});
+    const bool f_then_b = run.schedule.name == "fthenb";
     const auto peaks = peakActivations(run.schedule);
-    Table table(
-        {{"rank"}, {"busy"}, {"bubble"}, {"closed form"}, {"peak activations"}, {run.memory ? "memory, peak" : ""}});
     for (const RankAccount& account : run.analysis.ranks) {
-        table.row({fmt::format("{}", account.rank.value), formatTime(account.busy), formatTime(account.bubble),
-                   run.form ? formText(*run.form, account.rank) : "none",
-                   fmt::format("{}", peaks[account.rank.index()]),
-                   run.memory ? formatBytes(run.memory->ranks[account.rank.index()].peak()) : ""});
+        report::Cell memory = report::absent();
+        if (run.memory) {
+            memory = report::Cell(memoryOf(run.schedule, *run.memory, account.rank))
+                         .as(formatBytes(run.memory->ranks[account.rank.index()].peak()));
+        }
+        table.row(account.rank, account.busy, account.bubble, run.form ? formText(*run.form, account.rank) : "none",
+                  peaks[account.rank.index()], positionsOf(account.observed, f_then_b),
+                  positionsOf(account.executed, f_then_b), std::move(memory));
     }
-    const std::string budget = run.memory ? budgetText(run.schedule, *run.memory) : "";
-    return out + table.text() + (budget.empty() ? "" : "\n" + budget);
+    return table;
 }
 
-std::string comparisonText(const std::vector<Simulated>& runs) {
+report::Document toDocument(const Simulated& run, bool with_ops) {
+    const BubbleRates& rates = run.analysis.rates;
+    report::Document document;
+    document.line(fmt::format("{}: makespan {}, bubble rate {:.2f} % of the makespan\n"
+                              "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n",
+                              scheduleTitle(run.schedule), formatTime(run.step.wall()), 100 * rates.over_makespan,
+                              100 * rates.span, 100 * rates.over_ideal));
+    addCompared(document, run.compared());
+    document.add(ranksTable(run));
+    if (run.memory) addBudgetLines(document, run.schedule, *run.memory);
+    if (with_ops) document.data("ops", opsOf(run.step));
+    return document;
+}
+
+report::Document comparisonDocument(const std::vector<Simulated>& runs) {
     std::vector<Compared> rows;
-    std::string charts;
     for (const Simulated& run : runs) {
         rows.push_back(run.compared());
-        rows.back().further = {fmt::format("{}", std::ranges::max(peakActivations(run.schedule)))};
-        const std::string chart = textChart(run.step);
-        charts +=
-            fmt::format("\n{}\n{}", orderName(run.schedule), chart.empty() ? "too wide for a chart to scale\n" : chart);
+        rows.back().further.emplace_back(std::ranges::max(peakActivations(run.schedule)));
     }
-    return comparisonTable(rows, {{"peak activations"}}) + charts;
+    report::Document document;
+    document.add(comparisonTable(std::move(rows), {"peak activations"}));
+    for (const Simulated& run : runs) {
+        const std::string chart = textChart(run.step);
+        document.line(fmt::format("\n{}\n{}", orderName(run.schedule),
+                                  chart.empty() ? "too wide for a chart to scale"
+                                                : chart.substr(0, chart.size() - 1))); // a line ends by itself
+    }
+    return document;
+}
+
+report::Document comparisonData(const std::vector<Simulated>& runs, bool with_ops) {
+    report::Document document;
+    report::Sections schedules;
+    schedules.key = "schedules";
+    for (const Simulated& run : runs)
+        schedules.list.push_back(toDocument(run, with_ops));
+    document.add(std::move(schedules));
+    return document;
 }
 
 Result<Simulated> execute(Schedule schedule, const CostModel& costs, const MemoryOptions& memory) {
@@ -156,14 +164,7 @@ CommandResult compare(const SimulateArguments& options, Simulated first, const C
         runs.push_back(std::move(other));
     }
     BUBBLESCOPE_TRY(draw(options, runs, costs));
-    if (!options.json) {
-        printText(comparisonText(runs));
-        return 0;
-    }
-    Json documents = Json::array();
-    for (const Simulated& one : runs)
-        documents.push_back(toJson(one, options.ops));
-    printJson({{"schedules", documents}});
+    print(options.json ? comparisonData(runs, options.ops) : comparisonDocument(runs), options.json);
     return 0;
 }
 
@@ -177,11 +178,9 @@ CommandResult run(const SimulateArguments& options) {
     }
     if (!options.compare.empty()) return compare(options, std::move(result), costs);
     BUBBLESCOPE_TRY(draw(options, {&result, 1}, costs));
-    if (options.json) {
-        printJson(toJson(result, options.ops));
-    } else {
-        printText(toText(result));
-        if (options.ops) printText("\n" + opsJson(result.step).dump() + "\n");
+    print(toDocument(result, options.ops), options.json);
+    if (!options.json) {
+        if (options.ops) printText("\n" + report::toJson(opsOf(result.step), report::JsonLayout::OneLine) + "\n");
         if (!options.out.empty()) printText(fmt::format("\nTrace written to {}\n", options.out));
     }
     return 0;

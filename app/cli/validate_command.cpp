@@ -29,23 +29,20 @@ CommandResult check(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(rules.memory, options.memory.model(schedule));
     BUBBLESCOPE_ASSIGN(rules.memory_budget, options.memory.budget());
     const auto problems = validate(schedule, rules);
-    if (options.json) {
-        Json list = Json::array();
-        for (const ScheduleProblem& problem : problems) {
-            list.push_back({{"kind", problem.kind},
-                            {"rank", problem.rank.value},
-                            {"index", problem.index},
-                            {"message", problem.message.text()}});
-        }
-        printJson({{"valid", problems.empty()}, {"problems", list}});
-    } else if (problems.empty()) {
-        printText(fmt::format("valid: {} ops on {} ranks\n", schedule.opCount(), schedule.ranks.size()));
-    } else {
-        for (const ScheduleProblem& problem : problems) {
-            printText(fmt::format("rank {}, op {}: {}: {}\n", problem.rank.value, problem.index, problem.kind,
+    report::Document document;
+    document.data("valid", problems.empty());
+    report::Table table("problems",
+                        {report::data("kind"), report::data("rank"), report::data("index"), report::data("message")});
+    table.reader = report::Reader::Programs;
+    for (const ScheduleProblem& problem : problems) {
+        table.row(problem.kind, problem.rank, problem.index, problem.message);
+        document.line(fmt::format("rank {}, op {}: {}: {}", problem.rank.value, problem.index, problem.kind,
                                   problem.message.text()));
-        }
     }
+    document.add(std::move(table));
+    if (problems.empty())
+        document.line(fmt::format("valid: {} ops on {} ranks", schedule.opCount(), schedule.ranks.size()));
+    print(document, options.json);
     if (!problems.empty())
         return inputError(options.file, fmt::format("{} problem(s) in this schedule", problems.size()));
     return 0;

@@ -1,8 +1,7 @@
 #include "app/cli/command.h"
+#include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
-#include "app/cli/whatif_output.h"
-
-#include <fmt/format.h>
+#include "core/report/results/whatif.h"
 
 #include <memory>
 
@@ -23,24 +22,26 @@ CommandResult whatIf(const WhatifArguments& options) {
     if (options.changes.empty()) {
         if (!study.ok()) return study.error();
         printProblems(run.problems);
-        if (options.json) {
-            printJson(studyJson(model, study.value()));
-        } else {
-            printText(studyText(model, study.value()));
-        }
+        print(report::studyDocument(model, study.value()), options.json);
         return 0;
     }
     BUBBLESCOPE_ASSIGN(const Prediction prediction,
                        predict(model, run.schedule, scenario, options.run.cut(), options.run.mostError()));
     printProblems(run.problems);
-    if (options.json) {
-        // Late starts keep the study from saying anything, not the scenario, where they stay.
-        Json document = study.ok() ? studyJson(model, study.value()) : Json{{"study_refused", study.error().text()}};
-        document["scenario"] = predictionJson(options.changes, prediction);
-        printJson(document);
-    } else {
-        printText(predictionText(options.changes, prediction));
+    report::Document answer = report::predictionDocument(options.changes, prediction);
+    if (!options.json) {
+        print(answer, false);
+        return 0;
     }
+    // Late starts keep the study from saying anything, not the scenario, where they stay.
+    report::Document document;
+    if (study.ok())
+        document = report::studyDocument(model, study.value());
+    else
+        document.data("study_refused", study.error().text());
+    answer.key = "scenario";
+    document.add(static_cast<report::Section&&>(answer));
+    print(document, true);
     return 0;
 }
 

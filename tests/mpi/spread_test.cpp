@@ -1,9 +1,11 @@
-#include "app/cli/analysis_output.h"
 #include "core/analysis/distributed.h"
 #include "core/analysis/report.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
-#include "core/report/run_page.h"
+#include "core/report/html.h"
+#include "core/report/json.h"
+#include "core/report/results/analysis.h"
+#include "core/report/text.h"
 #include "core/schedule/families/registry.h"
 #include "tests/support/made_inputs.h"
 #include "tests/support/shared_data.h"
@@ -43,8 +45,13 @@ std::string sayOf(Result<Run> loaded, ClockUse use) {
     const auto diagnosed = diagnoseRun(std::move(loaded).value(), options);
     if (!diagnosed.ok()) return fmt::format("exit {}: {}", exitCode(diagnosed.error().kind), diagnosed.error().text());
     const auto& [run, report] = diagnosed.value();
-    return cli::analysisJson(run, report).dump(1) + cli::analysisText(run, report, std::nullopt) +
-           runPage(run, report, {});
+    const auto documentFor = [&](report::Reader reader) {
+        report::AnalysisOptions content;
+        content.reader = reader;
+        return report::analysisDocument(run, report, content);
+    };
+    return report::toJson(documentFor(report::Reader::Programs)) + report::toText(documentFor(report::Reader::Text)) +
+           report::toHtml(documentFor(report::Reader::Page));
 }
 
 std::string alone(const Paths& paths, const LoadOptions& options, ClockUse clocks) {

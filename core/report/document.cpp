@@ -1,0 +1,73 @@
+#include "core/report/document.h"
+
+#include "core/base/bytes.h"
+#include "core/base/text.h"
+
+namespace bubblescope::report {
+
+Cell Cell::as(std::string other) && {
+    words = std::move(other);
+    worded = true;
+    return std::move(*this);
+}
+
+Cell Cell::withBar(double length) && {
+    bar = static_cast<float>(length);
+    return std::move(*this);
+}
+
+Cell Cell::withShade(double depth) && {
+    shade = static_cast<float>(depth);
+    return std::move(*this);
+}
+
+Cell Cell::markedIf(bool condition) && {
+    marked = condition;
+    return std::move(*this);
+}
+
+std::string Cell::text() const {
+    if (worded) return words;
+    if (look == Look::Plain) return value.text();
+    return value.visit([this](const auto& data) {
+        using Kind = std::decay_t<decltype(data)>;
+        if constexpr (std::is_same_v<Kind, TimeNs>)
+            return look == Look::Delta ? formatTimeDelta(data) : formatTime(data);
+        else if constexpr (std::is_same_v<Kind, double>)
+            return formatPercent(data, look == Look::Percent2 ? 2 : 1);
+        else if constexpr (std::is_same_v<Kind, std::int64_t>)
+            return look == Look::Bytes ? formatBytes(data) : value.text();
+        else
+            return value.text();
+    });
+}
+
+Column column(std::string key, std::string title, Align align) {
+    return {std::move(key), std::move(title), align, false};
+}
+
+Column data(std::string key) {
+    return {std::move(key), {}, Align::Right, true};
+}
+
+Column shown(std::string title, Align align) {
+    return {{}, std::move(title), align, false};
+}
+
+void Section::data(std::string name, Value value) {
+    blocks.emplace_back(Member{std::move(name), std::move(value)});
+}
+
+void Section::line(std::string text, Reader to) {
+    blocks.emplace_back(Line{{}, std::move(text), false, to, false});
+}
+
+void Section::line(std::string head, std::string text, Reader to) {
+    blocks.emplace_back(Line{std::move(head), std::move(text), false, to, false});
+}
+
+void Section::paragraph(std::string head, std::string text, Reader to) {
+    blocks.emplace_back(Line{std::move(head), std::move(text), true, to, false});
+}
+
+} // namespace bubblescope::report

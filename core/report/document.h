@@ -1,0 +1,233 @@
+#pragma once
+
+#include "core/base/sentence.h"
+#include "core/report/value.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// What a command found, as one typed document. It is written once, by the code that knows the result; renderers make
+/// text for a terminal (text.h), JSON (json.h), a page in HTML (html.h) and Qt models (app/gui/models) from it.
+/// Values carry their types (times, counts, fractions); how they look is up to the renderer.
+namespace bubblescope::report {
+
+/// Who shows a part of a document. Renderers skip what is not for them.
+enum class Reader : std::uint8_t {
+    Everyone,
+    People,   ///< text, pages and the app
+    Text,     ///< a terminal alone
+    Page,     ///< pages alone, where pictures say it better
+    Programs, ///< JSON alone: all of what people see a selection of
+};
+
+// ---- Tables ----------------------------------------------------------------------------------------------
+
+/// How people see a cell's value.
+enum class Look : std::uint8_t {
+    Plain, ///< as Value::text()
+    Delta, ///< a time with its sign
+    Percent,
+    Percent2, ///< with two decimals
+    Bytes,    ///< a size
+};
+
+struct Cell {
+    Cell() = default;
+    template <class T>
+    requires std::constructible_from<Value, T> Cell(T&& of, Look as = Look::Plain)
+        : value(std::forward<T>(of)), look(as) {}
+
+    /// People see `words` in place of the value.
+    [[nodiscard]] Cell as(std::string words) &&;
+    /// A bar behind the text, or a ground as in a heat map, where a renderer has them: 0 to 1.
+    [[nodiscard]] Cell withBar(double length) &&;
+    [[nodiscard]] Cell withShade(double depth) &&;
+    /// Stands out.
+    [[nodiscard]] Cell markedIf(bool condition) &&;
+
+    [[nodiscard]] std::string text() const; ///< for people
+
+    Value value;
+    Look look = Look::Plain;
+    bool marked = false;
+    bool worded = false;
+    float bar = -1;   ///< negative: none
+    float shade = -1; ///< negative: none
+    std::string words;
+};
+
+/// "none" where there is no value, as people see it; null in JSON.
+template <class T>
+[[nodiscard]] Cell orNone(const std::optional<T>& value) {
+    return value ? Cell(*value) : Cell(Value()).as("none");
+}
+/// Nothing to see and nothing in JSON.
+[[nodiscard]] inline Cell absent() {
+    return Value(Value::Absent{});
+}
+
+enum class Align : std::uint8_t { Right, Left };
+
+struct Column {
+    std::string key;   ///< in JSON; empty: people alone see the column
+    std::string title; ///< for people; see `hidden`
+    Align align = Align::Right;
+    bool hidden = false; ///< from people
+};
+
+/// A column that people see and programs get.
+[[nodiscard]] Column column(std::string key, std::string title, Align align = Align::Right);
+/// For programs alone.
+[[nodiscard]] Column data(std::string key);
+/// For people alone.
+[[nodiscard]] Column shown(std::string title, Align align = Align::Right);
+
+/// Rows of like things. In JSON an array of objects under `key`, without the columns that have no key; a table without
+/// a key is for people alone.
+struct Table {
+    static constexpr std::size_t kAll = static_cast<std::size_t>(-1);
+
+    Table(std::string name, std::vector<Column> titles) : key(std::move(name)), columns(std::move(titles)) {}
+
+    /// One cell a column, in their order.
+    template <class... Cells>
+    void row(Cells&&... cells) {
+        std::vector<Cell>& row = rows.emplace_back();
+        row.reserve(sizeof...(Cells));
+        (row.emplace_back(std::forward<Cells>(cells)), ...);
+    }
+
+    std::string key;
+    std::vector<Column> columns;
+    std::vector<std::vector<Cell>> rows;
+    Reader reader = Reader::Everyone;
+    std::size_t most_in_text = kAll; ///< a terminal shows so many rows, then how many more there are
+    std::size_t most_open = 40;      ///< a page folds the rows beyond
+    std::size_t indent = 2;          ///< in text
+    std::string more = "… and {} more";
+};
+
+/// Times of things (rows) on ranks, replicas or the like (columns): for people. Where there are more columns than fit,
+/// text shows the mean and both ends of each row and a page turns it on its side. JSON has the same elsewhere, rank by
+/// rank.
+struct Matrix {
+    std::string corner; ///< what the columns are: "rank"
+    std::vector<std::string> columns;
+    struct Row {
+        std::string name;
+        std::vector<TimeNs> times;
+    };
+    std::vector<Row> rows;
+    Row sums; ///< the last row, the same for all columns; none if it has no name
+    Reader reader = Reader::People;
+};
+
+// ---- Words -----------------------------------------------------------------------------------------------
+
+/// A line, or with `wrap` a paragraph that is broken at the width of the terminal, its lines indented as far as `head`
+/// is long. For people.
+struct Line {
+    std::string head;
+    std::string text;
+    bool wrap = false;
+    Reader reader = Reader::People;
+    bool apart = false; ///< in text, a blank line before it
+};
+
+/// What deserves attention, most serious first. In JSON an array of `data` under the findings' key.
+struct Finding {
+    std::string_view severity; ///< "good", "notice", "warning", "serious"
+    std::string_view kind;
+    Sentence message;
+    Sentence suggestion;
+    Value data;
+};
+
+struct Findings {
+    std::string key;
+    std::vector<Finding> list;
+};
+
+// ---- Pictures, on pages -------------------------------------------------------------------------------------
+
+/// Key figures at the top of a page.
+struct Figures {
+    struct Figure {
+        std::string name;
+        std::string value;
+        std::string note = {};
+    };
+    std::vector<Figure> list;
+};
+
+/// Bars below one another, each as long as its parts together; all have the same parts in the same order.
+struct Bars {
+    struct Part {
+        std::string name;        ///< in the legend and the tooltip
+        std::string_view colour; ///< "#rrggbb"
+        TimeNs time{0};
+    };
+    struct Bar {
+        std::string name;
+        std::vector<Part> parts;
+    };
+    std::vector<Bar> list;
+};
+
+/// An SVG document of our own making.
+struct Drawing {
+    std::string svg;
+    std::string description;
+};
+
+// ---- The document ------------------------------------------------------------------------------------------
+
+struct Section;
+struct Sections;
+
+/// A member of the JSON object that its section is; for programs alone.
+using Data = Member;
+
+using Block = std::variant<Data, Line, Table, Matrix, Findings, Figures, Bars, Drawing, Section, Sections>;
+
+/// In JSON an object under `key`; without a key its parts belong to the section around it.
+struct Section {
+    std::string key;
+    std::string heading; ///< for people; none if empty
+    std::string note;    ///< of the heading, in brackets in text and below it on a page
+    std::vector<Block> blocks;
+    Reader reader = Reader::Everyone;
+
+    template <class Part>
+    Part& add(Part part);
+    void data(std::string name, Value value);
+    void line(std::string text, Reader to = Reader::People);
+    void line(std::string head, std::string text, Reader to = Reader::People);
+    void paragraph(std::string head, std::string text, Reader to = Reader::People);
+};
+
+/// Several of one kind: an array of objects in JSON.
+struct Sections {
+    std::string key;
+    std::vector<Section> list;
+    Reader reader = Reader::Everyone;
+};
+
+/// A whole document is a section without key; pages take title and foot from here.
+struct Document : Section {
+    std::string title;
+    std::string subtitle;
+    std::string foot;
+};
+
+template <class Part>
+Part& Section::add(Part part) {
+    return std::get<Part>(blocks.emplace_back(std::move(part)));
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,287 @@
+#include "core/report/html.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope::report {
+namespace {
+
+constexpr std::string_view kStyle = R"css(
+:root { --ground: #ffffff; --raised: #f4f5f7; --line: #d9dce1; --text: #1d2127; --faint: #5b6470; --bar: #bcd4ee;
+        --heat: 214, 69, 65; --good: #2e7d4f; --notice: #2f6fb3; --warning: #b26a00; --serious: #c62828; }
+@media (prefers-color-scheme: dark) {
+:root { --ground: #16191d; --raised: #1f242a; --line: #363d46; --text: #e6e9ed; --faint: #9aa4b0; --bar: #2c4a6b;
+        --heat: 239, 100, 97; --good: #5fbf86; --notice: #6aa9ea; --warning: #e0a040; --serious: #f07070; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 24px 32px 48px; max-width: 1120px; background: var(--ground); color: var(--text);
+       font: 15px/1.5 system-ui, "Segoe UI", Helvetica, Arial, "Noto Sans CJK SC", sans-serif; }
+h1 { margin: 0; font-size: 26px; line-height: 1.25; overflow-wrap: anywhere; }
+h2 { margin: 36px 0 8px; font-size: 19px; }
+p { margin: 6px 0 12px; max-width: 75ch; }
+.subtitle, .faint, footer { color: var(--faint); overflow-wrap: anywhere; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(165px, 1fr)); gap: 12px; margin: 20px 0; }
+.figure { padding: 12px 14px; background: var(--raised); border-radius: 8px; }
+.figure b { display: block; font-size: 22px; font-variant-numeric: tabular-nums; }
+.figure span { display: block; font-size: 13px; color: var(--faint); }
+.note { margin: 10px 0; padding: 8px 14px; background: var(--raised); border-left: 4px solid var(--notice);
+        border-radius: 0 6px 6px 0; }
+.note p { margin: 0; max-width: none; }
+.note b::before { content: attr(data-mark); margin-right: 8px; font-size: 12px; text-transform: uppercase; }
+.good { border-color: var(--good); } .good b::before { color: var(--good); }
+.notice { border-color: var(--notice); } .notice b::before { color: var(--notice); }
+.warning { border-color: var(--warning); } .warning b::before { color: var(--warning); }
+.serious { border-color: var(--serious); } .serious b::before { color: var(--serious); }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; margin: 8px 0; }
+th, td { padding: 3px 12px; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
+th { font-weight: 600; color: var(--faint); }
+.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+td.bad { color: var(--serious); font-weight: 600; }
+.drawing { margin: 10px 0; border: 1px solid var(--line); border-radius: 6px; overflow-x: auto; background: #ffffff; }
+.drawing svg { display: block; }
+.bars { display: grid; grid-template-columns: max-content 1fr; gap: 4px 12px; align-items: center; margin: 8px 0; }
+.bars > span { text-align: right; font-variant-numeric: tabular-nums; }
+.bar { display: flex; height: 18px; }
+.bar i { display: block; flex: none; }
+.bar.cut { overflow: hidden; position: relative; }
+.bar.cut::after { content: ""; position: absolute; right: 0; top: 0; bottom: 0; width: 40px;
+                  background: linear-gradient(to right, transparent, var(--ground)); }
+.legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0; font-size: 13px; color: var(--faint); }
+.legend i { display: inline-block; width: 12px; height: 12px; margin-right: 6px; vertical-align: -1px; }
+summary { cursor: pointer; color: var(--faint); }
+footer { margin-top: 40px; padding-top: 12px; border-top: 1px solid var(--line); font-size: 13px; }
+@media print { body { max-width: none; padding: 0; } .figure, .note { break-inside: avoid; } }
+)css";
+
+bool shows(Reader reader) {
+    return reader == Reader::Everyone || reader == Reader::People || reader == Reader::Page;
+}
+
+TimeNs lengthOf(const Bars::Bar& bar) {
+    TimeNs length{0};
+    for (const Bars::Part& part : bar.parts)
+        length += std::max(TimeNs{0}, part.time);
+    return length;
+}
+
+/// What fills the width: the longest bar's length, or less where one bar would make all others too short to read. One
+/// that is longer fades out at the edge.
+double fullLength(const std::vector<Bars::Bar>& bars) {
+    std::vector<double> lengths;
+    for (const Bars::Bar& bar : bars)
+        lengths.push_back(static_cast<double>(lengthOf(bar).count()));
+    std::ranges::sort(lengths);
+    return std::min(lengths.back(), 1.6 * lengths[lengths.size() / 2]);
+}
+
+/// Cells that are words already.
+struct Grid {
+    struct Title {
+        std::string text;
+        bool number;
+    };
+    std::vector<Title> titles;
+    std::vector<std::vector<Cell>> rows;
+};
+
+Grid gridOf(const Table& table) {
+    Grid grid;
+    for (const Column& column : table.columns) {
+        if (!column.hidden) grid.titles.push_back({column.title, column.align == Align::Right});
+    }
+    for (const std::vector<Cell>& row : table.rows) {
+        std::vector<Cell>& cells = grid.rows.emplace_back();
+        for (std::size_t c = 0; c < row.size(); ++c) {
+            if (!table.columns[c].hidden) cells.push_back(row[c]);
+        }
+    }
+    return grid;
+}
+
+/// As it is where its columns fit the page, else a row for each of them.
+Grid gridOf(const Matrix& matrix) {
+    constexpr std::size_t kMaxColumns = 8;
+    std::vector<const Matrix::Row*> lines;
+    for (const Matrix::Row& row : matrix.rows)
+        lines.push_back(&row);
+    if (!matrix.sums.name.empty()) lines.push_back(&matrix.sums);
+    Grid grid;
+    if (matrix.columns.size() <= kMaxColumns) {
+        grid.titles.push_back({"", false});
+        for (const std::string& name : matrix.columns)
+            grid.titles.push_back({fmt::format("{} {}", matrix.corner, name), true});
+        for (const Matrix::Row* line : lines) {
+            std::vector<Cell>& cells = grid.rows.emplace_back();
+            cells.emplace_back(line->name);
+            cells.insert(cells.end(), line->times.begin(), line->times.end());
+        }
+        return grid;
+    }
+    grid.titles.push_back({matrix.corner, true});
+    for (const Matrix::Row* line : lines)
+        grid.titles.push_back({line->name, true});
+    for (std::size_t c = 0; c < matrix.columns.size(); ++c) {
+        std::vector<Cell>& cells = grid.rows.emplace_back();
+        cells.emplace_back(matrix.columns[c]);
+        for (const Matrix::Row* line : lines)
+            cells.emplace_back(line->times[c]);
+    }
+    return grid;
+}
+
+class HtmlWriter {
+public:
+    explicit HtmlWriter(const Document& document) {
+        const std::string name = escapeXml(document.title);
+        out_ = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                           "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n"
+                           "<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n",
+                           name, kStyle, name, escapeXml(document.subtitle));
+        for (const Block& block : document.blocks)
+            std::visit([this](const auto& part) { write(part); }, block);
+        out_ += fmt::format("<footer>{}</footer>\n</body>\n</html>\n", escapeXml(document.foot));
+    }
+
+    std::string take() { return std::move(out_); }
+
+private:
+    void write(const Data&) {}
+
+    void write(const Section& section) {
+        if (!shows(section.reader)) return;
+        std::string outside = std::move(out_);
+        out_.clear();
+        for (const Block& block : section.blocks)
+            std::visit([this](const auto& part) { write(part); }, block);
+        if (!section.heading.empty() && !out_.empty()) {
+            outside += fmt::format("<h2>{}</h2>\n", escapeXml(section.heading));
+            if (!section.note.empty()) outside += fmt::format("<p>{}</p>\n", escapeXml(section.note));
+        }
+        out_ = std::move(outside) + out_;
+    }
+
+    void write(const Sections& sections) {
+        if (!shows(sections.reader)) return;
+        for (const Section& section : sections.list)
+            write(section);
+    }
+
+    void write(const Line& line) {
+        if (!shows(line.reader)) return;
+        const std::string text = line.head + line.text;
+        const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
+        out_ += fmt::format("<p>{}</p>\n", escapeXml(std::string_view(text).substr(begin)));
+    }
+
+    void write(const Findings& findings) {
+        for (const Finding& finding : findings.list) {
+            out_ += fmt::format("<div class=\"note {0}\"><b data-mark=\"{0}\">{1}</b><p>{2}</p></div>\n",
+                                finding.severity, escapeXml(finding.kind),
+                                escapeXml(finding.message.text() + " " + finding.suggestion.text()));
+        }
+        if (findings.list.empty()) {
+            out_ += "<div class=\"note good\"><b data-mark=\"good\">Nothing stands out</b><p>No anomaly beyond the "
+                    "thresholds was found.</p></div>\n";
+        }
+    }
+
+    void write(const Figures& figures) {
+        out_ += "<div class=\"figures\">\n";
+        for (const Figures::Figure& figure : figures.list) {
+            out_ += fmt::format("<div class=\"figure\"><span>{}</span><b>{}</b><span>{}</span></div>\n",
+                                escapeXml(figure.name), escapeXml(figure.value), escapeXml(figure.note));
+        }
+        out_ += "</div>\n";
+    }
+
+    void write(const Drawing& drawing) {
+        // Inside a page an SVG element stands without an XML declaration.
+        const std::string_view svg = drawing.svg;
+        const std::size_t element = svg.find("<svg");
+        out_ += fmt::format("<div class=\"drawing\" role=\"img\" aria-label=\"{}\">\n{}\n</div>\n",
+                            escapeXml(drawing.description),
+                            element == std::string_view::npos ? std::string_view{} : svg.substr(element));
+    }
+
+    void write(const Bars& bars) {
+        if (bars.list.empty()) return;
+        const double full = fullLength(bars.list);
+        out_ += "<div class=\"legend\">";
+        for (const Bars::Part& part : bars.list.front().parts)
+            out_ += fmt::format("<span><i style=\"background:{}\"></i>{}</span>", part.colour, escapeXml(part.name));
+        out_ += "</div>\n<div class=\"bars\">\n";
+        for (const Bars::Bar& bar : bars.list) {
+            out_ += fmt::format("<span>{}</span><div class=\"bar{}\">", escapeXml(bar.name),
+                                static_cast<double>(lengthOf(bar).count()) > full ? " cut" : "");
+            for (const Bars::Part& part : bar.parts) {
+                if (part.time <= TimeNs{0} || full <= 0) continue;
+                out_ += fmt::format("<i style=\"width:{:.2f}%;background:{}\" title=\"{}: {}\"></i>",
+                                    100 * static_cast<double>(part.time.count()) / full, part.colour,
+                                    escapeXml(part.name), formatTime(part.time));
+            }
+            out_ += "</div>\n";
+        }
+        out_ += "</div>\n";
+    }
+
+    void write(const Table& table) {
+        if (shows(table.reader)) write(gridOf(table), table.most_open);
+    }
+
+    void write(const Matrix& matrix) {
+        if (shows(matrix.reader)) write(gridOf(matrix), 40);
+    }
+
+    /// Rows beyond `open` are folded away.
+    void write(const Grid& grid, std::size_t open) {
+        const std::size_t shown = std::min(open, grid.rows.size());
+        write(grid, 0, shown);
+        if (shown == grid.rows.size()) return;
+        out_ += fmt::format("<details><summary>{} more rows</summary>\n", grid.rows.size() - shown);
+        write(grid, shown, grid.rows.size());
+        out_ += "</details>\n";
+    }
+
+    void write(const Grid& grid, std::size_t first, std::size_t end) {
+        out_ += "<div class=\"scroll\"><table>\n<thead><tr>";
+        for (const Grid::Title& title : grid.titles)
+            out_ += fmt::format("<th{}>{}</th>", title.number ? " class=\"n\"" : "", escapeXml(title.text));
+        out_ += "</tr></thead>\n<tbody>\n";
+        for (std::size_t r = first; r < end; ++r) {
+            out_ += "<tr>";
+            for (std::size_t c = 0; c < grid.titles.size(); ++c)
+                write(grid.rows[r][c], grid.titles[c].number);
+            out_ += "</tr>\n";
+        }
+        out_ += "</tbody></table></div>\n";
+    }
+
+    void write(const Cell& cell, bool number) {
+        std::string classes = number ? "n" : "";
+        if (cell.marked) classes += classes.empty() ? "bad" : " bad";
+        std::string style;
+        if (cell.bar >= 0) {
+            style =
+                fmt::format(" style=\"background:linear-gradient(to right,var(--bar) {0:.1f}%,transparent {0:.1f}%)\"",
+                            100 * std::min(cell.bar, 1.0F));
+        } else if (cell.shade >= 0) {
+            style = fmt::format(" style=\"background:rgba(var(--heat),{:.2f})\"", 0.75 * std::min(cell.shade, 1.0F));
+        }
+        out_ += fmt::format("<td{}{}>{}</td>", classes.empty() ? "" : fmt::format(" class=\"{}\"", classes), style,
+                            escapeXml(cell.text()));
+    }
+
+    std::string out_;
+};
+
+} // namespace
+
+std::string toHtml(const Document& document) {
+    return HtmlWriter(document).take();
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,185 @@
+#include "core/report/json.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace bubblescope::report {
+namespace {
+
+class JsonWriter {
+public:
+    explicit JsonWriter(JsonLayout layout) : indented_(layout == JsonLayout::Indented) {}
+
+    void write(const Value& value) {
+        value.visit([this](const auto& data) { put(data); });
+    }
+
+    void write(const Section& section) {
+        const Scope object(*this, '{', '}');
+        members(section);
+    }
+
+    std::string take() { return std::move(out_); }
+
+private:
+    void put(std::monostate) { out_ += "null"; }
+    void put(Value::Absent) { out_ += "null"; }
+    void put(bool value) { out_ += value ? "true" : "false"; }
+    void put(std::int64_t value) { fmt::format_to(std::back_inserter(out_), "{}", value); }
+    void put(TimeNs value) { put(std::int64_t{value.count()}); }
+    // The shortest digits that give the number back, as the JSON library has them.
+    void put(double value) { out_ += nlohmann::json(value).dump(); }
+
+    void put(const std::string& text) {
+        const bool plain =
+            std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 0x7f && c != '"' && c != '\\'; });
+        if (plain) {
+            out_ += '"';
+            out_ += text;
+            out_ += '"';
+        } else {
+            out_ += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        }
+    }
+
+    void put(const Value::List& list) {
+        const Scope array(*this, '[', ']');
+        for (const Value& value : list) {
+            next();
+            write(value);
+        }
+    }
+
+    void put(const Value::Object& object) {
+        const Scope scope(*this, '{', '}');
+        for (const Member& each : object)
+            member(each);
+    }
+
+    // ---- Parts of a document: members of the object that their section is ----
+
+    void members(const Section& section) {
+        for (const Block& block : section.blocks)
+            std::visit([this](const auto& part) { member(part); }, block);
+    }
+
+    void member(const Member& of) {
+        if (of.value.absent()) return;
+        key(of.key);
+        write(of.value);
+    }
+
+    void member(const Section& section) {
+        if (!shows(section.reader)) return;
+        if (section.key.empty()) {
+            members(section);
+            return;
+        }
+        key(section.key);
+        write(section);
+    }
+
+    void member(const Sections& sections) {
+        if (!shows(sections.reader) || sections.key.empty()) return;
+        key(sections.key);
+        const Scope array(*this, '[', ']');
+        for (const Section& section : sections.list) {
+            next();
+            write(section);
+        }
+    }
+
+    void member(const Table& table) {
+        if (!shows(table.reader) || table.key.empty()) return;
+        key(table.key);
+        const Scope array(*this, '[', ']');
+        for (const std::vector<Cell>& row : table.rows) {
+            next();
+            const Scope object(*this, '{', '}');
+            for (std::size_t c = 0; c < table.columns.size(); ++c) {
+                if (table.columns[c].key.empty() || row[c].value.absent()) continue;
+                key(table.columns[c].key);
+                write(row[c].value);
+            }
+        }
+    }
+
+    void member(const Findings& findings) {
+        if (findings.key.empty()) return;
+        key(findings.key);
+        const Scope array(*this, '[', ']');
+        for (const Finding& finding : findings.list) {
+            next();
+            write(finding.data);
+        }
+    }
+
+    template <class ForPeople>
+    void member(const ForPeople&) {}
+
+    static bool shows(Reader reader) { return reader == Reader::Everyone || reader == Reader::Programs; }
+
+    // ---- Brackets ----
+
+    /// An array or object, closed at the end of the scope. Empty ones stay on their line.
+    class Scope {
+    public:
+        Scope(JsonWriter& writer, char open, char close) : writer_(writer), close_(close) {
+            writer.out_ += open;
+            writer.empty_.push_back(true);
+        }
+        Scope(const Scope&) = delete;
+        Scope& operator=(const Scope&) = delete;
+        ~Scope() {
+            const bool empty = writer_.empty_.back();
+            writer_.empty_.pop_back();
+            if (!empty) writer_.line();
+            writer_.out_ += close_;
+        }
+
+    private:
+        JsonWriter& writer_;
+        char close_;
+    };
+
+    void next() {
+        if (!empty_.back()) out_ += ',';
+        empty_.back() = false;
+        line();
+    }
+
+    void key(const std::string& name) {
+        next();
+        put(name);
+        out_ += indented_ ? ": " : ":";
+    }
+
+    void line() {
+        if (!indented_) return;
+        out_ += '\n';
+        out_.append(2 * empty_.size(), ' ');
+    }
+
+    bool indented_;
+    std::string out_;
+    std::vector<bool> empty_; ///< of the open brackets
+};
+
+} // namespace
+
+std::string toJson(const Value& value, JsonLayout layout) {
+    JsonWriter writer(layout);
+    writer.write(value);
+    return writer.take();
+}
+
+std::string toJson(const Section& document, JsonLayout layout) {
+    JsonWriter writer(layout);
+    writer.write(document);
+    return writer.take();
+}
+
+} // namespace bubblescope::report

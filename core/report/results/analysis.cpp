@@ -1,0 +1,585 @@
+#include "core/report/results/analysis.h"
+
+#include "core/base/text.h"
+#include "core/graph/simulate.h"
+#include "core/report/results/checks.h"
+#include "core/report/results/common.h"
+#include "core/report/results/diagnosis.h"
+#include "core/report/svg/axis.h"
+#include "core/report/svg/draw_timelines.h"
+#include "core/theory/closed_form.h"
+#include "core/timeline/colours.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::report {
+namespace {
+
+/// "7", or "7 of replica 1" where several pipelines ran the same step.
+std::string stepName(const StepAnalysis& step) {
+    return step.replica == 0 ? fmt::format("{}", step.index)
+                             : fmt::format("{} of replica {}", step.index, step.replica);
+}
+
+// ---- The trace and its schedule ----
+
+Section traceData(const Run& run) {
+    Section trace;
+    trace.key = "trace";
+    trace.data("files", filesOf(run.files));
+    trace.data("format", run.format);
+    trace.data("ranks", run.schedule.pp);
+    trace.data("slices", run.slices);
+    trace.data("span_ns", run.span);
+    trace.data("problems", problemsOf(run.problems));
+    if (run.places) {
+        Section mesh;
+        mesh.key = "mesh";
+        mesh.data("source", run.places->source);
+        for (Member& size : placeOf(run.places->sizes))
+            mesh.blocks.emplace_back(std::move(size));
+        Value::List ranks;
+        for (const auto& [rank, place] : run.places->ranks) {
+            Value::Object each = placeOf(place);
+            each.push_back({"rank", rank});
+            ranks.emplace_back(std::move(each));
+        }
+        mesh.data("ranks", std::move(ranks));
+        trace.add(std::move(mesh));
+    }
+    if (run.info) {
+        trace.data("source", run.info->source);
+        trace.data("backend", run.info->backend);
+        trace.data("paced", run.info->paced);
+        if (run.info->paced) trace.data("pace_tolerance_ns", run.info->pace_tolerance);
+        if (!run.info->faults.empty()) trace.data("planted_faults", run.info->faults);
+    }
+    return trace;
+}
+
+Section scheduleData(const Run& run) {
+    Section schedule;
+    schedule.key = "schedule";
+    schedule.data("schedule", run.schedule.name);
+    schedule.data("flavor", run.schedule.flavor);
+    schedule.data("pp", run.schedule.pp);
+    schedule.data("microbatches", run.schedule.microbatches);
+    schedule.data("vpp", run.schedule.vpp);
+    schedule.data("placement", placementName(run.schedule.placement));
+    schedule.data("recognised_by", run.annotation);
+    schedule.data("source", run.explanation.source);
+    schedule.data("confidence", run.explanation.confidence);
+    schedule.data("evidence", run.explanation.evidence);
+    schedule.data("alternatives", run.explanation.alternatives);
+    if (run.departure) {
+        schedule.data("closest", run.closest);
+        schedule.data("departs_at", Value::Object{{"rank", run.departure->rank},
+                                                  {"index", run.departure->index},
+                                                  {"expected", opName(run.departure->expected)},
+                                                  {"observed", opName(run.departure->observed)}});
+    }
+    return schedule;
+}
+
+std::string pacingText(const Run& run) {
+    if (!run.info->paced) return "Pacing: off, ops took as long as their maths";
+    TimeNs latest{0};
+    std::int64_t ops = 0;
+    std::int64_t moved = 0;
+    for (const StepTimeline& step : run.steps) {
+        for (const auto& rank : step.ranks) {
+            for (const TimelineOp& op : rank) {
+                ++ops;
+                latest = std::max(latest, op.lateness);
+                moved += op.lateness > run.info->pace_tolerance ? 1 : 0;
+            }
+        }
+    }
+    return fmt::format(
+        "Pacing: on, ops last their nominal time on an emulated device clock; the machine was up to {} late,\n"
+        "  {} of {} ops more than the tolerance of {} (those end when they really ended)",
+        formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance));
+}
+
+/// What a terminal shows first: what was read, and which schedule it is.
+void addHead(Section& document, const Run& run) {
+    const auto line = [&](std::string text) { document.line(std::move(text), Reader::Text); };
+    line(fmt::format("{}: {}, {}, {}, {} slices, {}",
+                     run.files.size() == 1 ? run.files.front().string() : fmt::format("{} files", run.files.size()),
+                     run.format, pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"),
+                     pluralize(run.steps.size(), "step"), run.slices, formatTime(run.span)));
+    line(fmt::format("Schedule: {} ({})", scheduleTitle(run.schedule), run.annotation));
+    if (run.departure) {
+        line(fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due", run.closest,
+                         run.departure->index, run.departure->rank.value, opName(run.departure->observed),
+                         opName(run.departure->expected)));
+    }
+    const Explanation& how = run.explanation;
+    if (how.source == "inferred" || how.source == "given") {
+        const std::string_view by = how.source == "given" ? "given, judged by" : "inferred, judged by";
+        line(fmt::format("  {} (confidence {:.2f}; from 0.80 on it can be trusted)", by, how.confidence));
+        for (const std::string& sentence : how.evidence)
+            line("    " + sentence);
+    }
+    if (!how.alternatives.empty())
+        line(fmt::format("  explains the trace as well: {}", fmt::join(how.alternatives, ", ")));
+    if (run.places) line(fmt::format("Mesh: {} (by {})", placeText(run.places->sizes), run.places->source));
+    if (run.info && run.info->source == "run") line(pacingText(run));
+    if (run.info && !run.info->faults.empty()) line(fmt::format("Planted faults: {}", run.info->faults));
+}
+
+// ---- Clocks ----
+
+Section clocksSection(const RunClocks& clocks) {
+    Section section;
+    section.key = "clocks";
+    if (clocks.method != ClockMethod::Shared) { // with one clock there is nothing to tell people
+        std::string text = fmt::format("Clocks: {} ({})", clockMethodName(clocks.method), clocks.reason);
+        if (clocks.method == ClockMethod::Aligned) {
+            text +=
+                fmt::format("; by {} transfers, {} ops' order, {} collectives, {} pings; residual {}", clocks.transfers,
+                            clocks.op_orders, clocks.collectives, clocks.pings, formatTime(clocks.residual));
+        }
+        section.line(std::move(text), Reader::Text);
+        constexpr std::size_t kMaxRanks = 16;
+        for (std::size_t i = 0; i < std::min(kMaxRanks, clocks.ranks.size()); ++i) {
+            const RankClock& rank = clocks.ranks[i];
+            section.line(fmt::format("  rank {}{}{}: {} +- {}, drift {:+.2f} ppm", rank.rank.value,
+                                     rank.replica == 0 ? "" : fmt::format(" of replica {}", rank.replica),
+                                     rank.host.empty() ? "" : " on " + rank.host, formatTimeDelta(rank.fit.offset),
+                                     formatTime(rank.fit.bound), rank.fit.drift * 1e6),
+                         Reader::Text);
+        }
+        if (clocks.ranks.size() > kMaxRanks)
+            section.line(fmt::format("  … and {} more", clocks.ranks.size() - kMaxRanks), Reader::Text);
+    }
+    section.data("method", clockMethodName(clocks.method));
+    section.data("reason", clocks.reason);
+    section.data("events", Value::Object{{"transfers", clocks.transfers},
+                                         {"op_orders", clocks.op_orders},
+                                         {"collectives", clocks.collectives},
+                                         {"pings", clocks.pings}});
+    section.data("residual_ns", clocks.residual);
+    section.data("bound_ns", clocks.bound());
+    Table ranks("ranks", {data("rank"), data("replica"), data("host"), data("group"), data("offset_ns"),
+                          data("drift_ppm"), data("bound_ns")});
+    ranks.reader = Reader::Programs;
+    for (const RankClock& rank : clocks.ranks) {
+        ranks.row(rank.rank, rank.replica, rank.host.empty() ? Value() : Value(rank.host), rank.fit.group,
+                  rank.fit.offset, rank.fit.drift * 1e6, rank.fit.bound);
+    }
+    section.add(std::move(ranks));
+    return section;
+}
+
+// ---- Steps ----
+
+Section stepsSection(const RunReport& report) {
+    Section section;
+    section.heading = "Steps";
+    section.note = "t_f and t_b are medians, which the closed form is fed with";
+    Table table({},
+                {shown("step"), shown("wall"), shown("bubble rate"), shown("closed form"), shown("t_f"), shown("t_b")});
+    table.most_in_text = 40;
+    for (const StepAnalysis& step : report.steps) {
+        table.row(stepName(step), step.wall, Cell(step.rates.over_makespan, Look::Percent),
+                  step.form ? Cell(step.form->bubble_rate, Look::Percent) : Cell("none"), step.typical.forward,
+                  step.typical.backward);
+    }
+    section.add(std::move(table));
+    return section;
+}
+
+TimeNs meanExpected(const StepAnalysis& step) {
+    TimeNs sum{0};
+    for (const RankAccount& rank : step.ranks)
+        sum += rank.expected_bubble.value_or(TimeNs{0});
+    return step.ranks.empty() ? sum : sum / static_cast<std::int64_t>(step.ranks.size());
+}
+
+/// Steps are joined in groups where there are too many for a bar each: the longest of each group is shown.
+Section stepBars(const RunReport& report) {
+    constexpr std::size_t kMaxBars = 60;
+    const std::size_t group = (report.steps.size() + kMaxBars - 1) / kMaxBars;
+    Section section;
+    section.heading = "Steps";
+    section.note =
+        group == 1 ? "Mean time of a rank in each step." : fmt::format("The longest of every {} steps.", group);
+    Bars bars;
+    for (std::size_t i = 0; i < report.steps.size(); i += group) {
+        const auto begin = report.steps.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto end = begin + static_cast<std::ptrdiff_t>(std::min(group, report.steps.size() - i));
+        const StepAnalysis& step = *std::ranges::max_element(begin, end, {}, &StepAnalysis::wall);
+        const TimeNs idle{std::llround(static_cast<double>(step.wall.count()) * step.rates.over_makespan)};
+        const TimeNs due = step.form ? std::min(idle, meanExpected(step)) : TimeNs{0};
+        bars.list.push_back(
+            {fmt::format("{}{}: {}", step.index, step.replica == 0 ? "" : fmt::format(" (replica {})", step.replica),
+                         formatTime(step.wall)),
+             {{"computing", colours::kForward, step.wall - idle},
+              {"idle, as the closed form has it", "#9aa3ad", due},
+              {"idle beyond it", "#d64541", idle - due}}});
+    }
+    section.add(std::move(bars));
+    return section;
+}
+
+/// Observed against closed form, as a share of the latter where there is one.
+std::string difference(TimeNs observed, TimeNs expected) {
+    const TimeNs delta = observed - expected;
+    if (expected.count() == 0) return formatTimeDelta(delta);
+    return fmt::format("{} ({:+.1f} %)", formatTimeDelta(delta),
+                       100 * static_cast<double>(delta.count()) / static_cast<double>(expected.count()));
+}
+
+Value positionsOf(const RankAccount& account, const StepAnalysis& step) {
+    const bool f_then_b = step.form && step.form->f_then_b;
+    Value::Object positions;
+    for (std::size_t i = 0; i < kPositionCount; ++i) {
+        const bool anything =
+            account.observed[i].count() != 0 || account.executed[i].count() != 0 || account.expected[i].count() != 0;
+        if (!anything) continue;
+        Value::Object entry{{"observed_ns", account.observed[i]}, {"executed_ns", account.executed[i]}};
+        if (step.positionsKnown()) entry.push_back({"closed_form_ns", account.expected[i]});
+        positions.push_back({std::string(positionName(static_cast<Position>(i), f_then_b)), std::move(entry)});
+    }
+    return positions;
+}
+
+/// `checked`: how much of each bubble checks filled.
+Table ranksTable(const StepAnalysis& step, const StepDiagnosis& diagnosis, bool checked, bool people) {
+    Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble")});
+    if (checked) {
+        table.columns.push_back(shown("of it idle"));
+        table.columns.push_back(shown("in checks"));
+    }
+    table.columns.insert(table.columns.end(),
+                         {column("expected_bubble_ns", "closed form"), shown("difference", Align::Left),
+                          data("positions"), data("accounting"), data("replay_ns")});
+    for (const RankAccount& account : step.ranks) {
+        table.row(account.rank, Cell(account.busy).withBar(fractionOf(account.busy, step.wall)),
+                  Cell(account.bubble).withBar(fractionOf(account.bubble, step.wall)));
+        std::vector<Cell>& cells = table.rows.back();
+        if (checked) {
+            cells.emplace_back(account.bubble - account.replay);
+            cells.push_back(Cell(account.replay).withBar(fractionOf(account.replay, step.wall)));
+        }
+        cells.push_back(orNone(account.expected_bubble));
+        if (people) {
+            cells.emplace_back(account.expected_bubble ? difference(account.bubble, *account.expected_bubble) : "");
+            cells.resize(table.columns.size());
+            continue;
+        }
+        cells.emplace_back();
+        cells.emplace_back(positionsOf(account, step));
+        cells.emplace_back(accountingOf(diagnosis.accounting.ranks[account.rank.index()]));
+        cells.push_back(checked ? Cell(account.replay) : absent());
+    }
+    return table;
+}
+
+std::string_view expressionAt(const ClosedForm& form, Rank rank, Position position) {
+    for (const PositionForm& part : form.positions) {
+        if (part.rank == rank && part.position == position) return part.expression;
+    }
+    return "0";
+}
+
+Section positionsSection(const StepAnalysis& step) {
+    Section section;
+    section.heading = "Bubbles by position";
+    if (!step.form) {
+        section.heading += fmt::format("; no closed form to compare with: {}", step.form_note);
+        if (step.at_least)
+            section.line(
+                fmt::format("  at these op times any such order takes at least {}", formatTime(*step.at_least)));
+    } else if (!step.positionsKnown()) {
+        section.heading +=
+            fmt::format("; the closed form is known for the total alone: {}", step.form->bubble_expression);
+    } else {
+        section.note = "s = rank; idle time gathered within the ops' slack, so that it compares";
+    }
+    const bool f_then_b = step.form && step.form->f_then_b;
+    Table table({}, {shown("rank"), shown("position", Align::Left), shown("observed"), shown("closed form"),
+                     shown("difference", Align::Left), shown("expression", Align::Left)});
+    for (const RankAccount& account : step.ranks) {
+        for (std::size_t i = 0; i < kPositionCount; ++i) {
+            const TimeNs observed = account.observed[i];
+            const TimeNs expected = account.expected[i];
+            if (observed.count() == 0 && expected.count() == 0) continue;
+            const auto position = static_cast<Position>(i);
+            Cell seen = Cell(observed).withBar(fractionOf(observed, step.wall));
+            if (step.positionsKnown()) {
+                table.row(account.rank, positionName(position, f_then_b), std::move(seen),
+                          Cell(expected).withBar(fractionOf(expected, step.wall)), difference(observed, expected),
+                          expressionAt(*step.form, account.rank, position));
+            } else {
+                table.row(account.rank, positionName(position, f_then_b), std::move(seen), "none", "", "");
+            }
+        }
+    }
+    section.add(std::move(table));
+    return section;
+}
+
+/// A step: one of many for programs, the only one for people.
+Section stepSection(const Run& run, const RunReport& report, std::size_t index, Reader reader) {
+    const bool people = reader != Reader::Programs;
+    const StepAnalysis& step = report.steps[index];
+    const StepDiagnosis& diagnosis = report.diagnoses[index];
+    Section section;
+    section.data("index", step.index);
+    section.data("replica", step.replica);
+    section.data("wall_ns", step.wall);
+    section.data("bubble_rate", step.rates.over_makespan);
+    section.data("span_bubble_rate", step.rates.span);
+    section.data("over_ideal", step.rates.over_ideal);
+    section.data("typical_ns", Value::Object{{"F", step.typical.forward}, {"B", step.typical.backward}});
+    section.add(ranksTable(step, diagnosis, report.coverage.has_value(), people));
+    if (step.form) {
+        section.data("expected_bubble_rate", step.form->bubble_rate);
+        section.data("expected_makespan_ns", step.form->makespan);
+    } else {
+        section.data("no_closed_form", step.form_note);
+        if (step.at_least) section.data("makespan_at_least_ns", *step.at_least);
+    }
+    if (people) section.add(positionsSection(step));
+    addDiagnosis(section, run.steps[index], diagnosis, reader);
+    return section;
+}
+
+Section shownStep(const Run& run, const RunReport& report, std::size_t index, const AnalysisOptions& options) {
+    Section section = stepSection(run, report, index, options.reader);
+    section.heading = "Step " + stepName(report.steps[index]);
+    if (!options.step) {
+        section.heading += ", the one of median length";
+        if (options.reader == Reader::Text) section.note = "--step N shows another";
+    }
+    return section;
+}
+
+// ---- Stages ----
+
+Table stagesTable(const RunReport& report) {
+    using Of = TimeNs OpTimes::*;
+    struct Kind {
+        const char* key;
+        const char* name;
+        Of of;
+        TimeNs least{0};
+        TimeNs most{0};
+    };
+    std::vector<Kind> kinds{{"forward_ns", "F", &OpTimes::forward},
+                            {"backward_ns", "B", &OpTimes::backward},
+                            {"input_grad_ns", "I", &OpTimes::input_grad},
+                            {"weight_grad_ns", "W", &OpTimes::weight_grad}};
+    Table table("stages", {column("rank", "rank"), column("chunk", "chunk"), data("stage")});
+    const bool split =
+        std::ranges::any_of(report.stages, [](const StageTimes& s) { return s.median.input_grad.count() > 0; });
+    for (Kind& kind : kinds) {
+        const bool half = kind.of == &OpTimes::input_grad || kind.of == &OpTimes::weight_grad;
+        table.columns.push_back(half && !split ? data(kind.key) : column(kind.key, kind.name));
+        if (report.stages.empty()) continue;
+        const auto [least, most] =
+            std::ranges::minmax(report.stages, {}, [&](const StageTimes& stage) { return stage.median.*kind.of; });
+        kind.least = least.median.*kind.of;
+        kind.most = most.median.*kind.of;
+    }
+    table.columns.push_back(shown("", Align::Left));
+    table.most_open = 64;
+    for (const StageTimes& stage : report.stages) {
+        const bool slow = std::ranges::any_of(report.anomalies, [&](const Anomaly& a) {
+            const bool of_stage = a.kind == AnomalyKind::SlowStage || a.kind == AnomalyKind::LastStageImbalance;
+            return of_stage && a.rank == stage.rank && a.chunk == stage.chunk;
+        });
+        table.row(stage.rank, stage.chunk, stage.stage);
+        for (const Kind& kind : kinds) {
+            const TimeNs time = stage.median.*kind.of;
+            // Against the span of all, but a few per cent of difference stay pale.
+            const TimeNs scale = std::max(kind.most - kind.least, kind.most / 4);
+            table.rows.back().push_back(Cell(time).withShade(fractionOf(time - kind.least, scale)));
+        }
+        table.rows.back().emplace_back(slow ? "<- slow" : "");
+    }
+    return table;
+}
+
+Section stagesSection(const Run& run, const RunReport& report, Reader reader) {
+    Section section;
+    constexpr std::size_t kMaxInText = 64;
+    if (reader == Reader::Text && report.stages.size() > kMaxInText) return section;
+    section.heading = "Op times by stage";
+    section.note = fmt::format("medians over {}", pluralize(run.steps.size(), "step"));
+    section.add(stagesTable(report));
+    return section;
+}
+
+// ---- Findings, problems, pictures ----
+
+Section findingsSection(const RunReport& report, bool people) {
+    Section section;
+    section.heading = "Findings";
+    Findings findings{"anomalies", {}};
+    for (const Anomaly& anomaly : report.anomalies) {
+        findings.list.push_back({severityName(anomaly.severity), anomalyKindName(anomaly.kind), anomaly.message,
+                                 anomaly.suggestion, people ? Value() : anomalyOf(anomaly)});
+    }
+    section.add(std::move(findings));
+    return section;
+}
+
+Section problemsSection(const Run& run) {
+    Section section;
+    section.heading = "Problems of the files";
+    section.note = "What was damaged, missing or guessed.";
+    if (run.problems.empty()) return section;
+    Table table(
+        {}, {shown("kind", Align::Left), shown("count"), shown("what", Align::Left), shown("first at", Align::Left)});
+    for (const Diagnostic& problem : run.problems)
+        table.row(problem.kind, problem.count, problem.message, problem.where);
+    section.add(std::move(table));
+    return section;
+}
+
+Figures figuresOf(const Run& run, const RunReport& report, const StepAnalysis& step, bool chosen) {
+    Figures figures;
+    auto& list = figures.list;
+    list.push_back(
+        {"Step time", formatTime(step.wall),
+         fmt::format("step {}{}, of {}", stepName(step), chosen ? "" : ", the median one", report.steps.size())});
+    list.push_back({"Bubble rate", formatPercent(step.rates.over_makespan), "idle over makespan, mean of all ranks"});
+    if (step.form) {
+        list.push_back({"Closed form", formatPercent(step.form->bubble_rate), "what the schedule must leave idle"});
+        const TimeNs above = step.wall - step.form->makespan;
+        list.push_back({"Above the closed form", formatTimeDelta(above),
+                        formatPercent(fractionOf(above, step.wall)) + " of the step"});
+    } else if (step.at_least) {
+        list.push_back({"At least", formatTime(*step.at_least), "any such order takes this long"});
+    }
+    list.push_back({"Ranks", fmt::format("{}", run.schedule.pp), run.annotation});
+    return figures;
+}
+
+Section timelineSection(const Run& run, const RunReport& report, std::size_t shown, std::size_t most_rows) {
+    const StepAnalysis& step = report.steps[shown];
+    const std::string name = "step " + stepName(step);
+    Section section;
+    section.heading = "Timeline";
+    section.note = fmt::format("Ops and bubbles of {}. Below it the same order with equal stages and free transfers: "
+                               "each op takes the median time of its kind.",
+                               name);
+    svg::DrawOptions options;
+    options.width = 1050;
+    for (int r = 0; r < std::min(run.schedule.pp, static_cast<int>(most_rows)); ++r)
+        options.ranks.push_back(Rank{r});
+    if (options.ranks.size() < static_cast<std::size_t>(run.schedule.pp))
+        section.line(fmt::format("Only the first {} ranks are drawn.", options.ranks.size()));
+    std::vector<svg::Panel> panels{
+        {run.steps[shown], fmt::format("Observed, {}", name),
+         fmt::format("step time {}, bubble rate {}", formatTime(step.wall), formatPercent(step.rates.over_makespan))}};
+    CostModel costs;
+    costs.times = step.typical;
+    const auto ideal = simulate(run.schedule, costs);
+    if (ideal.ok()) {
+        panels.push_back(
+            {ideal.value(), "Equal stages, free transfers",
+             fmt::format("t_f = {}, t_b = {}; step time {}, bubble rate {}", svg::shortTime(step.typical.forward),
+                         svg::shortTime(step.typical.backward), formatTime(ideal.value().wall()),
+                         formatPercent(bubbleRates(ideal.value()).over_makespan))});
+    }
+    auto drawing = svg::drawTimelines(panels, options);
+    if (drawing.ok())
+        section.add(Drawing{std::move(drawing.value()), "Timeline of all ranks, observed and ideal"});
+    else
+        section.line("The step could not be drawn: " + drawing.error().message);
+    return section;
+}
+
+// ---- A document for each reader ----
+
+void addForText(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options,
+                std::size_t shown) {
+    addHead(document, run);
+    document.add(clocksSection(report.clocks));
+    document.add(stepsSection(report));
+    document.add(shownStep(run, report, shown, options));
+    document.add(stagesSection(run, report, options.reader));
+    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, options.reader));
+    document.add(findingsSection(report, true));
+}
+
+void addForPage(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options,
+                std::size_t shown) {
+    document.title = scheduleTitle(run.schedule);
+    if (!run.files.empty()) document.subtitle = filesText(run.files);
+    document.add(figuresOf(run, report, report.steps[shown], options.step.has_value()));
+    document.add(findingsSection(report, true));
+    document.add(timelineSection(run, report, shown, options.most_rows));
+    if (report.steps.size() > 1) document.add(stepBars(report));
+    document.add(shownStep(run, report, shown, options));
+    document.add(stagesSection(run, report, options.reader));
+    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, options.reader));
+    document.add(problemsSection(run));
+    document.foot = fmt::format(
+        "Made by Bubblescope {} from {} slices of {}. A bubble is time in a step in which a rank has no op running; "
+        "the closed form is what the schedule must leave idle even with equal stages and free transfers.",
+        options.version, run.slices, pluralize(run.files.size(), "file"));
+}
+
+void addForPrograms(Document& document, const Run& run, const RunReport& report) {
+    document.add(traceData(run));
+    document.add(scheduleData(run));
+    document.add(clocksSection(report.clocks));
+    document.data("typical_step", report.steps[report.typical_step].index);
+    Sections steps;
+    steps.key = "steps";
+    for (std::size_t i = 0; i < report.steps.size(); ++i)
+        steps.list.push_back(stepSection(run, report, i, Reader::Programs));
+    document.add(std::move(steps));
+    document.add(stagesSection(run, report, Reader::Programs));
+    document.add(findingsSection(report, false));
+    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Programs));
+}
+
+} // namespace
+
+Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options) {
+    Document document;
+    const std::size_t shown = options.step.value_or(report.typical_step);
+    if (options.reader == Reader::Programs)
+        addForPrograms(document, run, report);
+    else if (options.reader == Reader::Page)
+        addForPage(document, run, report, options, shown);
+    else
+        addForText(document, run, report, options, shown);
+    return document;
+}
+
+Value::Object anomalyOf(const Anomaly& anomaly) {
+    Value::Object evidence;
+    for (const auto& [name, value] : anomaly.evidence) {
+        const bool whole = name.ends_with("_ns") || (value == std::floor(value) && !name.ends_with("ratio"));
+        evidence.push_back({name, whole ? Value(static_cast<std::int64_t>(value)) : Value(value)});
+    }
+    Value::Object entry{{"kind", anomalyKindName(anomaly.kind)},
+                        {"severity", severityName(anomaly.severity)},
+                        {"rank", anomaly.rank},
+                        {"step", anomaly.step},
+                        {"evidence", std::move(evidence)},
+                        {"message", anomaly.message},
+                        {"suggestion", anomaly.suggestion}};
+    if (anomaly.cost > TimeNs{0}) entry.push_back({"cost_per_step_ns", anomaly.cost});
+    entry.push_back({"peer", ifAny(anomaly.peer)});
+    entry.push_back({"replica", ifAny(anomaly.replica)});
+    entry.push_back({"chunk", ifAny(anomaly.chunk)});
+    if (anomaly.op) entry.push_back({"op", opName(*anomaly.op)});
+    if (anomaly.when) entry.push_back({"interval_ns", Value::List{anomaly.when->start, anomaly.when->end}});
+    return entry;
+}
+
+} // namespace bubblescope::report

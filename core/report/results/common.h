@@ -1,0 +1,29 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/recognise/mesh.h"
+#include "core/report/value.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// What many documents hold.
+namespace bubblescope::report {
+
+/// Paths, in a list.
+[[nodiscard]] Value filesOf(const std::vector<std::filesystem::path>& files);
+
+/// The one file, or their folder and number; there is one at least.
+[[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
+
+/// Data faults, in a list.
+[[nodiscard]] Value problemsOf(const std::vector<Diagnostic>& problems);
+
+/// {"pp": 1, "dp": 0, …}
+[[nodiscard]] Value::Object placeOf(const MeshNumbers& place);
+
+/// "pp 1, dp 0, …"
+[[nodiscard]] std::string placeText(const MeshNumbers& place);
+
+} // namespace bubblescope::report

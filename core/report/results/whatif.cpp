@@ -1,0 +1,210 @@
+#include "core/report/results/whatif.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+// The study's thresholds: a job is called straggling, a cause is sought, a cause explains the loss.
+constexpr double kStraggling = 1.1;
+constexpr double kAttributed = 1.03;
+constexpr double kExplains = 0.5;
+
+// ---- The straggler study, for people ----
+
+void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
+    document.line(fmt::format("{}: {}, {}, {}", model.where, sizesText(model.pp, model.microbatches, model.vpp),
+                              pluralize(model.replicas.size(), "replica"), pluralize(model.steps.size(), "step")));
+    document.paragraph("", fmt::format("A step took {} in the mean; replayed as recorded it takes {}, {} off "
+                                       "(launch delays: {}).",
+                                       formatTime(fit.observed), formatTime(fit.simulated),
+                                       formatPercent(fit.error()), formatPercent(fit.launchDelay())));
+}
+
+void addVerdict(Section& document, const StragglerStudy& study) {
+    std::string workers;
+    for (const auto& worker : study.slowest)
+        workers += fmt::format("{}dp {} rank {}", workers.empty() ? "" : ", ", worker.replica, worker.rank.value);
+    document.paragraph(
+        "", fmt::format("If all ops took what their kind takes in the mean, and transfers what they take in the "
+                        "median, a step would take {}: S = {:.4f}, so {} of the time is lost to stragglers.",
+                        formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
+    if (study.slowdown < kAttributed || !study.m_w || !study.m_s) {
+        document.paragraph("", fmt::format("Below S = {} no cause is sought: nearly nothing can be won.", kAttributed));
+        return;
+    }
+    const auto explains = [](double fraction) { return fraction > kExplains ? "explains it" : "does not explain it"; };
+    document.paragraph("", fmt::format("With the last stage as fast as the rest {} of what is lost would be won back "
+                                       "(M_S = {:.4f}): it {}. With the slowest 3 % of workers ({}) as fast as the "
+                                       "rest, {} (M_W = {:.4f}): that {}.",
+                                       formatPercent(*study.m_s), *study.m_s, explains(*study.m_s), workers,
+                                       formatPercent(*study.m_w), *study.m_w, explains(*study.m_w)));
+    if (study.slowdown < kStraggling)
+        document.paragraph("", fmt::format("Below S = {} a job is not called straggling.", kStraggling));
+}
+
+Section opTypesSection(const StragglerStudy& study) {
+    Section section;
+    section.heading = "S by kind of op: all ideal but this kind";
+    Table table({}, {shown("op", Align::Left), shown("S")});
+    for (const auto& [name, slowdown] : study.by_op_type)
+        table.row(name, Cell(slowdown).as(fmt::format("{:.4f}", slowdown)));
+    section.add(std::move(table));
+    return section;
+}
+
+/// How dark a cell of the heat map is.
+std::string_view shade(double slowdown) {
+    if (slowdown < kAttributed) return "·";
+    if (slowdown < kStraggling) return "░";
+    if (slowdown < 1.25) return "▒";
+    if (slowdown < 1.5) return "▓";
+    return "█";
+}
+
+/// Where a number for each replica does not fit into a terminal: shades alone.
+void addShades(Section& section, const RunModel& model, const StragglerStudy& study) {
+    constexpr std::size_t kColumns = 80;
+    const std::size_t replicas = model.replicas.size();
+    for (std::size_t first = 0; first < replicas; first += kColumns) {
+        const std::size_t end = std::min(replicas, first + kColumns);
+        section.line(fmt::format("  rank  dp {} to {}", model.replicas[first], model.replicas[end - 1]));
+        for (std::size_t rank = 0; rank < study.by_pp.size(); ++rank) {
+            std::string row = fmt::format("  {:>4}  ", rank);
+            for (std::size_t replica = first; replica < end; ++replica)
+                row += shade(study.workers[replica][rank]);
+            section.line(std::move(row));
+        }
+    }
+}
+
+/// A row a rank, a column a replica.
+Section workersSection(const RunModel& model, const StragglerStudy& study) {
+    constexpr std::size_t kMaxNumbers = 11;
+    const std::size_t replicas = model.replicas.size();
+    Section section;
+    section.heading = "S by worker: the lesser of its rank's and its replica's";
+    if (replicas <= kMaxNumbers) {
+        Table table({}, {shown("rank")});
+        for (const int replica : model.replicas)
+            table.columns.push_back(shown(fmt::format("dp {}", replica)));
+        for (std::size_t rank = 0; rank < study.by_pp.size(); ++rank) {
+            table.row(rank);
+            for (std::size_t replica = 0; replica < replicas; ++replica) {
+                const double slowdown = study.workers[replica][rank];
+                table.rows.back().push_back(Cell(slowdown)
+                                                .as(fmt::format("{} {:.3f}", shade(slowdown), slowdown))
+                                                .withShade(std::clamp(2 * (slowdown - 1), 0.0, 1.0)));
+            }
+        }
+        section.add(std::move(table));
+    } else {
+        addShades(section, model, study);
+    }
+    section.line("  · below 1.03, ░ below 1.1, ▒ below 1.25, ▓ below 1.5, █ above");
+    return section;
+}
+
+// ---- The straggler study, for programs ----
+
+void addStudyData(Section& document, const RunModel& model, const StragglerStudy& study) {
+    Value::Object by_op_type;
+    for (const auto& [name, slowdown] : study.by_op_type)
+        by_op_type.push_back({name, slowdown});
+    document.data("slowdown", study.slowdown);
+    document.data("waste", study.waste);
+    document.data("by_op_type", std::move(by_op_type));
+    document.data("by_dp", study.by_dp);
+    document.data("by_pp", study.by_pp);
+    document.data("m_w", study.m_w);
+    document.data("m_s", study.m_s);
+    document.data("workers", study.workers);
+    Table slowest("slowest_workers", {data("replica"), data("rank")});
+    slowest.reader = Reader::Programs;
+    for (const StragglerStudy::Worker& worker : study.slowest)
+        slowest.row(worker.replica, worker.rank);
+    document.add(std::move(slowest));
+    document.data("replicas", model.replicas);
+    document.data("observed_ns", study.fit.observed);
+    document.data("replayed_ns", study.fit.simulated);
+    document.data("ideal_ns", study.ideal);
+    document.data("replay_error", study.fit.error());
+    document.data("launch_delay", study.fit.launchDelay());
+    Table steps("steps", {data("index"), data("observed_ns"), data("replayed_ns"), data("slowdown")});
+    steps.reader = Reader::Programs;
+    for (const StragglerStudy::Step& step : study.steps)
+        steps.row(step.index, step.observed, step.simulated, step.slowdown);
+    document.add(std::move(steps));
+}
+
+} // namespace
+
+Document studyDocument(const RunModel& model, const StragglerStudy& study) {
+    Document document;
+    addHead(document, model, study.fit);
+    addVerdict(document, study);
+    document.add(opTypesSection(study));
+    document.add(workersSection(model, study));
+    addStudyData(document, model, study);
+    return document;
+}
+
+Document predictionDocument(const std::vector<std::string>& changes, const Prediction& prediction) {
+    Document document;
+    document.data("changes", changes);
+    for (const std::string& change : changes)
+        document.line(fmt::format("{} {}", &change == changes.data() ? "If" : "  ", change));
+    if (prediction.schedule) document.line(fmt::format("Schedule: {}", scheduleTitle(*prediction.schedule)));
+    document.line(fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)", formatTime(prediction.fit.observed),
+                              formatTime(prediction.predicted()), formatTimeDelta(prediction.change()),
+                              100 * prediction.relativeChange()));
+    if (prediction.microbatches_before != prediction.microbatches_after) {
+        const auto each = [](TimeNs step, int count) { return formatTime(step / count); };
+        document.line(fmt::format("  per micro-batch: {} -> {}",
+                                  each(prediction.fit.observed, prediction.microbatches_before),
+                                  each(prediction.predicted(), prediction.microbatches_after)));
+    }
+    document.paragraph("", fmt::format("Unchanged, the model replays the step in {}: {} off. Doubt changes that are "
+                                       "not clearly larger.",
+                                       formatTime(prediction.before), formatPercent(prediction.fit.error())));
+    if (prediction.late > prediction.before / 200) {
+        document.paragraph(
+            "", fmt::format("Ops begin later than they could, and no record says why: without that it would take {} "
+                            "({}) less. What of it makes steps long is taken to stay.",
+                            formatTime(prediction.late), formatPercent(fractionOf(prediction.late, prediction.before))));
+    }
+    document.data("observed_ns", prediction.fit.observed);
+    document.data("predicted_ns", prediction.predicted());
+    document.data("replayed_before_ns", prediction.before);
+    document.data("replayed_after_ns", prediction.after);
+    document.data("change_ns", prediction.change());
+    document.data("change", prediction.relativeChange());
+    document.data("model_error", prediction.fit.error());
+    document.data("late_starts_ns", prediction.late);
+    document.data("microbatches_before", prediction.microbatches_before);
+    document.data("microbatches_after", prediction.microbatches_after);
+    Section bubbles;
+    bubbles.heading = "Bubbles as replayed, mean over steps and replicas";
+    Table ranks("ranks", {column("rank", "rank"), column("bubble_before_ns", "bubble before"),
+                          column("bubble_after_ns", "after"), shown("change")});
+    for (const Prediction::RankBubble& rank : prediction.ranks)
+        ranks.row(rank.rank, rank.before, rank.after, Cell(rank.after - rank.before, Look::Delta));
+    bubbles.add(std::move(ranks));
+    document.add(std::move(bubbles));
+    if (prediction.schedule) {
+        document.data("schedule", Value::Object{{"schedule", prediction.schedule->name},
+                                                {"flavor", prediction.schedule->flavor},
+                                                {"pp", prediction.schedule->pp},
+                                                {"microbatches", prediction.schedule->microbatches},
+                                                {"vpp", prediction.schedule->vpp}});
+    }
+    return document;
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,196 @@
+#include "core/report/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace bubblescope::report {
+namespace {
+
+bool shows(Reader reader) {
+    return reader == Reader::Everyone || reader == Reader::People || reader == Reader::Text;
+}
+
+/// Cells that are words already, below their titles.
+class Grid {
+public:
+    explicit Grid(std::size_t indent) : indent_(indent) {}
+
+    void column(std::string title, Align align) {
+        titles_.push_back(std::move(title));
+        aligns_.push_back(align);
+    }
+    void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+
+    std::string text() const {
+        std::vector<std::size_t> widths;
+        for (std::size_t c = 0; c < titles_.size(); ++c) {
+            std::size_t width = characters(titles_[c]);
+            for (const auto& row : rows_)
+                width = std::max(width, characters(row[c]));
+            widths.push_back(width);
+        }
+        std::string out;
+        const auto line = [&](const std::vector<std::string>& cells) {
+            std::string text(indent_, ' ');
+            for (std::size_t c = 0; c < titles_.size(); ++c) {
+                const std::string pad(widths[c] - characters(cells[c]), ' ');
+                if (c > 0) text += "  ";
+                text += aligns_[c] == Align::Right ? pad + cells[c] : cells[c] + pad;
+            }
+            text.erase(text.find_last_not_of(' ') + 1);
+            out += text + "\n";
+        };
+        line(titles_);
+        for (const auto& row : rows_)
+            line(row);
+        return out;
+    }
+
+private:
+    std::size_t indent_;
+    std::vector<std::string> titles_;
+    std::vector<Align> aligns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// The mean of a row, and the columns at its ends.
+std::vector<std::string> summary(const Matrix& matrix, const Matrix::Row& row) {
+    const auto [least, most] = std::ranges::minmax_element(row.times);
+    const auto count = static_cast<std::int64_t>(row.times.size());
+    std::vector<std::string> cells{row.name,
+                                   formatTime(std::accumulate(row.times.begin(), row.times.end(), TimeNs{0}) / count)};
+    for (const auto& end : {least, most}) {
+        const bool equal = *least == *most; // then no column stands out
+        cells.push_back(equal ? "" : formatTime(*end));
+        cells.push_back(equal ? ""
+                              : fmt::format("{} {}", matrix.corner,
+                                            matrix.columns[static_cast<std::size_t>(end - row.times.begin())]));
+    }
+    return cells;
+}
+
+std::string matrixText(const Matrix& matrix) {
+    constexpr std::size_t kMaxColumns = 5;
+    const bool wide = matrix.columns.size() > kMaxColumns;
+    Grid grid(2);
+    grid.column("", Align::Left);
+    if (wide) {
+        grid.column("mean", Align::Right);
+        for (const char* end : {"least", "most"}) {
+            grid.column(end, Align::Right);
+            grid.column("on", Align::Left);
+        }
+    } else {
+        for (const std::string& name : matrix.columns)
+            grid.column(fmt::format("{} {}", matrix.corner, name), Align::Right);
+    }
+    const auto add = [&](const Matrix::Row& row) {
+        if (wide) {
+            grid.row(summary(matrix, row));
+            return;
+        }
+        std::vector<std::string> cells{row.name};
+        for (const TimeNs time : row.times)
+            cells.push_back(formatTime(time));
+        grid.row(std::move(cells));
+    };
+    for (const Matrix::Row& row : matrix.rows)
+        add(row);
+    if (!matrix.sums.name.empty()) add(matrix.sums);
+    return grid.text();
+}
+
+std::string findingsText(const Findings& findings) {
+    std::string out;
+    for (const Finding& finding : findings.list) {
+        out += wrapped(fmt::format("  {} ({}): ", finding.severity, finding.kind), finding.message.text());
+        out += wrapped("    -> ", finding.suggestion.text());
+    }
+    return out;
+}
+
+struct TextOf {
+    std::string operator()(const Line& line) const {
+        if (!shows(line.reader)) return {};
+        return (line.apart ? "\n" : "") + (line.wrap ? wrapped(line.head, line.text) : line.head + line.text + "\n");
+    }
+    std::string operator()(const Table& table) const { return shows(table.reader) ? toText(table) : std::string(); }
+    std::string operator()(const Matrix& matrix) const {
+        return shows(matrix.reader) ? matrixText(matrix) : std::string();
+    }
+    std::string operator()(const Findings& findings) const { return findingsText(findings); }
+    std::string operator()(const Section& section) const { return toText(section); }
+    std::string operator()(const Sections& sections) const {
+        std::string out;
+        if (!shows(sections.reader)) return out;
+        for (const Section& section : sections.list)
+            out += toText(section);
+        return out;
+    }
+    template <class Other>
+    std::string operator()(const Other&) const {
+        return {};
+    }
+};
+
+} // namespace
+
+std::string toText(const Section& document) {
+    std::string out;
+    if (!shows(document.reader)) return out;
+    for (const Block& block : document.blocks)
+        out += std::visit(TextOf{}, block);
+    if (document.heading.empty() || out.empty()) return out;
+    const std::string note = document.note.empty() ? "" : fmt::format(" ({})", document.note);
+    return fmt::format("\n{}{}\n{}", document.heading, note, out);
+}
+
+std::string toText(const Table& table) {
+    Grid grid(table.indent);
+    for (const Column& column : table.columns) {
+        if (!column.hidden) grid.column(column.title, column.align);
+    }
+    const std::size_t count = std::min(table.most_in_text, table.rows.size());
+    for (std::size_t r = 0; r < count; ++r) {
+        std::vector<std::string> cells;
+        for (std::size_t c = 0; c < table.columns.size(); ++c) {
+            if (!table.columns[c].hidden) cells.push_back(table.rows[r][c].text());
+        }
+        grid.row(std::move(cells));
+    }
+    std::string out = grid.text();
+    if (count < table.rows.size()) {
+        out += std::string(table.indent, ' ') + fmt::format(fmt::runtime(table.more), table.rows.size() - count) + "\n";
+    }
+    return out;
+}
+
+std::size_t characters(std::string_view text) {
+    return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string wrapped(std::string_view head, std::string_view text) {
+    const std::size_t indent = characters(head);
+    std::string out(head);
+    std::size_t column = indent;
+    bool begun = false; // the line holds a word
+    while (!text.empty()) {
+        const std::string_view word = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(word.size() + 1, text.size()));
+        const std::size_t length = characters(word);
+        if (begun && column + 1 + length > kTextWidth) {
+            out += "\n" + std::string(indent, ' ');
+            column = indent;
+            begun = false;
+        }
+        if (begun) out += ' ';
+        out += word;
+        column += length + (begun ? 1 : 0);
+        begun = true;
+    }
+    return out + "\n";
+}
+
+} // namespace bubblescope::report

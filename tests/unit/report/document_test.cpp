@@ -1,0 +1,135 @@
+#include "core/report/document.h"
+#include "core/report/html.h"
+#include "core/report/json.h"
+#include "core/report/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <limits>
+
+namespace bubblescope::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Document sample() {
+    Document document;
+    document.title = "A run";
+    document.data("step", 7);
+    Section section;
+    section.key = "bubbles";
+    section.heading = "Bubbles";
+    section.note = "of the typical step";
+    section.data("total_ns", TimeNs{3'000});
+    Table table("ranks", {column("rank", "rank"), column("bubble_ns", "bubble"), data("peer"),
+                          shown("difference", Align::Left), column("expected_ns", "closed form")});
+    table.most_in_text = 2;
+    table.row(Rank{0}, Cell(TimeNs{1'000}).withBar(0.5), absent(), Cell(TimeNs{-20}, Look::Delta),
+              orNone(std::optional(TimeNs{1'020})));
+    table.row(Rank{1}, TimeNs{2'000}, 3, Cell(0.25, Look::Percent), orNone(std::optional<TimeNs>()));
+    table.row(Rank{2}, TimeNs{0}, absent(), "", orNone(std::optional<TimeNs>()));
+    section.add(std::move(table));
+    document.add(std::move(section));
+    return document;
+}
+
+TEST(Report, OneTableIsTextJsonAndHtml) {
+    const Document document = sample();
+    EXPECT_EQ(toText(document), "\nBubbles (of the typical step)\n"
+                                "  rank    bubble  difference  closed form\n"
+                                "     0  1.000 us  -20 ns         1.020 us\n"
+                                "     1  2.000 us  25.0 %             none\n"
+                                "  … and 1 more\n");
+    const auto json = nlohmann::json::parse(toJson(document));
+    EXPECT_EQ(json["step"], 7);
+    EXPECT_EQ(json["bubbles"]["total_ns"], 3'000);
+    ASSERT_EQ(json["bubbles"]["ranks"].size(), 3U) << "programs get all rows";
+    EXPECT_EQ(json["bubbles"]["ranks"][0],
+              nlohmann::json::parse(R"({"rank": 0, "bubble_ns": 1000, "expected_ns": 1020})"));
+    EXPECT_EQ(json["bubbles"]["ranks"][1],
+              nlohmann::json::parse(R"({"rank": 1, "bubble_ns": 2000, "peer": 3, "expected_ns": null})"));
+    const std::string html = toHtml(document);
+    EXPECT_THAT(html, HasSubstr("<h2>Bubbles</h2>"));
+    EXPECT_THAT(html, HasSubstr("-20 ns"));
+    EXPECT_THAT(html, HasSubstr("var(--bar) 50.0%"));
+    EXPECT_THAT(html, Not(HasSubstr("peer")));
+}
+
+TEST(Report, ShowsEachReaderItsParts) {
+    Document document;
+    document.line("for a terminal", Reader::Text);
+    document.line("for a page", Reader::Page);
+    Section section;
+    section.key = "all";
+    section.reader = Reader::Programs;
+    section.data("value", true);
+    document.add(section);
+    EXPECT_EQ(toText(document), "for a terminal\n");
+    EXPECT_THAT(toHtml(document), Not(HasSubstr("terminal")));
+    EXPECT_THAT(toHtml(document), HasSubstr("for a page"));
+    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"all":{"value":true}})");
+}
+
+TEST(Report, ASectionWithNothingToShowHasNoHeading) {
+    Document document;
+    Section section;
+    section.heading = "Findings";
+    section.add(Findings{"anomalies", {}});
+    document.add(std::move(section));
+    EXPECT_EQ(toText(document), "");
+    EXPECT_EQ(toJson(document, JsonLayout::OneLine), R"({"anomalies":[]})") << "programs see that there are none";
+}
+
+TEST(Report, SumsUpMatricesThatAreTooWideForATerminal) {
+    Matrix matrix;
+    matrix.corner = "rank";
+    for (int rank = 0; rank < 6; ++rank)
+        matrix.columns.push_back(std::to_string(rank));
+    const auto ms = [](int count) { return TimeNs{1'000'000 * count}; };
+    matrix.rows = {{"forward", {ms(1), ms(2), ms(3), ms(4), ms(5), ms(9)}},
+                   {"optimizer", std::vector<TimeNs>(6, ms(1))}};
+    Document document;
+    document.add(matrix);
+    EXPECT_EQ(toText(document), "                 mean     least  on          most  on\n"
+                                "  forward    4.000 ms  1.000 ms  rank 0  9.000 ms  rank 5\n"
+                                "  optimizer  1.000 ms\n");
+}
+
+TEST(Report, JsonIsWhatTheLibraryWrites) {
+    const Value::Object object{{"text", "a \"b\"\\\n\x01\x7f ü"},
+                               {"real", 0.1},
+                               {"whole", 3.0},
+                               {"small", 1e-300},
+                               {"none", std::numeric_limits<double>::infinity()},
+                               {"list", Value::List{1, Value::List{}, Value::Object{}}},
+                               {"absent", Value::Absent{}},
+                               {"time", TimeNs{-5}},
+                               {"least", std::numeric_limits<std::int64_t>::min()}};
+    nlohmann::ordered_json expected;
+    expected["text"] = "a \"b\"\\\n\x01\x7f ü";
+    expected["real"] = 0.1;
+    expected["whole"] = 3.0;
+    expected["small"] = 1e-300;
+    expected["none"] = std::numeric_limits<double>::infinity();
+    expected["list"] = {1, nlohmann::ordered_json::array(), nlohmann::ordered_json::object()};
+    expected["time"] = -5;
+    expected["least"] = std::numeric_limits<std::int64_t>::min();
+    EXPECT_EQ(toJson(Value(object)), expected.dump(2));
+    EXPECT_EQ(toJson(Value(object), JsonLayout::OneLine), expected.dump());
+}
+
+TEST(Report, BytesThatAreNoTextDoNotBreakJson) {
+    EXPECT_EQ(toJson(Value("a\xff")), "\"a\xEF\xBF\xBD\"");
+}
+
+TEST(Report, WrapsAtTheTerminalsWidthCountingCharacters) {
+    const std::string word(30, 'x');
+    const std::string text = wrapped("ä: ", word + " " + word + " " + word + " " + word);
+    EXPECT_EQ(text, "ä: " + word + " " + word + " " + word + "\n   " + word + "\n");
+}
+
+} // namespace
+} // namespace bubblescope::report
