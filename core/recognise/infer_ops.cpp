@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/recognise/fit_schedule.h"
-#include "core/recognise/trace_partition.h"
+#include "core/recognise/partitioned_trace.h"
 #include "core/schedule/dependency.h"
 
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-// What recognition extracts from raw slices (see trace_partition.h).
+// What recognition extracts from raw slices (see partitioned_trace.h).
 namespace bubblescope {
 
 /// Ops and transfers of files that Bubblescope wrote.

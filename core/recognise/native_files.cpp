@@ -2,7 +2,7 @@
 
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
-#include "core/recognise/trace_partition.h"
+#include "core/recognise/partitioned_trace.h"
 #include "core/timeline/trace_names.h"
 #include "core/trace/trace.h"
 

@@ -3,7 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
 #include "core/recognise/found_ops.h"
-#include "core/recognise/trace_partition.h"
+#include "core/recognise/partitioned_trace.h"
 #include "core/schedule/op.h"
 #include "core/timeline/checks.h"
 #include "core/trace/trace.h"

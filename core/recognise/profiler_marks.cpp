@@ -1,7 +1,7 @@
 #include "core/recognise/profiler_marks.h"
 
 #include "core/recognise/name_pattern.h"
-#include "core/recognise/trace_partition.h"
+#include "core/recognise/partitioned_trace.h"
 
 #include <algorithm>
 #include <string_view>

@@ -1,8 +1,8 @@
 #include "core/recognise/rule_matches.h"
 
 #include "core/base/job.h"
+#include "core/recognise/partitioned_trace.h"
 #include "core/recognise/profiler_marks.h"
-#include "core/recognise/trace_partition.h"
 
 #include <algorithm>
 #include <iterator>
