@@ -140,7 +140,7 @@ QSet<QString> errorTexts() {
         QStringLiteral("fmt::format(\"{}: {}\", what, std::strerror(errno))"),
         QStringLiteral("fmt::format(\"'{}': {}\", text, what)"),
         QStringLiteral("std::string(kNotesShape)"),
-        QStringLiteral("std::string(wayOutFor(where, bytes.text()))"),
+        QStringLiteral("std::string(conversionAdvice(where, bytes.text()))"),
         QStringLiteral("said.section(QLatin1Char('\\n'), 1).toStdString()"),
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
