@@ -38,7 +38,7 @@ struct SummaryCounts {
 
 struct SummaryStep {
     ReducedStep step;
-    std::vector<LiveRank> ranks; ///< step, records, dropped and unheard of each
+    std::vector<LiveRank> ranks; ///< step, records, dropped and undelivered of each
     std::vector<LiveAnomaly> anomalies;
     SummaryCounts counts;
 };

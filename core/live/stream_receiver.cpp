@@ -82,15 +82,15 @@ Status StreamStore::append(File& file, const std::string& sender, const std::str
 
 std::filesystem::path StreamStore::pathOf(const std::string& sender, const std::string& name) const {
     // A host may record several jobs into several folders, with equal names in them.
-    const std::filesystem::path told(name);
-    const std::string folder = asFileName(told.parent_path().filename().string());
-    return dir_ / asFileName(sender) / folder / asFileName(told.stem().string() + std::string(kTraceExtension));
+    const std::filesystem::path stream(name);
+    const std::string folder = asFileName(stream.parent_path().filename().string());
+    return dir_ / asFileName(sender) / folder / asFileName(stream.stem().string() + std::string(kTraceExtension));
 }
 
 void StreamStore::removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path) {
-    const std::filesystem::path told(name);
+    const std::filesystem::path stream(name);
     std::deque<std::filesystem::path>& parts =
-        parts_[{sender, (told.parent_path() / withoutPart(told.stem().string())).string()}];
+        parts_[{sender, (stream.parent_path() / withoutPart(stream.stem().string())).string()}];
     if (std::ranges::find(parts, path) == parts.end()) parts.push_back(path);
     if (parts.size() <= kParts) return;
     std::error_code ignored; // someone may have removed it
@@ -130,8 +130,9 @@ void StreamReceiver::accept(TimeNs now) {
 }
 
 void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
-    std::array<epoll_event, 64> told{};
-    [[maybe_unused]] const int ignored = ::epoll_wait(events_.get(), told.data(), std::ssize(told), 0); // all are asked
+    std::array<epoll_event, 64> ready{};
+    [[maybe_unused]] const int ignored =
+        ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0); // all are asked
     accept(now);
     for (auto peer = peers_.begin(); peer != peers_.end();) {
         peer->link.poll([&](const net::Frame& frame) { take(*peer, frame, analyzer, now); });
@@ -256,10 +257,10 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     const std::string_view fresh = std::string_view(frame.text).substr(static_cast<std::size_t>(twice));
     analyzer.feed(known->stream, fresh, now);
     if (kept_) {
-        const bool told = analyzer.statementOf(known->stream).has_value();
+        const bool known_kind = analyzer.statementOf(known->stream).has_value();
         const Key& key = peer.streams.at(frame.stream);
         kept_->feed(known->kept, key.first, key.second, fresh,
-                    told ? std::optional(analyzer.isCaptured(known->stream)) : std::nullopt);
+                    known_kind ? std::optional(analyzer.isCaptured(known->stream)) : std::nullopt);
     }
     known->offset += frame.text.size() - twice;
     answer(peer, net::Frame::Kind::Ack, frame.stream, known->offset);

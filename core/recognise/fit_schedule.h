@@ -28,7 +28,7 @@ struct ScheduleFit {
 struct ObservedPipeline {
     int pp = 1;
     std::vector<CutStep> steps;
-    bool sends_marked = false; ///< transfers say which of them are sends
+    bool sends_marked = false; ///< transfers state whether they are sends
     /// Whether the first and the last rank exchange data, if transfers name their peers and there are more than two
     /// ranks.
     std::optional<bool> ring;

@@ -41,9 +41,9 @@ void ClockTable::addSnapshot(std::string_view message, std::uint32_t sequence) {
     FieldReader snapshot(message);
     while (snapshot.next()) {
         if (snapshot.tag() == fields::clock::kPrimaryClock) {
-            const Key told = keyOf(0, snapshot.uint32());
-            if (!trace_clock_told_) trace_ = told;
-            trace_clock_told_ = true;
+            const Key stated = keyOf(0, snapshot.uint32());
+            if (!trace_clock_stated_) trace_ = stated;
+            trace_clock_stated_ = true;
             continue;
         }
         if (snapshot.tag() != fields::clock::kClocks || together.size() == kMaxClocks) {

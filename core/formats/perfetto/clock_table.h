@@ -53,7 +53,7 @@ private:
 
     Key trace_;
     bool any_snapshot_ = false;
-    bool trace_clock_told_ = false;
+    bool trace_clock_stated_ = false;
     std::map<Key, Clock> clocks_;
     std::map<Key, std::map<Key, std::vector<Reading>>> readings_; ///< of two clocks at once, in the file's order
     std::map<Key, Route> routes_;                                 ///< those used since the last snapshot

@@ -27,7 +27,7 @@ constexpr Time kNoInput = -1; ///< arrival of an input that is not waited for
 
 struct GreedyFill {
     bool before_forward = true;
-    bool before_input_grad_1 = true; ///< before chunk 0's a short gap is always filled when the bubbles say so
+    bool before_input_grad_1 = true; ///< a short gap before chunk 0 is always filled if the bubbles require it
 };
 
 struct GreedyRun {
