@@ -115,7 +115,7 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
         slices.push_back({category, count});
     document.data("slices", std::move(slices));
     document.data("log", captured.log);
-    document.data("problems", report::problemsOf(captured.problems));
+    document.add(report::problemsTable(captured.problems, report::Reader::Programs));
     return document;
 }
 

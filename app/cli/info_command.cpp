@@ -84,7 +84,7 @@ report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
     section.data("flow_points", summary.flow_points);
     section.data("instants", summary.instants);
     section.data("counters", summary.counters);
-    section.data("problems", report::problemsOf(problemsOf(summary.file, read.problems)));
+    section.add(report::problemsTable(problemsOf(summary.file, read.problems), report::Reader::Programs));
     return section;
 }
 
@@ -107,7 +107,7 @@ CommandResult info(const InfoArguments& options) {
         std::get<report::Line>(sections.list.back().blocks.front()).apart = &file != files.data();
     }
     document.add(std::move(sections));
-    document.data("problems", report::problemsOf(read.problems));
+    document.add(report::problemsTable(read.problems, report::Reader::Programs));
     document.line(fmt::format("\n{} from the first event to the last", formatTime(read.trace->span())));
     print(document, options.json);
     return 0;

@@ -42,16 +42,24 @@ std::string Cell::text() const {
     });
 }
 
-Column column(std::string key, std::string title, Align align) {
+Column column(std::string key, Sentence title, Align align) {
     return {std::move(key), std::move(title), align, false};
+}
+
+Column column(std::string key, const char* title, Align align) {
+    return column(std::move(key), Sentence(std::string(title)), align);
 }
 
 Column data(std::string key) {
     return {std::move(key), {}, Align::Right, true};
 }
 
-Column shown(std::string title, Align align) {
+Column shown(Sentence title, Align align) {
     return {{}, std::move(title), align, false};
+}
+
+Column shown(const char* title, Align align) {
+    return shown(Sentence(std::string(title)), align);
 }
 
 void Section::data(std::string name, Value value) {

@@ -74,18 +74,20 @@ template <class T>
 enum class Align : std::uint8_t { Right, Left };
 
 struct Column {
-    std::string key;   ///< in JSON; empty: people alone see the column
-    std::string title; ///< for people; see `hidden`
+    std::string key; ///< in JSON; empty: people alone see the column
+    Sentence title;  ///< for people; the app translates it
     Align align = Align::Right;
     bool hidden = false; ///< from people
 };
 
 /// A column that people see and programs get.
-[[nodiscard]] Column column(std::string key, std::string title, Align align = Align::Right);
+[[nodiscard]] Column column(std::string key, Sentence title, Align align = Align::Right);
+[[nodiscard]] Column column(std::string key, const char* title, Align align = Align::Right);
 /// For programs alone.
 [[nodiscard]] Column data(std::string key);
 /// For people alone.
-[[nodiscard]] Column shown(std::string title, Align align = Align::Right);
+[[nodiscard]] Column shown(Sentence title, Align align = Align::Right);
+[[nodiscard]] Column shown(const char* title, Align align = Align::Right);
 
 /// Rows of like things. In JSON an array of objects under `key`, without the columns that have no key; a table without
 /// a key is for people alone.

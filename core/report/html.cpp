@@ -90,7 +90,7 @@ struct Grid {
 Grid gridOf(const Table& table) {
     Grid grid;
     for (const Column& column : table.columns) {
-        if (!column.hidden) grid.titles.push_back({column.title, column.align == Align::Right});
+        if (!column.hidden) grid.titles.push_back({column.title.text(), column.align == Align::Right});
     }
     for (const std::vector<Cell>& row : table.rows) {
         std::vector<Cell>& cells = grid.rows.emplace_back();

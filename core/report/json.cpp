@@ -45,6 +45,8 @@ private:
         }
     }
 
+    void put(const Sentence& sentence) { put(sentence.text()); }
+
     void put(const Value::List& list) {
         const Scope array(*this, '[', ']');
         for (const Value& value : list) {

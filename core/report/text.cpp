@@ -150,7 +150,7 @@ std::string toText(const Section& document) {
 std::string toText(const Table& table) {
     Grid grid(table.indent);
     for (const Column& column : table.columns) {
-        if (!column.hidden) grid.column(column.title, column.align);
+        if (!column.hidden) grid.column(column.title.text(), column.align);
     }
     const std::size_t count = std::min(table.most_in_text, table.rows.size());
     for (std::size_t r = 0; r < count; ++r) {

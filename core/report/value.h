@@ -38,7 +38,7 @@ public:
     Value(std::string value) : data_(std::move(value)) {}
     Value(std::string_view value) : data_(std::string(value)) {}
     Value(const char* value) : data_(std::string(value)) {}
-    Value(const Sentence& value) : data_(value.text()) {} ///< in English
+    Value(Sentence value) : data_(std::move(value)) {} ///< JSON and text have it in English, the app translates it
     template <class Tag>
     Value(Id<Tag> value) : data_(std::int64_t{value.value}) {}
     template <class T>
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string, List, Object> data_;
+    std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string, Sentence, List, Object> data_;
 };
 
 struct Member {

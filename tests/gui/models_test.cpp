@@ -1,12 +1,14 @@
 #include "app/gui/language/format.h"
 #include "app/gui/models/bubble_table_model.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/report_table_model.h"
 #include "app/gui/models/session_queries.h"
-#include "app/gui/panels/problems_panel.h"
+#include "core/report/results/common.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAbstractItemModelTester>
+#include <QFont>
 #include <QTest>
 
 using namespace bubblescope;
@@ -89,15 +91,30 @@ private slots:
         QVERIFY(!describe(*session, {ItemKind::Bubble, 0, 0, 0}).note.isEmpty());
     }
 
-    void problemsModel() {
-        Run run = sampleRun();
-        run.problems.push_back({"truncated", 3, say("rank0 byte 12"), say("the last packet is cut off")});
-        ProblemsModel model;
+    void reportTableModel() {
+        report::Table table = report::problemsTable(
+            {{"truncated", 3, say("rank0 byte 12"), say("the last packet is cut off")}}, report::Reader::People);
+        table.rows.front().back().marked = true;
+        ReportTableModel model;
         const QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::QtTest);
-        model.show(makeSession(std::move(run), JobControl()).value());
+        model.show(std::move(table));
         QCOMPARE(model.rowCount(), 1);
-        QCOMPARE(model.index(0, ProblemsModel::Count).data().toLongLong(), 3LL);
-        QCOMPARE(model.index(0, ProblemsModel::Where).data().toString(), QStringLiteral("rank0 byte 12"));
+        QCOMPARE(model.columnCount(), 4); // those for programs are not there
+        QCOMPARE(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(), QStringLiteral("Problem"));
+        QCOMPARE(model.index(0, 0).data().toLongLong(), 3LL);
+        QCOMPARE(model.index(0, 2).data().toString(), QStringLiteral("rank0 byte 12"));
+        QVERIFY(model.index(0, 3).data(Qt::FontRole).value<QFont>().bold());
+        QVERIFY(!model.index(0, 2).data(Qt::FontRole).isValid());
+    }
+
+    void reportTableModelShowsTimesAndPercents() {
+        report::Table table({}, {report::shown("time"), report::shown("rate"), report::data("hidden")});
+        table.row(TimeNs{1'500'000}, report::Cell(0.25, report::Look::Percent), 7);
+        ReportTableModel model;
+        model.show(std::move(table));
+        QCOMPARE(model.columnCount(), 2);
+        QCOMPARE(model.index(0, 0).data().toString(), QStringLiteral("1.500 ms"));
+        QCOMPARE(model.index(0, 1).data().toString(), QStringLiteral("25.0 %"));
     }
 
     void formIsShownOnlyWhereItIsComparable() {

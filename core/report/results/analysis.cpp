@@ -37,7 +37,7 @@ Section traceData(const Run& run) {
     trace.data("ranks", run.schedule.pp);
     trace.data("slices", run.slices);
     trace.data("span_ns", run.span);
-    trace.data("problems", problemsOf(run.problems));
+    trace.add(problemsTable(run.problems, Reader::Programs));
     if (run.places) {
         Section mesh;
         mesh.key = "mesh";
@@ -438,11 +438,7 @@ Section problemsSection(const Run& run) {
     section.heading = "Problems of the files";
     section.note = "What was damaged, missing or guessed.";
     if (run.problems.empty()) return section;
-    Table table(
-        {}, {shown("kind", Align::Left), shown("count"), shown("what", Align::Left), shown("first at", Align::Left)});
-    for (const Diagnostic& problem : run.problems)
-        table.row(problem.kind, problem.count, problem.message, problem.where);
-    section.add(std::move(table));
+    section.add(problemsTable(run.problems, Reader::People));
     return section;
 }
 

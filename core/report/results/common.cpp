@@ -16,13 +16,14 @@ std::string filesText(const std::vector<std::filesystem::path>& files) {
                              : fmt::format("{} ({} files)", files.front().parent_path().string(), files.size());
 }
 
-Value problemsOf(const std::vector<Diagnostic>& problems) {
-    Value::List list;
-    for (const Diagnostic& problem : problems) {
-        list.emplace_back(Value::Object{
-            {"kind", problem.kind}, {"count", problem.count}, {"where", problem.where}, {"message", problem.message}});
-    }
-    return list;
+Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader) {
+    Table table("problems", {data("kind"), column("count", say("Times")), data("where"),
+                             column("message", say("Problem"), Align::Left), shown(say("First seen"), Align::Left),
+                             shown(say("Kind"), Align::Left)});
+    table.reader = reader;
+    for (const Diagnostic& problem : problems)
+        table.row(problem.kind, problem.count, problem.where, problem.message, problem.where, problem.kind);
+    return table;
 }
 
 Value::Object placeOf(const MeshNumbers& place) {

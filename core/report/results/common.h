@@ -2,7 +2,7 @@
 
 #include "core/base/diagnostic.h"
 #include "core/recognise/mesh.h"
-#include "core/report/value.h"
+#include "core/report/document.h"
 
 #include <filesystem>
 #include <string>
@@ -17,8 +17,8 @@ namespace bubblescope::report {
 /// The one file, or their folder and number; there is one at least.
 [[nodiscard]] std::string filesText(const std::vector<std::filesystem::path>& files);
 
-/// Data faults, in a list.
-[[nodiscard]] Value problemsOf(const std::vector<Diagnostic>& problems);
+/// Data faults, "problems" in JSON: how often, what, and where first. `reader` is who sees the table.
+[[nodiscard]] Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader);
 
 /// {"pp": 1, "dp": 0, …}
 [[nodiscard]] Value::Object placeOf(const MeshNumbers& place);

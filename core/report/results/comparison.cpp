@@ -203,21 +203,24 @@ void addForPeople(Section& document, const Run& a, const Run& b, const RunCompar
 
 // ---- For programs ----
 
-Value sideOf(const Run& run, std::size_t steps) {
-    return Value::Object{{"files", filesOf(run.files)},
-                         {"schedule", run.schedule.name},
-                         {"flavor", run.schedule.flavor},
-                         {"pp", run.schedule.pp},
-                         {"microbatches", run.schedule.microbatches},
-                         {"vpp", run.schedule.vpp},
-                         {"steps", steps},
-                         {"problems", problemsOf(run.problems)}};
+Section sideData(std::string key, const Run& run, std::size_t steps) {
+    Section side;
+    side.key = std::move(key);
+    side.data("files", filesOf(run.files));
+    side.data("schedule", run.schedule.name);
+    side.data("flavor", run.schedule.flavor);
+    side.data("pp", run.schedule.pp);
+    side.data("microbatches", run.schedule.microbatches);
+    side.data("vpp", run.schedule.vpp);
+    side.data("steps", steps);
+    side.add(problemsTable(run.problems, Reader::Programs));
+    return side;
 }
 
 void addForPrograms(Section& document, const Run& a, const Run& b, const RunComparison& result) {
     static constexpr std::string_view kMatching[] = {"rank", "stage", "total"};
-    document.data("a", sideOf(a, result.steps_a));
-    document.data("b", sideOf(b, result.steps_b));
+    document.add(sideData("a", a, result.steps_a));
+    document.add(sideData("b", b, result.steps_b));
     document.data("matched_by", kMatching[static_cast<std::size_t>(result.matching)]);
     document.data("note", result.matching_note);
     document.data("tested", result.tested);

@@ -14,11 +14,11 @@
 namespace bubblescope::report {
 namespace {
 
-constexpr std::size_t kMaxRows = 20; ///< in text
+constexpr std::size_t kMaxDigestRows = 20; ///< in text
 
 // ---- For people ----
 
-void addSide(Section& document, char name, const RecordedChecks& run) {
+void addDigestSide(Section& document, char name, const RecordedChecks& run) {
     document.line(fmt::format("{}: {}", name, filesText(run.files)));
     std::string text = "   ";
     if (run.info) {
@@ -58,7 +58,7 @@ Section spreadSection(const DigestComparison& result) {
     section.heading = "Where it spread";
     Table table({}, {shown("step"), shown("part", Align::Left), shown("differ"), shown("of"), shown("layers"),
                      shown("micro-batches"), shown("ranks in A", Align::Left), shown("in B", Align::Left)});
-    table.most_in_text = kMaxRows;
+    table.most_in_text = kMaxDigestRows;
     table.more = "… and {} more (--json has all)";
     for (const DigestSpread& row : result.spread) {
         if (row.differing == 0) continue;
@@ -81,14 +81,15 @@ void addDifferences(Section& document, const DigestComparison& result) {
         document.line(
             fmt::format("  {} differences follow from no other, {} follow from those.", result.root_count, explained));
     }
-    for (std::size_t i = 1; i < std::min(kMaxRows, result.roots.size()); ++i)
+    for (std::size_t i = 1; i < std::min(kMaxDigestRows, result.roots.size()); ++i)
         document.paragraph("  also: ", digestPlace(result.roots[i]));
     document.add(spreadSection(result));
 }
 
-void addForPeople(Section& document, const RecordedChecks& a, const RecordedChecks& b, const DigestComparison& result) {
-    addSide(document, 'A', a);
-    addSide(document, 'B', b);
+void addDigestsForPeople(Section& document, const RecordedChecks& a, const RecordedChecks& b,
+                         const DigestComparison& result) {
+    addDigestSide(document, 'A', a);
+    addDigestSide(document, 'B', b);
     document.line(
         fmt::format("\n{} compared in {}: {}", pluralize(static_cast<std::size_t>(result.compared), "digest"),
                     pluralize(static_cast<std::size_t>(result.steps), "step"),
@@ -123,17 +124,20 @@ Value recordOf(const DigestRecord& record) {
                          {"time_ns", record.time}};
 }
 
-Value sideOf(const RecordedChecks& run) {
-    Value::Object side{
-        {"files", filesOf(run.files)}, {"digests", run.log.digests.size()}, {"problems", problemsOf(run.problems)}};
+Section digestSide(std::string key, const RecordedChecks& run) {
+    Section side;
+    side.key = std::move(key);
+    side.data("files", filesOf(run.files));
+    side.data("digests", run.log.digests.size());
+    side.add(problemsTable(run.problems, Reader::Programs));
     if (!run.info) return side;
-    side.push_back({"schedule", run.info->schedule});
-    side.push_back({"flavor", run.info->flavor});
-    side.push_back({"pp", run.info->pp});
-    side.push_back({"microbatches", run.info->microbatches});
-    side.push_back({"vpp", run.info->vpp});
-    side.push_back({"dp", run.info->dp});
-    side.push_back({"tp", run.info->tp});
+    side.data("schedule", run.info->schedule);
+    side.data("flavor", run.info->flavor);
+    side.data("pp", run.info->pp);
+    side.data("microbatches", run.info->microbatches);
+    side.data("vpp", run.info->vpp);
+    side.data("dp", run.info->dp);
+    side.data("tp", run.info->tp);
     return side;
 }
 
@@ -163,10 +167,10 @@ Table spreadRows(const DigestComparison& result) {
     return table;
 }
 
-void addForPrograms(Section& document, const RecordedChecks& a, const RecordedChecks& b,
-                    const DigestComparison& result) {
-    document.data("a", sideOf(a));
-    document.data("b", sideOf(b));
+void addDigestsForPrograms(Section& document, const RecordedChecks& a, const RecordedChecks& b,
+                           const DigestComparison& result) {
+    document.add(digestSide("a", a));
+    document.add(digestSide("b", b));
     document.data("equal", result.differing == 0);
     document.data("compared", result.compared);
     document.data("steps", result.steps);
@@ -195,9 +199,9 @@ Document digestsDocument(const RecordedChecks& a, const RecordedChecks& b, const
                          Reader reader) {
     Document document;
     if (reader == Reader::Programs)
-        addForPrograms(document, a, b, result);
+        addDigestsForPrograms(document, a, b, result);
     else
-        addForPeople(document, a, b, result);
+        addDigestsForPeople(document, a, b, result);
     return document;
 }
 
