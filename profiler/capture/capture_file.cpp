@@ -153,7 +153,6 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
     }
     const auto size = static_cast<std::int64_t>(packets.size());
     part_bytes_ += size;
-    bytes_ += size;
     if (info_.size == 0 || part_bytes_ < info_.size / kParts) return {};
 
     // The next event creates the next part.

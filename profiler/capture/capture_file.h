@@ -70,7 +70,6 @@ public:
     [[nodiscard]] Status flush(const std::function<void()>& on_part);
 
     [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }
-    [[nodiscard]] std::int64_t bytesWritten() const { return bytes_; }
     /// The part that is being written; empty before the first.
     [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
 
@@ -104,7 +103,6 @@ private:
     std::int64_t parts_made_ = 0;
     std::int64_t parts_removed_ = 0;
     std::int64_t part_bytes_ = 0;
-    std::int64_t bytes_ = 0;
     std::optional<Error> failed_;
 };
 

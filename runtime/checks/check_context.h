@@ -95,7 +95,7 @@ public:
     /// `nominal` is the layer's part of the nominal time of its op. Returns a time that exceeds every slot if the cost
     /// is not known.
     [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
-    /// Records a measured time, unless executions take nominal times.
+    /// Records a measured time; not to be called where executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
     /// Layers of one kind have the same cost: 0 = embedding, 1 = block, 2 = head.
     [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }

@@ -99,8 +99,6 @@ public:
     }
     /// The array on a device; nullptr for a tensor on the host.
     [[nodiscard]] DeviceArray* device() const { return device_.get(); }
-    /// Leaves an empty tensor.
-    [[nodiscard]] std::unique_ptr<DeviceArray> takeDevice() { return std::move(device_); }
     /// A copy of the values on the host.
     [[nodiscard]] HostMatrix toHost() const { return device_ ? device_->toHost() : host_; }
 
