@@ -14,7 +14,6 @@
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 
 #include <poll.h>
 #include <unistd.h>
@@ -70,14 +69,6 @@ std::string lineOf(const report::Value& document) {
 void printLine(const report::Value& document) {
     fmt::print("{}", lineOf(document));
     std::fflush(stdout);
-}
-
-/// Large runs have a file for each rank.
-void allowManyFiles() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 class Monitor {
@@ -204,22 +195,16 @@ CommandResult monitor(const MonitorArguments& options) {
         BUBBLESCOPE_TRY(setThreshold(live.thresholds, assignment));
     BUBBLESCOPE_ASSIGN(live.assembly.patience, parseTime(options.patience));
     BUBBLESCOPE_ASSIGN(const TimeNs alert_interval, parseTime(options.alert_interval));
-    for (const std::string& folder : options.folders) {
-        // A run that is to begin makes its folder, but not those above it.
-        const std::filesystem::path path = std::filesystem::absolute(folder);
-        if (std::filesystem::exists(path) || std::filesystem::exists(path.parent_path())) continue;
-        return inputError(folder, "neither the folder nor the one above it exists",
-                          "name the folder that the run records into");
-    }
-    allowManyFiles();
+    const std::vector<std::filesystem::path> folders(options.folders.begin(), options.folders.end());
+    BUBBLESCOPE_TRY(live::checkFolders(folders));
+    live::allowManyFiles();
     std::optional<live::MetricsEndpoint> metrics;
     if (!options.metrics.empty()) {
         BUBBLESCOPE_ASSIGN(const net::Address address, net::parseAddress(options.metrics));
         BUBBLESCOPE_ASSIGN(metrics, live::MetricsEndpoint::open(address));
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
-    BUBBLESCOPE_ASSIGN(live::SegmentFollower follower,
-                       live::SegmentFollower::open({options.folders.begin(), options.folders.end()}));
+    BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
     const bool forwards = !options.streams.forward.empty();
     const bool reduces = !options.streams.replicas.empty();
     if (reduces && !forwards) return usageError("--replicas is for --forward");
@@ -229,7 +214,7 @@ CommandResult monitor(const MonitorArguments& options) {
     BUBBLESCOPE_ASSIGN(live.replicas, options.streams.nativeReplicas());
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
     std::optional<TemporaryFolder> scratch;
-    std::vector<std::filesystem::path> captured(options.folders.begin(), options.folders.end());
+    std::vector<std::filesystem::path> captured = folders;
     if (!options.streams.listen.empty() && !forwards) {
         if (options.streams.keep.empty()) {
             BUBBLESCOPE_ASSIGN(scratch, live::makeScratchFolder());

@@ -156,6 +156,33 @@ CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> step
     return result;
 }
 
+CoverageMap coverageMap(const CheckCoverage& coverage) {
+    std::map<CheckPlace, std::map<CoverageMap::Column, CoverageMap::Cell>> cells;
+    CoverageMap out;
+    for (const CoveredUnit& unit : coverage.units) {
+        const CoverageMap::Column column{unit.chunk, unit.kind};
+        CoverageMap::Cell& cell = cells[unit.place][column];
+        ++cell.units;
+        switch (unit.state()) {
+        case Covered::Yes: ++cell.covered; break;
+        case Covered::NotYet: ++cell.not_yet; break;
+        case Covered::Never: ++cell.never; break;
+        }
+        cell.counts.equal += unit.counts.equal;
+        cell.counts.mismatched += unit.counts.mismatched;
+        cell.counts.aborted += unit.counts.aborted;
+        cell.counts.skipped += unit.counts.skipped;
+        if (std::ranges::find(out.columns, column) == out.columns.end()) out.columns.push_back(column);
+    }
+    std::ranges::sort(out.columns);
+    for (auto& [place, of_place] : cells) {
+        out.rows.push_back(place);
+        for (const CoverageMap::Column& column : out.columns)
+            out.cells.push_back(of_place[column]);
+    }
+    return out;
+}
+
 std::vector<StepChecks> checksByStep(const CheckLog& log, std::span<const StepTimeline> steps) {
     std::vector<StepChecks> result;
     if (log.checks.empty()) return result;

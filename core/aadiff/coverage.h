@@ -4,6 +4,7 @@
 #include "core/timeline/step_timeline.h"
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -68,6 +69,33 @@ struct CheckCoverage {
 /// another rank. A check adds to `replayed` its layer's equal part of the mean duration of its kind of op on its rank.
 /// `tensor_ranks`: ranks that share each stage; those beyond the first count as running the same ops.
 [[nodiscard]] CheckCoverage coverageOf(const CheckLog& log, std::span<const StepTimeline> steps, int tensor_ranks = 1);
+
+/// Coverage as a table: a row for each rank, a column for each kind of op of a chunk. A cell sums up the layers of the
+/// chunk.
+struct CoverageMap {
+    struct Column {
+        Chunk chunk;
+        OpKind kind = OpKind::Forward;
+
+        friend constexpr auto operator<=>(const Column&, const Column&) = default;
+    };
+    struct Cell {
+        int units = 0; ///< 0 where the rank has no such ops
+        int covered = 0;
+        int not_yet = 0;
+        int never = 0;
+        CheckCounts counts;
+    };
+    std::vector<CheckPlace> rows;
+    std::vector<Column> columns;
+    std::vector<Cell> cells; ///< row by row
+
+    [[nodiscard]] const Cell& cell(std::size_t row, std::size_t column) const {
+        return cells[row * columns.size() + column];
+    }
+};
+
+[[nodiscard]] CoverageMap coverageMap(const CheckCoverage& coverage);
 
 /// The checks in one step of one replica.
 struct StepChecks {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 namespace bubblescope {
@@ -41,7 +40,7 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vecto
     report.steps = std::move(steps);
     report.diagnoses = diagnoseSteps(run, options.clocks.bound());
     report.stages = stageTimes(run.steps);
-    report.typical_step = typicalStep(report.steps);
+    report.typical_step = typicalStep(run.steps);
     report.clocks = options.clocks;
     if (!run.checks.checks.empty()) {
         constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
@@ -62,16 +61,6 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vecto
 }
 
 } // namespace
-
-std::size_t typicalStep(const std::vector<StepAnalysis>& steps) {
-    std::vector<std::size_t> order(steps.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    // The first recorded step usually pays for warm-up: lazy initialisation, autotuning, cold caches.
-    if (order.size() > 1) order.erase(order.begin());
-    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
-    std::ranges::nth_element(order, middle, {}, [&](std::size_t i) { return std::pair(steps[i].wall, i); });
-    return *middle;
-}
 
 RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);

@@ -71,10 +71,6 @@ struct DiagnosedRun {
 [[nodiscard]] Result<DiagnosedRun> diagnoseRun(Run run, const DiagnosisOptions& options = {},
                                                const JobControl* control = nullptr);
 
-/// Index of the step of median wall time, the first left out where there are others, since it pays for warm-up. There
-/// must be one.
-[[nodiscard]] std::size_t typicalStep(const std::vector<StepAnalysis>& steps);
-
 /// The same for a run whose clocks are aligned, or need not be, and whose raw slices are in this process, if anywhere.
 /// `run.steps` must not be empty.
 [[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,6 +36,24 @@ Error systemError(std::string_view what) {
 }
 
 } // namespace
+
+Status checkFolders(const std::vector<std::filesystem::path>& folders) {
+    std::error_code code;
+    for (const std::filesystem::path& folder : folders) {
+        const std::filesystem::path path = std::filesystem::absolute(folder, code);
+        if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
+        return inputError(folder.string(), "neither the folder nor the one above it exists",
+                          "name the folder that the run records into");
+    }
+    return {};
+}
+
+void allowManyFiles() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path> folders) {
     SegmentFollower follower;

@@ -16,6 +16,13 @@
 
 namespace bubblescope::live {
 
+/// Whether a run may record into these folders, now or later: a run makes its folder, but not those above it. Errors:
+/// Input where neither a folder nor the one above it exists.
+[[nodiscard]] Status checkFolders(const std::vector<std::filesystem::path>& folders);
+
+/// Lets this process open as many files as the system allows it: large runs have a file for each rank.
+void allowManyFiles();
+
 /// Reads trace files in folders and their subfolders while they are written, and feeds them to an analyzer or to a
 /// sender. Files may appear late, be replaced, continue in a next one, or be removed: what was written to them before
 /// is still read. Writers are not affected.

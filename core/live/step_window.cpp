@@ -134,7 +134,7 @@ std::vector<Anomaly> StepWindow::findings() const {
     if (steps < kFewest) return {};
     std::vector<Anomaly> found = findAnomalies({run_,
                                                 analyses_,
-                                                typicalStep(analyses_),
+                                                typicalStep(run_.steps),
                                                 clocks_,
                                                 thresholds_,
                                                 {},

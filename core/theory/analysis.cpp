@@ -3,6 +3,7 @@
 #include "core/cost/measured_times.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace bubblescope {
 namespace {
@@ -85,6 +86,36 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
         analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
     }
     return analysis;
+}
+
+const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position) {
+    if (!analysis.form) return nullptr;
+    const auto found = std::ranges::find_if(analysis.form->positions, [&](const PositionForm& form) {
+        return form.rank == rank && form.position == position;
+    });
+    return found == analysis.form->positions.end() ? nullptr : &*found;
+}
+
+FormComparison compareWithForm(const StepAnalysis& analysis, const Bubble& bubble) {
+    // By so much consolidation may change a position's idle time before its bubbles stop being comparable.
+    constexpr double kSamePosition = 0.01;
+    if (!analysis.positionsKnown()) return {};
+    const std::size_t position = positionIndex(bubble.position);
+    const RankAccount& account = analysis.ranks[bubble.rank.index()];
+    FormComparison out;
+    out.expected = account.expected[position];
+    out.form = findForm(analysis, bubble.rank, bubble.position);
+    const auto executed = static_cast<double>(account.executed[position].count());
+    const auto observed = static_cast<double>(account.observed[position].count());
+    if (out.form == nullptr || out.expected == TimeNs{0}) {
+        out.kind = FormComparison::Kind::NotInForm;
+    } else if (std::abs(executed - observed) > kSamePosition * std::max(executed, observed)) {
+        out.kind = FormComparison::Kind::Moved;
+    } else {
+        const auto same = std::ranges::count(analysis.bubbles[bubble.rank.index()], bubble.position, &Bubble::position);
+        out.kind = same > 1 ? FormComparison::Kind::Several : FormComparison::Kind::Comparable;
+    }
+    return out;
 }
 
 } // namespace bubblescope

@@ -6,6 +6,7 @@
 #include "core/timeline/bubbles.h"
 #include "core/timeline/checks.h"
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,28 @@ struct StepAnalysis {
     /// False if theory gives totals only: `expected` is then meaningless.
     [[nodiscard]] bool positionsKnown() const { return form && form->positionsKnown(); }
 };
+
+/// The closed form of a rank's bubbles at a position; null where the step's form lists none.
+[[nodiscard]] const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position);
+
+/// How an executed bubble compares with the closed form of its position. The form counts all of a rank's idle time at
+/// the position after consolidation, so a single bubble is comparable only where it is alone at its position and
+/// consolidation leaves that position as it ran.
+struct FormComparison {
+    enum class Kind : std::uint8_t {
+        NoForm,     ///< the schedule has no closed form by position
+        NotInForm,  ///< the form has no bubble at this position
+        Several,    ///< several executed bubbles share the position
+        Moved,      ///< consolidation moves part of the position's idle time elsewhere
+        Comparable, ///< the bubble is what the form counts
+    };
+    Kind kind = Kind::NoForm;
+    TimeNs expected{0};
+    const PositionForm* form = nullptr; ///< into the analysis; null for NoForm, and where the form lists none
+};
+
+/// `bubble` is one of StepAnalysis::bubbles.
+[[nodiscard]] FormComparison compareWithForm(const StepAnalysis& analysis, const Bubble& bubble);
 
 /// Sets RankAccount::replay: how much of each rank's bubbles checks filled. `replays` are those of the step, or empty.
 void countReplays(StepAnalysis& analysis, const StepReplays& replays);

@@ -1,4 +1,5 @@
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/session_queries.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
@@ -109,7 +110,7 @@ private slots:
                  qPrintable(headline.text()));
         QVERIFY(headline.text().contains(QStringLiteral("nothing is known")));
         // One kind of op of each rank was planned at most; rank 2 and 3 are not fine but unknown.
-        const CheckMap& map = results.map();
+        const CoverageMap& map = results.map();
         QCOMPARE(map.rows.size(), 4U);
         QCOMPARE(map.cell(0, 0).covered, 1);
         QCOMPARE(map.cell(1, 0).counts.mismatched, 1);

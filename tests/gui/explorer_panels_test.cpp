@@ -222,7 +222,7 @@ private slots:
         emit table.cellClicked(2, 0);
         QCOMPARE(state.highlights().size(), 1U);
         QCOMPARE(state.step(), panel.plan()->step);
-        const CheckPlan::Place& place = panel.plan()->places[2];
+        const RunPlan::Place& place = panel.plan()->places[2];
         QCOMPARE(state.highlights().front().range.begin, place.when.start);
         for (const TimelineOp& op : state.session()->step(state.step()).ranks[place.rank.index()])
             QVERIFY(op.end <= place.when.start || op.start >= place.when.end); // a bubble indeed

@@ -1,5 +1,5 @@
 #include "app/gui/main_window.h"
-#include "app/gui/models/checks.h"
+#include "app/gui/models/session_queries.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"

@@ -87,8 +87,9 @@ private slots:
         QVERIFY(model.rowCount() > 0);
         QVERIFY(!model.index(0, BubbleTableModel::Form).data(BubbleTableModel::kSortRole).isValid());
         QCOMPARE(model.index(0, BubbleTableModel::Form).data().toString(), QStringLiteral("–"));
-        QCOMPARE(compareWithForm(*session, {ItemKind::Bubble, 0, 0, 0}).kind, FormComparison::Kind::NoForm);
-        QVERIFY(!describe(*session, {ItemKind::Bubble, 0, 0, 0}).note.isEmpty());
+        const ItemRef bubble{ItemKind::Bubble, 0, 0, 0};
+        QCOMPARE(compareWithForm(session->analysis(0), session->bubble(bubble)).kind, FormComparison::Kind::NoForm);
+        QVERIFY(!describe(*session, bubble).note.isEmpty());
     }
 
     void reportTableModel() {
@@ -122,7 +123,8 @@ private slots:
         // Rank 0's bubble before its first backward is what the form counts; the gaps behind its steady part
         // are three pieces of a position that consolidation puts together.
         const auto kind = [&](int rank, int index) {
-            return compareWithForm(*session, {ItemKind::Bubble, 0, rank, index}).kind;
+            const Bubble& bubble = session->bubble({ItemKind::Bubble, 0, rank, index});
+            return compareWithForm(session->analysis(0), bubble).kind;
         };
         QCOMPARE(kind(0, 0), FormComparison::Kind::Comparable);
         QCOMPARE(kind(0, 1), FormComparison::Kind::Moved);

@@ -1,97 +1,15 @@
 #include "app/gui/live/live_feed.h"
 
 #include "app/gui/language/format.h"
-#include "core/analysis/anomalies/find_anomalies.h"
 #include "core/base/process_info.h"
+#include "core/live/recent_steps.h"
 
 #include <QFileInfo>
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
-#include <sys/resource.h>
 
 namespace bubblescope::gui {
-
-namespace {
-
-std::size_t opsOf(const StepTimeline& step) {
-    std::size_t ops = 0;
-    for (const auto& rank : step.ranks)
-        ops += rank.size();
-    return ops;
-}
-
-constexpr int kMaxMissing = 4; ///< steps of which not all was recorded may lie between those that are shown
-
-/// The window keeps a run's first steps as well; an axis with hours between them and the last would show neither.
-std::size_t firstShown(const std::vector<StepTimeline>& steps, std::size_t most_ops) {
-    std::size_t from = steps.size() - 1;
-    std::size_t ops = opsOf(steps[from]);
-    while (from > 0) {
-        const StepTimeline& before = steps[from - 1];
-        ops += opsOf(before);
-        const bool same = before.index == steps[from].index;
-        if (!same && (steps[from].index - before.index > 1 + kMaxMissing || ops > most_ops)) break;
-        --from;
-    }
-    return from;
-}
-
-/// The checks that ran in the steps that are shown, and what they found.
-void tellChecks(const live::StepWindow& window, Run& shown, RunReport& report) {
-    for (const CheckRecord& check : window.run().checks.checks) {
-        if (check.step >= shown.steps.front().index) shown.checks.checks.push_back(check);
-    }
-    if (shown.checks.checks.empty()) return;
-    shown.checks.devices = window.run().checks.devices;
-    report.coverage = coverageOf(shown.checks, shown.steps, shown.info ? std::max(1, shown.info->tp) : 1);
-    Anomalies found;
-    findAadiffFaults({shown, report.steps, report.typical_step, report.clocks, {}, {}, {}, {}, &*report.coverage},
-                     found);
-    // What the last steps did not cover earlier ones may have.
-    std::erase_if(found, [](const Anomaly& anomaly) { return anomaly.kind == AnomalyKind::AadiffUnchecked; });
-    std::ranges::move(found, std::back_inserter(report.anomalies));
-}
-
-template <class T>
-std::vector<T> tail(const std::vector<T>& all, std::size_t from) {
-    return {all.begin() + static_cast<std::ptrdiff_t>(from), all.end()};
-}
-
-} // namespace
-
-Result<SessionPtr> liveSession(const live::StepWindow& window, const std::vector<live::LiveAnomaly>& anomalies,
-                               std::size_t most_ops, const JobControl& control) {
-    const Run& run = window.run();
-    if (run.steps.empty()) return SessionPtr();
-    const std::size_t from = firstShown(run.steps, most_ops);
-    auto session = std::make_shared<Session>();
-    Run& shown = session->run;
-    shown.format = run.format;
-    shown.annotation = run.annotation;
-    shown.info = run.info;
-    shown.schedule = run.schedule;
-    shown.departure = run.departure;
-    shown.closest = run.closest;
-    shown.closest_order = run.closest_order;
-    shown.explanation = run.explanation;
-    shown.steps = tail(run.steps, from);
-    shown.span = shown.steps.back().end - shown.steps.front().begin;
-    RunReport& report = session->report;
-    report.steps = tail(window.analyses(), from);
-    report.diagnoses = tail(window.diagnoses(), from);
-    report.stages = stageTimes(shown.steps);
-    report.clocks = window.clocks();
-    report.typical_step = typicalStep(report.steps);
-    for (const live::LiveAnomaly& found : anomalies)
-        report.anomalies.push_back(found.anomaly);
-    tellChecks(window, session->run, report);
-    session->lanes = Lanes(shown.steps, report.steps, shown.checks.checks);
-    session->overview = Overview(session->lanes);
-    BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(shown, report.clocks, session->lanes, control));
-    return SessionPtr(std::move(session));
-}
 
 namespace {
 
@@ -105,26 +23,6 @@ std::vector<std::filesystem::path> toFolders(const LiveTarget& target) {
     for (const QString& folder : target.folders)
         folders.emplace_back(folder.toStdString());
     return folders;
-}
-
-/// A run that is to begin makes its folder, but not those above it.
-Status checkFolders(const std::vector<std::filesystem::path>& folders) {
-    std::error_code code;
-    for (const std::filesystem::path& folder : folders) {
-        const std::filesystem::path path = std::filesystem::absolute(folder, code);
-        if (std::filesystem::exists(path, code) || std::filesystem::exists(path.parent_path(), code)) continue;
-        return inputError(folder.string(), "neither the folder nor the one above it exists",
-                          "name the folder that the run records into");
-    }
-    return {};
-}
-
-/// Large runs have a file for each rank.
-void openManyFiles() {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-    limit.rlim_cur = limit.rlim_max;
-    ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 Result<std::optional<live::StreamReceiver>> receiverFor(const LiveTarget& target, const std::filesystem::path& keep) {
@@ -178,8 +76,8 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     if (target.folders.isEmpty() && target.listen.isEmpty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or an address");
     const std::vector<std::filesystem::path> folders = toFolders(target);
-    BUBBLESCOPE_TRY(checkFolders(folders));
-    openManyFiles();
+    BUBBLESCOPE_TRY(live::checkFolders(folders));
+    live::allowManyFiles();
     live::LiveOptions options;
     options.assembly.patience = target.patience;
     options.history = kMaxSteps;
@@ -282,9 +180,14 @@ void LiveFeed::refreshSession(const JobControl& control) {
     if (analyzer_.window() == nullptr || began < next_session_) return;
     const std::int64_t changes = analyzer_.window()->changes();
     if (changes == changes_in_session_) return;
-    auto made = liveSession(*analyzer_.window(), analyzer_.anomalies(), kMaxOps, control);
-    if (!made.ok()) return; // asked to stop
-    session_ = std::move(made).value();
+    std::optional<DiagnosedRun> recent = live::recentSteps(*analyzer_.window(), analyzer_.anomalies(), kMaxSessionOps);
+    if (!recent) {
+        session_.reset();
+    } else {
+        Result<SessionPtr> made = makeSession(*std::move(recent), control);
+        if (!made.ok()) return; // asked to stop
+        session_ = std::move(made).value();
+    }
     changes_in_session_ = changes;
     constexpr TimeNs kSeldom{std::chrono::milliseconds(250)};
     const TimeNs now = worked();

@@ -63,12 +63,6 @@ struct LiveSnapshot {
 
 using LiveSnapshotPtr = std::shared_ptr<const LiveSnapshot>;
 
-/// The last steps of a run that goes on, as views show a loaded one: those behind the last large gap in their
-/// numbers, and no more than hold `most_ops`, but for the newest. Null where there is none. Errors: Cancelled.
-[[nodiscard]] Result<SessionPtr> liveSession(const live::StepWindow& window,
-                                             const std::vector<live::LiveAnomaly>& anomalies, std::size_t most_ops,
-                                             const JobControl& control);
-
 /// What is to be watched: folders that a run records into, now or later, an address that hosts send to, or both.
 struct LiveTarget {
     QStringList folders;
@@ -94,7 +88,7 @@ public:
     static constexpr std::size_t kMaxSteps = 2000;
     static constexpr std::size_t kMaxAlerts = 500;
     /// In a snapshot's session: a worker copies them, and the views go through them.
-    static constexpr std::size_t kMaxOps = 400'000;
+    static constexpr std::size_t kMaxSessionOps = 400'000;
 
     /// A clock that does not go back; a test's own in place of CLOCK_MONOTONIC.
     using Clock = std::function<TimeNs()>;

@@ -2,7 +2,8 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/models/item_text.h"
-#include "core/timeline/bubbles.h"
+#include "core/analysis/comparison/measures.h"
+#include "core/timeline/step_timeline.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -31,28 +32,6 @@ QString placeText(const MeasureKey& key) {
     return key.replica == 0 ? rank : ComparisonText::tr("Replica %1, rank %2").arg(key.replica).arg(key.rank);
 }
 
-bool fits(const MeasureKey& key, const StepTimeline& step, Rank rank, const Op& op, Phase phase) {
-    switch (key.subject) {
-    case Subject::StageWork: return op.kind != OpKind::Optimizer && step.stageOf(rank, op.chunk).value == key.stage;
-    case Subject::OpGroup:
-        return rank.value == key.rank && op.kind == key.kind && op.chunk.value == key.chunk && phase == key.phase;
-    case Subject::Op:
-        return rank.value == key.rank && op.kind == key.kind && op.chunk.value == key.chunk &&
-               op.microbatch.value == key.microbatch && op.sequence == key.sequence;
-    default: return false;
-    }
-}
-
-int typicalStepOf(const Run& run) {
-    std::vector<int> places;
-    for (int i = run.steps.size() > 1 ? 1 : 0; i < static_cast<int>(run.steps.size()); ++i)
-        places.push_back(i);
-    const auto middle = places.begin() + static_cast<std::ptrdiff_t>(places.size() / 2);
-    std::ranges::nth_element(places, middle, {},
-                             [&](int place) { return run.steps[static_cast<std::size_t>(place)].wall(); });
-    return *middle;
-}
-
 } // namespace
 
 Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
@@ -67,7 +46,7 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
     out->after = std::make_shared<const Run>(std::move(run));
     out->after_name = QFileInfo(QString::fromStdString(paths.front().string())).fileName();
     out->result = compareRuns(out->before->run, *out->after);
-    out->typical_after = typicalStepOf(*out->after);
+    out->typical_after = static_cast<int>(typicalStep(out->after->steps));
     return ComparisonPtr(std::move(out));
 }
 
@@ -98,33 +77,8 @@ QString measureText(const MeasureKey& key) {
 
 std::vector<Highlight> placesOf(const Session& session, int place, const MeasureKey& key) {
     std::vector<Highlight> out;
-    const StepTimeline& step = session.step(place);
-    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
-        const int row = static_cast<int>(rank);
-        std::vector<Op> order;
-        for (const TimelineOp& op : step.ranks[rank])
-            order.push_back(op.op);
-        const Phases phases = findPhases(order);
-        for (std::size_t i = 0; i < order.size(); ++i) {
-            const TimelineOp& op = step.ranks[rank][i];
-            const Phase phase = i < phases.steady     ? Phase::WarmUp
-                                : i < phases.cooldown ? Phase::Steady
-                                                      : Phase::CoolDown;
-            if (fits(key, step, Rank(rank), op.op, phase)) out.push_back({row, {op.start, op.end}});
-        }
-        if (row != key.rank) continue;
-        if (key.subject == Subject::RankBubble || key.subject == Subject::Bubble) {
-            for (const Bubble& bubble : session.analysis(place).bubbles[rank]) {
-                if (key.subject == Subject::RankBubble || bubble.position == key.position)
-                    out.push_back({row, {bubble.start, bubble.end}});
-            }
-        }
-        if (key.subject != Subject::Transfer || rank >= step.comm.size()) continue;
-        for (const CommSpan& span : step.comm[rank]) {
-            if (span.kind == CommKind::Send && span.peer.value == key.peer && span.payload == key.payload)
-                out.push_back({row, {span.start, span.end}});
-        }
-    }
+    for (const MeasuredPart& part : whereIs(key, session.step(place), session.analysis(place).bubbles))
+        out.push_back({part.rank.value, {part.interval.start, part.interval.end}});
     return out;
 }
 

@@ -2,13 +2,12 @@
 
 #include "app/gui/language/format.h"
 #include "app/gui/models/session_queries.h"
-#include "core/analysis/attribution/chain_tree.h"
+#include "core/analysis/attribution/attribution.h"
+#include "core/timeline/transfers.h"
 
 #include <QCoreApplication>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
 namespace bubblescope::gui {
 
@@ -18,112 +17,37 @@ struct FlowText {
     Q_DECLARE_TR_FUNCTIONS(FlowOverlay)
 };
 
-/// A payload on its way: what it is and which stage uses it. One of a step.
-using PayloadKey = std::tuple<Payload, int, int, int>;
-
 std::size_t indexOf(int index) {
     return static_cast<std::size_t>(index);
 }
 
-/// One micro-batch of a step, or all. A step has tens of thousands of transfers, and what is selected concerns few.
-struct MicrobatchPick {
-    std::optional<Microbatch> microbatch; ///< none: all
-    std::int32_t sequence = 0;
-
-    [[nodiscard]] bool takes(Microbatch other, std::int32_t part) const {
-        return !microbatch || (*microbatch == other && sequence == part);
-    }
-};
-
-/// The recorded sides of a step's transfers.
-struct Sides {
-    std::map<PayloadKey, Arrow::End> sent;
-    std::map<PayloadKey, Arrow::End> received;
-};
-
-Sides sidesOf(const StepTimeline& step, const MicrobatchPick& pick) {
-    Sides out;
-    for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
-        for (const CommSpan& span : step.comm[rank]) {
-            if (!pick.takes(span.microbatch, span.sequence)) continue;
-            const PayloadKey key{span.payload, span.microbatch.value, span.sequence, span.stage.value};
-            const int row = static_cast<int>(rank);
-            if (span.kind == CommKind::Send) out.sent.emplace(key, Arrow::End{row, LaneKind::Send, span.start});
-            if (span.kind == CommKind::Receive) out.received.emplace(key, Arrow::End{row, LaneKind::Receive, span.end});
-        }
-    }
-    return out;
-}
-
-/// F, B and I have an input that another stage may have made.
-bool takesPayload(OpKind kind) {
-    return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::BackwardInput;
-}
-
-struct Made {
-    ItemRef item;
-    TimeRange range;
-};
-
-/// Calls `visit(item, op, payload, stage)` for each op of the pick that hands a payload on or takes one.
-template <class Visit>
-void forEachOnTheWay(const StepTimeline& step, int place, const MicrobatchPick& pick, const Visit& visit) {
-    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
-        const auto& ops = step.ranks[rank];
-        for (std::size_t i = 0; i < ops.size(); ++i) {
-            const Op& op = ops[i].op;
-            if (!takesPayload(op.kind) || !pick.takes(op.microbatch, op.sequence)) continue;
-            const ItemRef item{ItemKind::Op, place, static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
-            visit(item, ops[i], payloadOf(op.kind), step.stageOf(Rank(rank), op.chunk).value);
-        }
-    }
-}
-
-/// Who makes which payload: forwards those of the stage after theirs, backwards of the one before.
-std::map<PayloadKey, Made> makersOf(const StepTimeline& step, int place, const MicrobatchPick& pick) {
-    std::map<PayloadKey, Made> out;
-    const int apart = routes(step.placement);
-    forEachOnTheWay(step, place, pick, [&](const ItemRef& item, const TimelineOp& made, Payload payload, int stage) {
-        const int next = stage + (payload == Payload::Activation ? apart : -apart);
-        out.emplace(PayloadKey{payload, made.op.microbatch.value, made.op.sequence, next},
-                    Made{item, {made.start, made.end}});
-    });
-    return out;
-}
-
 /// The micro-batch that an op or a transfer belongs to; none for the optimizer and for what is neither.
-std::optional<MicrobatchPick> microbatchOfItem(const Session& session, const ItemRef& item) {
-    if (item.kind == ItemKind::Comm) {
-        const CommSpan& span = session.comm(item);
-        return MicrobatchPick{span.microbatch, span.sequence};
-    }
+std::optional<MicrobatchSlice> microbatchOfItem(const Session& session, const ItemRef& item) {
+    if (item.kind == ItemKind::Comm) return microbatchSliceOf(session.comm(item));
     if (item.kind != ItemKind::Op) return std::nullopt;
     const Op& op = session.op(item).op;
     if (op.kind == OpKind::Optimizer) return std::nullopt;
-    return MicrobatchPick{op.microbatch, op.sequence};
+    return microbatchSliceOf(op);
 }
 
-std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const MicrobatchPick& pick) {
+Arrow arrowOf(const OpTransfer& transfer, int step) {
+    const auto end = [](const TransferEnd& at, LaneKind recorded) {
+        return Arrow::End{at.rank.value, at.recorded ? recorded : LaneKind::Compute, at.time};
+    };
+    Arrow arrow;
+    arrow.kind = transfer.payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
+    arrow.from = end(transfer.sent, LaneKind::Send);
+    arrow.to = end(transfer.received, LaneKind::Receive);
+    arrow.producer = opItem(step, transfer.producer);
+    arrow.consumer = opItem(step, transfer.consumer);
+    return arrow;
+}
+
+/// Of one micro-batch, or of all. A step has tens of thousands of transfers, and a selection concerns few of them.
+std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const std::optional<MicrobatchSlice>& slice) {
     std::vector<Arrow> out;
-    const Sides sides = sidesOf(step, pick);
-    const std::map<PayloadKey, Made> makers = makersOf(step, place, pick);
-    forEachOnTheWay(step, place, pick, [&](const ItemRef& item, const TimelineOp& taken, Payload payload, int stage) {
-        const PayloadKey key{payload, taken.op.microbatch.value, taken.op.sequence, stage};
-        const auto maker = makers.find(key);
-        if (maker == makers.end() || maker->second.item.rank == item.rank) return;
-        Arrow arrow;
-        arrow.kind = payload == Payload::Activation ? Arrow::Kind::Activation : Arrow::Kind::Gradient;
-        arrow.producer = maker->second.item;
-        arrow.consumer = item;
-        const auto sent = sides.sent.find(key);
-        const auto received = sides.received.find(key);
-        arrow.from = sent != sides.sent.end()
-                         ? sent->second
-                         : Arrow::End{arrow.producer.rank, LaneKind::Compute, maker->second.range.end};
-        arrow.to =
-            received != sides.received.end() ? received->second : Arrow::End{item.rank, LaneKind::Compute, taken.start};
-        out.push_back(arrow);
-    });
+    for (const OpTransfer& transfer : transfersBetweenRanks(step, slice))
+        out.push_back(arrowOf(transfer, place));
     return out;
 }
 
@@ -159,12 +83,12 @@ const Path& StepFlows::blameOf(const ItemRef& bubble) {
 std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
     std::vector<Arrow> out;
     if (item.step != step_) return out;
-    const std::optional<MicrobatchPick> pick = microbatchOfItem(*session_, item);
-    if (!pick) return out;
+    const std::optional<MicrobatchSlice> slice = microbatchOfItem(*session_, item);
+    if (!slice) return out;
     const bool is_op = item.kind == ItemKind::Op;
     const ItemRef from = is_op ? item : producer(*session_, item);
     const ItemRef to = is_op ? item : consumer(*session_, item);
-    std::ranges::copy_if(arrowsOf(session_->step(step_), step_, *pick), std::back_inserter(out),
+    std::ranges::copy_if(arrowsOf(session_->step(step_), step_, slice), std::back_inserter(out),
                          [&](const Arrow& arrow) {
                              const bool leaves = arrow.producer == from;
                              const bool comes = arrow.consumer == to;
@@ -202,21 +126,21 @@ Path StepFlows::findCriticalPath() const {
 Path StepFlows::findMicrobatch(const ItemRef& item) const {
     Path out;
     if (item.step != step_) return out;
-    const std::optional<MicrobatchPick> pick = microbatchOfItem(*session_, item);
-    if (!pick) return out;
+    const std::optional<MicrobatchSlice> slice = microbatchOfItem(*session_, item);
+    if (!slice) return out;
     TimeRange extent{TimeNs::max(), TimeNs::min()};
     const StepTimeline& step = session_->step(step_);
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
         for (const TimelineOp& op : step.ranks[rank]) {
-            if (op.op.kind == OpKind::Optimizer || !pick->takes(op.op.microbatch, op.op.sequence)) continue;
+            if (op.op.kind == OpKind::Optimizer || microbatchSliceOf(op.op) != *slice) continue;
             out.stretches.push_back({static_cast<int>(rank), {op.start, op.end}, false, false});
             extent = {std::min(extent.begin, op.start), std::max(extent.end, op.end)};
         }
     }
-    out.arrows = arrowsOf(step, step_, *pick);
+    out.arrows = arrowsOf(step, step_, slice);
     if (!out.stretches.empty())
         out.caption = FlowText::tr("Micro-batch %1: ops %2, from the first to the last %3")
-                          .arg(pick->microbatch->value)
+                          .arg(slice->microbatch.value)
                           .arg(out.stretches.size())
                           .arg(shortTime(extent.length()));
     return out;
@@ -236,26 +160,22 @@ Path StepFlows::findBlame(const ItemRef& bubble) {
         bindings_ = bindings(*graph_);
     }
     out.caption = blameText(*session_, step_, *blamed);
-    const UnitIndex waiting = blamed->before;
-    if (waiting == kNoUnit || waiting >= graph_->size()) return out;
-    const ChainTree tree(*bindings_, std::vector<TimeNs>(indexOf(graph_->size()), TimeNs{0}));
-    const UnitIndex previous = graph_->previous(indexOf(waiting));
-    const UnitIndex meet = previous == kNoUnit ? kNoUnit : tree.meet(waiting, previous);
-    UnitIndex unit = waiting;
-    while (unit != kNoUnit) {
+    const std::vector<UnitIndex> chain = waitChain(*graph_, *bindings_, *blamed);
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+        const UnitIndex unit = chain[i];
         const bool cause = blamed->cause && blamed->cause->unit == unit;
         const int rank = graph_->rank[indexOf(unit)];
         // The op that waited is shown only where it is itself to blame: it began late.
-        if (unit != waiting || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
-        if (unit == meet) break;
-        const Binding& binding = (*bindings_)[indexOf(unit)];
-        if (binding.unit != kNoUnit && graph_->rank[indexOf(binding.unit)] != rank)
-            out.arrows.push_back({Arrow::Kind::Blame,
-                                  {graph_->rank[indexOf(binding.unit)], LaneKind::Compute, rangeOf(binding.unit).end},
-                                  {rank, LaneKind::Compute, rangeOf(unit).begin},
-                                  {},
-                                  {}});
-        unit = binding.unit;
+        if (i > 0 || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
+        if (i + 1 == chain.size()) break;
+        const UnitIndex before = chain[i + 1];
+        const int from = graph_->rank[indexOf(before)];
+        if (from == rank) continue;
+        out.arrows.push_back({Arrow::Kind::Blame,
+                              {from, LaneKind::Compute, rangeOf(before).end},
+                              {rank, LaneKind::Compute, rangeOf(unit).begin},
+                              {},
+                              {}});
     }
     return out;
 }
@@ -264,17 +184,8 @@ const AttributedBubble* blamedBubble(const Session& session, const ItemRef& item
     if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.diagnoses.size()) return nullptr;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
-    const AttributedBubble* best = nullptr;
-    TimeNs most{0};
-    // The blame cuts waits at ops of other streams too, so the one that covers most of the bubble speaks for it.
-    for (const AttributedBubble& blamed : session.report.diagnoses[indexOf(item.step)].attribution.bubbles) {
-        if (blamed.rank.value != item.rank) continue;
-        const TimeNs shared = overlap(range, {begin + blamed.start, begin + blamed.end});
-        if (shared <= most) continue;
-        most = shared;
-        best = &blamed;
-    }
-    return best;
+    return findAttributed(session.report.diagnoses[indexOf(item.step)].attribution, Rank(item.rank),
+                          {range.begin - begin, range.end - begin});
 }
 
 QString blameText(const Session& session, int step, const AttributedBubble& blamed) {

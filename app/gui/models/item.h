@@ -2,6 +2,7 @@
 
 #include "core/base/time.h"
 #include "core/schedule/op.h"
+#include "core/timeline/transfers.h"
 
 #include <compare>
 #include <cstdint>
@@ -71,5 +72,10 @@ struct ItemRef {
     [[nodiscard]] explicit operator bool() const { return kind != ItemKind::None; }
     friend constexpr bool operator==(const ItemRef&, const ItemRef&) = default;
 };
+
+/// An op of a step as an item; `step` is the place in Run::steps.
+[[nodiscard]] inline ItemRef opItem(int step, const OpPlace& place) {
+    return {ItemKind::Op, step, place.rank.value, static_cast<std::int32_t>(place.index)};
+}
 
 } // namespace bubblescope::gui

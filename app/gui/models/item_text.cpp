@@ -15,9 +15,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Consolidation may shift this share of a position before its bubbles stop being comparable.
-constexpr double kSamePosition = 0.01;
-
 struct ItemWords {
     Q_DECLARE_TR_FUNCTIONS(ItemText)
 };
@@ -101,7 +98,7 @@ QString comparisonNote(const StepAnalysis& analysis, const FormComparison& compa
 ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     const StepAnalysis& analysis = session.analysis(item.step);
     const Bubble& bubble = session.bubble(item);
-    const FormComparison comparison = compareWithForm(session, item);
+    const FormComparison comparison = compareWithForm(analysis, bubble);
     const std::size_t position = positionIndex(bubble.position);
     const RankAccount& account = analysis.ranks[static_cast<std::size_t>(item.rank)];
 
@@ -221,8 +218,9 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
 }
 
 std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
-    const QString own = shortTime(session.bubble(item).duration());
-    const FormComparison comparison = compareWithForm(session, item);
+    const Bubble& bubble = session.bubble(item);
+    const QString own = shortTime(bubble.duration());
+    const FormComparison comparison = compareWithForm(session.analysis(item.step), bubble);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
     return {ItemWords::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + ItemWords::tr("form %1").arg(form),
@@ -230,41 +228,6 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
 }
 
 } // namespace
-
-const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position) {
-    if (!analysis.form) return nullptr;
-    const auto& forms = analysis.form->positions;
-    const auto found = std::find_if(forms.begin(), forms.end(), [&](const PositionForm& form) {
-        return form.rank == rank && form.position == position;
-    });
-    return found == forms.end() ? nullptr : &*found;
-}
-
-FormComparison compareWithForm(const Session& session, const ItemRef& item) {
-    const StepAnalysis& analysis = session.analysis(item.step);
-    if (!analysis.positionsKnown()) return {};
-    const Bubble& bubble = session.bubble(item);
-    const auto rank = static_cast<std::size_t>(item.rank);
-    const std::size_t position = positionIndex(bubble.position);
-    const RankAccount& account = analysis.ranks[rank];
-
-    FormComparison out;
-    out.expected = account.expected[position];
-    out.form = findForm(analysis, Rank(item.rank), bubble.position);
-    const auto& all = analysis.bubbles[rank];
-    const auto same =
-        std::count_if(all.begin(), all.end(), [&](const Bubble& other) { return other.position == bubble.position; });
-    const auto executed = static_cast<double>(account.executed[position].count());
-    const auto observed = static_cast<double>(account.observed[position].count());
-    if (out.form == nullptr || out.expected == TimeNs{0}) {
-        out.kind = FormComparison::Kind::NotInForm;
-    } else if (std::abs(executed - observed) > kSamePosition * std::max(executed, observed)) {
-        out.kind = FormComparison::Kind::Moved;
-    } else {
-        out.kind = same > 1 ? FormComparison::Kind::Several : FormComparison::Kind::Comparable;
-    }
-    return out;
-}
 
 std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     switch (item.kind) {

@@ -9,27 +9,6 @@
 
 namespace bubblescope::gui {
 
-/// What may be said of one executed bubble and the closed form of its position. The form speaks of a
-/// rank's whole position on the consolidated timeline, so one executed bubble can be set beside it only when
-/// it is alone at its position and consolidation leaves that position as it ran.
-struct FormComparison {
-    enum class Kind : std::uint8_t {
-        NoForm,     ///< the schedule has no closed form here
-        NotInForm,  ///< the form has no bubble at this position
-        Several,    ///< several executed bubbles share the position
-        Moved,      ///< part of the position's idle time is slack that consolidation puts elsewhere
-        Comparable, ///< set them side by side
-    };
-    Kind kind = Kind::NoForm;
-    TimeNs expected{0};
-    const PositionForm* form = nullptr; ///< into the session's analysis; null for NoForm and NotInForm
-};
-
-[[nodiscard]] FormComparison compareWithForm(const Session& session, const ItemRef& bubble);
-
-/// The form of a rank's position in a step, null where none is listed.
-[[nodiscard]] const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position);
-
 /// Texts from longest to shortest; a drawer takes the first that fits. Some have two
 /// lines.
 [[nodiscard]] std::vector<QString> itemLabels(const Session& session, const ItemRef& item);

@@ -74,14 +74,15 @@ TimeRange Session::window(int index) const {
 }
 
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
+    if (run.steps.empty()) return makeSession(DiagnosedRun{std::move(run), {}}, control);
+    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), {}, &control));
+    return makeSession(std::move(diagnosed), control);
+}
+
+Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control) {
     auto session = std::make_shared<Session>();
-    if (run.steps.empty()) {
-        session->run = std::move(run);
-    } else {
-        BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), {}, &control));
-        session->run = std::move(diagnosed.run);
-        session->report = std::move(diagnosed.report);
-    }
+    session->run = std::move(diagnosed.run);
+    session->report = std::move(diagnosed.report);
     session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);
     BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, session->lanes, control));

@@ -46,6 +46,8 @@ using RunLoader = std::function<Result<Run>(const std::vector<std::filesystem::p
 
 /// Analyses every step of `run`. Errors: Cancelled when `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);
+/// The session of a run that is analysed already. Errors: likewise.
+[[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control);
 
 /// Loads and analyses; meant for a worker thread. Errors are those of the loader.
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,

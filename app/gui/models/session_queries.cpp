@@ -1,7 +1,6 @@
 #include "app/gui/models/session_queries.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 namespace bubblescope::gui {
 
@@ -11,53 +10,20 @@ ItemRef asItem(const Span& span, std::int32_t rank) {
     return {ItemKind::Op, span.step, rank, span.index};
 }
 
-/// Which slice of which micro-batch.
-struct NameUnit {
-    Microbatch microbatch;
-    std::int32_t sequence = 0;
-};
+ItemRef itemOr(int step, const std::optional<OpPlace>& place) {
+    return place ? opItem(step, *place) : ItemRef{};
+}
 
-/// The first op of the given kinds for `unit` at `stage`; kinds are tried in order.
-ItemRef findOp(const Session& session, int step_place, std::initializer_list<OpKind> kinds, NameUnit unit,
-               Stage stage) {
-    const StepTimeline& step = session.step(step_place);
-    if (stage.value < 0 || stage.value >= step.pp * step.vpp) return {};
-    const Location place = locate(step.placement, step.pp, stage);
-    if (place.rank.index() >= step.ranks.size()) return {};
-    const auto& ops = step.ranks[place.rank.index()];
-    for (const OpKind kind : kinds) {
-        const auto found = std::find_if(ops.begin(), ops.end(), [&](const TimelineOp& op) {
-            return op.op.kind == kind && op.op.microbatch == unit.microbatch && op.op.sequence == unit.sequence &&
-                   op.op.chunk == place.chunk;
-        });
-        if (found != ops.end())
-            return {ItemKind::Op, step_place, place.rank.value, static_cast<std::int32_t>(found - ops.begin())};
-    }
+OpPlace opPlace(const ItemRef& op) {
+    return {Rank(op.rank), static_cast<std::size_t>(op.index)};
+}
+
+/// Of an op or a transfer, by one of the functions of core/timeline/transfers.h; empty of anything else.
+template <class Find>
+ItemRef linkedOp(const Session& session, const ItemRef& from, const Find& find) {
+    if (from.kind == ItemKind::Op) return itemOr(from.step, find(session.step(from.step), opPlace(from)));
+    if (from.kind == ItemKind::Comm) return itemOr(from.step, find(session.step(from.step), session.comm(from)));
     return {};
-}
-
-ItemRef findForward(const Session& session, int step, NameUnit unit, Stage stage) {
-    return findOp(session, step, {OpKind::Forward}, unit, stage);
-}
-
-ItemRef findBackward(const Session& session, int step, NameUnit unit, Stage stage) {
-    return findOp(session, step, {OpKind::Backward, OpKind::BackwardInput}, unit, stage);
-}
-
-/// How far the neighbours of a stage are in number: two pipelines' stages alternate.
-int apartIn(const Session& session, const ItemRef& item) {
-    return routes(session.step(item.step).placement);
-}
-
-/// `stage` of a transfer is the consumer's; an activation came from the stage before, a gradient from the
-/// one after.
-ItemRef commEnd(const Session& session, const ItemRef& from, bool consumer_side) {
-    const CommSpan& span = session.comm(from);
-    const NameUnit unit{span.microbatch, span.sequence};
-    const int apart = consumer_side ? 0 : apartIn(session, from);
-    if (span.payload == Payload::Activation)
-        return findForward(session, from.step, unit, Stage(span.stage.value - apart));
-    return findBackward(session, from.step, unit, Stage(span.stage.value + apart));
 }
 
 /// The op in whose time a slice of its rank starts, or the nearest.
@@ -87,56 +53,16 @@ ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) 
 
 ItemRef producer(const Session& session, const ItemRef& from) {
     if (from.kind == ItemKind::Slice) return opAround(session, from);
-    if (from.kind == ItemKind::Comm) return commEnd(session, from, false);
-    if (from.kind != ItemKind::Op) return {};
-    const StepTimeline& step = session.step(from.step);
-    const Op op = session.op(from).op;
-    const NameUnit unit{op.microbatch, op.sequence};
-    const Stage stage = step.stageOf(Rank(from.rank), op.chunk);
-    const int apart = apartIn(session, from);
-    switch (op.kind) {
-    case OpKind::Forward: return findForward(session, from.step, unit, Stage(stage.value - apart));
-    case OpKind::Backward:
-    case OpKind::BackwardInput:
-        if (stage.value + apart >= step.pp * step.vpp) return findForward(session, from.step, unit, stage);
-        return findBackward(session, from.step, unit, Stage(stage.value + apart));
-    case OpKind::BackwardWeight: return findOp(session, from.step, {OpKind::BackwardInput}, unit, stage);
-    case OpKind::Optimizer: break;
-    }
-    return {};
+    return linkedOp(session, from, [](const auto& step, const auto& what) { return producerOf(step, what); });
 }
 
 ItemRef consumer(const Session& session, const ItemRef& from) {
-    if (from.kind == ItemKind::Comm) return commEnd(session, from, true);
-    if (from.kind != ItemKind::Op) return {};
-    const StepTimeline& step = session.step(from.step);
-    const Op op = session.op(from).op;
-    const NameUnit unit{op.microbatch, op.sequence};
-    const Stage stage = step.stageOf(Rank(from.rank), op.chunk);
-    const int apart = apartIn(session, from);
-    switch (op.kind) {
-    case OpKind::Forward:
-        if (stage.value + apart >= step.pp * step.vpp) return findBackward(session, from.step, unit, stage);
-        return findForward(session, from.step, unit, Stage(stage.value + apart));
-    case OpKind::Backward:
-    case OpKind::BackwardInput: return findBackward(session, from.step, unit, Stage(stage.value - apart));
-    case OpKind::BackwardWeight:
-    case OpKind::Optimizer: break;
-    }
-    return {};
+    return linkedOp(session, from, [](const auto& step, const auto& what) { return consumerOf(step, what); });
 }
 
 ItemRef otherHalf(const Session& session, const ItemRef& from) {
-    if (from.kind != ItemKind::Op || !session.op(from).op.overlapped) return {};
-    const auto& ops = session.step(from.step).ranks[static_cast<std::size_t>(from.rank)];
-    const TimelineOp& half = session.op(from);
-    for (const std::int32_t index : {from.index - 1, from.index + 1}) {
-        if (index < 0 || index >= static_cast<std::int32_t>(ops.size())) continue;
-        const TimelineOp& other = ops[static_cast<std::size_t>(index)];
-        if (other.op.overlapped && other.start == half.start && other.end == half.end)
-            return {ItemKind::Op, from.step, from.rank, index};
-    }
-    return {};
+    if (from.kind != ItemKind::Op) return {};
+    return itemOr(from.step, otherHalfOf(session.step(from.step), opPlace(from)));
 }
 
 ItemRef opNear(const Session& session, int line, TimeNs time) {
@@ -224,6 +150,33 @@ TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach) {
         });
     }
     return best;
+}
+
+ItemRef checkItem(const Session& session, std::size_t index) {
+    const CheckRecord& check = session.run.checks.checks[index];
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const StepTimeline& step = session.step(place);
+        if (step.index != check.step || step.replica != check.replica || check.rank.index() >= step.ranks.size())
+            continue;
+        return {ItemKind::Check, place, check.rank.value, static_cast<std::int32_t>(index)};
+    }
+    return {};
+}
+
+ItemRef checkOf(const Session& session, const CheckPlace& place, const CoverageMap::Column& column) {
+    const auto& checks = session.run.checks.checks;
+    ItemRef latest;
+    for (std::size_t i = 0; i < checks.size(); ++i) {
+        const CheckRecord& check = checks[i];
+        const bool done = check.outcome == CheckOutcome::Equal || check.outcome == CheckOutcome::Mismatch;
+        if (!done || placeOf(check) != place || check.op.chunk != column.chunk || check.op.kind != column.kind)
+            continue;
+        const ItemRef item = checkItem(session, i);
+        if (!item) continue;
+        if (check.outcome == CheckOutcome::Mismatch) return item;
+        latest = item;
+    }
+    return latest;
 }
 
 } // namespace bubblescope::gui

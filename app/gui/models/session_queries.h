@@ -1,7 +1,9 @@
 #pragma once
 
 #include "app/gui/models/session.h"
+#include "core/aadiff/coverage.h"
 
+#include <cstddef>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -49,5 +51,12 @@ struct RangeStats {
 /// The begin or end of an op, bubble, transfer or check of a line that is nearest to `time` and at most `reach` away;
 /// `time` where there is none.
 [[nodiscard]] TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach);
+
+/// A check as an item; empty for one that ran in none of the run's steps. `check` is its index in CheckLog::checks.
+[[nodiscard]] ItemRef checkItem(const Session& session, std::size_t check);
+
+/// The check to show for a cell of the coverage: its first mismatch, else the latest one that was done. Empty where
+/// none of them ran in a step of the run.
+[[nodiscard]] ItemRef checkOf(const Session& session, const CheckPlace& place, const CoverageMap::Column& column);
 
 } // namespace bubblescope::gui

@@ -3,6 +3,7 @@
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/models/item_text.h"
+#include "app/gui/models/session_queries.h"
 #include "app/gui/panels/tables.h"
 #include "app/gui/panels/widgets.h"
 #include "core/aadiff/mismatch.h"
@@ -86,12 +87,12 @@ QString CheckResults::headline() const {
 }
 
 void CheckResults::refresh() {
-    cells_ = any() ? checkMap(*state_.session()->report.coverage) : CheckMap();
+    cells_ = any() ? coverageMap(*state_.session()->report.coverage) : CoverageMap();
     showMap();
     showMismatches();
 }
 
-HeatMap::Cell CheckResults::cellOf(const CheckMap::Cell& cell) {
+HeatMap::Cell CheckResults::cellOf(const CoverageMap::Cell& cell) {
     if (cell.units == 0) return {};
     const QString counts = tr("%1 of %2 layers covered, %3 not yet, %4 never planned; checks: %5 equal, %6 mismatched, "
                               "%7 given up, %8 skipped.")
@@ -117,7 +118,7 @@ void CheckResults::showMap() {
     QStringList columns;
     std::vector<HeatMap::Cell> cells;
     const bool chunks = any() && state_.session()->run.schedule.vpp > 1;
-    for (const CheckMap::Column& column : cells_.columns) {
+    for (const CoverageMap::Column& column : cells_.columns) {
         const QChar letter = QChar::fromLatin1(opLetter(column.kind));
         columns << (chunks ? QStringLiteral("%1·%2").arg(letter).arg(column.chunk.value) : QString(letter));
     }
@@ -127,7 +128,7 @@ void CheckResults::showMap() {
         if (place.replica > 0) name += QStringLiteral(" dp%1").arg(place.replica);
         rows << name;
     }
-    for (const CheckMap::Cell& cell : cells_.cells)
+    for (const CoverageMap::Cell& cell : cells_.cells)
         cells.push_back(cellOf(cell));
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
 }
@@ -268,11 +269,11 @@ void AadiffPanel::refresh() {
     }
     headline_->setText(tr("Planning …"));
     job_.start([session = state_.session(),
-                margin = margin_->value() / 100.0](JobControl&) { return planForRun(*session, margin); },
-               [this](Result<CheckPlan> plan) { finish(std::move(plan)); });
+                margin = margin_->value() / 100.0](JobControl&) { return planChecksOfRun(session->run.steps, margin); },
+               [this](Result<RunPlan> plan) { finish(std::move(plan)); });
 }
 
-void AadiffPanel::finish(Result<CheckPlan> plan) {
+void AadiffPanel::finish(Result<RunPlan> plan) {
     if (!plan.ok()) {
         headline_->setText(sentence(errorText(plan.error())));
     } else {
@@ -296,7 +297,7 @@ void AadiffPanel::showSlots() {
     const TimeNs begin = state_.session()->window(plan_->step).begin;
     table_->setRowCount(static_cast<int>(plan_->places.size()));
     for (int row = 0; row < table_->rowCount(); ++row) {
-        const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
+        const RunPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
         QStringList checks;
         for (const Op& op : place.checks)
             checks << fromUtf8(opName(op));
@@ -313,7 +314,7 @@ void AadiffPanel::showSlots() {
     }
 }
 
-HeatMap::Cell AadiffPanel::cellOf(const CheckPlan::Unit& unit, int latest) {
+HeatMap::Cell AadiffPanel::cellOf(const RunPlan::Unit& unit, int latest) {
     if (!unit.exists) return {};
     if (unit.first_step == 0)
         return {HeatMap::Cell::State::Bad, 0, tr("never"),
@@ -329,16 +330,16 @@ void AadiffPanel::showCoverage() {
     std::vector<HeatMap::Cell> cells;
     if (plan_) {
         const int vpp = state_.session()->run.schedule.vpp;
-        for (const CheckPlan::Column& column : plan_->columns) {
+        for (const RunPlan::Column& column : plan_->columns) {
             const QChar letter = QChar::fromLatin1(opLetter(column.kind));
             columns << (vpp > 1 ? QStringLiteral("%1·%2").arg(letter).arg(column.chunk.value) : QString(letter));
         }
         int latest = 1;
-        for (const CheckPlan::Unit& unit : plan_->units)
+        for (const RunPlan::Unit& unit : plan_->units)
             latest = std::max(latest, unit.first_step);
         for (std::size_t rank = 0; rank < plan_->ranks; ++rank)
             rows << tr("Rank %1").arg(rank);
-        for (const CheckPlan::Unit& unit : plan_->units)
+        for (const RunPlan::Unit& unit : plan_->units)
             cells.push_back(cellOf(unit, latest));
     }
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
@@ -352,7 +353,7 @@ void AadiffPanel::highlightChecks(const std::vector<Highlight>& stretches, const
 
 void AadiffPanel::goToSlot(int row) {
     if (!plan_ || row < 0 || row >= static_cast<int>(plan_->places.size())) return;
-    const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
+    const RunPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
     highlightChecks({{place.rank.value, {place.when.start, place.when.end}}}, tr("Slot"));
 }
 

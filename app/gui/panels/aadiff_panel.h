@@ -2,9 +2,10 @@
 
 #include "app/gui/charts/heat_map.h"
 #include "app/gui/jobs/background_job.h"
-#include "app/gui/models/checks.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
+#include "core/aadiff/coverage.h"
+#include "core/aadiff/run_plan.h"
 
 #include <QWidget>
 
@@ -32,18 +33,18 @@ public:
     [[nodiscard]] bool any() const;
     /// A sentence on all of them; empty without checks.
     [[nodiscard]] QString headline() const;
-    [[nodiscard]] const CheckMap& map() const { return cells_; }
+    [[nodiscard]] const CoverageMap& map() const { return cells_; }
 
 private:
     void refresh();
     void showMap();
     void showMismatches();
-    [[nodiscard]] static HeatMap::Cell cellOf(const CheckMap::Cell& cell);
+    [[nodiscard]] static HeatMap::Cell cellOf(const CoverageMap::Cell& cell);
     void goTo(const ItemRef& item);
     void goToCell(int row, int column);
 
     ViewState& state_;
-    CheckMap cells_;
+    CoverageMap cells_;
     std::vector<std::size_t> mismatches_; ///< places in CheckLog::checks, a row each
     HeatMap* map_;
     QTableWidget* table_;
@@ -59,7 +60,7 @@ class AadiffPanel : public QWidget {
 public:
     AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    [[nodiscard]] const std::optional<CheckPlan>& plan() const { return plan_; }
+    [[nodiscard]] const std::optional<RunPlan>& plan() const { return plan_; }
 
 signals:
     void planned();
@@ -68,17 +69,17 @@ private:
     void chooseView();
     void showView();
     void refresh();
-    void finish(Result<CheckPlan> plan);
+    void finish(Result<RunPlan> plan);
     void showSlots();
     void showCoverage();
-    [[nodiscard]] static HeatMap::Cell cellOf(const CheckPlan::Unit& unit, int latest);
+    [[nodiscard]] static HeatMap::Cell cellOf(const RunPlan::Unit& unit, int latest);
     void goToSlot(int row);
     void goToUnit(int rank, int column);
     void highlightChecks(const std::vector<Highlight>& stretches, const QString& caption);
 
     ViewState& state_;
     BackgroundJob job_;
-    std::optional<CheckPlan> plan_;
+    std::optional<RunPlan> plan_;
     QComboBox* what_; ///< the run's own checks or the plan
     QStackedWidget* pages_;
     CheckResults* results_;

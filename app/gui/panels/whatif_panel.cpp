@@ -4,7 +4,6 @@
 #include "app/gui/language/format.h"
 #include "app/gui/language/sentence_text.h"
 #include "app/gui/panels/widgets.h"
-#include "core/analysis/whatif/scenario.h"
 #include "core/schedule/families/registry.h"
 
 #include <QCheckBox>
@@ -27,44 +26,19 @@
 
 namespace bubblescope::gui {
 
-Result<WhatIfModelPtr> WhatIfModel::of(SessionPtr session) {
-    BUBBLESCOPE_ASSIGN(RunModel model, runModel(session->run));
-    return WhatIfModelPtr(new WhatIfModel{std::move(session), std::move(model)});
-}
-
-Result<WhatIfAnswer> answer(const SessionPtr& session, WhatIfModelPtr model, const WhatIfQuestion& question) {
-    BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(question.changes));
-    if (model == nullptr) {
-        BUBBLESCOPE_ASSIGN(model, WhatIfModel::of(session));
-    }
-    const ModelCut cut{question.layers};
-    WhatIfAnswer out;
-    out.model = model;
-    BUBBLESCOPE_ASSIGN(out.prediction, predict(model->model, session->run.schedule, scenario, cut));
-    const StepTimeline& observed = session->step(question.step);
-    const auto& steps = model->model.steps;
-    const auto step = std::ranges::find(steps, observed.index, &RunStep::index);
-    const auto replica = std::ranges::find(model->model.replicas, observed.replica);
-    Result<StepTimeline> timeline =
-        step == steps.end() || replica == model->model.replicas.end()
-            ? Result<StepTimeline>(usageError("the replay does not have this step", "choose another one"))
-            : predictedStep(model->model, session->run.schedule, scenario, cut,
-                            static_cast<std::size_t>(step - steps.begin()),
-                            static_cast<std::size_t>(replica - model->model.replicas.begin()));
-    if (timeline.ok()) {
-        out.timeline = std::move(timeline).value();
-    } else {
-        out.no_timeline = timeline.error().text();
-    }
-    return out;
-}
-
 namespace {
 
 constexpr int kChangeRole = Qt::UserRole; ///< of a list's item: the change in the command line's words
 
 enum Value : int { Usual, Steady, Faster, Slower };
 enum BarPiece : int { Remains, Saved, Added };
+
+/// `model` itself, or where there is none a new one of the session.
+Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& model) {
+    if (model) return model;
+    BUBBLESCOPE_ASSIGN(RunModel made, runModel(session->run));
+    return WhatIfModelPtr(new WhatIfModel{session, std::move(made)});
+}
 
 } // namespace
 
@@ -341,8 +315,8 @@ void WhatIfPanel::ask() {
         chart_->setBars({});
         return;
     }
-    WhatIfQuestion question{changes(), layers(), state_.step()};
-    if (question.changes.empty()) {
+    const std::vector<std::string> changes = this->changes();
+    if (changes.empty()) {
         answer_.reset();
         headline_->setText(tr("What would a step take if …"));
         note_->setText(tr("Choose what changes; the run is replayed with that. Times are means over all steps."));
@@ -352,12 +326,19 @@ void WhatIfPanel::ask() {
         job_.cancel();
         return;
     }
-    job_.start([session = state_.session(), model = model_,
-                question](JobControl&) { return answer(session, model, question); },
-               [this](Result<WhatIfAnswer> result) { finish(std::move(result)); });
+    job_.start(
+        [session = state_.session(), known = model_, changes, layers = layers(),
+         step = state_.step()](JobControl&) -> Result<Answer> {
+            BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(changes));
+            BUBBLESCOPE_ASSIGN(WhatIfModelPtr model, modelOf(session, known));
+            BUBBLESCOPE_ASSIGN(ScenarioAnswer answer, answerScenario(model->model, session->run.schedule, scenario,
+                                                                     ModelCut{layers}, session->step(step)));
+            return Answer{std::move(model), std::move(answer)};
+        },
+        [this](Result<Answer> result) { finish(std::move(result)); });
 }
 
-void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
+void WhatIfPanel::finish(Result<Answer> result) {
     if (!result.ok()) {
         answer_.reset();
         headline_->setText(tr("That cannot be told"));
@@ -365,8 +346,8 @@ void WhatIfPanel::finish(Result<WhatIfAnswer> result) {
         chart_->setBars({});
         reference_->setEnabled(false);
     } else {
-        answer_ = std::move(result).value();
-        model_ = answer_->model;
+        model_ = std::move(result.value().model);
+        answer_ = std::move(result.value().answer);
         showNumbers(answer_->prediction);
         reference_->setEnabled(answer_->timeline.has_value());
         reference_->setToolTip(translatedText(answer_->no_timeline));
@@ -427,10 +408,7 @@ void WhatIfPanel::suggest() {
     advise_->setText(tr("Trying schedules …"));
     advice_job_.start(
         [session = state_.session(), model = model_, layers = layers()](JobControl&) -> Result<Advice> {
-            WhatIfModelPtr used = model;
-            if (used == nullptr) {
-                BUBBLESCOPE_ASSIGN(used, WhatIfModel::of(session));
-            }
+            BUBBLESCOPE_ASSIGN(const WhatIfModelPtr used, modelOf(session, model));
             return advise(used->model, session->run.schedule, ModelCut{layers});
         },
         [this](Result<Advice> advice) { showAdvice(std::move(advice)); });

@@ -4,7 +4,7 @@
 #include "app/gui/models/session.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
-#include "core/analysis/whatif/scenario.h"
+#include "core/analysis/whatif/answer.h"
 #include "core/optimize/advice/advise.h"
 
 #include <QWidget>
@@ -29,34 +29,12 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenSeen;
 
-/// A session's run as a model for what-if; it refers to the session, which it keeps. Made and used on worker threads.
+/// The model of a session's run, with the session that it refers to. Made and used on worker threads.
 struct WhatIfModel {
     SessionPtr session;
     RunModel model;
-
-    /// Errors: as runModel().
-    [[nodiscard]] static Result<std::shared_ptr<const WhatIfModel>> of(SessionPtr session);
 };
-
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
-
-/// What a user asks, in the command line's words.
-struct WhatIfQuestion {
-    std::vector<std::string> changes;
-    std::vector<int> layers; ///< of each stage as run; empty = unknown
-    int step = 0;            ///< place in Run::steps, to be drawn
-};
-
-struct WhatIfAnswer {
-    WhatIfModelPtr model; ///< to be used for the next question
-    Prediction prediction;
-    std::optional<StepTimeline> timeline; ///< of the step; none where that cannot be told
-    std::string no_timeline;              ///< why
-};
-
-/// Errors: as parseScenario(), runModel() and predict().
-[[nodiscard]] Result<WhatIfAnswer> answer(const SessionPtr& session, WhatIfModelPtr model,
-                                          const WhatIfQuestion& question);
 
 /// What a step would take if something were otherwise: changes chosen on the left, their result on the right as soon as
 /// they are chosen, on the timeline as a reference.
@@ -76,6 +54,12 @@ signals:
     void answered();
 
 private:
+    /// An answer and the model that gave it, for the next question.
+    struct Answer {
+        WhatIfModelPtr model;
+        ScenarioAnswer answer;
+    };
+
     void buildChanges(QVBoxLayout& column);
     void buildPipeline(QVBoxLayout& column);
     QWidget* buildResult();
@@ -85,7 +69,7 @@ private:
     [[nodiscard]] QString currentChange() const;
     void addChange(const QString& change);
     void ask();
-    void finish(Result<WhatIfAnswer> result);
+    void finish(Result<Answer> result);
     void showNumbers(const Prediction& prediction);
     [[nodiscard]] QString stepText() const;
     void showReference();
@@ -100,7 +84,7 @@ private:
     BackgroundJob job_;
     BackgroundJob advice_job_;
     WhatIfModelPtr model_;
-    std::optional<WhatIfAnswer> answer_;
+    std::optional<ScenarioAnswer> answer_;
 
     QComboBox* target_ = nullptr;
     QComboBox* value_ = nullptr;

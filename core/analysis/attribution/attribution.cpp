@@ -404,4 +404,31 @@ StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& obs
     return Attribution(step, observed, replay, usual).run();
 }
 
+const AttributedBubble* findAttributed(const StepAttribution& attribution, Rank rank, const TimeInterval& interval) {
+    const AttributedBubble* best = nullptr;
+    TimeNs most{0};
+    for (const AttributedBubble& bubble : attribution.bubbles) {
+        if (bubble.rank != rank) continue;
+        const TimeNs shared = std::min(interval.end, bubble.end) - std::max(interval.start, bubble.start);
+        if (shared <= most) continue;
+        most = shared;
+        best = &bubble;
+    }
+    return best;
+}
+
+std::vector<UnitIndex> waitChain(const StepGraph& graph, const std::vector<Binding>& latest,
+                                 const AttributedBubble& bubble) {
+    std::vector<UnitIndex> chain;
+    if (bubble.before == kNoUnit || bubble.before >= graph.size()) return chain;
+    const ChainTree tree(latest, std::vector<TimeNs>(latest.size(), TimeNs{0}));
+    const UnitIndex previous = graph.previous(StepGraph::at(bubble.before));
+    const UnitIndex meeting = previous == kNoUnit ? kNoUnit : tree.meet(bubble.before, previous);
+    for (UnitIndex unit = bubble.before; unit != kNoUnit; unit = latest[StepGraph::at(unit)].unit) {
+        chain.push_back(unit);
+        if (unit == meeting) break;
+    }
+    return chain;
+}
+
 } // namespace bubblescope

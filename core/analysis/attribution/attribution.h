@@ -73,4 +73,15 @@ inline constexpr std::size_t kMaxRootCauses = 6;
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
                                              const UnitTimes& usual);
 
+/// The attributed bubble that covers most of an interval of a rank (from the step's begin); null where none does. Waits
+/// are cut at ops of other streams too, so a bubble may hold several.
+[[nodiscard]] const AttributedBubble* findAttributed(const StepAttribution& attribution, Rank rank,
+                                                     const TimeInterval& interval);
+
+/// What a rank waited for in a bubble: the unit that ran after it, then back along what each waited for last, up to and
+/// with the unit from which the rank itself came. Empty behind a rank's last unit. `latest` are the bindings of
+/// `graph`. Linear in units.
+[[nodiscard]] std::vector<UnitIndex> waitChain(const StepGraph& graph, const std::vector<Binding>& latest,
+                                               const AttributedBubble& bubble);
+
 } // namespace bubblescope

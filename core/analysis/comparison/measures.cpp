@@ -10,6 +10,18 @@
 namespace bubblescope {
 namespace {
 
+Phases phasesOf(const std::vector<TimelineOp>& timeline) {
+    std::vector<Op> order;
+    order.reserve(timeline.size());
+    for (const TimelineOp& op : timeline)
+        order.push_back(op.op);
+    return findPhases(order);
+}
+
+Phase phaseAt(const Phases& phases, std::size_t index) {
+    return index < phases.steady ? Phase::WarmUp : index < phases.cooldown ? Phase::Steady : Phase::CoolDown;
+}
+
 class StepMeasurer {
 public:
     StepMeasurer(const StepTimeline& step, Matching matching, StepMeasures& out)
@@ -63,11 +75,7 @@ private:
     }
 
     void measureOps(Rank rank, const std::vector<TimelineOp>& timeline) {
-        std::vector<Op> order;
-        order.reserve(timeline.size());
-        for (const TimelineOp& op : timeline)
-            order.push_back(op.op);
-        const Phases phases = findPhases(order);
+        const Phases phases = phasesOf(timeline);
         for (std::size_t i = 0; i < timeline.size(); ++i) {
             const TimelineOp& op = timeline[i];
             if (op.op.kind == OpKind::Optimizer) continue;
@@ -80,7 +88,7 @@ private:
             MeasureKey group = key(Subject::OpGroup, rank.value);
             group.chunk = op.op.chunk.value;
             group.kind = op.op.kind;
-            group.phase = i < phases.steady ? Phase::WarmUp : i < phases.cooldown ? Phase::Steady : Phase::CoolDown;
+            group.phase = phaseAt(phases, i);
             groups_[group].push_back(&op);
         }
     }
@@ -137,6 +145,17 @@ private:
     std::map<MeasureKey, std::vector<const TimelineOp*>> groups_;
 };
 
+/// Whether the time of an op is part of a measure.
+bool measures(const MeasureKey& key, const StepTimeline& step, Rank rank, const Op& op, Phase phase) {
+    const bool ofGroup = rank.value == key.rank && op.kind == key.kind && op.chunk.value == key.chunk;
+    switch (key.subject) {
+    case Subject::StageWork: return op.kind != OpKind::Optimizer && step.stageOf(rank, op.chunk).value == key.stage;
+    case Subject::OpGroup: return ofGroup && phase == key.phase;
+    case Subject::Op: return ofGroup && op.microbatch.value == key.microbatch && op.sequence == key.sequence;
+    default: return false;
+    }
+}
+
 } // namespace
 
 StepMeasures measureStep(std::span<const StepTimeline* const> timelines, Matching matching) {
@@ -144,6 +163,32 @@ StepMeasures measureStep(std::span<const StepTimeline* const> timelines, Matchin
     for (const StepTimeline* const timeline : timelines)
         StepMeasurer(*timeline, matching, measures).measure();
     return measures;
+}
+
+std::vector<MeasuredPart> whereIs(const MeasureKey& key, const StepTimeline& step,
+                                  std::span<const std::vector<Bubble>> bubbles) {
+    std::vector<MeasuredPart> out;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const Rank rank{r};
+        const Phases phases = phasesOf(step.ranks[r]);
+        for (std::size_t i = 0; i < step.ranks[r].size(); ++i) {
+            const TimelineOp& op = step.ranks[r][i];
+            if (measures(key, step, rank, op.op, phaseAt(phases, i))) out.push_back({rank, {op.start, op.end}});
+        }
+        if (rank.value != key.rank) continue;
+        if (key.subject == Subject::RankBubble || key.subject == Subject::Bubble) {
+            for (const Bubble& bubble : bubbles[r]) {
+                if (key.subject == Subject::RankBubble || bubble.position == key.position)
+                    out.push_back({rank, {bubble.start, bubble.end}});
+            }
+        }
+        if (key.subject != Subject::Transfer || r >= step.comm.size()) continue;
+        for (const CommSpan& span : step.comm[r]) {
+            if (span.kind == CommKind::Send && span.peer.value == key.peer && span.payload == key.payload)
+                out.push_back({rank, {span.start, span.end}});
+        }
+    }
+    return out;
 }
 
 } // namespace bubblescope

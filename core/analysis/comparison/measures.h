@@ -62,4 +62,15 @@ enum class Matching : std::uint8_t {
 /// All measures of one step, which several replicas may have run: `timelines` is one each.
 [[nodiscard]] StepMeasures measureStep(std::span<const StepTimeline* const> timelines, Matching matching);
 
+/// A part of a step that a measure covers.
+struct MeasuredPart {
+    Rank rank;
+    TimeInterval interval; ///< on the step's clock
+};
+
+/// Where in a step a measure comes from: its ops, bubbles or sends, by rank and start. Nothing for the step itself.
+/// `bubbles` are those of the step, see findBubbles(). Linear in ops, bubbles and spans.
+[[nodiscard]] std::vector<MeasuredPart> whereIs(const MeasureKey& key, const StepTimeline& step,
+                                                std::span<const std::vector<Bubble>> bubbles);
+
 } // namespace bubblescope

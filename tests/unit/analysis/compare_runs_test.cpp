@@ -154,5 +154,31 @@ TEST(CompareRuns, AStepThatAReplicaLacksIsLeftOut) {
     EXPECT_TRUE(result.changes.empty());
 }
 
+TEST(MeasuredParts, AreWhatAMeasureCounts) {
+    JitteredRun run{.spec = spec("1f1b", 4, 8)};
+    const StepTimeline step = makeJitteredRun(run, 1).steps[1];
+    const auto bubbles = findBubbles(step);
+    const StepTimeline* const steps[] = {&step};
+    for (const auto& [key, measured] : measureStep(steps, Matching::ByRank)) {
+        const auto parts = whereIs(key, step, bubbles);
+        TimeNs sum{0};
+        for (const MeasuredPart& part : parts) {
+            EXPECT_EQ(part.rank.value, key.rank);
+            sum += part.interval.duration();
+        }
+        switch (key.subject) {
+        case Subject::Step: EXPECT_TRUE(parts.empty()); break;
+        case Subject::RankBubble:
+        case Subject::Bubble: EXPECT_DOUBLE_EQ(static_cast<double>(sum.count()), measured.value); break;
+        case Subject::Op: EXPECT_EQ(parts.size(), 1U); break;
+        default: EXPECT_EQ(static_cast<std::int64_t>(parts.size()), measured.times); break;
+        }
+    }
+    MeasureKey stage;
+    stage.subject = Subject::StageWork;
+    stage.stage = 2;
+    EXPECT_EQ(whereIs(stage, step, bubbles).size(), 16U) << "the ops of rank 2";
+}
+
 } // namespace
 } // namespace bubblescope

@@ -1,6 +1,7 @@
 #include "core/live/live_analyzer.h"
 
 #include "core/analysis/report.h"
+#include "core/live/recent_steps.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/live/recorded_ranks.h"
 
@@ -140,6 +141,33 @@ TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
         for (const RankAccounting& rank : window.diagnoses()[i].accounting.ranks)
             EXPECT_EQ(rank.total(), window.analyses()[i].wall) << "each diagnosis is of its own step";
     }
+}
+
+TEST(RecentSteps, AreThoseBehindTheLastGapWithTheirReport) {
+    const auto wanted = fourRanks(20);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.window = {2, 3};
+    Watch watch(ranks, options);
+    EXPECT_EQ(watch.analyzer.window(), nullptr);
+    for (int step = 0; step < wanted.steps; ++step)
+        writeStep(ranks, run, step);
+    endAll(ranks);
+    watch.feedAll();
+    watch.after(200ms);
+    const StepWindow& window = *watch.analyzer.window();
+    const auto recent = recentSteps(window, watch.analyzer.anomalies(), 1'000'000);
+    ASSERT_TRUE(recent);
+    ASSERT_EQ(recent->run.steps.size(), 3U) << "the window's first two are left out";
+    EXPECT_EQ(recent->run.steps.front().index, 17);
+    EXPECT_EQ(recent->run.schedule.name, "1f1b");
+    EXPECT_EQ(recent->run.span, recent->run.steps.back().end - recent->run.steps.front().begin);
+    ASSERT_EQ(recent->report.steps.size(), 3U);
+    ASSERT_EQ(recent->report.diagnoses.size(), 3U);
+    EXPECT_EQ(recent->report.steps[2].wall, recent->run.steps[2].wall());
+    EXPECT_EQ(recent->report.anomalies.size(), watch.analyzer.anomalies().size());
+    EXPECT_EQ(recentSteps(window, {}, 1)->run.steps.size(), 1U) << "the newest, however large";
 }
 
 TEST(LiveAnalyzer, TakesBytesInAnyPieces) {

@@ -102,6 +102,42 @@ TEST(Analysis, SetsObservedBesideClosedForm) {
     }
 }
 
+TEST(Analysis, ComparesABubbleWithItsForm) {
+    using Kind = FormComparison::Kind;
+    const Schedule schedule = makeSchedule({"1f1b", "", 4, 8, 1}).value();
+    const auto step = simulate(schedule, costs(5, 10)).value();
+    const StepAnalysis analysis = analyzeStep(step, schedule);
+    const auto kind = [&](std::size_t bubble) { return compareWithForm(analysis, analysis.bubbles[0][bubble]).kind; };
+    // Rank 0's first bubble is what the form counts. The gaps behind its steady part are pieces of one position that
+    // consolidation joins.
+    EXPECT_EQ(kind(0), Kind::Comparable);
+    EXPECT_EQ(kind(1), Kind::Moved);
+    EXPECT_EQ(kind(2), Kind::NotInForm);
+    const FormComparison first = compareWithForm(analysis, analysis.bubbles[0][0]);
+    EXPECT_EQ(first.expected, analysis.bubbles[0][0].duration());
+    EXPECT_EQ(first.form, findForm(analysis, Rank{0}, analysis.bubbles[0][0].position));
+    Schedule custom = schedule;
+    custom.name = "custom";
+    const StepAnalysis formless = analyzeStep(step, custom);
+    EXPECT_EQ(compareWithForm(formless, formless.bubbles[0][0]).kind, Kind::NoForm);
+    EXPECT_EQ(findForm(formless, Rank{0}, Position::BeforeWarmup), nullptr);
+}
+
+TEST(TypicalStep, IsTheMedianWithoutTheFirst) {
+    const auto stepsOf = [](std::initializer_list<int> walls) {
+        std::vector<StepTimeline> steps;
+        for (const int wall : walls) {
+            steps.emplace_back();
+            steps.back().end = TimeNs{wall};
+        }
+        return steps;
+    };
+    EXPECT_EQ(typicalStep(stepsOf({7})), 0U);
+    EXPECT_EQ(typicalStep(stepsOf({90, 5})), 1U);
+    EXPECT_EQ(typicalStep(stepsOf({90, 9, 5, 7})), 3U);
+    EXPECT_EQ(typicalStep(stepsOf({90, 5, 5, 5})), 2U) << "of equal ones the one in the middle";
+}
+
 TEST(Analysis, SaysWhyThereIsNoClosedForm) {
     const Schedule schedule = makeSchedule({"1f1b", "", 2, 2, 1}).value();
     const auto step = simulate(schedule, costs(3, 4)).value();

@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/scenario.h"
+#include "core/analysis/whatif/answer.h"
 #include "tests/unit/whatif/runs.h"
 
 namespace bubblescope::test {
@@ -48,6 +48,24 @@ TEST(PredictedStep, FollowsAnotherSchedule) {
     EXPECT_EQ(step.wall(), predict(model.value(), run.schedule, scenario.value()).value().after);
     for (std::size_t i = 0; i < 8; ++i)
         EXPECT_EQ(step.ranks[0][i].op.kind, OpKind::Forward);
+}
+
+TEST(ScenarioAnswer, HoldsThePredictionAndTheStepByItsNumbers) {
+    auto run = simulatedRun(scheduleOf("1f1b", 4, 8), std::vector<OpTimes>(4, unitTimes()));
+    run.steps[0].index = 12;
+    const auto model = runModel(run);
+    const auto scenario = parseScenario(std::vector<std::string>{"schedule=fthenb"});
+    const auto answer = answerScenario(model.value(), run.schedule, scenario.value(), {}, run.steps[0]);
+    ASSERT_TRUE(answer.ok());
+    ASSERT_TRUE(answer.value().timeline);
+    EXPECT_EQ(answer.value().timeline->wall(), answer.value().prediction.after);
+    EXPECT_TRUE(answer.value().no_timeline.empty());
+    StepTimeline other = run.steps[0];
+    other.index = 13;
+    const auto missing = answerScenario(model.value(), run.schedule, scenario.value(), {}, other);
+    ASSERT_TRUE(missing.ok()) << "the prediction is of the run";
+    EXPECT_FALSE(missing.value().timeline);
+    EXPECT_NE(missing.value().no_timeline.find("does not have this step"), std::string::npos);
 }
 
 TEST(PredictedStep, RefusesWhatIsNotThere) {

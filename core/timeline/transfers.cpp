@@ -1,0 +1,164 @@
+#include "core/timeline/transfers.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <tuple>
+
+namespace bubblescope {
+namespace {
+
+/// The first op of a stage that is of one of `kinds`, which are tried in order.
+std::optional<OpPlace> findOpAt(const StepTimeline& step, Stage stage, MicrobatchSlice slice,
+                                std::initializer_list<OpKind> kinds) {
+    if (stage.value < 0 || stage.value >= step.pp * step.vpp) return std::nullopt;
+    const Location at = locate(step.placement, step.pp, stage);
+    if (at.rank.index() >= step.ranks.size()) return std::nullopt;
+    const auto& ops = step.ranks[at.rank.index()];
+    for (const OpKind kind : kinds) {
+        const auto found = std::ranges::find_if(ops, [&](const TimelineOp& timed) {
+            return timed.op.kind == kind && microbatchSliceOf(timed.op) == slice && timed.op.chunk == at.chunk;
+        });
+        if (found != ops.end()) return OpPlace{at.rank, static_cast<std::size_t>(found - ops.begin())};
+    }
+    return std::nullopt;
+}
+
+std::optional<OpPlace> findForward(const StepTimeline& step, int stage, MicrobatchSlice slice) {
+    return findOpAt(step, Stage(stage), slice, {OpKind::Forward});
+}
+
+std::optional<OpPlace> findBackward(const StepTimeline& step, int stage, MicrobatchSlice slice) {
+    return findOpAt(step, Stage(stage), slice, {OpKind::Backward, OpKind::BackwardInput});
+}
+
+/// The op at an end of a transfer: `apart` stages before the one that consumes the payload.
+std::optional<OpPlace> opAtEnd(const StepTimeline& step, const CommSpan& span, int apart) {
+    if (span.payload == Payload::Activation)
+        return findForward(step, span.stage.value - apart, microbatchSliceOf(span));
+    return findBackward(step, span.stage.value + apart, microbatchSliceOf(span));
+}
+
+/// Identifies a payload within a step; the stage is the one that consumes it.
+using PayloadKey = std::tuple<Payload, int, int, int>;
+
+struct RecordedEnds {
+    std::map<PayloadKey, TransferEnd> sent;
+    std::map<PayloadKey, TransferEnd> received;
+};
+
+RecordedEnds recordedEnds(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
+    RecordedEnds out;
+    for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
+        for (const CommSpan& span : step.comm[rank]) {
+            if (slice && microbatchSliceOf(span) != *slice) continue;
+            const PayloadKey key{span.payload, span.microbatch.value, span.sequence, span.stage.value};
+            if (span.kind == CommKind::Send) out.sent.emplace(key, TransferEnd{Rank(rank), span.start, true});
+            if (span.kind == CommKind::Receive) out.received.emplace(key, TransferEnd{Rank(rank), span.end, true});
+        }
+    }
+    return out;
+}
+
+bool passesPayload(OpKind kind) {
+    return kind == OpKind::Forward || kind == OpKind::Backward || kind == OpKind::BackwardInput;
+}
+
+/// Calls `visit(place, payload, stage)` for each op of the slice that may take a payload from another stage.
+template <class Visit>
+void forEachPassing(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice, const Visit& visit) {
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        for (std::size_t i = 0; i < step.ranks[rank].size(); ++i) {
+            const Op& op = step.ranks[rank][i].op;
+            if (!passesPayload(op.kind) || (slice && microbatchSliceOf(op) != *slice)) continue;
+            visit(OpPlace{Rank(rank), i}, payloadOf(op.kind), step.stageOf(Rank(rank), op.chunk).value);
+        }
+    }
+}
+
+} // namespace
+
+std::optional<OpPlace> producerOf(const StepTimeline& step, const OpPlace& place) {
+    const Op& op = place.in(step).op;
+    const MicrobatchSlice slice = microbatchSliceOf(op);
+    const int stage = step.stageOf(place.rank, op.chunk).value;
+    const int apart = routes(step.placement);
+    switch (op.kind) {
+    case OpKind::Forward: return findForward(step, stage - apart, slice);
+    case OpKind::Backward:
+    case OpKind::BackwardInput:
+        return stage + apart >= step.pp * step.vpp ? findForward(step, stage, slice)
+                                                   : findBackward(step, stage + apart, slice);
+    case OpKind::BackwardWeight: return findOpAt(step, Stage(stage), slice, {OpKind::BackwardInput});
+    case OpKind::Optimizer: break;
+    }
+    return std::nullopt;
+}
+
+std::optional<OpPlace> consumerOf(const StepTimeline& step, const OpPlace& place) {
+    const Op& op = place.in(step).op;
+    const MicrobatchSlice slice = microbatchSliceOf(op);
+    const int stage = step.stageOf(place.rank, op.chunk).value;
+    const int apart = routes(step.placement);
+    switch (op.kind) {
+    case OpKind::Forward:
+        return stage + apart >= step.pp * step.vpp ? findBackward(step, stage, slice)
+                                                   : findForward(step, stage + apart, slice);
+    case OpKind::Backward:
+    case OpKind::BackwardInput: return findBackward(step, stage - apart, slice);
+    case OpKind::BackwardWeight:
+    case OpKind::Optimizer: break;
+    }
+    return std::nullopt;
+}
+
+std::optional<OpPlace> producerOf(const StepTimeline& step, const CommSpan& span) {
+    return opAtEnd(step, span, routes(step.placement));
+}
+
+std::optional<OpPlace> consumerOf(const StepTimeline& step, const CommSpan& span) {
+    return opAtEnd(step, span, 0);
+}
+
+std::optional<OpPlace> otherHalfOf(const StepTimeline& step, const OpPlace& place) {
+    const TimelineOp& half = place.in(step);
+    if (!half.op.overlapped) return std::nullopt;
+    const auto& ops = step.ranks[place.rank.index()];
+    const auto isOther = [&](std::size_t index) {
+        return ops[index].op.overlapped && ops[index].start == half.start && ops[index].end == half.end;
+    };
+    if (place.index > 0 && isOther(place.index - 1)) return OpPlace{place.rank, place.index - 1};
+    if (place.index + 1 < ops.size() && isOther(place.index + 1)) return OpPlace{place.rank, place.index + 1};
+    return std::nullopt;
+}
+
+std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
+    const int apart = routes(step.placement);
+    std::map<PayloadKey, OpPlace> producers;
+    forEachPassing(step, slice, [&](const OpPlace& place, Payload payload, int stage) {
+        const Op& op = place.in(step).op;
+        const int next = stage + (payload == Payload::Activation ? apart : -apart);
+        producers.emplace(PayloadKey{payload, op.microbatch.value, op.sequence, next}, place);
+    });
+    const RecordedEnds ends = recordedEnds(step, slice);
+    std::vector<OpTransfer> out;
+    forEachPassing(step, slice, [&](const OpPlace& consumer, Payload payload, int stage) {
+        const Op& op = consumer.in(step).op;
+        const PayloadKey key{payload, op.microbatch.value, op.sequence, stage};
+        const auto producer = producers.find(key);
+        if (producer == producers.end() || producer->second.rank == consumer.rank) return;
+        OpTransfer transfer{payload, producer->second, consumer, {}, {}};
+        const auto sent = ends.sent.find(key);
+        const auto received = ends.received.find(key);
+        transfer.sent = sent != ends.sent.end()
+                            ? sent->second
+                            : TransferEnd{transfer.producer.rank, transfer.producer.in(step).end, false};
+        transfer.received = received != ends.received.end()
+                                ? received->second
+                                : TransferEnd{consumer.rank, consumer.in(step).start, false};
+        out.push_back(transfer);
+    });
+    return out;
+}
+
+} // namespace bubblescope

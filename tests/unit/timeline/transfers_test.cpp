@@ -1,0 +1,132 @@
+#include "core/timeline/transfers.h"
+
+#include "core/graph/simulate.h"
+#include "core/schedule/families/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace bubblescope {
+namespace {
+
+StepTimeline simulated(const ScheduleSpec& spec, int comm = 2) {
+    CostModel costs;
+    costs.times = makeOpTimes(TimeNs{5}, TimeNs{10}, {}, {}).value();
+    costs.comm = TimeNs{comm};
+    return simulate(makeSchedule(spec).value(), costs).value();
+}
+
+OpPlace placeOf(const StepTimeline& step, int rank, OpKind kind, int microbatch, int chunk = 0) {
+    const auto& ops = step.ranks[static_cast<std::size_t>(rank)];
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].op.kind == kind && ops[i].op.microbatch.value == microbatch && ops[i].op.chunk.value == chunk)
+            return {Rank(rank), i};
+    }
+    ADD_FAILURE() << "the step lacks the op";
+    return {};
+}
+
+TEST(Transfers, ConnectNeighbouringStages) {
+    const StepTimeline step = simulated({"1f1b", "", 4, 8, 1});
+    const auto transfers = transfersBetweenRanks(step);
+    ASSERT_EQ(transfers.size(), 48U) << "8 micro-batches cross 3 borders in both directions";
+    for (const OpTransfer& transfer : transfers) {
+        const TimelineOp& from = transfer.producer.in(step);
+        const TimelineOp& to = transfer.consumer.in(step);
+        EXPECT_EQ(from.op.microbatch, to.op.microbatch);
+        const bool forward = transfer.payload == Payload::Activation;
+        EXPECT_EQ(from.op.kind, forward ? OpKind::Forward : OpKind::Backward);
+        EXPECT_EQ(transfer.consumer.rank.value - transfer.producer.rank.value, forward ? 1 : -1);
+        EXPECT_TRUE(transfer.sent.recorded && transfer.received.recorded);
+        EXPECT_EQ(transfer.sent.rank, transfer.producer.rank);
+        EXPECT_EQ(transfer.received.rank, transfer.consumer.rank);
+        EXPECT_GE(transfer.sent.time, from.end);
+        EXPECT_EQ(transfer.received.time - transfer.sent.time, TimeNs{2});
+    }
+}
+
+TEST(Transfers, WithoutRecordsGoFromOpToOp) {
+    StepTimeline step = simulated({"1f1b", "", 2, 2, 1});
+    for (auto& spans : step.comm)
+        spans.clear();
+    const auto transfers = transfersBetweenRanks(step, MicrobatchSlice{Microbatch{1}, 0});
+    ASSERT_EQ(transfers.size(), 2U) << "of one micro-batch alone";
+    for (const OpTransfer& transfer : transfers) {
+        EXPECT_FALSE(transfer.sent.recorded || transfer.received.recorded);
+        EXPECT_EQ(transfer.sent.time, transfer.producer.in(step).end);
+        EXPECT_EQ(transfer.received.time, transfer.consumer.in(step).start);
+    }
+}
+
+TEST(Transfers, StayInTheirPipelineWhereTwoShareTheRanks) {
+    const StepTimeline step = simulated({"dualpipe", "", 4, 8, 2});
+    const auto transfers = transfersBetweenRanks(step);
+    EXPECT_FALSE(transfers.empty());
+    for (const OpTransfer& transfer : transfers) {
+        const auto stage = [&](const OpPlace& place) {
+            return step.stageOf(place.rank, place.in(step).op.chunk).value;
+        };
+        EXPECT_EQ(std::abs(stage(transfer.producer) - stage(transfer.consumer)), 2);
+    }
+}
+
+TEST(OpLinks, FollowAMicrobatchThroughThePipelineAndBack) {
+    const StepTimeline step = simulated({"interleaved", "", 4, 8, 2});
+    std::optional<OpPlace> place = placeOf(step, 0, OpKind::Forward, 3);
+    EXPECT_FALSE(producerOf(step, *place)) << "the first stage takes the data";
+    std::set<std::pair<int, std::size_t>> seen;
+    std::optional<OpPlace> last;
+    while (place) {
+        EXPECT_TRUE(seen.emplace(place->rank.value, place->index).second);
+        EXPECT_EQ(place->in(step).op.microbatch, Microbatch{3});
+        if (last) {
+            EXPECT_EQ(producerOf(step, *place), last);
+        }
+        last = place;
+        place = consumerOf(step, *place);
+    }
+    EXPECT_EQ(seen.size(), 16U) << "forward and backward of 8 stages";
+    EXPECT_EQ(last->in(step).op.kind, OpKind::Backward);
+    EXPECT_EQ(last->rank, Rank{0});
+}
+
+TEST(OpLinks, WeightGradientsFollowTheirInputGradients) {
+    const StepTimeline step = simulated({"zb-h1", "", 4, 8, 1});
+    const OpPlace input = placeOf(step, 2, OpKind::BackwardInput, 5);
+    const OpPlace weight = placeOf(step, 2, OpKind::BackwardWeight, 5);
+    EXPECT_EQ(producerOf(step, weight), input);
+    EXPECT_FALSE(consumerOf(step, weight));
+    EXPECT_EQ(consumerOf(step, input), placeOf(step, 1, OpKind::BackwardInput, 5));
+}
+
+TEST(OpLinks, OfASpanAreTheOpsThatItConnects) {
+    const StepTimeline step = simulated({"1f1b", "", 4, 8, 1});
+    for (const auto& spans : step.comm) {
+        for (const CommSpan& span : spans) {
+            const auto from = producerOf(step, span);
+            const auto to = consumerOf(step, span);
+            ASSERT_TRUE(from && to);
+            EXPECT_EQ(consumerOf(step, *from), to);
+            EXPECT_EQ(step.stageOf(to->rank, to->in(step).op.chunk), span.stage);
+        }
+    }
+}
+
+TEST(OpLinks, AHalfKnowsTheOther) {
+    const StepTimeline step = simulated({"1f1b-overlap", "", 4, 8, 1});
+    int halves = 0;
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
+        for (std::size_t i = 0; i < step.ranks[rank].size(); ++i) {
+            const auto other = otherHalfOf(step, {Rank(rank), i});
+            EXPECT_EQ(other.has_value(), step.ranks[rank][i].op.overlapped);
+            if (!other) continue;
+            ++halves;
+            EXPECT_EQ(otherHalfOf(step, *other), (OpPlace{Rank(rank), i}));
+        }
+    }
+    EXPECT_GT(halves, 0);
+}
+
+} // namespace
+} // namespace bubblescope
