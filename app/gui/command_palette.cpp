@@ -99,11 +99,11 @@ CommandPalette::CommandPalette(const QMenuBar& menus, QWidget* parent)
 void CommandPalette::collect(const QList<QAction*>& actions, const QString& path) {
     for (QAction* action : actions) {
         if (action->isSeparator() || action->text().isEmpty()) continue;
-        // Keys that the timeline handles itself stand behind a tab.
+        // Keys that the timeline handles itself follow a tab character.
         const QStringList parts = action->text().split(QLatin1Char('\t'));
         const QString text = path + plain(parts.front());
         if (action->menu() != nullptr) {
-            emit action->menu()->aboutToShow(); // some are filled when they are opened
+            emit action->menu()->aboutToShow(); // some menus are filled when they open
             collect(action->menu()->actions(), text + QStringLiteral(" › "));
             continue;
         }
@@ -133,7 +133,7 @@ void CommandPalette::run() {
     if (item == nullptr) return;
     QPointer<QAction> action = entries_[static_cast<std::size_t>(item->data(kEntryRole).toULongLong())].action;
     accept();
-    // The palette is gone by then, so that an action finds the window as it was.
+    // Triggered after the palette has closed, so that the action finds the window as it was.
     QTimer::singleShot(0, parent(), [action] {
         if (action) action->trigger();
     });

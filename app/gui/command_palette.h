@@ -20,7 +20,7 @@ public:
     explicit ShortcutSheet(QWidget* parent = nullptr);
 };
 
-/// All that the menus can do, found by typing some letters of it: each word must be in the action's text or its menus'.
+/// All commands of the menus, found by typing. Each word must occur in the text of an action or of its menus.
 class CommandPalette : public QDialog {
     Q_OBJECT
 

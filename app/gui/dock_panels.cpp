@@ -20,7 +20,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Raised when docks change, so that the arrangement of another version is not forced on them.
+/// Increment when docks change, so that arrangements of other versions are ignored.
 constexpr int kLayoutVersion = 6;
 
 } // namespace
@@ -32,7 +32,7 @@ void DockPanels::bringUp(QDockWidget* dock) {
     dock->raise();
 }
 
-/// The dock of that name, which is made where there is none yet.
+/// The dock of that name, created if necessary.
 QDockWidget* DockPanels::fill(const QString& name, const QString& title, QWidget* content) {
     auto* dock = window_.findChild<QDockWidget*>(name, Qt::FindDirectChildrenOnly);
     if (dock == nullptr) {
@@ -57,7 +57,7 @@ void DockPanels::build(const Sources& sources) {
     anomalies_ = dock("anomaliesDock", tr("Anomalies"), anomalies);
     auto* what_if = new WhatIfPanel(state, themes, &window_);
     QDockWidget* what_if_dock = dock("whatifDock", tr("What if"), what_if);
-    connect(anomalies, &AnomalyPanel::changeAsked, this, [what_if, what_if_dock](const QString& change) {
+    connect(anomalies, &AnomalyPanel::whatIfRequested, this, [what_if, what_if_dock](const QString& change) {
         bringUp(what_if_dock);
         what_if->askFor(change);
     });
@@ -83,7 +83,7 @@ void DockPanels::build(const Sources& sources) {
         dock("compareDock", tr("Compare"), compare_),
         notes_dock,
         problems_};
-    if (first) arrange(bubbles, details, others); // later they lie where the user wants them
+    if (first) arrange(bubbles, details, others); // afterwards the user's arrangement is kept
 }
 
 void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::vector<QDockWidget*>& others) {
@@ -93,9 +93,9 @@ void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::
         window_.tabifyDockWidget(last, dock);
         last = dock;
     }
-    // Opened by its button; most traces have nothing to say there.
+    // Opened by its button; most traces have no problems.
     problems_->hide();
-    live_->hide(); // comes with a run that is watched
+    live_->hide(); // shown while a run is watched
     bubbles->raise();
     window_.resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
     window_.resizeDocks({bubbles}, {270}, Qt::Vertical);

@@ -21,13 +21,13 @@ class NoteStore;
 class ThemeManager;
 class ViewState;
 
-/// The panels around a window's timeline, each in a dock: makes them, brings them to the front, and keeps where the
-/// user has put them. They are hidden while nothing is open, as empty tables tell a newcomer nothing.
+/// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and keeps the user's
+/// arrangement. They are hidden while nothing is open, since empty tables do not help.
 class DockPanels : public QObject {
     Q_OBJECT
 
 public:
-    /// What the panels show. All of it outlives them.
+    /// What the panels show. Must outlive them.
     struct Sources {
         RunLoader loader;
         ViewState& state;
@@ -36,15 +36,15 @@ public:
         LiveController& live;
     };
 
-    /// A child of the window, in which the docks lie.
+    /// A child of the window that has the docks.
     explicit DockPanels(QMainWindow& window);
 
-    /// Fills the docks, which are made the first time and stay where they are the next.
+    /// Fills the docks. Creates them the first time; later calls leave them where they are.
     void build(const Sources& sources);
     /// Empties the docks.
     void clear();
 
-    /// Brings a panel to the front by its name, such as "anomalies". False if there is none.
+    /// Brings the panel of that name to the front, such as "anomalies". False if there is none.
     bool show(const QString& name);
     void showAnomalies() { bringUp(anomalies_); }
     void showProblems() { bringUp(problems_); }
@@ -52,19 +52,20 @@ public:
     void hideLive();
     [[nodiscard]] bool liveHidden() const;
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
-    /// Of the last build().
+    /// The panel made by the last build().
     [[nodiscard]] ComparePanel& compare() { return *compare_; }
-    /// Entries that show and hide the panels, one each.
+    /// Actions that show and hide the panels, one each.
     [[nodiscard]] std::vector<QAction*> actions() const;
 
-    /// The panels come with the first trace, as they were arranged, and go with the last. True where they come now.
+    /// The panels appear with the first trace, in their last arrangement, and are hidden with the last. True if they
+    /// appear now.
     bool setShown(bool shown);
-    /// Where the panels are while they are shown; restore() refuses what another version of the app arranged.
+    /// The arrangement while the panels are shown. restore() ignores those of other versions of the app.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
 
 signals:
-    /// The user asked for another run to compare with.
+    /// The user wants to choose another run to compare with.
     void comparisonRequested();
     /// For the status bar.
     void message(const QString& text, int milliseconds);

@@ -41,14 +41,14 @@ std::string rectText(const QRectF& rect) {
                        svg::number(rect.width()), svg::number(rect.height()));
 }
 
-/// The attribute `name` with its opacity.
+/// The attribute `name` with a colour, and its opacity.
 std::string colourText(std::string_view name, const QColor& colour) {
     std::string out = fmt::format(R"({}="{}")", name, colour.name().toStdString());
     if (colour.alpha() < 255) out += fmt::format(R"( {}-opacity="{}")", name, svg::number(colour.alphaF()));
     return out;
 }
 
-/// Attributes that may be empty, with blanks between them.
+/// Joins attributes, some of which may be empty, with blanks.
 std::string joined(std::initializer_list<std::string> attributes) {
     std::string out;
     for (const std::string& attribute : attributes) {
@@ -126,7 +126,7 @@ public:
         const QPointF place = transform().map(at);
         const QFont font = item.font();
         const double size = font.pixelSize() > 0 ? font.pixelSize() : font.pointSizeF() * kDpi / 72;
-        // A viewer may have other letters; the text keeps its width, so that it still fits where it was fitted.
+        // A viewer may have other fonts; the text keeps its width, so that it still fits.
         body().text(
             place.x(), place.y(), item.text().toStdString(),
             joined({fmt::format(R"(font-family="{}, sans-serif" font-size="{}")",
@@ -150,13 +150,13 @@ private:
     [[nodiscard]] QTransform transform() const { return state->transform(); }
     [[nodiscard]] QRectF map(const QRectF& rect) const { return transform().mapRect(rect); }
 
-    /// Where the next element belongs, in a group with the painter's clip.
+    /// The parent of the next element: a group with the painter's clip.
     svg::Document& body() {
         clipTo(state->painter()->hasClipping() ? map(state->painter()->clipBoundingRect()) : QRectF());
         return body_;
     }
 
-    /// Null: no clip.
+    /// An empty rectangle means no clip.
     void clipTo(const QRectF& clip) {
         if (clip == clip_) return;
         if (!clip_.isNull()) body_.close("g");
@@ -210,15 +210,15 @@ private:
     qint64 pattern_key_ = -1;
 };
 
-/// A picture of what a QPainter draws, as an SVG document of its own: rectangles, lines, polygons, paths, texts,
-/// pixmaps and hatched grounds, rectangular clips. Qt's own SVG module is no part of a plain installation.
+/// Records what a QPainter draws as an SVG document: rectangles, lines, polygons, paths, texts, pixmaps, hatched
+/// backgrounds and rectangular clips. A plain installation of Qt lacks Qt's own SVG module.
 class SvgDevice : public QPaintDevice {
 public:
     /// In pixels of 1/96 inch.
     explicit SvgDevice(const QSize& size) : size_(size) {}
 
     [[nodiscard]] QPaintEngine* paintEngine() const override { return &engine_; }
-    /// Takes what was drawn, once the painter has ended.
+    /// Returns the document once the painter has ended.
     [[nodiscard]] QByteArray takeDocument() { return engine_.takeDocument(size_); }
 
 protected:
@@ -242,11 +242,11 @@ protected:
 
 private:
     QSize size_;
-    mutable SvgEngine engine_; ///< a painter asks a constant device for it, and draws with it
+    mutable SvgEngine engine_; ///< a painter gets the engine of a constant device, and draws with it
 };
 
 constexpr double kPngScale = 2;
-constexpr int kPdfResolution = 96; ///< so that a pixel of the screen is one of the page
+constexpr int kPdfResolution = 96; ///< one pixel of the screen is one of the page
 
 QByteArray asPng(TimelineView& view, const QSize& size) {
     QImage image((QSizeF(size) * kPngScale).toSize(), QImage::Format_RGB32);

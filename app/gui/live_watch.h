@@ -12,16 +12,16 @@ namespace bubblescope::gui {
 
 class ThemeManager;
 
-/// Notices that the user works in a dock: presses a button or a key there. Lives on the GUI thread.
+/// Reports that the user works in a dock, by mouse or keyboard. Lives on the GUI thread.
 class InteractionMonitor : public QObject {
     Q_OBJECT
 
 public:
     using QObject::QObject;
 
-    /// Looks at all events of the application while it is on.
+    /// Filters all events of the application while on.
     void setOn(bool on);
-    /// Does not report this one.
+    /// Ignores this dock.
     void setExcept(const QDockWidget* dock) { except_ = dock; }
 
 signals:
@@ -35,8 +35,8 @@ private:
     bool on_ = false;
 };
 
-/// The run that a window watches while it goes on, and the process of one that it started. Follows the newest step
-/// until the user works in one of the panels, which would be made anew under their hands. Lives on the GUI thread.
+/// The run that a window watches, and the process of a run that it started. Follows the newest step until the user
+/// works in one of the panels, which would otherwise change while in use. Lives on the GUI thread.
 class LiveWatch : public QObject {
     Q_OBJECT
 
@@ -45,25 +45,25 @@ public:
 
     [[nodiscard]] LiveController& controller() { return controller_; }
     [[nodiscard]] RunProcess& process() { return process_; }
-    /// Whether a run is watched of which something is known, if only that it goes on.
+    /// Whether a run is watched, or the last watched run has stated what it is.
     [[nodiscard]] bool waiting() const;
     /// The panel in which the user may work without leaving the newest step.
     void setPanel(const QDockWidget* dock) { interactions_.setExcept(dock); }
 
-    /// Ends what was watched before.
+    /// Ends the previous watch.
     void start(const LiveTarget& target);
-    /// Ask the user for a run to watch, or for one to start; watchRequested() and runRequested() follow.
+    /// Asks the user for a run to watch, or for one to start; watchRequested() or runRequested() follows.
     void chooseTarget(QWidget* window);
     void chooseRun(ThemeManager& themes, QWidget* window);
 
 signals:
     void watchRequested(const bubblescope::gui::LiveTarget& target);
     void runRequested(const bubblescope::gui::RunPlan& plan);
-    /// There is another snapshot, or the watch has begun or ended.
+    /// There is a new snapshot, or the watch has begun or ended.
     void changed();
-    /// The first steps that were put together are in view.
+    /// The first complete steps are shown.
     void loaded();
-    /// Something to be shown at once; failed() too where nothing can be watched.
+    /// An error to show at once; failed() follows if nothing can be watched.
     void refused(const bubblescope::Error& error);
     void failed(const bubblescope::Error& error);
     /// For the status bar.
@@ -72,13 +72,13 @@ signals:
 private:
     void update();
     void announce(const LiveAlert& alert);
-    void finishRun(bool well, const QString& said);
+    void finishRun(bool succeeded, const QString& error_output);
 
     ViewState& state_;
     LiveController controller_;
     RunProcess process_;
     InteractionMonitor interactions_;
-    bool loaded_ = false; ///< loaded() was emitted for this watch
+    bool loaded_ = false; ///< whether loaded() was emitted for this watch
 };
 
 } // namespace bubblescope::gui

@@ -22,11 +22,11 @@ int complain(const QString& message, const char* hint) {
 constexpr const char* kNoDisplayHint =
     "Run it in a desktop session or with ssh -X, or use --screenshot OUT.png to get a picture without a display.";
 
-/// Qt ends the process when it cannot reach a display that the environment names; this says it in words.
+/// Qt aborts when it cannot connect to the display that the environment names; this prints a readable message.
 void reportFatal(QtMsgType type, const QMessageLogContext&, const QString& message) {
     if (type == QtFatalMsg)
         std::_Exit(complain(QStringLiteral("cannot open a window: the display does not answer"), kNoDisplayHint));
-    // What the toolkit has to say of a screenless machine is of no use to whoever asked for a picture.
+    // The toolkit's messages about a machine without a screen do not help with a screenshot.
     if (type == QtCriticalMsg) std::fprintf(stderr, "%s\n", qUtf8Printable(message));
 }
 
@@ -56,7 +56,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
 } // namespace
 
 int main(int argc, char** argv) {
-    // Read before the application object exists: help and version need no display.
+    // Parsed before the application object exists: help and version need no display.
     QString error;
     const auto early = gui::parseOptions(toArguments(argc, argv), error);
     if (early && early->help) {

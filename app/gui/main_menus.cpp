@@ -28,7 +28,7 @@ struct RowsMenuText {
     Q_DECLARE_TR_FUNCTIONS(RowsMenu)
 };
 
-/// An entry that changes the choice of rows, and is checked where the choice is so.
+/// A menu entry that changes the choice of rows, and is checked while the choice has it.
 struct RowEntry {
     std::function<bool(const RowChoice&)> is;
     std::function<void(RowChoice&, bool)> set;
@@ -98,7 +98,7 @@ void addGroups(QMenu& menu, ViewState& state) {
         group->addAction(action);
         axes << action;
     }
-    // Those along which the run's ranks spread.
+    // The axes along which the run has more than one rank.
     const auto enable = [&state, axes] {
         const MeshNumbers spread =
             state.session() ? rowSpread(rowFacts(*state.session(), -1)) : MeshNumbers{{0, 0, 0, 0, 0}};
@@ -109,7 +109,7 @@ void addGroups(QMenu& menu, ViewState& state) {
     enable();
 }
 
-/// What can be chosen of the timeline's rows: which lanes they have, their order and their groups.
+/// Fills the menu of the timeline's rows: lanes, order and groups.
 void fillRowsMenu(QMenu& menu, ViewState& state) {
     addLanes(menu, state);
     menu.addSeparator();
@@ -118,7 +118,7 @@ void fillRowsMenu(QMenu& menu, ViewState& state) {
     addGroups(menu, state);
 }
 
-/// Builds the menus one after the other; the window is the context of all their actions.
+/// Builds the menus one by one; the window is the context of all their actions.
 class MenuBuilder {
     Q_DECLARE_TR_FUNCTIONS(MainMenus)
 
@@ -198,7 +198,7 @@ void MenuBuilder::fillRecent(QMenu& menu) {
     menu.clear();
     const QList<QStringList> recent = RecentFiles::load();
     for (const QStringList& paths : recent) {
-        // An ampersand in a file name is not a mnemonic.
+        // Ampersands in file names are not mnemonics.
         QString text = recentText(paths);
         menu.addAction(text.replace(QLatin1Char('&'), QStringLiteral("&&")), &window_,
                        [&window = window_, paths] { window.openBeside(paths); });
@@ -256,7 +256,7 @@ void MenuBuilder::addLanguages(QMenu& view) {
         group->addAction(action);
     };
     add(Language::System, tr("As the &system"));
-    // In their own letters, so that who cannot read the current one finds the way back.
+    // Language names are not translated, so that users find their own in any language.
     add(Language::English, QStringLiteral("English"));
     add(Language::Chinese, QStringLiteral("简体中文"));
 }
@@ -349,7 +349,7 @@ void MenuBuilder::buildHelp() {
 } // namespace
 
 void buildMenus(MainWindow& window, const MenuTargets& targets) {
-    window.menuBar()->setObjectName(QStringLiteral("menuBar")); // the tour points at it
+    window.menuBar()->setObjectName(QStringLiteral("menuBar")); // the tour refers to it
     MenuBuilder builder(window, targets);
     builder.buildFile();
     builder.buildView();

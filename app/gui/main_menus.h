@@ -12,7 +12,7 @@ class TimelineView;
 class TraceTabs;
 class ViewState;
 
-/// What a window's menus command and follow, beside the window itself. All of it outlives the menus.
+/// What a window's menus control, besides the window itself. Must outlive the menus.
 struct MenuTargets {
     ViewState& state;
     ThemeManager& themes;
@@ -24,7 +24,7 @@ struct MenuTargets {
     IdealOverlay& ideal;
 };
 
-/// Fills the window's menu bar, which is empty, in the user's language.
+/// Fills the window's empty menu bar, in the user's language.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
 
 } // namespace bubblescope::gui

@@ -10,16 +10,14 @@
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
-#include "app/gui/panels/load_indicator.h"
-#include "app/gui/panels/message_bar.h"
-#include "app/gui/panels/reference_bar.h"
+#include "app/gui/panels/bars.h"
 #include "app/gui/panels/rows_bar.h"
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/load_preview_view.h"
-#include "app/gui/timeline/overview_strip.h"
+#include "app/gui/timeline/overview_bar.h"
 #include "app/gui/timeline/timeline_view.h"
 
 #include <QCloseEvent>
@@ -48,7 +46,7 @@ const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
 const QString kHiddenLanesKey = QStringLiteral("rows/hidden");
 const QString kCountersKey = QStringLiteral("rows/counters");
-const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is made anew
+const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is rebuilt
 
 QStringList localPaths(const QMimeData& data) {
     QStringList paths;
@@ -58,7 +56,7 @@ QStringList localPaths(const QMimeData& data) {
     return paths;
 }
 
-/// What kinds of lanes rows show is a matter of taste, not of the trace.
+/// Which kinds of lanes are shown is a preference, not a property of the trace.
 RowChoice usualRows(const QSettings& settings) {
     RowChoice rows;
     const QStringList hidden = settings.value(kHiddenLanesKey).toStringList();
@@ -105,13 +103,13 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
 }
 
 MainWindow::~MainWindow() {
-    // The views use the members; left to QObject they would outlive them.
+    // The views use the members; QObject would delete them after the members.
     clear();
     delete manual_;
 }
 
-/// Connects what stays when the window is built anew. The views have connected to the state before, and are up to date
-/// when the window hears of a change.
+/// Connects what survives a rebuild of the window. The views have connected to the state before, so they are up to date
+/// when the window is notified.
 void MainWindow::connectParts() {
     connect(&state_, &ViewState::sessionChanged, this, &MainWindow::showSession);
     connect(&tabs_, &TraceTabs::loadStarted, this, [this](const QString& name) {
@@ -145,7 +143,7 @@ void MainWindow::connectParts() {
     connect(docks_, &DockPanels::message, this, &MainWindow::showMessage);
     connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
     connect(&notes_, &NoteStore::failed, this, &MainWindow::showError);
-    // Not from within a menu that the rebuilding deletes.
+    // Queued: the signal may come from a menu that the rebuild deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
     connect(this, &MainWindow::loaded, this, [this] { tours_.opened(); });
     connect(this, &MainWindow::failed, this, [this] { tours_.cancelled(); });
@@ -167,11 +165,11 @@ void MainWindow::build() {
                      "install one, such as Noto Sans CJK (Debian's package fonts-noto-cjk), and start again"));
 }
 
-/// All that build() makes. Docks and the centre are emptied and stay, so that nothing moves.
+/// Deletes all that build() makes. Docks and the central widget are emptied but stay, so that nothing moves.
 void MainWindow::clear() {
     docks_->clear();
     delete centralWidget()->findChild<QWidget*>(kCentre, Qt::FindDirectChildrenOnly);
-    setMenuBar(nullptr); // deletes the old one
+    setMenuBar(nullptr); // deletes the old menu bar
     setStatusBar(nullptr);
     delete explorer_;
     delete ideal_;
@@ -179,7 +177,7 @@ void MainWindow::clear() {
     explorer_ = nullptr;
 }
 
-/// All widgets anew, in the language that is now chosen; what they show lives in the state and stays.
+/// Rebuilds all widgets in the current language. What they show lives in the state and is kept.
 void MainWindow::rebuild() {
     tabs_.keep();
     state_.setReference(nullptr);
@@ -187,7 +185,7 @@ void MainWindow::rebuild() {
     build();
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     if (remember_) welcome_->setRecent(RecentFiles::load());
-    if (state_.session()) emit state_.sessionChanged(); // the new views have not heard of it
+    if (state_.session()) emit state_.sessionChanged(); // the new views have missed it
     tabs_.bringBack();
     showSession();
 }
@@ -208,7 +206,7 @@ void MainWindow::buildCentre() {
     auto* summary = new SummaryBar(state_, themes_, centre);
     connect(summary, &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
     pages_ = buildPages(centre);
-    overview_ = new OverviewStrip(state_, themes_, centre);
+    overview_ = new OverviewBar(state_, themes_, centre);
     auto* search = new SearchBar(state_, timeline_);
     ideal_ = new IdealOverlay(state_, this);
     auto* tabs = tabs_.makeBar(centre);
@@ -227,7 +225,7 @@ void MainWindow::buildCentre() {
     connect(timeline_, &TimelineView::hovered, this, &MainWindow::showHovered);
 }
 
-/// What lies in the middle, one at a time: see showPage() and showPreview().
+/// The pages in the middle, one of which is shown: see showPage() and showPreview().
 QStackedWidget* MainWindow::buildPages(QWidget* parent) {
     auto* pages = new QStackedWidget(parent);
     welcome_ = new WelcomePanel(pages);
@@ -263,7 +261,7 @@ void MainWindow::buildStatusBar() {
     hover_->setObjectName(QStringLiteral("hoverLine"));
     hover_->setTextFormat(Qt::PlainText);
     hover_->setContentsMargins(8, 0, 8, 0);
-    // A long line must not force the window to be as wide.
+    // A long line must not widen the window.
     hover_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     statusBar()->addWidget(hover_, 1);
     load_ = new LoadIndicator(tabs_.job(), this);
@@ -272,8 +270,8 @@ void MainWindow::buildStatusBar() {
     problems_->setObjectName(QStringLiteral("problemsButton"));
     problems_->setAutoRaise(true);
     statusBar()->addPermanentWidget(problems_);
-    // A message has the room to itself. The bar hides for it only what is in view already, which is nothing right after
-    // the window was made anew.
+    // Gives a message all of the room. The status bar hides visible widgets only, and right after a rebuild none is
+    // visible.
     const auto make_room = [this](const QString& message) { hover_->setVisible(message.isEmpty()); };
     connect(statusBar(), &QStatusBar::messageChanged, hover_, make_room);
     make_room(statusBar()->currentMessage());
@@ -313,7 +311,7 @@ void MainWindow::showPage() {
                                                          : welcome_);
 }
 
-/// A trace that is open stays in view until the next one is there.
+/// An open trace stays visible until the next one is loaded.
 void MainWindow::showPreview() {
     if (state_.session() != nullptr || !loading()) return;
     LoadPreview::Picture picture = tabs_.preview()->picture(preview_->columns());
@@ -329,7 +327,7 @@ void MainWindow::showLive() {
     if (!snapshot) {
         docks_->hideLive();
     } else if (snapshot->info && docks_->liveHidden() && !state_.session()) {
-        docks_->showLive(); // steps may be long, and ranks are there before
+        docks_->showLive(); // steps may be long, and ranks are known before
     }
 }
 
@@ -338,7 +336,7 @@ void MainWindow::showHovered(const ItemRef& item) {
     const QString text = any && item ? oneLine(*state_.session(), item)
                          : any       ? tr("Wheel zooms, drag moves, click selects; ? shows all keys")
                                      : QString();
-    // The details panel has what does not fit the window's width.
+    // The details panel has what does not fit here.
     hover_->setText(text);
 }
 
@@ -404,7 +402,7 @@ void MainWindow::showIdeal(bool on) {
 }
 
 void MainWindow::openDemo(const QString& name) {
-    // Whoever looks at a demo for the first time is shown around.
+    // The first demo comes with the tour.
     if (remember_ && !Tour::seen()) tours_.startWhenOpened(0);
     open({demoFile(name)});
 }
@@ -522,7 +520,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
     event->acceptProposedAction();
     const bool any = state_.session() != nullptr;
     if (!any && paths.size() == 1) return open(paths);
-    // Several may be the ranks of one run, or several runs; a second run may be meant to be set beside the first.
+    // The files may be the ranks of one run, or several runs; a second run may be meant for comparison.
     auto* menu = new QMenu(this);
     menu->setObjectName(QStringLiteral("dropMenu"));
     menu->setAttribute(Qt::WA_DeleteOnClose);

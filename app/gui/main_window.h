@@ -25,53 +25,53 @@ class ScheduleExplorer;
 class TimelineView;
 class WelcomePanel;
 
-/// Puts the app together: the open traces (TraceTabs), the run that is watched (LiveWatch), the panels (DockPanels),
-/// the menus (buildMenus) and the views in the middle. What is shown lives in ViewState, how it looks in the views.
+/// Puts the app together: the open traces (TraceTabs), the watched run (LiveWatch), the panels (DockPanels), the menus
+/// (buildMenus) and the views in the middle. ViewState holds what is shown; the views define how.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
 public:
-    /// `remember`: restore and keep theme, layout and recent files in QSettings.
+    /// `remember`: restore and save theme, layout and recent files in QSettings.
     MainWindow(RunLoader loader, bool remember, QWidget* parent = nullptr);
     ~MainWindow() override;
 
-    /// As TraceTabs does.
+    /// See TraceTabs.
     void open(const QStringList& paths) { tabs_.open(paths); }
     void openBeside(const QStringList& paths) { tabs_.openBeside(paths); }
-    /// Each trace in its tab.
+    /// Opens each trace in a tab of its own.
     void openEach(const QStringList& paths);
     void cancelLoad() { tabs_.cancelLoad(); }
     [[nodiscard]] bool loading() const { return tabs_.loading(); }
-    /// Brings a tab to the front, with what its view showed.
+    /// Brings a tab to the front, with its last view.
     void showTab(int tab) { tabs_.show(tab); }
     void closeTab(int tab) { tabs_.close(tab); }
     [[nodiscard]] int tabCount() const { return tabs_.count(); }
     [[nodiscard]] int currentTab() const { return tabs_.current(); }
-    /// All tabs and where the panels are; errors are shown. Runs that are watched are left out.
+    /// Saves all tabs and the arrangement of the panels; shows errors. Watched runs are left out.
     void saveSession(const QString& file);
     void openSession(const QString& file) { tabs_.openSession(file); }
-    /// Sets another run beside the open one.
+    /// Compares the open run with another one.
     void compareWith(const QStringList& paths);
-    /// Watches a run while it goes on. loaded() tells of the first steps that were put together.
+    /// Watches a run in progress. loaded() is emitted with its first complete steps.
     void watch(const LiveTarget& target);
     /// Starts our own runtime and watches it.
     void runSchedule(const RunPlan& plan);
-    /// Brings a panel to the front by its name, such as "anomalies". False if there is none.
+    /// Brings the panel of that name to the front, such as "anomalies". False if there is none.
     bool showPanel(const QString& name) { return docks_->show(name); }
 
-    /// Opens the schedule explorer, or brings it to the front; at first with sizes and times of the run that is open.
+    /// Opens the schedule explorer, or brings it to the front; the first time with sizes and times of the open run.
     ScheduleExplorer& openExplorer();
     void showIdeal(bool on);
     /// Opens the manual, or brings it to the front.
     ManualWindow& openManual();
-    /// Opens one of demoTraces(), made if it is not there yet; the first time with the tour.
+    /// Opens one of demoTraces(), created if necessary; the first time with the tour.
     void openDemo(const QString& name);
-    /// Shows the user around, on a demo where nothing is open. `step` counts from 0.
+    /// Starts the tour, on a demo if nothing is open. `step` counts from 0.
     void startTour(int step = 0);
-    /// The tour that is being taken, or null.
+    /// The running tour, or null.
     [[nodiscard]] Tour* tour() const { return tours_.tour(); }
 
-    /// What the menus and the welcome page ask the user for.
+    /// Actions of the menus and the welcome page.
     void chooseFiles();
     void chooseDirectory();
     void chooseComparison();
@@ -130,13 +130,13 @@ private:
     DockPanels* docks_;
     TourLauncher tours_;
 
-    // Made anew with the language.
+    // Rebuilt with the language.
     MessageBar* message_ = nullptr;
     QStackedWidget* pages_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
     LoadPreviewView* preview_ = nullptr;
-    QLabel* live_waiting_ = nullptr; ///< in place of a timeline, before there is one
+    QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
     QWidget* overview_ = nullptr;
     IdealOverlay* ideal_ = nullptr;
     ScheduleExplorer* explorer_ = nullptr;

@@ -20,14 +20,14 @@ struct OptionText {
 };
 
 constexpr int kSmallestSide = 200;
-constexpr int kLargestSide = 16384;
+constexpr int kMaxSide = 16384;
 
 std::optional<QSize> parseSize(const QString& text) {
     static const QRegularExpression pattern(QStringLiteral("^(\\d{1,5})x(\\d{1,5})$"));
     const auto match = pattern.match(text);
     if (!match.hasMatch()) return std::nullopt;
     const QSize size(match.captured(1).toInt(), match.captured(2).toInt());
-    const auto fits = [](int side) { return side >= kSmallestSide && side <= kLargestSide; };
+    const auto fits = [](int side) { return side >= kSmallestSide && side <= kMaxSide; };
     return fits(size.width()) && fits(size.height()) ? std::optional(size) : std::nullopt;
 }
 
@@ -47,13 +47,13 @@ std::optional<FlowOverlay> parseFlowOverlay(const QString& text) {
     return std::nullopt;
 }
 
-/// The first line of the file, or what the environment has.
+/// The first line of the file, or the environment variable.
 QString readToken(const QString& name) {
     if (name.isEmpty()) return qEnvironmentVariable("BUBBLESCOPE_TOKEN");
     QFile file(name);
     if (!file.open(QIODevice::ReadOnly)) return {};
-    constexpr qint64 kMost = 4096;
-    return QString::fromUtf8(file.readLine(kMost)).trimmed();
+    constexpr qint64 kMaxTokenBytes = 4096;
+    return QString::fromUtf8(file.readLine(kMaxTokenBytes)).trimmed();
 }
 
 QString readLive(const QCommandLineParser& parser, Options& out) {
@@ -78,7 +78,7 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     return {};
 }
 
-/// Errors name the demos there are.
+/// Errors list the available demos.
 QString readDemo(const QCommandLineParser& parser, Options& out) {
     if (!parser.isSet(QStringLiteral("demo"))) return {};
     out.demo = parser.value(QStringLiteral("demo"));
@@ -99,14 +99,14 @@ QString readTour(const QCommandLineParser& parser, Options& out) {
                                                       : OptionText::tr("--tour needs a step from 1 to %1").arg(steps);
 }
 
-/// Options with a value, checked; the message of the first wrong one.
+/// Reads and checks options with values; returns the message of the first wrong one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
         const auto size = parseSize(parser.value(QStringLiteral("size")));
         if (!size)
             return OptionText::tr("--size needs WIDTHxHEIGHT between %1 and %2, such as 1280x800")
                 .arg(kSmallestSide)
-                .arg(kLargestSide);
+                .arg(kMaxSide);
         out.size = *size;
     }
     if (parser.isSet(QStringLiteral("theme"))) {

@@ -18,7 +18,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kPauseMs = 20; ///< between looks whether background jobs are through
+constexpr int kPauseMs = 20; ///< between checks whether background jobs are done
 const QString kExplorer = QStringLiteral("lab");
 const QString kManual = QStringLiteral("manual");
 
@@ -55,7 +55,7 @@ Status selectAt(MainWindow& window, const Options::Place& place) {
 }
 
 int write(QWidget& widget, const Options& options) {
-    // Docks settle their sizes when the events of the first showing have been handled.
+    // Docks get their final sizes once the events of the first showing are handled.
     QApplication::sendPostedEvents();
     const std::string file = options.screenshot.toStdString();
     if (!widget.grab().save(options.screenshot, "PNG"))
@@ -63,7 +63,7 @@ int write(QWidget& widget, const Options& options) {
     return 0;
 }
 
-/// Leaves the application with a picture once nothing works in the background any more.
+/// Saves a picture and quits once no background work is left.
 void writeWhenIdle(QWidget& widget, const Options& options) {
     auto* timer = new QTimer(&widget);
     QObject::connect(timer, &QTimer::timeout, &widget, [&widget, timer, options] {
@@ -140,7 +140,7 @@ int takeScreenshot(MainWindow& window, const Options& options) {
         Qt::QueuedConnection);
     QObject::connect(&window, &MainWindow::failed, &window,
                      [](const Error& error) { QApplication::exit(fail(error)); });
-    // Nothing is opened then, and nothing will tell that it is there.
+    // No trace is opened, so no signal will follow.
     if (needsNoTrace(options.panel)) {
         writeWhenIdle(firstPageOrDialog(window, options), options);
         return QApplication::exec();

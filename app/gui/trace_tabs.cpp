@@ -1,6 +1,6 @@
 #include "app/gui/trace_tabs.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/live/live_controller.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/reference_overlay.h"
@@ -57,14 +57,14 @@ QTabBar* TraceTabs::makeBar(QWidget* parent) {
     bar_->setTabsClosable(true);
     bar_->setExpanding(false);
     bar_->setElideMode(Qt::ElideMiddle);
-    bar_->setFocusPolicy(Qt::NoFocus); // Ctrl+Tab changes; keys stay with the timeline
+    bar_->setFocusPolicy(Qt::NoFocus); // Ctrl+Tab switches tabs; keys stay with the timeline
     updateBar();
     connect(bar_, &QTabBar::currentChanged, this, &TraceTabs::show);
     connect(bar_, &QTabBar::tabCloseRequested, this, &TraceTabs::close);
     return bar_;
 }
 
-/// One tab alone needs no bar.
+/// A single tab needs no bar.
 void TraceTabs::updateBar() {
     const QSignalBlocker quiet(bar_);
     while (bar_->count() > count())
@@ -93,7 +93,7 @@ void TraceTabs::keep() {
     tab.view = state_.snapshot();
     tab.comparison = compare_->keep();
     tab.ideal = ideal_->on();
-    // These come back by themselves.
+    // These are restored separately.
     if (tab.ideal || tab.comparison.below) tab.view.reference = nullptr;
 }
 
@@ -130,7 +130,7 @@ void TraceTabs::close(int tab) {
         live_.setParked(false);
     }
     if (count() == 1) {
-        // The window goes back to its beginning.
+        // The window returns to its initial state.
         if (loading()) cancelLoad();
         tabs_.front() = {};
         return bring();
@@ -150,7 +150,7 @@ void TraceTabs::showLive(const QString& title) {
     job_.cancel();
     waiting_.clear();
     for (TraceTab& tab : tabs_)
-        tab.live = false; // one is watched at a time
+        tab.live = false; // only one run is watched at a time
     inFront() = {};
     inFront().live = true;
     inFront().title = title;
@@ -246,7 +246,7 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
     SavedSession session;
     for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
         const TraceTab& trace = tabs_[tab];
-        if (trace.paths.isEmpty() || !trace.session) continue; // a run that is watched lies in no file yet
+        if (trace.paths.isEmpty() || !trace.session) continue; // a run that is being watched is in no file yet
         if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
         session.traces.push_back({toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal});
     }
@@ -276,7 +276,7 @@ void TraceTabs::openSession(const QString& file) {
     loadNext();
 }
 
-/// The last trace of a session is there.
+/// The last trace of a session is loaded.
 void TraceTabs::finishSession() {
     if (!opening_) return;
     const OpeningSession opening = *opening_;

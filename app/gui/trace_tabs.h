@@ -22,98 +22,98 @@ class IdealOverlay;
 class LiveController;
 class NoteStore;
 
-/// A trace that is open, with what its view showed when another tab came in front. While its tab is in front, the
-/// views' state is the truth, and what stands here is what they showed before.
+/// An open trace, with its view as of when another tab came to the front. For the tab in front ViewState is current,
+/// and these members are out of date.
 struct TraceTab {
-    QStringList paths; ///< opened together; none while the tab is empty, and of a run that is watched
-    QString title;     ///< empty while the tab is empty
+    QStringList paths; ///< opened together; empty for empty tabs and watched runs
+    QString title;     ///< empty for an empty tab
     SessionPtr session;
     ViewSnapshot view;
-    KeptComparison comparison;
+    SavedComparison comparison;
     bool ideal = false; ///< whether the ideal step was shown
-    bool live = false;  ///< the run that is watched
+    bool live = false;  ///< whether this is the watched run
 
     [[nodiscard]] bool empty() const { return !session && !live; }
 };
 
-/// The open traces, one a tab. Loads one trace at a time in the background, and switches the views' state between tabs.
-/// Sessions, which are files that list all tabs, are read and written here. There is always one tab at least, which
-/// may be empty. Lives on the GUI thread.
+/// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
+/// tabs. Reads and writes session files, which list all tabs. There is always at least one tab, which may be empty.
+/// Lives on the GUI thread.
 class TraceTabs : public QObject {
     Q_OBJECT
 
 public:
-    /// All of them must outlive the tabs.
+    /// All arguments must outlive the tabs.
     TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent = nullptr);
 
-    /// The views whose contents tabs keep; to be set before anything is opened, and again when they are made anew.
+    /// The views whose content tabs save; call before anything is opened, and again after a rebuild.
     void setViews(ComparePanel& compare, IdealOverlay& ideal);
-    /// The bar of all tabs, hidden while there is one only.
+    /// The tab bar, hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
-    /// Loads in the background and replaces what the tab in front shows when it succeeds; a newer call wins. The file
-    /// of a session replaces all tabs. loaded() comes once all that was asked for is there.
+    /// Loads in the background and replaces the content of the tab in front on success; a newer call supersedes it. A
+    /// session file replaces all tabs. loaded() is emitted once everything requested is loaded.
     void open(const QStringList& paths);
-    /// The same in a tab of its own, unless there is nothing in the one in front. Calls wait for one another.
+    /// The same in a new tab, unless the one in front is empty. Calls are queued.
     void openBeside(const QStringList& paths);
-    /// Drops what is loading and what waits for it; cancelled() follows.
+    /// Cancels the current load and those queued; cancelled() follows.
     void cancelLoad();
-    /// Ends what is loading without a word, for a window that closes.
+    /// Cancels the current load without a signal, for a window that closes.
     void stopLoad() { job_.cancel(); }
-    /// The tab in front becomes that of a run that is watched; no other one is watched from now on.
+    /// The tab in front becomes that of a watched run; another watched run is given up.
     void showLive(const QString& title);
 
     void show(int tab);
-    /// The last one leaves an empty tab.
+    /// Closing the last tab leaves an empty one.
     void close(int tab);
-    /// Shows the tab `by` further, around the ends.
+    /// Shows the tab `by` positions further, wrapping around.
     void turn(int by);
     [[nodiscard]] int count() const { return static_cast<int>(tabs_.size()); }
     [[nodiscard]] int current() const { return current_; }
     [[nodiscard]] const TraceTab& front() const { return tabs_[static_cast<std::size_t>(current_)]; }
 
-    /// Writes down what the views show of the tab in front, before they are made anew, and has new ones show it again.
+    /// Save the views of the tab in front before a rebuild, and restore them afterwards.
     void keep();
     void bringBack();
 
-    /// All tabs with `docks`, where the panels are. Runs that are watched are left out. Errors: Usage where no trace
+    /// Saves all tabs and `docks`, the arrangement of the panels. Watched runs are left out. Errors: Usage if no trace
     /// is open, and those of writeSession().
     [[nodiscard]] Status saveSession(const QString& file, const QByteArray& docks);
     void openSession(const QString& file);
 
     [[nodiscard]] BackgroundJob& job() { return job_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
-    /// Of the load that is running.
+    /// Of the current load.
     [[nodiscard]] const std::shared_ptr<const LoadPreview>& preview() const { return preview_; }
 
 signals:
     void loadStarted(const QString& name);
-    /// One of the traces that were asked for is there and in front.
+    /// One of the requested traces is loaded and in front.
     void opened(const QStringList& paths);
     /// The views show another tab.
     void switched();
-    /// What the window is to be called; empty while nothing is open.
+    /// The window's title; empty while nothing is open.
     void titleChanged(const QString& title);
-    /// All that was asked for is there.
+    /// Everything requested is loaded.
     void loaded();
-    /// Something cannot be opened: to be shown at once.
+    /// An error to show at once.
     void refused(const bubblescope::Error& error);
-    /// The same for callers, always after the call.
+    /// The same for callers, always after the call returns.
     void failed(const bubblescope::Error& error);
     void cancelled();
-    /// The last trace of a session is there; `docks` is where its panels were, which may be empty.
+    /// The last trace of a session is loaded; `docks` is the saved arrangement, possibly empty.
     void sessionOpened(const QByteArray& docks);
 
 private:
-    /// A trace that is to be opened, and how.
+    /// A trace to open, and how.
     struct Request {
         QStringList paths;
-        bool own_tab = false;             ///< in a tab of its own, unless the one in front is empty
-        std::optional<ViewSnapshot> view; ///< else as each trace is shown first
+        bool own_tab = false;             ///< in a new tab, unless the one in front is empty
+        std::optional<ViewSnapshot> view; ///< if absent, the default view
         QStringList compare;
         bool ideal = false;
     };
-    /// Of a session whose traces are being loaded.
+    /// A session whose traces are being loaded.
     struct OpeningSession {
         int current = 0;
         QByteArray docks;
@@ -136,7 +136,7 @@ private:
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
     std::shared_ptr<const LoadPreview> preview_;
-    std::deque<Request> waiting_; ///< to be loaded after the one that is
+    std::deque<Request> waiting_; ///< to be loaded next
     std::optional<OpeningSession> opening_;
     std::vector<TraceTab> tabs_{1};
     int current_ = 0;

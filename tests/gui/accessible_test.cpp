@@ -1,4 +1,4 @@
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"

@@ -77,8 +77,8 @@ private slots:
         const RowLayout fitted(many->lanes, kViewHeight);
         QVERIFY(fitted.compact());
         QCOMPARE(fitted.bands().size(), std::size_t{1});
-        QCOMPARE(fitted.rowHeight(), RowLayout::kThinnest);
-        QVERIFY(RowLayout(many->lanes, 2000).rowHeight() > RowLayout::kThinnest); // as high as all fit
+        QCOMPARE(fitted.rowHeight(), RowLayout::kMinCompactHeight);
+        QVERIFY(RowLayout(many->lanes, 2000).rowHeight() > RowLayout::kMinCompactHeight); // as high as all fit
         QVERIFY(!RowLayout(many->lanes, kViewHeight, {.height = 40}).compact());
 
         const SessionPtr few = sampleSession();
@@ -88,9 +88,9 @@ private slots:
 
     void heightsFormALadder() {
         const SessionPtr session = sampleSession();
-        int height = RowLayout::kThinnest;
+        int height = RowLayout::kMinCompactHeight;
         std::vector<int> up{height};
-        for (; height < RowLayout::kHighest; up.push_back(height)) {
+        for (; height < RowLayout::kMaxBandHeight; up.push_back(height)) {
             const int next = RowLayout(session->lanes, kViewHeight, {.height = height}).otherHeight(1);
             QVERIFY(next > height);
             height = next;

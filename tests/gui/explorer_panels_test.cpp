@@ -1,7 +1,7 @@
 #include "app/gui/charts/heat_map.h"
 #include "app/gui/charts/memory_chart.h"
 #include "app/gui/explorer/schedule_explorer.h"
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 #include "core/schedule/schedule_files.h"
@@ -222,7 +222,7 @@ private slots:
         emit table.cellClicked(2, 0);
         QCOMPARE(state.highlights().size(), 1U);
         QCOMPARE(state.step(), panel.plan()->step);
-        const RunPlan::Place& place = panel.plan()->places[2];
+        const CheckPlan::Place& place = panel.plan()->places[2];
         QCOMPARE(state.highlights().front().range.begin, place.when.start);
         for (const TimelineOp& op : state.session()->step(state.step()).ranks[place.rank.index()])
             QVERIFY(op.end <= place.when.start || op.start >= place.when.end); // a bubble indeed

@@ -1,7 +1,7 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/export_view.h"
 #include "app/gui/main_window.h"
-#include "app/gui/panels/tables.h"
+#include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"

@@ -126,16 +126,16 @@ private slots:
         const auto& bubbles = session->analysis(step).bubbles[3];
         for (std::size_t i = 0; i < bubbles.size(); ++i) {
             const ItemRef bubble{ItemKind::Bubble, step, 3, static_cast<std::int32_t>(i)};
-            for (const Stretch& stretch : flows.blameOf(bubble).stretches) {
+            for (const Stretch& stretch : flows.causeOf(bubble).stretches) {
                 if (!stretch.cause || stretch.rank != 2) continue;
                 if (stretch.range != session->range(slow)) continue;
                 ++led;
-                QVERIFY(flows.blameOf(bubble).caption.contains(QStringLiteral("F4.0 of rank 2")));
-                QVERIFY(!flows.blameOf(bubble).arrows.empty());
+                QVERIFY(flows.causeOf(bubble).caption.contains(QStringLiteral("F4.0 of rank 2")));
+                QVERIFY(!flows.causeOf(bubble).arrows.empty());
             }
         }
         QVERIFY(led > 0);
-        QVERIFY(flows.blameOf(slow).stretches.empty()); // no bubble
+        QVERIFY(flows.causeOf(slow).stretches.empty()); // no bubble
     }
 
     void keysAndSelectionDraw() {

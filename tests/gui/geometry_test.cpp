@@ -169,7 +169,7 @@ private slots:
         spec.schedule = {"1f1b", "", 32, 32, 1};
         spec.steps = 1;
         Scene scene(spec);
-        scene.rows = RowLayout(scene.session->lanes, kHeight, {.height = RowLayout::kReadable});
+        scene.rows = RowLayout(scene.session->lanes, kHeight, {.height = RowLayout::kMinReadableHeight});
         QVERIFY(scene.rows.contentHeight() > kHeight);
         scene.scroll = scene.rows.rowTop(10);
         int lowest = 32;

@@ -3,7 +3,7 @@
 #include "app/gui/live/live_models.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
-#include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/bars.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/support/scratch_folder.h"
 

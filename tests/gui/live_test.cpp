@@ -2,7 +2,7 @@
 #include "app/gui/live/live_models.h"
 #include "app/gui/live/live_panel.h"
 #include "app/gui/main_window.h"
-#include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/bars.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
@@ -221,7 +221,7 @@ private slots:
         QCOMPARE(stragglers(), 1); // within three steps
         QVERIFY(table.model()->rowCount() > 0);
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("ank 2")));
-        auto& strip = *watched.window.findChild<LiveStrip*>();
+        auto& strip = *watched.window.findChild<LiveStepChart*>();
         QVERIFY(!strip.marks().empty());
         QVERIFY(strip.marks().front().step >= 10);
 
@@ -243,8 +243,8 @@ private slots:
         Watched watched;
         watched.run.writeSteps(50);
         QTRY_COMPARE(watched.newest(), 49);
-        auto& strip = *watched.window.findChild<LiveStrip*>();
-        QSignalSpy gone(&strip, &LiveStrip::stepGone);
+        auto& strip = *watched.window.findChild<LiveStepChart*>();
+        QSignalSpy gone(&strip, &LiveStepChart::stepGone);
         QTRY_VERIFY(strip.width() > 200);
         QTest::mouseClick(&strip, Qt::LeftButton, {}, strip.pointOf(48, 0).toPoint());
         QCOMPARE(watched.window.state().session()->step(watched.window.state().step()).index, 48);
@@ -280,7 +280,7 @@ private slots:
         const live::LiveStep& last = watched.window.live().snapshot()->steps.back();
         QVERIFY(!last.complete); // unknown, and no bubble
         QCOMPARE(watched.newest(), 2);
-        QVERIFY(watched.window.findChild<LiveStrip*>()->grab().toImage().width() > 0);
+        QVERIFY(watched.window.findChild<LiveStepChart*>()->grab().toImage().width() > 0);
     }
 
     void lostRecordsAreCounted() {

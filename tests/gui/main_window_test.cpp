@@ -1,9 +1,9 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/recent_files.h"
+#include "app/gui/panels/bars.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/details_panel.h"
-#include "app/gui/panels/message_bar.h"
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -433,7 +433,7 @@ private slots:
         RecentFiles::add({QStringLiteral("/t/9")});
         RecentFiles::add({QStringLiteral("/t/a"), QStringLiteral("/t/b")});
         const auto recent = RecentFiles::load();
-        QCOMPARE(recent.size(), RecentFiles::kMost);
+        QCOMPARE(recent.size(), RecentFiles::kMaxEntries);
         QCOMPARE(recent[0].size(), 2);
         QCOMPARE(recent[1], QStringList{QStringLiteral("/t/9")});
         QCOMPARE(recent[2], QStringList{QStringLiteral("/t/11")});

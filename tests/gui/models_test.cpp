@@ -1,4 +1,4 @@
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/bubble_table_model.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/report_table_model.h"

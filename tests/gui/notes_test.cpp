@@ -1,6 +1,6 @@
 #include "app/gui/main_window.h"
 #include "app/gui/models/notes.h"
-#include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/bars.h"
 #include "app/gui/panels/notes_panel.h"
 #include "app/gui/timeline/note_marks.h"
 #include "app/gui/timeline/timeline_painter.h"

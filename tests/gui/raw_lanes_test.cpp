@@ -4,7 +4,7 @@
 #include "app/gui/models/session_queries.h"
 #include "app/gui/panels/search_bar.h"
 #include "app/gui/timeline/geometry.h"
-#include "app/gui/timeline/overview_strip.h"
+#include "app/gui/timeline/overview_bar.h"
 #include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -229,9 +229,9 @@ private slots:
     void overviewKnowsBusyIdleAndBetween() {
         const SessionPtr session = sampleSession();
         const Overview& overview = session->overview;
-        QCOMPARE(overview.pieces().size(), Overview::kPieces);
+        QCOMPARE(overview.pieces().size(), Overview::kBins);
         double busy = 0;
-        for (const Overview::Piece& piece : overview.pieces()) {
+        for (const Overview::Bin& piece : overview.pieces()) {
             QVERIFY(piece.busy >= 0 && piece.busy + piece.bubble <= 1.001F);
             busy += static_cast<double>(piece.busy);
         }
@@ -244,14 +244,14 @@ private slots:
         }
         const double share =
             static_cast<double>(ops.count()) / (4.0 * static_cast<double>(overview.extent().length().count()));
-        QVERIFY(std::abs(busy / static_cast<double>(Overview::kPieces) - share) < 0.002);
+        QVERIFY(std::abs(busy / static_cast<double>(Overview::kBins) - share) < 0.002);
         QCOMPARE(overview.mean(0, 0).busy, overview.pieces().front().busy);
     }
 
     void theOverviewsFrameMovesAndStretchesTheView() {
         ThemeManager themes;
         ViewState state;
-        OverviewStrip strip(state, themes);
+        OverviewBar strip(state, themes);
         strip.resize(900, 30);
         strip.show();
         state.setSession(sampleSession());

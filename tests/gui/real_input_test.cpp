@@ -2,7 +2,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/search_bar.h"
-#include "app/gui/timeline/overview_strip.h"
+#include "app/gui/timeline/overview_bar.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -238,7 +238,7 @@ private slots:
 
     void overviewIsDragged() {
         InputDesk desk;
-        auto& strip = desk.child<OverviewStrip>();
+        auto& strip = desk.child<OverviewBar>();
         const TimeRange before = desk.range();
         const int middle = strip.height() / 2;
         Hands::drag(strip, {strip.width() * 3 / 4, middle}, {strip.width() * 7 / 8, middle});

@@ -1,5 +1,5 @@
 #include "app/gui/models/reference_overlay.h"
-#include "app/gui/panels/reference_bar.h"
+#include "app/gui/panels/bars.h"
 #include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"

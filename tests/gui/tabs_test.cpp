@@ -1,7 +1,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/models/session_file.h"
+#include "app/gui/panels/bars.h"
 #include "app/gui/panels/compare_panel.h"
-#include "app/gui/panels/message_bar.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"

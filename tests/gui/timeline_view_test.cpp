@@ -192,7 +192,7 @@ private slots:
         SampleSpec spec;
         spec.schedule = {"1f1b", "", 32, 32, 1};
         Bench s(spec);
-        s.view.setRowHeight(RowLayout::kReadable); // by itself it shows strips
+        s.view.setRowHeight(RowLayout::kMinReadableHeight); // by itself it shows strips
         QScrollBar* bar = s.view.verticalScrollBar();
         QVERIFY(bar->maximum() > 0);
         s.wheel({20, 200}, {0, -240}); // over the rank names

@@ -72,8 +72,8 @@ private slots:
         window.show();
         auto* card = window.findChild<DemoCard*>(QStringLiteral("demo-balanced"));
         QVERIFY(card != nullptr && card->isVisible());
-        QVERIFY(!card->says().isEmpty());
-        QCOMPARE(card->accessibleDescription(), card->says());
+        QVERIFY(!card->description().isEmpty());
+        QCOMPARE(card->accessibleDescription(), card->description());
         QSignalSpy loaded(&window, &MainWindow::loaded);
         QTest::mouseClick(card, Qt::LeftButton);
         QVERIFY(loaded.wait());

@@ -1,10 +1,10 @@
 #include "app/gui/language/language.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/accounting_panel.h"
-#include "app/gui/panels/message_bar.h"
+#include "app/gui/panels/bars.h"
 #include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
 #include "core/schedule/schedule.h"
@@ -141,7 +141,7 @@ QSet<QString> errorTexts() {
         QStringLiteral("fmt::format(\"'{}': {}\", text, what)"),
         QStringLiteral("std::string(kNotesShape)"),
         QStringLiteral("std::string(conversionAdvice(where, bytes.text()))"),
-        QStringLiteral("said.section(QLatin1Char('\\n'), 1).toStdString()"),
+        QStringLiteral("error_output.section(QLatin1Char('\\n'), 1).toStdString()"),
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
     for (const char* folder : {"formats", "recognise", "analysis/whatif", "optimize/advice", "theory", "timeline",
@@ -151,6 +151,9 @@ QSet<QString> errorTexts() {
     // Of checkSizes(), which lies beside the readers of the command line's schedule files.
     texts << QStringLiteral("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops")
           << QStringLiteral("correct the sizes");
+    // Of live::checkFolders(), the only error of its folder that the app shows.
+    texts << QStringLiteral("neither the folder nor the one above it exists")
+          << QStringLiteral("name the folder that the run records into");
     for (auto file = sources.begin(); file != sources.end(); ++file) {
         // Of the command line, of its files, and of the recorder.
         static const QRegularExpression of_command_line(

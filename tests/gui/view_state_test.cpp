@@ -44,7 +44,7 @@ private slots:
         QCOMPARE(range.range(), range.limits());
         for (int i = 0; i < 200; ++i)
             range.zoomAt(0.3, 0.5);
-        QCOMPARE(range.range().length(), VisibleRange::kShortest);
+        QCOMPARE(range.range().length(), VisibleRange::kMinLength);
         range.reset({1200ms, 1300ms});
         range.panBy(-100);
         QCOMPARE(range.range(), (TimeRange{1s, 1100ms}));
@@ -53,7 +53,7 @@ private slots:
         range.show({0s, 500ms});
         QCOMPARE(range.range(), (TimeRange{1s, 1500ms}));
         range.show({1500ms, 1500ms}); // an op of length 0
-        QCOMPARE(range.range().length(), VisibleRange::kShortest);
+        QCOMPARE(range.range().length(), VisibleRange::kMinLength);
     }
 
     void emptyLimitsAreSurvived() {

@@ -11,9 +11,9 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kFence = 4;         ///< times the distance of the quartiles
-constexpr double kLeastRoom = 1.5;   ///< what is not farther off than this factor is shown, however alike the rest is
-constexpr double kAxisMargin = 0.06; ///< of the length, above and below
+constexpr double kFence = 4;         ///< multiple of the interquartile range
+constexpr double kMinRoom = 1.5;     ///< values within this factor are always shown, however alike the others are
+constexpr double kAxisMargin = 0.06; ///< fraction of the length, above and below
 
 } // namespace
 
@@ -26,8 +26,8 @@ Axis robustAxis(std::span<const double> values, bool from_zero) {
     const double lower = statistics::quantile(sorted, 0.25);
     const double upper = statistics::quantile(sorted, 0.75);
     const double reach = kFence * (upper - lower);
-    const double top = std::max(upper + reach, upper * (upper > 0 ? kLeastRoom : 1 / kLeastRoom));
-    const double bottom = std::min(lower - reach, lower * (lower > 0 ? 1 / kLeastRoom : kLeastRoom));
+    const double top = std::max(upper + reach, upper * (upper > 0 ? kMinRoom : 1 / kMinRoom));
+    const double bottom = std::min(lower - reach, lower * (lower > 0 ? 1 / kMinRoom : kMinRoom));
     Axis axis;
     axis.low = *std::ranges::lower_bound(sorted, bottom);
     axis.high = *(std::ranges::upper_bound(sorted, top) - 1);

@@ -1,6 +1,6 @@
 #include "app/gui/charts/bar_chart.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -91,7 +91,7 @@ BarLayout::Part BarLayout::at(double x, double y) const {
 
 namespace {
 
-constexpr int kLeastRow = 16;
+constexpr int kMinRowHeight = 16;
 constexpr int kTallestRow = 30;
 constexpr int kBarMargin = 10;
 
@@ -105,9 +105,9 @@ BarChart::BarChart(ThemeManager& themes, QWidget* parent) : QAbstractScrollArea(
     connect(&themes_, &ThemeManager::changed, viewport(), qOverload<>(&QWidget::update));
 }
 
-void BarChart::setLook(Colour colour, Words words) {
+void BarChart::setLook(Colour colour, ToolTip tool_tip) {
     colour_ = std::move(colour);
-    words_ = std::move(words);
+    tool_tip_ = std::move(tool_tip);
 }
 
 void BarChart::setBars(std::vector<Bar> bars) {
@@ -143,8 +143,9 @@ int BarChart::nameWidth() const {
 
 void BarChart::relayout() {
     const int room = viewport()->height() - BarLayout::kAxisHeight;
-    const int least = std::max(kLeastRow, fontMetrics().height() + 2);
-    const int row = bars_.empty() ? kLeastRow : std::clamp(room / static_cast<int>(bars_.size()), least, kTallestRow);
+    const int least = std::max(kMinRowHeight, fontMetrics().height() + 2);
+    const int row =
+        bars_.empty() ? kMinRowHeight : std::clamp(room / static_cast<int>(bars_.size()), least, kTallestRow);
     layout_ = BarLayout(bars_, viewport()->width(), nameWidth(), row);
     const int hidden = static_cast<int>(bars_.size()) * row - room;
     verticalScrollBar()->setRange(0, std::max(0, hidden));
@@ -184,8 +185,8 @@ void BarChart::paintEvent(QPaintEvent*) {
     painter.save();
     painter.setClipRect(0, BarLayout::kAxisHeight, viewport()->width(), height);
     painter.translate(0, -scroll);
-    const QRect ground(0, 0, viewport()->width(), layout_.rowHeight());
-    if (current_ >= 0) painter.fillRect(ground.translated(0, layout_.rowTop(current_)), theme.header);
+    const QRect row(0, 0, viewport()->width(), layout_.rowHeight());
+    if (current_ >= 0) painter.fillRect(row.translated(0, layout_.rowTop(current_)), theme.header);
     for (const double tick : niceTicks(layout_.axis(), std::max(1, viewport()->width() / 120)))
         painter.fillRect(QRectF(std::round(layout_.x(tick)), scroll, 1, height), tick == 0 ? theme.line : theme.grid);
     int named = -1;
@@ -196,7 +197,7 @@ void BarChart::paintEvent(QPaintEvent*) {
         if (body.width() >= 3) body.setWidth(body.width() - 1);
         painter.fillRect(body, colour_(theme, piece));
         if (part.bar == marked_bar_ && part.part == marked_part_) marked = part.rect;
-        if (part.clipped) { // a torn end
+        if (part.clipped) { // a jagged end
             painter.fillRect(QRectF(body.right() - 5, body.top(), 2, body.height()), theme.timeline);
         }
         if (part.bar == named) continue;
@@ -225,7 +226,7 @@ bool BarChart::viewportEvent(QEvent* event) {
                                          ? BarLayout::Part{{}, -1, -1, false}
                                          : layout_.at(help->pos().x(), help->pos().y() + verticalScrollBar()->value());
         if (part.bar >= 0 && part.part >= 0) {
-            QToolTip::showText(help->globalPos(), words_(part.bar, part.part), viewport());
+            QToolTip::showText(help->globalPos(), tool_tip_(part.bar, part.part), viewport());
         } else {
             QToolTip::hideText();
         }
@@ -246,7 +247,7 @@ void BarChart::keyPressEvent(QKeyEvent* event) {
     if (count == 0) return QAbstractScrollArea::keyPressEvent(event);
     const int bar = std::max(0, marked_bar_ >= 0 ? marked_bar_ : current_);
     const auto parts = static_cast<int>(bars_[static_cast<std::size_t>(bar)].parts.size());
-    // Left and right go over the parts that can be seen, up and down over the bars.
+    // Left and right move among the visible parts, up and down among the bars.
     const auto visible = [&](int direction) {
         int part = marked_part_ < 0 ? (direction > 0 ? -1 : parts) : marked_part_;
         do {

@@ -14,24 +14,24 @@
 
 namespace bubblescope::gui {
 
-/// A piece of a bar. `piece` is for the owner to tell what it is.
+/// A part of a bar. `piece` is a number that only the owner interprets.
 struct BarPart {
     int piece = 0;
     TimeNs time{0}; ///< may be negative
 };
 
-/// A bar of parts one behind the other: those above 0 to the right, those below 0 to the left.
+/// A stacked bar: positive parts extend to the right of 0, negative ones to the left.
 struct Bar {
     QString name;
     std::vector<BarPart> parts;
 
-    /// Sums of the parts below and above 0.
+    /// Sums of the negative and of the positive parts.
     [[nodiscard]] TimeNs below() const;
     [[nodiscard]] TimeNs above() const;
 };
 
-/// Where bars lie: rows of equal height, names to the left. Logical pixels from the chart's top left corner, not
-/// scrolled. Pure geometry.
+/// Positions of bars: rows of equal height with names on the left. Logical pixels from the top left corner of the
+/// unscrolled chart. Pure geometry.
 class BarLayout {
 public:
     static constexpr int kAxisHeight = 20;
@@ -43,16 +43,16 @@ public:
         QRectF rect;
         int bar = 0;
         int part = 0;
-        bool clipped = false; ///< ends at the chart's edge since the bar is an outlier
+        bool clipped = false; ///< cut off at the chart's edge, since the bar is an outlier
     };
     [[nodiscard]] int contentHeight() const { return kAxisHeight + static_cast<int>(bars_->size()) * row_height_; }
     [[nodiscard]] int rowTop(int bar) const { return kAxisHeight + bar * row_height_; }
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    /// Of the bars between two heights. Parts of no width are left out.
+    /// The parts of the bars between two heights. Parts without width are left out.
     [[nodiscard]] std::vector<Part> parts(int top, int bottom) const;
-    /// The part at a point; `part` is −1 in a row beside its parts, `bar` −1 outside all rows.
+    /// The part at a point. `part` is −1 beside the parts of a row, `bar` −1 outside all rows.
     [[nodiscard]] Part at(double x, double y) const;
-    [[nodiscard]] double x(double ns) const { return left_ + axis_.share(ns) * (width_ - left_); }
+    [[nodiscard]] double x(double ns) const { return left_ + axis_.fraction(ns) * (width_ - left_); }
     [[nodiscard]] const Axis& axis() const { return axis_; }
 
 private:
@@ -65,24 +65,24 @@ private:
     int row_height_ = 1;
 };
 
-/// Stacked bars, one a row, that can be pointed at and clicked. Scrolls where there are many.
+/// Stacked bars, one per row, with tooltips and clicks. Scrolls if necessary.
 class BarChart : public QAbstractScrollArea {
     Q_OBJECT
 
 public:
     BarChart(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// What a piece looks like, and what the tooltip of a part says (HTML).
+    /// The colour of a piece, and the tooltip of a part (HTML).
     using Colour = std::function<QColor(const Theme&, int piece)>;
-    using Words = std::function<QString(int bar, int part)>;
-    void setLook(Colour colour, Words words);
+    using ToolTip = std::function<QString(int bar, int part)>;
+    void setLook(Colour colour, ToolTip tool_tip);
     void setBars(std::vector<Bar> bars);
-    /// Drawn framed: −1 for none.
+    /// Frames a part; −1 for none.
     void setMarked(int bar, int part);
-    /// The row that is current, on its own ground: −1 for none.
+    /// Highlights the row of the current bar; −1 for none.
     void setCurrent(int bar);
     [[nodiscard]] const std::vector<Bar>& bars() const { return bars_; }
-    /// Where a part is drawn in the viewport; for tests.
+    /// The rectangle of a part in the viewport; for tests.
     [[nodiscard]] QRectF partRect(int bar, int part) const;
 
 signals:
@@ -105,7 +105,7 @@ private:
     std::vector<Bar> bars_;
     BarLayout layout_;
     Colour colour_;
-    Words words_;
+    ToolTip tool_tip_;
     int marked_bar_ = -1;
     int marked_part_ = -1;
     int current_ = -1;

@@ -13,9 +13,9 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kHeader = 20;
-constexpr int kLeastCell = 15;
+constexpr int kMinCellSize = 15;
 constexpr int kTallestCell = 30;
-constexpr int kWidestCell = 64;
+constexpr int kMaxCellWidth = 64;
 constexpr int kHeatMargin = 10;
 
 } // namespace
@@ -34,7 +34,7 @@ void HeatMap::setCells(QStringList rows, QStringList columns, std::vector<Cell> 
     rows_ = std::move(rows);
     columns_ = std::move(columns);
     cells_ = std::move(cells);
-    setMinimumHeight(kHeader + static_cast<int>(rows_.size()) * kLeastCell);
+    setMinimumHeight(kHeader + static_cast<int>(rows_.size()) * kMinCellSize);
     update();
 }
 
@@ -48,9 +48,9 @@ int HeatMap::rowNameWidth() const {
 QRectF HeatMap::cellRect(int row, int column) const {
     const int left = rowNameWidth();
     const double wide =
-        std::min<double>(kWidestCell, (width() - left - double{kHeatMargin}) / static_cast<double>(columns_.size()));
+        std::min<double>(kMaxCellWidth, (width() - left - double{kHeatMargin}) / static_cast<double>(columns_.size()));
     const double high =
-        std::clamp<double>((height() - kHeader - 4.0) / static_cast<double>(rows_.size()), kLeastCell, kTallestCell);
+        std::clamp<double>((height() - kHeader - 4.0) / static_cast<double>(rows_.size()), kMinCellSize, kTallestCell);
     const double x = std::round(left + column * wide);
     const double y = std::round(kHeader + row * high);
     return {x, y, std::round(left + (column + 1) * wide) - x - 1, std::round(kHeader + (row + 1) * high) - y - 1};
@@ -60,7 +60,7 @@ QColor HeatMap::colour(const Cell& cell) const {
     const Theme& theme = themes_.theme();
     if (cell.state == Cell::State::Empty) return theme.header;
     if (cell.state == Cell::State::Bad) return theme.bad;
-    // Pale the later it is; the same hue throughout, so that lightness alone tells.
+    // The later, the paler; one hue, so that lightness alone is the scale.
     return theme.fill(Role::Forward, static_cast<int>(std::lround(cell.value * 100)), 101);
 }
 
@@ -83,10 +83,10 @@ void HeatMap::paintEvent(QPaintEvent*) {
         for (int column = 0; column < columns_.size(); ++column) {
             const Cell& cell = cells_[static_cast<std::size_t>(row * columns_.size() + column)];
             const QRectF box = cellRect(row, column);
-            const QColor ground = colour(cell);
-            painter.fillRect(box, ground);
+            const QColor background = colour(cell);
+            painter.fillRect(box, background);
             if (fontMetrics().horizontalAdvance(cell.text) + 2 > box.width()) continue;
-            painter.setPen(cell.state == Cell::State::Empty ? theme.text_dim : textOn(ground));
+            painter.setPen(cell.state == Cell::State::Empty ? theme.text_dim : textOn(background));
             painter.drawText(box, Qt::AlignCenter, cell.text);
         }
     }

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// Cells of rows and columns, coloured by a value between 0 and 1, with a text each.
+/// A table of cells, each coloured by a value between 0 and 1 and with a text.
 class HeatMap : public QWidget {
     Q_OBJECT
 
@@ -23,7 +23,7 @@ public:
         QString text;
         QString explanation;
     };
-    /// `cells` row by row.
+    /// `cells` are row by row.
     void setCells(QStringList rows, QStringList columns, std::vector<Cell> cells);
     [[nodiscard]] QRectF cellRect(int row, int column) const;
     [[nodiscard]] QSize sizeHint() const override;

@@ -1,7 +1,7 @@
 #include "app/gui/charts/memory_chart.h"
 
 #include "app/gui/charts/axis.h"
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 
 #include <QLocale>
 #include <QPainter>
@@ -69,7 +69,7 @@ void MemoryChart::paintEvent(QPaintEvent*) {
     const QRectF area = plot();
     const Axis axis{0, most() * 1.08, false};
     for (const double tick : niceTicks(axis, 4)) {
-        const double y = std::round(area.bottom() - axis.share(tick) * area.height());
+        const double y = std::round(area.bottom() - axis.fraction(tick) * area.height());
         painter.fillRect(QRectF(area.left(), y, area.width(), 1), theme.grid);
         painter.setPen(theme.text_dim);
         painter.drawText(QRectF(0, y - 10, kLeft - 6, 20), Qt::AlignRight | Qt::AlignVCenter, QLocale().toString(tick));

@@ -9,17 +9,17 @@
 
 namespace bubblescope::gui {
 
-/// What each rank holds over a step, as stairs: one line a rank, early ranks darker.
+/// The memory that each rank holds over a step, as one stepped line per rank; early ranks are darker.
 class MemoryChart : public QWidget {
     Q_OBJECT
 
 public:
     explicit MemoryChart(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// `unit` is what counts as 1.
+    /// `unit` is the number of bytes that counts as 1.
     void setCurves(std::vector<std::vector<MemoryPoint>> ranks, TimeNs end, double unit);
     [[nodiscard]] QSize sizeHint() const override { return {400, 140}; }
-    /// A rank's stairs in the widget; for tests.
+    /// A rank's stepped line in the widget; for tests.
     [[nodiscard]] QPolygonF stairs(std::size_t rank) const;
 
 protected:

@@ -1,6 +1,6 @@
 #include "app/gui/charts/step_chart.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/theme/theme.h"
 
 #include <QHelpEvent>
@@ -20,15 +20,15 @@ namespace {
 
 constexpr double kFromMark = 4;
 constexpr double kBetween = 8;
-constexpr double kLeastWords = 48; ///< that say something when they are elided
+constexpr double kMinMarkLabelWidth = 48; ///< narrower elided labels are useless
 
-/// The room around `x` that no label has, with space kept between.
+/// The free interval around `x`, with a margin to the labels beside it.
 struct FreeRoom {
     double left = 0;
     double right = 0;
 };
 
-/// Nothing where a label already stands over `x`.
+/// None if a label covers `x`.
 std::optional<FreeRoom> roomAround(double x, const std::vector<MarkLabel>& placed, double left, double right) {
     FreeRoom room{left, right};
     for (const MarkLabel& label : placed) {
@@ -60,7 +60,7 @@ std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, doub
             placed.push_back({mark, x + kFromMark, width});
         } else if (width <= before) {
             placed.push_back({mark, x - kFromMark - width, width});
-        } else if (after >= kLeastWords) {
+        } else if (after >= kMinMarkLabelWidth) {
             placed.push_back({mark, x + kFromMark, after});
         }
     }
@@ -91,7 +91,7 @@ double StepLayout::x(std::size_t step) const {
 
 double StepLayout::y(std::size_t curve, double value) const {
     const QRectF& plot = plots_[curve];
-    return plot.bottom() - std::clamp(axes_[curve].share(value), 0.0, 1.0) * plot.height();
+    return plot.bottom() - std::clamp(axes_[curve].fraction(value), 0.0, 1.0) * plot.height();
 }
 
 bool StepLayout::outside(std::size_t curve, double value) const {
@@ -117,11 +117,11 @@ namespace {
 constexpr int kStepMargin = 10;
 constexpr int kNumbersHeight = 18;
 constexpr double kTitleHeight = 18;
-constexpr int kTicks = 5;           ///< at most, on each vertical axis
+constexpr int kTicks = 5;           ///< maximum number on each vertical axis
 constexpr double kSameHeight = 0.5; ///< pixels
 constexpr int kLabelGap = 4;
 constexpr int kLabelGround = 200;
-constexpr double kDotsFrom = 5; ///< pixels a step, below which dots would touch
+constexpr double kDotsFrom = 5; ///< pixels per step; with less, dots would touch
 
 } // namespace
 
@@ -136,7 +136,7 @@ StepChart::Curve StepChart::timeCurve() {
 StepChart::Curve StepChart::bubbleRateCurve() {
     return {tr("Bubble rate (dashed: closed form)"),
             {{}, true},
-            [](double share) { return percent(share); },
+            [](double fraction) { return percent(fraction); },
             [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
             {}};
 }
@@ -212,9 +212,9 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     if (!curve.expected.empty()) {
         painter.setPen(QPen(theme.text_dim, 1, Qt::DashLine));
         for (std::size_t from = 0; from < curve.expected.size();) {
-            const double y = layout.y(index, curve.expected[from]); // not known where the value is not
+            const double y = layout.y(index, curve.expected[from]); // unknown where the value is unknown
             std::size_t to = from + 1;
-            // Steps of one height are one line: a long run has thousands.
+            // Runs of steps at one height become one line: a long run has thousands of steps.
             while (to < curve.expected.size() && std::abs(layout.y(index, curve.expected[to]) - y) < kSameHeight)
                 ++to;
             if (!std::isnan(curve.expected[from]))
@@ -225,7 +225,7 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     }
     const std::vector<QPointF> points = layout.line(index, curve.data.values);
     painter.setPen(QPen(colour, 1.4));
-    for (std::size_t from = 0; from < points.size();) { // each stretch of known values
+    for (std::size_t from = 0; from < points.size();) { // for each run of known values
         std::size_t to = from;
         while (to < points.size() && !std::isnan(curve.data.values[to]))
             ++to;
@@ -277,13 +277,13 @@ void StepChart::paintMarks(QPainter& painter, const StepLayout& layout) const {
         painter.setPen(QPen(colourOf(mark), 1, Qt::DashLine));
         painter.drawLine(QPointF(x, layout.plot(0).top()), QPointF(x, layout.plot(layout.curves() - 1).bottom()));
     }
-    // On a ground of their own: the curve's peaks, which they name, are where they stand.
-    QColor ground = themes_.theme().timeline;
-    ground.setAlpha(kLabelGround);
-    for (const MarkLabel& label : labelsOn(layout)) { // the tooltip has those that do not fit
+    // Labels get a background, since they are near the peaks that they name.
+    QColor background = themes_.theme().timeline;
+    background.setAlpha(kLabelGround);
+    for (const MarkLabel& label : labelsOn(layout)) { // the others are in the tooltip
         const Mark& mark = marks_[label.mark];
         const QRectF place(label.left, layout.plot(0).top(), label.width, kTitleHeight);
-        painter.fillRect(place.adjusted(-2, 0, 2, -1), ground);
+        painter.fillRect(place.adjusted(-2, 0, 2, -1), background);
         painter.setPen(colourOf(mark));
         const bool whole = label.width >= fontMetrics().horizontalAdvance(mark.text);
         painter.drawText(place.adjusted(0, 0, 2, 0), Qt::AlignLeft | Qt::AlignVCenter,

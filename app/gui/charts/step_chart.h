@@ -17,48 +17,48 @@
 
 namespace bubblescope::gui {
 
-/// A line across a chart that wants words beside it; lengths are logical pixels.
+/// A vertical mark with a label; lengths are logical pixels.
 struct MarkPlace {
     double x = 0;
-    double width = 0;   ///< of its words
-    int importance = 0; ///< more goes first
+    double width = 0;   ///< of the label
+    int importance = 0; ///< higher ones are placed first
 };
 
-/// Where words stand, beside their mark.
+/// The position of a mark's label.
 struct MarkLabel {
     std::size_t mark = 0;
     double left = 0;
-    double width = 0; ///< less than the words want where these are to be elided
+    double width = 0; ///< less than the full width if the label is elided
 };
 
-/// Finds room for words between `left` and `right` so that none touch: those that matter more first, of equals the
-/// latest. Each stands to the right of its mark, else to its left, else on the right as much of it as fits; where that
-/// would say nothing it is left out. The result goes from left to right.
+/// Places labels between `left` and `right` without overlap, the most important first, of equal ones the latest. A
+/// label is placed to the right of its mark, else to its left, else elided on the right; it is left out if no useful
+/// part of it fits. The result is sorted from left to right.
 [[nodiscard]] std::vector<MarkLabel> placeMarkLabels(const std::vector<MarkPlace>& marks, double left, double right);
 
-/// One curve over steps: a plot of its own, all plots share the horizontal axis.
+/// The values of one curve over the steps. Each curve has its own plot; all plots share the horizontal axis.
 struct StepCurve {
-    std::vector<double> values; ///< one a step; NaN where it is not known
+    std::vector<double> values; ///< one per step; NaN if unknown
     bool from_zero = true;
 };
 
-/// Where the curves of a step chart lie, in logical pixels. Pure geometry.
+/// Positions of the curves of a step chart, in logical pixels. Pure geometry.
 class StepLayout {
 public:
     StepLayout() = default;
-    /// Curves share the height below each other, with `gap` between for what is written there.
+    /// The plots are stacked with `gap` between them for titles.
     StepLayout(const std::vector<StepCurve>& curves, const QRectF& area, double gap);
 
     [[nodiscard]] std::size_t curves() const { return plots_.size(); }
     [[nodiscard]] const QRectF& plot(std::size_t curve) const { return plots_[curve]; }
     [[nodiscard]] const Axis& axis(std::size_t curve) const { return axes_[curve]; }
     [[nodiscard]] double x(std::size_t step) const;
-    /// Held at the plot's edge for values outside the axis.
+    /// Clamped to the plot for values outside the axis.
     [[nodiscard]] double y(std::size_t curve, double value) const;
     [[nodiscard]] bool outside(std::size_t curve, double value) const;
-    /// A point a step; of unknown values with a y that is none.
+    /// One point per step; y is NaN for unknown values.
     [[nodiscard]] std::vector<QPointF> line(std::size_t curve, const std::vector<double>& values) const;
-    /// The step nearest to a horizontal place.
+    /// The step nearest to `x`.
     [[nodiscard]] int stepAt(double x) const;
     /// Distance between two steps.
     [[nodiscard]] double pitch() const;
@@ -69,7 +69,7 @@ private:
     std::size_t steps_ = 0;
 };
 
-/// Curves over the steps of a run, one below the other. A click chooses a step, a drag chooses several.
+/// Curves over the steps of a run, stacked. A click chooses a step, a drag chooses a range.
 class StepChart : public QWidget {
     Q_OBJECT
 
@@ -79,24 +79,24 @@ public:
     struct Curve {
         QString title;
         StepCurve data;
-        std::function<QString(double)> text; ///< of a value, for axis and tooltip
+        std::function<QString(double)> text; ///< formats a value for axis and tooltip
         std::function<QColor(const Theme&)> colour;
-        std::vector<double> expected; ///< drawn dashed; empty, or one a step, NaN where there is none
+        std::vector<double> expected; ///< drawn dashed; empty, or one per step, NaN if unknown
     };
     /// A step at which something changes.
     struct Mark {
-        int step = 0; ///< place in the curves
-        QString text; ///< a few words, written beside it where there is room
+        int step = 0; ///< index in the curves
+        QString text; ///< a few words, shown beside the mark if there is room
         bool bad = false;
-        std::optional<Severity> severity = std::nullopt; ///< says the colour, and whose words go first
-        QStringList all = {};                            ///< what the tooltip says; empty = the text
+        std::optional<Severity> severity = std::nullopt; ///< gives colour and importance
+        QStringList all = {};                            ///< lines of the tooltip; empty: the text
     };
-    /// The words that are written now, from left to right, with their places; for tests.
+    /// The visible labels from left to right, with their positions; for tests.
     [[nodiscard]] std::vector<MarkLabel> labels() const;
     void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks);
     /// −1 for none.
     void setCurrent(int step);
-    /// Where a step's value of a curve is drawn; for tests.
+    /// The point of a step's value on a curve; for tests.
     [[nodiscard]] QPointF pointOf(int step, std::size_t curve) const;
     [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }
     [[nodiscard]] QSize sizeHint() const override;
@@ -106,7 +106,7 @@ signals:
     void rangeChosen(int first, int last);
 
 protected:
-    /// Curves that every view of a run has, without values yet.
+    /// Curves that all views of a run have, without values.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
 
@@ -132,8 +132,8 @@ private:
     std::vector<int> numbers_;
     std::vector<Mark> marks_;
     int current_ = -1;
-    int press_ = -1; ///< step under the button
-    int drag_ = -1;  ///< the other end of a brush
+    int press_ = -1; ///< step at which the button was pressed
+    int drag_ = -1;  ///< the other end of a drag
 };
 
 } // namespace bubblescope::gui

@@ -1,10 +1,8 @@
 #include "app/gui/explorer/schedule_explorer.h"
 
 #include "app/gui/charts/memory_chart.h"
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/panels/bubble_panel.h"
-#include "app/gui/panels/tables.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/graph/simulate.h"
@@ -97,7 +95,7 @@ ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
 }
 
 ScheduleExplorer::~ScheduleExplorer() {
-    // The views use the state above, which goes before QObject deletes children.
+    // The views use the members, which are destroyed before QObject deletes children.
     while (QWidget* child = findChild<QWidget*>(QString(), Qt::FindDirectChildrenOnly))
         delete child;
 }
@@ -240,7 +238,7 @@ void ScheduleExplorer::finish(Result<ExplorerResult> result) {
     export_->setEnabled(result.ok() && result.value().no_csv.empty());
     QPalette palette = themes_.theme().palette;
     if (!result.ok()) {
-        // What was there stays in view, so that one sees from where one went wrong.
+        // The views keep the last valid result, so that the wrong input is easy to find.
         result_.reset();
         palette.setColor(QPalette::WindowText, themes_.theme().bad);
         headline_->setPalette(palette);

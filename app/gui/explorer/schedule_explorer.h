@@ -27,22 +27,22 @@ namespace bubblescope::gui {
 class MemoryChart;
 class TimelineView;
 
-/// A schedule that a user tries, with all that is shown of it. Made on a worker thread.
+/// A schedule with everything that is shown of it. Made on a worker thread.
 struct ExplorerResult {
     ScheduleSpec spec;
-    SessionPtr session; ///< of one simulated step, for the views
+    SessionPtr session; ///< of a single simulated step
     ClosedForm form;
     std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
-    std::int64_t peak = 0;                        ///< of the fullest rank, likewise
-    std::string csv;                              ///< in PyTorch's grammar; empty where that cannot say it
-    std::string no_csv;                           ///< why
+    std::int64_t peak = 0;                        ///< of the rank that needs most, in the same unit
+    std::string csv;                              ///< in PyTorch's format; empty if that cannot express it
+    std::string no_csv;                           ///< why there is no CSV
 };
 
-/// Generates and simulates. Errors: of makeSchedule() and simulate(), and Cancelled.
+/// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
 [[nodiscard]] Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control);
 
-/// Try schedules: family, sizes and times on the left; order, memory and formulas at once. Results can be kept to
-/// compare them, and exported for PyTorch.
+/// A window to try schedules: family, sizes and times on the left; order, memory and formulas beside them. Results can
+/// be kept for comparison, and exported for PyTorch.
 class ScheduleExplorer : public QWidget {
     Q_OBJECT
 
@@ -53,7 +53,7 @@ public:
     [[nodiscard]] ScheduleSpec spec() const;
     [[nodiscard]] const std::optional<ExplorerResult>& result() const { return result_; }
     [[nodiscard]] ViewState& state() { return state_; }
-    /// Takes over sizes and times of a recognised run.
+    /// Takes sizes and times from a recognised run.
     void startFrom(const Session& session, int step);
     /// Writes the order as PyTorch's CSV.
     [[nodiscard]] Status exportCsv(const QString& path) const;
@@ -75,7 +75,7 @@ private:
     ViewState state_;
     BackgroundJob job_;
     std::optional<ExplorerResult> result_;
-    bool filling_ = false; ///< several fields change at once
+    bool filling_ = false; ///< several fields are being set at once
 
     QComboBox* family_ = nullptr;
     QComboBox* flavor_ = nullptr;
@@ -93,7 +93,7 @@ private:
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;
-    QTableWidget* table_ = nullptr; ///< the current one first, then those kept
+    QTableWidget* table_ = nullptr; ///< the current result first, then those kept
 };
 
 } // namespace bubblescope::gui

@@ -35,7 +35,7 @@ public:
     }
 
 private:
-    /// What elements hand down to those inside them.
+    /// Attributes that elements inherit.
     struct Inherited {
         QColor fill{Qt::black};
         QColor stroke;
@@ -82,7 +82,7 @@ private:
             Drawing::Mark mark = add(Drawing::Kind::Text, attributes, style);
             drawing_.marks_.pop_back();
             mark.text = xml_.readElementText(QXmlStreamReader::SkipChildElements);
-            styles_.pop_back(); // its end has been read
+            styles_.pop_back(); // end of an element
             drawing_.marks_.push_back(std::move(mark));
         } else if (name == QLatin1String("path")) {
             addBars(attributes.value(QLatin1String("d")).toString(), style);
@@ -101,12 +101,12 @@ private:
         return mark;
     }
 
-    /// The pattern is a ground and a stripe on it.
+    /// A pattern is a background and a stripe.
     void addHatch(const Inherited& style) {
-        (drawing_.hatch_ground_.isValid() ? drawing_.hatch_ : drawing_.hatch_ground_) = style.fill;
+        (drawing_.hatch_background_.isValid() ? drawing_.hatch_ : drawing_.hatch_background_) = style.fill;
     }
 
-    /// Paths hold rectangles one after the other, as in M1 2h3v4h-3z.
+    /// A path is a list of rectangles, as in M1 2h3v4h-3z.
     void addBars(const QString& path, const Inherited& style) {
         static const QRegularExpression bar(
             QStringLiteral("M(-?[\\d.]+)[ ,](-?[\\d.]+)h(-?[\\d.]+)v(-?[\\d.]+)h-?[\\d.]+z"));
@@ -140,7 +140,7 @@ QImage Drawing::image(int width) const {
         switch (mark.kind) {
         case Kind::Rect:
             painter.setPen(Qt::NoPen);
-            painter.setBrush(mark.hatched ? hatch_ground_ : mark.colour);
+            painter.setBrush(mark.hatched ? hatch_background_ : mark.colour);
             painter.drawRoundedRect(mark.where, mark.radius, mark.radius);
             if (!mark.hatched) break;
             painter.setBrush(QBrush(hatch_, Qt::BDiagPattern));

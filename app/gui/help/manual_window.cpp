@@ -22,7 +22,7 @@
 #include <algorithm>
 
 void initManualResource() {
-    Q_INIT_RESOURCE(manual); // in a static library nobody else asks for it
+    Q_INIT_RESOURCE(manual); // resources of a static library must be initialised explicitly
 }
 
 namespace bubblescope::gui {
@@ -31,7 +31,7 @@ namespace {
 
 const QString kRoot = QStringLiteral(":/manual/");
 
-/// Of the pages in a language, below that of the English ones; empty for English.
+/// The folder of a language's pages below that of the English ones; empty for English.
 QString translationFolder(Language language) {
     return language == Language::Chinese ? languageKey(language) + QLatin1Char('/') : QString();
 }
@@ -122,7 +122,7 @@ QString sectionName(const QString& title) {
 
 namespace {
 
-constexpr int kDrawingWidth = 760; ///< logical pixels; pages are as wide as is good to read
+constexpr int kDrawingWidth = 760; ///< logical pixels; about the width of a readable page
 constexpr int kPathRole = Qt::UserRole;
 
 } // namespace
@@ -136,12 +136,13 @@ void ManualBrowser::showPage(const ManualPage& page, const QString& section) {
         if (table == nullptr) continue;
         QTextTableFormat format = table->format();
         format.setBorderCollapse(true);
-        format.setBorderStyle(QTextFrameFormat::BorderStyle_Solid); // else half of the lines are too light to be seen
+        format.setBorderStyle(
+            QTextFrameFormat::BorderStyle_Solid); // otherwise half of the lines are too light to be seen
         format.setBorderBrush(palette().color(QPalette::Mid));
         format.setCellPadding(4);
         table->setFormat(format);
     }
-    moveCursor(QTextCursor::Start); // left at the end it would be scrolled to
+    moveCursor(QTextCursor::Start); // at the end it would be scrolled to
     verticalScrollBar()->setValue(0);
     if (section.isEmpty()) return;
     for (QTextBlock block = document()->begin(); block.isValid(); block = block.next()) {
@@ -259,7 +260,7 @@ void ManualWindow::listPages() {
     const QSignalBlocker quiet(pages_);
     pages_->clear();
     for (const ManualPage& page : manualPages(language_)) {
-        if (!page.path.endsWith(QLatin1String(".md"))) continue; // an example, to which pages lead
+        if (!page.path.endsWith(QLatin1String(".md"))) continue; // an example that pages link to
         const bool below = page.path.contains(QLatin1Char('/'));
         auto* item = new QListWidgetItem((below ? QStringLiteral("    ") : QString()) + page.title, pages_);
         item->setData(kPathRole, page.path);
@@ -326,7 +327,7 @@ void ManualWindow::markPage() {
     }
 }
 
-/// Pages that hold all the words stay in the list.
+/// Lists the pages that contain all of the words.
 void ManualWindow::filter() {
     const QStringList words = search_->text().split(QLatin1Char(' '), Qt::SkipEmptyParts);
     for (int row = 0; row < pages_->count(); ++row) {
@@ -338,7 +339,7 @@ void ManualWindow::filter() {
     }
 }
 
-/// The next place in this page, or else in the next page that is listed.
+/// Goes to the next match in this page, or else in the next listed page.
 void ManualWindow::findNext() {
     const QString text = search_->text().trimmed();
     if (text.isEmpty() || browser_->find(text)) return;

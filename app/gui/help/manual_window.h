@@ -16,34 +16,33 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-/// The manual that the program carries: the pages of resources/manual, by their paths below that, as in
-/// "schedules/1f1b.md". A page has the same path in every language. Its Chinese text lies under that path in zh_CN;
-/// where there is none, the English one takes its place.
+/// A page of the built-in manual. `path` is relative to resources/manual, as in "schedules/1f1b.md", and is the same in
+/// every language. The Chinese text of a page is in zh_CN under that path; without one the English text is shown.
 struct ManualPage {
     QString path;
-    QString file; ///< where the text lies, as in "zh_CN/schedules/1f1b.md"; its links are relative to that
+    QString file; ///< path of the text, as in "zh_CN/schedules/1f1b.md"; its links are relative to it
     QString title;
-    QString text; ///< Markdown, without what only the page's maker reads
+    QString text; ///< Markdown, without the parts for maintainers
 };
 
 inline const QString kManualFirstPage = QStringLiteral("index.md");
 
-/// All of them, in the order in which the first page names them, then the schedules, and last the examples that pages
-/// lead to, which are files of other kinds. Each language's are read once. GUI thread only.
+/// All pages: those that the first page lists, in that order, then the schedules, then the examples that pages link to,
+/// which are files of other types. Read once per language. GUI thread only.
 [[nodiscard]] const std::vector<ManualPage>& manualPages(Language language = Language::English);
-/// Null where there is none.
+/// Null if there is none.
 [[nodiscard]] const ManualPage* findManualPage(const QString& path, Language language = Language::English);
-/// What a link in a page's file leads to, as a page's path and what follows '#'; an empty path where it leaves the
-/// manual.
+/// The target of a link in a page's file: the path of a page and the section after '#'. The path is empty for links
+/// that leave the manual.
 struct ManualLink {
     QString path;
     QString section;
 };
 [[nodiscard]] ManualLink manualLink(const QString& file, const QString& link);
-/// How links name a section with this title.
+/// The name under which links refer to a section of this title.
 [[nodiscard]] QString sectionName(const QString& title);
 
-/// A page of the manual with its drawings.
+/// Shows a page of the manual with its drawings.
 class ManualBrowser : public QTextBrowser {
     Q_OBJECT
 
@@ -53,9 +52,9 @@ public:
     void showPage(const ManualPage& page, const QString& section);
     [[nodiscard]] const QString& path() const { return path_; }
     [[nodiscard]] const QString& file() const { return file_; } ///< of the page, with its language
-    /// How many headings begin above the window's upper edge or at it. A page has the same ones in all languages.
+    /// The number of headings that start at or above the upper edge. A page has the same headings in all languages.
     [[nodiscard]] int headingsPassed() const;
-    /// Puts the last of so many headings at the window's upper edge.
+    /// Scrolls so that this many headings have been passed; the last one is at the upper edge.
     void passHeadings(int count);
     [[nodiscard]] QVariant loadResource(int type, const QUrl& name) override;
 
@@ -64,18 +63,18 @@ private:
     QString file_;
 };
 
-/// The manual: pages on the left, those that hold what is searched for; the chosen one on the right. Pages are those of
-/// the application's language, and the window's own texts are in whatever language tr() gives.
+/// The manual window: a list of pages, filtered by a search, and the chosen page. Pages are those of the application's
+/// language.
 class ManualWindow : public QWidget {
     Q_OBJECT
 
 public:
     explicit ManualWindow(ThemeManager& themes, Language language = Language::English, QWidget* parent = nullptr);
 
-    /// All texts anew, the open page at the section where it was. Called after the application's language has changed.
+    /// Replaces all texts and keeps the open page at its section. Call after the application's language has changed.
     void setLanguage(Language language);
 
-    /// False where there is no such page.
+    /// False if there is no such page.
     bool open(const QString& path, const QString& section = {});
     [[nodiscard]] const QString& path() const { return browser_->path(); }
 

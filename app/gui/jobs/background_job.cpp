@@ -10,7 +10,7 @@ constexpr int kReportIntervalMs = 50;
 
 } // namespace
 
-/// One job's shared state; lives as long as either side needs it.
+/// Shared state of one job; lives as long as either side needs it.
 struct BackgroundJob::Ticket {
     Ticket() { control.stop = source.get_token(); }
 
@@ -18,8 +18,8 @@ struct BackgroundJob::Ticket {
     JobControl control;
 };
 
-/// Where workers leave results. The owner empties it under the lock when it dies, so a worker never posts to
-/// an object that is being destroyed.
+/// Where workers leave results. The owner empties it under the lock on destruction, so that a worker never posts to an
+/// object that is being destroyed.
 struct BackgroundJob::Mailbox {
     std::mutex mutex;
     BackgroundJob* owner = nullptr;

@@ -11,12 +11,11 @@
 
 namespace bubblescope::gui {
 
-/// Runs one piece of work at a time on a worker thread for the GUI thread that owns this object.
+/// Runs one piece of work at a time on a worker thread, for the GUI thread that owns this object.
 ///
-/// Starting a new job or calling cancel() asks the old one to stop and drops its result, whenever it may
-/// come. A result is delivered on the owner's thread, and only while this object lives and the job is still
-/// the current one. Destruction never waits: work that is still running ends by itself after seeing its
-/// stop token.
+/// Starting a new job or calling cancel() asks the old one to stop and discards its result. A result is delivered on
+/// the owner's thread, and only while this object exists and the job is still the current one. Destruction never waits:
+/// running work ends on its own after it sees its stop token.
 class BackgroundJob : public QObject {
     Q_OBJECT
 
@@ -24,8 +23,7 @@ public:
     explicit BackgroundJob(QObject* parent = nullptr);
     ~BackgroundJob() override;
 
-    /// `work(JobControl&)` runs on a worker thread and must not touch widgets; `done(result)` receives what
-    /// it returned.
+    /// `work(JobControl&)` runs on a worker thread and must not touch widgets; `done(result)` receives its result.
     template <class Work, class Done>
     void start(Work work, Done done) {
         launch([work = std::move(work), done = std::move(done)](JobControl& control) mutable {
@@ -38,9 +36,9 @@ public:
 
 signals:
     void runningChanged(bool running);
-    /// Between 0 and 1, a few times a second while running; negative while the total is unknown.
+    /// Between 0 and 1, emitted a few times a second while running; negative while the total is unknown.
     void progress(double fraction);
-    /// As often, what `progress` is made of; `total` is 0 while unknown.
+    /// The numbers behind progress(), emitted as often; `total` is 0 while unknown.
     void counted(quint64 done, quint64 total);
 
 private:

@@ -8,7 +8,7 @@
 #include <QLibraryInfo>
 #include <QLocale>
 
-/// Resources of a static library are linked in only where somebody asks for them. Outside all namespaces, as Qt wants.
+/// Resources of a static library are linked only if they are referenced. Outside all namespaces, as Qt requires.
 static void linkTranslations() {
     Q_INIT_RESOURCE(translations);
 }

@@ -8,17 +8,17 @@
 
 namespace bubblescope::gui {
 
-/// Translates by a table of English texts and their translations, whatever the class that says them. The tables are
-/// JSON files in resources/translations, so that building and running need no Linguist tools.
+/// Translates by a table of English texts and their translations, regardless of the context. The tables are JSON files
+/// in resources/translations, so that building and running need no Linguist tools.
 class TableTranslator : public QTranslator {
     Q_OBJECT
 
 public:
     explicit TableTranslator(QObject* parent = nullptr) : QTranslator(parent) {}
 
-    /// From the program's resources. False where there is no such table, or it is no JSON object of texts.
+    /// Loads a table from the program's resources. False if there is none, or if it is not a JSON object of strings.
     bool loadTable(const QString& language);
-    /// The English texts of a language's table.
+    /// The English texts in a language's table.
     [[nodiscard]] static QList<QByteArray> textsOf(const QString& language);
     [[nodiscard]] bool isEmpty() const override { return texts_.isEmpty(); }
     [[nodiscard]] QString translate(const char* context, const char* source, const char* disambiguation,
@@ -33,8 +33,8 @@ enum class Language : std::uint8_t { System, English, Chinese };
 [[nodiscard]] QString languageKey(Language language); ///< "system", "en", "zh_CN"; also the setting's value
 [[nodiscard]] std::optional<Language> languageFromKey(const QString& key);
 
-/// Puts a language on the whole application. One per application, on the GUI thread. Widgets that are there keep their
-/// texts; the main window makes its own anew when changed() says so.
+/// Sets the language of the whole application. One per application, on the GUI thread. Existing widgets keep their
+/// texts; the main window is rebuilt on changed().
 class LanguageManager : public QObject {
     Q_OBJECT
 
@@ -42,12 +42,12 @@ public:
     explicit LanguageManager(QObject* parent = nullptr) : QObject(parent) {}
     ~LanguageManager() override;
 
-    /// System is Chinese where the system's is, and else English.
+    /// System means Chinese on a Chinese system, otherwise English.
     void choose(Language language);
     [[nodiscard]] Language choice() const { return choice_; }
     /// English or Chinese.
     [[nodiscard]] Language current() const { return current_; }
-    /// Whether a font here has the letters of the current language.
+    /// Whether an installed font has the characters of the current language.
     [[nodiscard]] bool hasFont() const;
 
 signals:
@@ -57,7 +57,7 @@ private:
     Language choice_ = Language::System;
     Language current_ = Language::English;
     TableTranslator table_;
-    QTranslator qt_; ///< of Qt's own dialogs, where its translations are installed
+    QTranslator qt_; ///< for Qt's own dialogs, if Qt's translations are installed
 };
 
 } // namespace bubblescope::gui

@@ -1,6 +1,6 @@
 #include "app/gui/live/live_bar.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/live/live_models.h"
 #include "app/gui/live/run_process.h"
 #include "app/gui/panels/widgets.h"
@@ -17,9 +17,9 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kLamp = 12;
-constexpr int kLeastAlert = 60; ///< pixels
+constexpr int kMinAlertWidth = 60; ///< pixels
 
-/// A lamp says by its shape as well as by its colour whether something is recorded.
+/// Shape and colour both show whether the run is being recorded.
 void drawLamp(QPainter& painter, const QRectF& where, LiveState state, const Theme& theme) {
     painter.setRenderHint(QPainter::Antialiasing);
     const QColor bad = severityColour(theme, Severity::Serious);
@@ -62,11 +62,11 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     status_->setFont(bold);
     status_->setObjectName(QStringLiteral("liveStatus"));
     name_->setTextFormat(Qt::PlainText);
-    // The text of any length: it takes what room there is, and widens no window.
+    // The only text of variable length: it takes the remaining room and never widens the window.
     alert_->setObjectName(QStringLiteral("liveAlert"));
     alert_->setTextFormat(Qt::PlainText);
     alert_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    alert_->setMinimumWidth(kLeastAlert);
+    alert_->setMinimumWidth(kMinAlertWidth);
     alert_->setCursor(Qt::PointingHandCursor);
     alert_->installEventFilter(this);
     follow_ = addButton("liveFollow", {}, tr("Keep the newest step at the right; moving the view stops that"));

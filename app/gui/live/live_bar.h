@@ -12,8 +12,8 @@ namespace bubblescope::gui {
 
 class RunProcess;
 
-/// One line that says how a watched run is: whether it is recorded, its ranks, what was lost, and the latest alert.
-/// Shown from the beginning of a watch until another trace is opened.
+/// The status line of a watched run: whether it is being recorded, its ranks, losses, and the latest alert. Visible
+/// from the start of a watch until another trace is opened.
 class LiveBar : public QFrame {
     Q_OBJECT
 
@@ -21,12 +21,12 @@ public:
     LiveBar(LiveController& live, RunProcess& process, ViewState& state, ThemeManager& themes,
             QWidget* parent = nullptr);
 
-    /// What it says, from left to right.
+    /// Its texts from left to right.
     [[nodiscard]] QString text() const;
 
 signals:
     void alertChosen();
-    /// What was recorded by now is to be opened as a whole.
+    /// The user wants to open all that has been recorded so far.
     void openRequested();
 
 protected:
@@ -54,7 +54,7 @@ private:
     QToolButton* open_;
     QToolButton* stop_run_;
     QToolButton* stop_;
-    QString latest_; ///< alert in full
+    QString latest_; ///< full text of the alert
 };
 
 } // namespace bubblescope::gui

@@ -9,9 +9,9 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kTogetherMs = 60; ///< at most some fifteen snapshots a second
-constexpr int kIdleMs = 200;    ///< steps are closed, and files of other hosts looked at
-constexpr int kShownSteps = 2;  ///< in view at first
+constexpr int kTogetherMs = 60; ///< at most about fifteen snapshots a second
+constexpr int kIdleMs = 200;    ///< for closing steps and for files of other hosts
+constexpr int kShownSteps = 2;  ///< steps visible at first
 constexpr double kEndPadding = 0.015;
 
 struct Opened {
@@ -81,7 +81,7 @@ void LiveController::start(const LiveTarget& target, LiveFeed::Clock clock) {
     emit changed();
 }
 
-/// Somebody opened something else.
+/// Ends the watch when another session is opened.
 void LiveController::watchSession() {
     if (showing_ || parked_ || state_.session() == shown_.lock() || (!active_ && !snapshot_)) return;
     const bool was_active = active_;
@@ -97,7 +97,7 @@ void LiveController::stop() {
     emit activeChanged(false);
 }
 
-/// A turn that runs ends by itself; it has the feed until then.
+/// A running turn ends on its own and keeps the feed alive until then.
 void LiveController::end() {
     active_ = false;
     files_.reset();
@@ -107,7 +107,7 @@ void LiveController::end() {
     job_.cancel();
     if (!feed_) return;
     if (feed_->streamsDescriptor() >= 0) {
-        // Senders are told, which may take its time; a turn that runs comes first.
+        // Notifying the senders may take a while, and has to wait for a running turn.
         QThreadPool::globalInstance()->start([feed = std::move(feed_)] { feed->finish(); });
     }
     feed_.reset();
@@ -144,7 +144,7 @@ void LiveController::take(LiveSnapshotPtr snapshot) {
         next_alert_ = alert.number + 1;
         emit alerted(alert);
     }
-    // What nobody needs any more is many small pieces of memory, and giving them back takes its time.
+    // Freeing the old session's many small allocations takes a while.
     QThreadPool::globalInstance()->start([before = std::move(before), seen = std::move(seen)] {});
     rest();
 }
@@ -156,7 +156,7 @@ TimeRange LiveController::followed(const Session& session) const {
     return span_ > TimeNs{0} ? TimeRange{shown.end - span_, shown.end} : shown;
 }
 
-/// `again`: also where the session is in view, since the view may have moved.
+/// `again`: also if the session is shown already, since the view may have moved.
 void LiveController::show(bool again) {
     const SessionPtr session = snapshot_->session;
     if (!session || (!again && session == shown_.lock())) return;
@@ -166,7 +166,7 @@ void LiveController::show(bool again) {
     showing_ = false;
 }
 
-/// Zooming keeps following as long as the newest step's end is in sight; it is then what keeps its place.
+/// Zooming keeps following while the end of the newest step is visible; that end then keeps its place.
 void LiveController::watchRange() {
     if (showing_ || parked_ || !active_ || !state_.session() || state_.session() != shown_.lock()) return;
     const TimeRange& range = state_.range().range();
@@ -202,7 +202,7 @@ bool LiveController::showStep(int number) {
     if (parked_) return false;
     int at = place(state_.session());
     if (at < 0 && snapshot_ && place(snapshot_->session) >= 0) {
-        // In the latest snapshot, though not in the one that is frozen.
+        // It is in the latest snapshot, but not in the frozen one.
         setFollowing(true);
         at = place(state_.session());
     }

@@ -13,42 +13,42 @@
 
 namespace bubblescope::gui {
 
-/// Watches a run for the views: has a worker read what came whenever something did, and hands its snapshots on, one at
-/// a time. While it follows, the views' session is the latest one, with the newest step at the right. Whoever moves the
-/// view away from there, or selects something, freezes it: the session stays as it is, and the snapshots go on.
+/// Watches a run for the views. A worker reads new records when there are any, and hands over snapshots, one at a time.
+/// While following, the views show the latest session, with the newest step at the right. Moving the view away or
+/// selecting something freezes the session; snapshots continue.
 ///
-/// Lives on the GUI thread, which waits for nothing here. The watch ends when another session is opened.
+/// Lives on the GUI thread and never blocks it. The watch ends when another session is opened.
 class LiveController : public QObject {
     Q_OBJECT
 
 public:
-    /// `state` must outlive it.
+    /// `state` must outlive the controller.
     explicit LiveController(ViewState& state, QObject* parent = nullptr);
     ~LiveController() override;
 
-    /// Ends what was watched before. failed() tells where that cannot be watched.
+    /// Ends the previous watch. failed() is emitted if the target cannot be watched.
     void start(const LiveTarget& target, LiveFeed::Clock clock = {});
-    /// What was seen stays in view.
+    /// The views keep the last session.
     void stop();
 
     [[nodiscard]] bool active() const { return active_; }
     [[nodiscard]] const LiveTarget& target() const { return target_; }
-    /// The latest; null before the first one. That of the last watch stays until something else is opened.
+    /// The latest snapshot; null before the first. The last one remains after a watch, until another session is opened.
     [[nodiscard]] const LiveSnapshotPtr& snapshot() const { return snapshot_; }
     [[nodiscard]] bool following() const { return following_; }
     void setFollowing(bool following);
-    /// While it is parked another session is in view, which does not end the watch, and snapshots stay out of the
-    /// views.
+    /// While parked, another session may be shown without ending the watch, and snapshots do not reach the views.
     void setParked(bool parked);
-    /// How many steps are newer than those in view.
+    /// How many steps are newer than those shown.
     [[nodiscard]] std::int64_t stepsBehind() const;
-    /// Shows the step of this number, if it is still there in full, and freezes unless it is the newest. False if not.
+    /// Shows the step of this number if it is still available in full, and freezes unless it is the newest. False if it
+    /// is not available.
     bool showStep(int number);
 
 signals:
     void activeChanged(bool active);
     void followingChanged(bool following);
-    /// There is another snapshot().
+    /// snapshot() has changed.
     void changed();
     void alerted(const bubblescope::gui::LiveAlert& alert);
     void failed(const bubblescope::Error& error);
@@ -66,20 +66,20 @@ private:
 
     ViewState& state_;
     BackgroundJob job_;
-    std::shared_ptr<LiveFeed> feed_; ///< shared with the job that runs
+    std::shared_ptr<LiveFeed> feed_; ///< shared with the running job
     std::optional<QSocketNotifier> files_;
     std::optional<QSocketNotifier> streams_;
-    QTimer pause_; ///< many ranks write all the time: what they wrote meanwhile is read together
+    QTimer pause_; ///< ranks write all the time: collects what arrives meanwhile
     QTimer idle_;
     LiveTarget target_;
     LiveSnapshotPtr snapshot_;
-    std::weak_ptr<const Session> shown_; ///< that the views have from here
-    std::int64_t next_alert_ = 0;        ///< that was not told
-    TimeNs span_{0};                     ///< that is in view while following; 0 = what fits
+    std::weak_ptr<const Session> shown_; ///< the session that this controller has put into the views
+    std::int64_t next_alert_ = 0;        ///< number of the first alert not yet emitted
+    TimeNs span_{0};                     ///< shown while following; 0 = a default
     bool active_ = false;
     bool following_ = true;
     bool parked_ = false;
-    bool showing_ = false; ///< the views move since a new snapshot is put in
+    bool showing_ = false; ///< the view is being moved by a new snapshot
 };
 
 } // namespace bubblescope::gui

@@ -38,7 +38,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     folders_->setToolTip(tr("Delete removes one"));
     folders_->setMaximumHeight(5 * fontMetrics().lineSpacing());
     folders_->installEventFilter(this);
-    folders_->hide(); // most runs have one
+    folders_->hide(); // most runs have a single folder
     auto* row = new QHBoxLayout;
     row->addWidget(folder_, 1);
     row->addWidget(choose);
@@ -137,7 +137,7 @@ LiveTarget LiveDialog::target() const {
     return target;
 }
 
-/// An address is of no use without the token that senders must know, nor a certificate without its key.
+/// An address needs the token that senders must know, and a certificate needs its key.
 void LiveDialog::check() {
     const LiveTarget wanted = target();
     const bool listens = !wanted.listen.isEmpty();
@@ -148,7 +148,7 @@ void LiveDialog::check() {
         widget->setEnabled(listens);
 }
 
-/// A line with a button beside it that asks for what exists.
+/// A line edit with a button that opens a dialog for existing files or folders.
 QWidget* LiveDialog::withChooser(QLineEdit& line, bool folder) {
     auto* both = new QWidget(this);
     auto* row = new QHBoxLayout(both);

@@ -1,6 +1,6 @@
 #include "app/gui/live/live_feed.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "core/base/process_info.h"
 #include "core/live/recent_steps.h"
 
@@ -13,8 +13,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Of the machine, for how long work may take: a test's clock says when things happen in the run.
-TimeNs worked() {
+/// The machine's clock, for limiting the time of work. A test's clock gives the times of the run.
+TimeNs steadyNow() {
     return std::chrono::steady_clock::now().time_since_epoch();
 }
 
@@ -62,8 +62,8 @@ struct LiveFeed::Parts {
     live::SegmentFollower follower;
     std::optional<live::StreamReceiver> receiver;
     std::optional<TemporaryFolder> scratch;
-    /// Where traces of recorded jobs are: what these did shows in their files alone, those that come over the network
-    /// included.
+    /// Folders with traces of recorded jobs, including those that arrive over the network. The steps of such jobs are
+    /// found in these files only.
     std::vector<std::filesystem::path> recorded;
 };
 
@@ -98,12 +98,12 @@ Result<std::shared_ptr<LiveFeed>> LiveFeed::open(const LiveTarget& target, Clock
     return std::shared_ptr<LiveFeed>(new LiveFeed(target, std::move(parts), std::move(clock)));
 }
 
-/// A part of what there is; true if there is more.
+/// Reads a part of what is available; true if there is more.
 bool LiveFeed::read(const JobControl& control) {
-    constexpr TimeNs kLongest{std::chrono::milliseconds(100)}; // until the next snapshot is made
-    const TimeNs began = worked();
+    constexpr TimeNs kMaxReadTime{std::chrono::milliseconds(100)}; // until the next snapshot
+    const TimeNs began = steadyNow();
     bool more = true;
-    while (more && !control.stopRequested() && worked() - began < kLongest)
+    while (more && !control.stopRequested() && steadyNow() - began < kMaxReadTime)
         more = follower_.read(analyzer_, clock_());
     if (receiver_) receiver_->poll(analyzer_, clock_());
     captured_.look(analyzer_, clock_());
@@ -123,7 +123,7 @@ LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
     snapshot->alerts.assign(alerts_.begin(), alerts_.end());
     snapshot->counts = analyzer_.counts();
     snapshot->checks = analyzer_.checks();
-    snapshot->heard = {analyzer_.latency().quantile(0.5), analyzer_.latency().quantile(0.99)};
+    snapshot->latency = {analyzer_.latency().quantile(0.5), analyzer_.latency().quantile(0.99)};
     snapshot->ended = analyzer_.runEnded();
     if (receiver_) {
         snapshot->address = receiver_->address().text();
@@ -173,10 +173,10 @@ void LiveFeed::take(live::LiveEvent event) {
     if (alerts_.size() > kMaxAlerts) alerts_.pop_front();
 }
 
-/// All views go through a new session, so there are no more than four a second; and where steps are large no more than
-/// a quarter of the time goes into drawing them up.
+/// All views are updated with a new session, so there are at most four a second. With large steps at most a quarter of
+/// the time is spent on them.
 void LiveFeed::refreshSession(const JobControl& control) {
-    const TimeNs began = worked();
+    const TimeNs began = steadyNow();
     if (analyzer_.window() == nullptr || began < next_session_) return;
     const std::int64_t changes = analyzer_.window()->changes();
     if (changes == changes_in_session_) return;
@@ -185,13 +185,13 @@ void LiveFeed::refreshSession(const JobControl& control) {
         session_.reset();
     } else {
         Result<SessionPtr> made = makeSession(*std::move(recent), control);
-        if (!made.ok()) return; // asked to stop
+        if (!made.ok()) return; // cancelled
         session_ = std::move(made).value();
     }
     changes_in_session_ = changes;
-    constexpr TimeNs kSeldom{std::chrono::milliseconds(250)};
-    const TimeNs now = worked();
-    next_session_ = now + std::max(kSeldom, 3 * (now - began));
+    constexpr TimeNs kSessionInterval{std::chrono::milliseconds(250)};
+    const TimeNs now = steadyNow();
+    next_session_ = now + std::max(kSessionInterval, 3 * (now - began));
 }
 
 void LiveFeed::finish() {

@@ -20,113 +20,114 @@
 
 namespace bubblescope::gui {
 
-/// Something that happened in a run that is watched, worth a look.
+/// An event in a watched run that users should know of.
 struct LiveAlert {
     enum class Kind : std::uint8_t {
         Anomaly,  ///< `anomaly`
-        Mismatch, ///< of a check: `text` says which
+        Mismatch, ///< of a check: see `text`
         RankLate, ///< `rank`
         RankGone, ///< `rank`
     };
     Kind kind = Kind::Anomaly;
-    std::int64_t number = 0; ///< counts all alerts of the watch, from 0
-    int step = 0;            ///< after which it was told
+    std::int64_t number = 0; ///< of all alerts of the watch, from 0
+    int step = 0;            ///< after which it was reported
     std::optional<Anomaly> anomaly;
     live::LiveRank rank;
     std::string text;
 };
 
-/// How soon ops were heard after their end; zero where that cannot be told.
-struct HeardAfter {
+/// Time from the end of ops to the arrival of their records; zero if unknown.
+struct RecordLatency {
     TimeNs half{0};
-    TimeNs most{0}; ///< of 99 %
+    TimeNs most{0}; ///< the 99th percentile
 };
 
-/// A look at a run that goes on. Plain values of bounded size, made on a worker thread, immutable afterwards.
+/// The state of a running run at one moment. Plain values of bounded size, made on a worker thread, immutable
+/// afterwards.
 struct LiveSnapshot {
     std::optional<RunInfo> info;       ///< none before the first record
-    std::vector<live::LiveStep> steps; ///< closed ones, the latest last, at most LiveFeed::kMaxSteps
+    std::vector<live::LiveStep> steps; ///< closed steps, the latest last, at most LiveFeed::kMaxSteps
     std::vector<live::LiveRank> ranks; ///< by replica, then rank
     std::vector<LiveAlert> alerts;     ///< the latest last, at most LiveFeed::kMaxAlerts
     live::LiveCounts counts;
     live::CheckCounts checks;
-    HeardAfter heard;
+    RecordLatency latency;
     bool ended = false;                ///< all ranks have ended or are gone
-    bool captured = false;             ///< it is a recorded job that knows nothing of us
-    std::string address;               ///< that is listened at; empty = none
-    std::size_t senders = 0;           ///< connected to it
-    std::vector<std::string> problems; ///< files that cannot be read, and the like
-    /// The last steps in full. Null before the first whole one, and where only sums of steps come.
+    bool captured = false;             ///< a recorded job, which does not use Bubblescope itself
+    std::string address;               ///< that is listened on; empty = none
+    std::size_t senders = 0;           ///< connected to that address
+    std::vector<std::string> problems; ///< such as files that cannot be read
+    /// The last steps in full. Null before the first complete one, and if only reduced steps arrive.
     SessionPtr session;
-    bool more = false; ///< there is more to read at once
+    bool more = false; ///< more data is available at once
 };
 
 using LiveSnapshotPtr = std::shared_ptr<const LiveSnapshot>;
 
-/// What is to be watched: folders that a run records into, now or later, an address that hosts send to, or both.
+/// What to watch: folders that a run records into, now or later, an address that hosts send to, or both.
 struct LiveTarget {
     QStringList folders;
     QString listen;      ///< HOST:PORT or PORT; empty = nowhere
-    QString token;       ///< that senders must know
-    QString certificate; ///< shown to senders, with its key: files (PEM); empty = no encryption
+    QString token;       ///< that senders must present
+    QString certificate; ///< shown to senders, with its key: PEM files; empty = no encryption
     QString key;
-    QString keep; ///< folder for traces of recorded jobs that senders send; empty = only while they are watched
-    TimeNs patience{std::chrono::seconds(10)}; ///< as that of `bubblescope monitor`
+    QString keep; ///< folder for traces of recorded jobs that senders send; empty = kept only during the watch
+    TimeNs patience{std::chrono::seconds(10)}; ///< as for `bubblescope monitor`
 
-    /// For people: the folders' names and the address.
+    /// The folders' names and the address.
     [[nodiscard]] QString name() const;
     friend bool operator==(const LiveTarget&, const LiveTarget&) = default;
 };
 
-/// Where what was watched lies in files that stay; none where it came over the network and was not kept.
+/// The folders that hold the watched run permanently; none if it came over the network and was not kept.
 [[nodiscard]] QStringList recordedFolders(const LiveTarget& target, const LiveSnapshot& snapshot);
 
-/// Reads what a run writes and makes snapshots of it, with the analyzer that `monitor` has. Each call does a bounded
-/// part of the work and waits for nothing but the end of another. From any thread.
+/// Reads what a run writes and makes snapshots of it, using the same analyzer as `monitor`. Each call does a bounded
+/// part of the work and waits for nothing but the end of another call. Any thread.
 class LiveFeed {
 public:
     static constexpr std::size_t kMaxSteps = 2000;
     static constexpr std::size_t kMaxAlerts = 500;
-    /// In a snapshot's session: a worker copies them, and the views go through them.
+    /// Limits a snapshot's session, which a worker copies and the views traverse.
     static constexpr std::size_t kMaxSessionOps = 400'000;
 
-    /// A clock that does not go back; a test's own in place of CLOCK_MONOTONIC.
+    /// A monotonic clock; tests replace CLOCK_MONOTONIC.
     using Clock = std::function<TimeNs()>;
 
-    /// Errors: Usage for a target that names nothing or a wrong address, Input where neither a folder nor the one above
-    /// it exists, Run where the system refuses.
+    /// Errors: Usage for a target without folder and address or with a wrong address, Input if neither a folder nor its
+    /// parent exists, Run if the system refuses.
     [[nodiscard]] static Result<std::shared_ptr<LiveFeed>> open(const LiveTarget& target, Clock clock = {});
 
-    /// Reads some of what there is, unless asked to stop.
+    /// Reads a part of the available data, unless asked to stop, and makes a snapshot.
     [[nodiscard]] LiveSnapshotPtr turn(const JobControl& control);
-    /// Tells senders that nothing more is taken. May take two seconds. The last call to make.
+    /// Tells senders that no more data is accepted. May take two seconds. Must be the last call.
     void finish();
 
-    /// What becomes readable when turn() has something to do; −1 for none. turn() is to be called every 200 ms at
-    /// least as well: steps close with time, and files of other hosts change unseen.
+    /// Descriptors that become readable when turn() has something to do; −1 for none. Call turn() at least every 200 ms
+    /// in any case: steps close with time, and changes by other hosts are not signalled.
     [[nodiscard]] int filesDescriptor() const { return follower_.descriptor(); }
     [[nodiscard]] int streamsDescriptor() const { return receiver_ ? receiver_->descriptor() : -1; }
 
 private:
-    /// What is at hand when all is opened.
+    /// The opened parts, for the constructor.
     struct Parts;
     LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);
     void take(live::LiveEvent event);
     void refreshSession(const JobControl& control);
 
-    std::optional<TemporaryFolder> scratch_; ///< of recorded jobs that nobody wants kept
+    std::optional<TemporaryFolder> scratch_; ///< for streams of recorded jobs that are not to be kept
     live::LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
     std::optional<live::StreamReceiver> receiver_;
     live::CapturedRun captured_;
     Clock clock_;
-    std::mutex busy_; ///< finish() may come while a turn that nobody waits for any more still runs
+    std::mutex busy_; ///< finish() may be called while an abandoned turn() still runs
     std::deque<LiveAlert> alerts_;
     std::int64_t alerted_ = 0;
     SessionPtr session_;
-    std::int64_t changes_in_session_ = -1; ///< of the window, when it was made
-    TimeNs next_session_{0};               ///< not before, on a clock of its own
+    std::int64_t changes_in_session_ = -1; ///< version of the window that the session was made of
+    TimeNs next_session_{0};               ///< earliest time, on the machine's clock
 };
 
 } // namespace bubblescope::gui

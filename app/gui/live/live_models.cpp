@@ -1,7 +1,6 @@
 #include "app/gui/live/live_models.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
 
 #include <QCoreApplication>
@@ -18,7 +17,7 @@ namespace {
 using live::LiveRank;
 using live::RankState;
 
-struct LiveWords {
+struct LiveText {
     Q_DECLARE_TR_FUNCTIONS(Live)
 };
 
@@ -39,30 +38,30 @@ LiveState liveState(const LiveSnapshot* snapshot, bool active) {
 
 QString liveStateText(LiveState state) {
     switch (state) {
-    case LiveState::Waiting: return LiveWords::tr("Waiting");
-    case LiveState::Recording: return LiveWords::tr("Recording");
-    case LiveState::Ended: return LiveWords::tr("Run ended");
-    case LiveState::Failed: return LiveWords::tr("Run broke off");
+    case LiveState::Waiting: return LiveText::tr("Waiting");
+    case LiveState::Recording: return LiveText::tr("Recording");
+    case LiveState::Ended: return LiveText::tr("Run ended");
+    case LiveState::Failed: return LiveText::tr("Run broke off");
     case LiveState::Stopped: break;
     }
-    return LiveWords::tr("Not watched");
+    return LiveText::tr("Not watched");
 }
 
 QString rankStateText(RankState state) {
     switch (state) {
-    case RankState::Awaited: return LiveWords::tr("awaited");
-    case RankState::Running: return LiveWords::tr("running");
-    case RankState::Late: return LiveWords::tr("late");
-    case RankState::Gone: return LiveWords::tr("gone");
+    case RankState::Awaited: return LiveText::tr("awaited");
+    case RankState::Running: return LiveText::tr("running");
+    case RankState::Late: return LiveText::tr("late");
+    case RankState::Gone: return LiveText::tr("gone");
     case RankState::Ended: break;
     }
-    return LiveWords::tr("ended");
+    return LiveText::tr("ended");
 }
 
 QString liveRankText(const LiveRank& rank, const LiveSnapshot& snapshot) {
     if (snapshot.info && snapshot.info->dp > 1)
-        return LiveWords::tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
-    return LiveWords::tr("rank %1").arg(rank.rank.value);
+        return LiveText::tr("replica %1, rank %2").arg(rank.replica).arg(rank.rank.value);
+    return LiveText::tr("rank %1").arg(rank.rank.value);
 }
 
 QString ranksText(const LiveSnapshot& snapshot) {
@@ -70,9 +69,9 @@ QString ranksText(const LiveSnapshot& snapshot) {
     for (const RankState state :
          {RankState::Awaited, RankState::Running, RankState::Late, RankState::Gone, RankState::Ended}) {
         const auto count = std::ranges::count(snapshot.ranks, state, &LiveRank::state);
-        if (count > 0) parts << LiveWords::tr("%1 %2").arg(count).arg(rankStateText(state));
+        if (count > 0) parts << LiveText::tr("%1 %2").arg(count).arg(rankStateText(state));
     }
-    return parts.join(LiveWords::tr(", "));
+    return parts.join(LiveText::tr(", "));
 }
 
 std::int64_t lostRecords(const live::LiveCounts& counts) {
@@ -82,33 +81,33 @@ std::int64_t lostRecords(const live::LiveCounts& counts) {
 QString recordsText(const LiveSnapshot& snapshot) {
     const std::int64_t lost = lostRecords(snapshot.counts);
     const QString records = number(snapshot.counts.slices);
-    return lost == 0 ? LiveWords::tr("%1 records, none lost").arg(records)
-                     : LiveWords::tr("%1 records, %2 lost").arg(records, number(lost));
+    return lost == 0 ? LiveText::tr("%1 records, none lost").arg(records)
+                     : LiveText::tr("%1 records, %2 lost").arg(records, number(lost));
 }
 
 QString recordsDetails(const LiveSnapshot& snapshot) {
     const live::LiveCounts& counts = snapshot.counts;
-    QStringList lines{LiveWords::tr("Steps: %1, of which %2 without all records")
+    QStringList lines{LiveText::tr("Steps: %1, of which %2 without all records")
                           .arg(number(counts.steps), number(counts.incomplete))};
-    const auto tell = [&lines](std::int64_t count, const QString& what) {
+    const auto addLine = [&lines](std::int64_t count, const QString& what) {
         if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
     };
-    tell(counts.dropped, LiveWords::tr("Lost by the ranks themselves"));
-    tell(counts.undelivered, LiveWords::tr("Written and never heard"));
-    tell(counts.damaged, LiveWords::tr("Damaged"));
-    tell(counts.torn, LiveWords::tr("Places where a file was torn"));
-    tell(counts.late, LiveWords::tr("Too late for their step"));
-    tell(counts.duplicates, LiveWords::tr("Came twice, used once"));
-    tell(counts.bad, LiveWords::tr("With numbers that cannot be"));
-    if (snapshot.heard.most > TimeNs{0})
-        lines << LiveWords::tr("An op is heard %1 after its end, 99 % of them within %2")
-                     .arg(shortTime(snapshot.heard.half), shortTime(snapshot.heard.most));
+    addLine(counts.dropped, LiveText::tr("Lost by the ranks themselves"));
+    addLine(counts.undelivered, LiveText::tr("Written and never heard"));
+    addLine(counts.damaged, LiveText::tr("Damaged"));
+    addLine(counts.torn, LiveText::tr("Places where a file was torn"));
+    addLine(counts.late, LiveText::tr("Too late for their step"));
+    addLine(counts.duplicates, LiveText::tr("Came twice, used once"));
+    addLine(counts.bad, LiveText::tr("With numbers that cannot be"));
+    if (snapshot.latency.most > TimeNs{0})
+        lines << LiveText::tr("An op is heard %1 after its end, 99 % of them within %2")
+                     .arg(shortTime(snapshot.latency.half), shortTime(snapshot.latency.most));
     if (snapshot.checks.planned() > 0)
-        lines << LiveWords::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
+        lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
                      .arg(number(snapshot.checks.equal + snapshot.checks.mismatch), number(snapshot.checks.planned()),
                           number(snapshot.checks.mismatch));
     if (!snapshot.address.empty())
-        lines << LiveWords::tr("Listening at %1; senders connected: %2")
+        lines << LiveText::tr("Listening at %1; senders connected: %2")
                      .arg(fromUtf8(snapshot.address))
                      .arg(snapshot.senders);
     for (const std::string& problem : snapshot.problems)
@@ -127,15 +126,15 @@ int beganAt(const LiveAlert& alert) {
 
 QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     switch (alert.kind) {
-    case LiveAlert::Kind::Mismatch: return LiveWords::tr("check does not agree");
+    case LiveAlert::Kind::Mismatch: return LiveText::tr("check does not agree");
     case LiveAlert::Kind::RankLate:
     case LiveAlert::Kind::RankGone:
-        return LiveWords::tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
+        return LiveText::tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
     case LiveAlert::Kind::Anomaly: break;
     }
     const QString kind = anomalyKindText(alert.anomaly->kind);
     if (!alert.anomaly->rank) return kind;
-    return LiveWords::tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
+    return LiveText::tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
 }
 
 QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
@@ -147,15 +146,15 @@ QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     }
     QString text = sentence(liveRankText(alert.rank, snapshot));
     const QString state = rankStateText(alert.rank.state);
-    text = alert.rank.step < 0 ? LiveWords::tr("%1 is %2").arg(text, state)
-                               : LiveWords::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
+    text = alert.rank.step < 0 ? LiveText::tr("%1 is %2").arg(text, state)
+                               : LiveText::tr("%1 is %2 since step %3").arg(text, state).arg(alert.rank.step);
     return alert.rank.reason.empty() ? text : QStringLiteral("%1: %2").arg(text, fromUtf8(alert.rank.reason));
 }
 
 void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
     const std::vector<LiveAlert> none;
     const std::vector<LiveAlert>& now = snapshot ? snapshot->alerts : none;
-    // Numbers rise by one, so that what went is at the old end and what is new at the other.
+    // Numbers are consecutive: removed alerts are at the old end, new ones at the other.
     const std::int64_t first = now.empty() ? 0 : now.front().number;
     const std::int64_t last_known = alerts_.empty() ? -1 : alerts_.back().number;
     const bool goes_on = !now.empty() && !alerts_.empty() && first <= last_known && first >= alerts_.front().number &&

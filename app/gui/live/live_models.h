@@ -7,39 +7,39 @@
 
 namespace bubblescope::gui {
 
-/// What a watch is at, from what its last snapshot says.
+/// The state of a watch, derived from its last snapshot.
 enum class LiveState : std::uint8_t {
     Waiting,   ///< for the first record
-    Recording, ///< the run goes on
+    Recording, ///< the run is in progress
     Ended,     ///< all ranks have ended
     Failed,    ///< likewise, and some of them are gone
-    Stopped,   ///< nobody watches any more
+    Stopped,   ///< the run is no longer watched
 };
 
 /// `snapshot` may be null.
 [[nodiscard]] LiveState liveState(const LiveSnapshot* snapshot, bool active);
 [[nodiscard]] QString liveStateText(LiveState state);
 [[nodiscard]] QString rankStateText(live::RankState state);
-/// "rank 2", or "replica 1, rank 2" where the run has several.
+/// "rank 2", or "replica 1, rank 2" in a run with replicas.
 [[nodiscard]] QString liveRankText(const live::LiveRank& rank, const LiveSnapshot& snapshot);
 /// "3 running, 1 gone".
 [[nodiscard]] QString ranksText(const LiveSnapshot& snapshot);
 
-/// Records that were written, or should have been, and that no step has.
+/// Records that were written, or should have been, and are in no step.
 [[nodiscard]] std::int64_t lostRecords(const live::LiveCounts& counts);
 /// "12,345 records, none lost".
 [[nodiscard]] QString recordsText(const LiveSnapshot& snapshot);
-/// A line for each thing that was counted.
+/// One line per count.
 [[nodiscard]] QString recordsDetails(const LiveSnapshot& snapshot);
 
 [[nodiscard]] Severity severityOf(const LiveAlert& alert);
 [[nodiscard]] QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
 /// A few words: "straggler, rank 2".
 [[nodiscard]] QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
-/// The step at which what it tells of began, as far as that is known; it may be told some steps later.
+/// The step at which the event began, if known; it may be reported some steps later.
 [[nodiscard]] int beganAt(const LiveAlert& alert);
 
-/// What happened in a watched run, the latest first.
+/// The alerts of a watched run, the latest first.
 class LiveAlertModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -49,7 +49,7 @@ public:
 
     explicit LiveAlertModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// Rows that are there stay: only what is new is told as inserted, what is forgotten as removed.
+    /// Existing rows stay: new alerts are inserted, dropped ones removed.
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveAlert& at(int row) const;
 
@@ -60,10 +60,10 @@ public:
 
 private:
     LiveSnapshotPtr snapshot_;
-    std::vector<LiveAlert> alerts_; ///< those of the rows, the oldest first
+    std::vector<LiveAlert> alerts_; ///< of the rows, the oldest first
 };
 
-/// The ranks of a watched run and how they are, by replica and rank.
+/// The ranks of a watched run and their states, by replica and rank.
 class LiveRankModel : public QAbstractTableModel {
     Q_OBJECT
 

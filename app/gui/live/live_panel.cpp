@@ -2,7 +2,6 @@
 
 #include "app/gui/live/live_models.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/panels/tables.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/theme/theme.h"
 
@@ -24,7 +23,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// The worst alert that began at each step names it; all of them are told.
+/// One mark per step, named by the worst alert that began there; the tooltip lists all.
 std::vector<StepChart::Mark> marksOf(const LiveSnapshot& snapshot) {
     std::map<int, std::vector<const LiveAlert*>> by_step;
     for (const LiveAlert& alert : snapshot.alerts)
@@ -50,26 +49,26 @@ std::vector<StepChart::Mark> marksOf(const LiveSnapshot& snapshot) {
 
 } // namespace
 
-LiveStrip::LiveStrip(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
-    : StepChart(themes, parent), live_(live), state_(state), fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
+LiveStepChart::LiveStepChart(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
+    : StepChart(themes, parent), live_(live), state_(state), fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("liveStrip"));
     setAccessibleName(tr("Steps of the run as they come"));
-    connect(&live_, &LiveController::changed, fill_, &FillWhenSeen::ask);
+    connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (!fill_->due()) markCurrent();
+        if (!fill_->stale()) markCurrent();
     });
-    connect(this, &StepChart::stepChosen, this, &LiveStrip::choose);
+    connect(this, &StepChart::stepChosen, this, &LiveStepChart::choose);
     connect(this, &StepChart::rangeChosen, this, [this](int, int last) { choose(last); });
     refresh();
 }
 
-void LiveStrip::refresh() {
+void LiveStepChart::refresh() {
     const LiveSnapshotPtr& snapshot = live_.snapshot();
     if (!snapshot || snapshot->steps.empty()) {
         shown_ = snapshot;
         return setCurves({}, {}, {});
     }
-    // Most snapshots bring records and no step.
+    // Most snapshots bring records but no new step.
     const bool same = shown_ && shown_->steps.size() == snapshot->steps.size() &&
                       shown_->steps.back().index == snapshot->steps.back().index &&
                       shown_->steps.back().wall == snapshot->steps.back().wall &&
@@ -81,7 +80,7 @@ void LiveStrip::refresh() {
     std::vector<int> numbers;
     for (const live::LiveStep& step : snapshot->steps) {
         numbers.push_back(step.index);
-        // What is not known is no step without bubbles.
+        // An incomplete step has unknown values, not zero.
         walls.data.values.push_back(step.complete ? static_cast<double>(step.wall.count()) : kUnknown);
         rates.data.values.push_back(step.complete ? step.bubble_rate : kUnknown);
         rates.expected.push_back(step.complete ? step.expected_rate.value_or(kUnknown) : kUnknown);
@@ -90,7 +89,7 @@ void LiveStrip::refresh() {
     markCurrent();
 }
 
-void LiveStrip::markCurrent() {
+void LiveStepChart::markCurrent() {
     if (!shown_ || !state_.session() || state_.step() < 0) return setCurrent(-1);
     const auto& steps = shown_->steps;
     const auto at =
@@ -99,7 +98,7 @@ void LiveStrip::markCurrent() {
     setCurrent(there ? static_cast<int>(at - steps.begin()) : -1);
 }
 
-void LiveStrip::choose(int place) {
+void LiveStepChart::choose(int place) {
     if (!shown_ || place >= static_cast<int>(shown_->steps.size())) return;
     const int number = shown_->steps[static_cast<std::size_t>(place)].index;
     if (!live_.showStep(number)) emit stepGone(number);
@@ -107,7 +106,7 @@ void LiveStrip::choose(int place) {
 
 namespace {
 
-/// Colours the words that say how bad something is.
+/// Colours the cells that state a severity.
 class StateDelegate : public QStyledItemDelegate {
 public:
     using Colour = std::function<std::optional<QColor>(const QModelIndex&)>;
@@ -143,10 +142,10 @@ std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) 
 } // namespace
 
 LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QWidget(parent), live_(live), state_(state), strip_(new LiveStrip(live, state, themes, this)),
+    : QWidget(parent), live_(live), state_(state), strip_(new LiveStepChart(live, state, themes, this)),
       alerts_(new LiveAlertModel(this)), ranks_(new LiveRankModel(this)), tabs_(new QTabWidget(this)),
       alert_table_(addTable("liveAlerts", tr("What happened"))), rank_table_(addTable("liveRanks", tr("Ranks"))),
-      fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
+      fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("livePanel"));
     alert_table_->setModel(alerts_);
     alert_table_->setItemDelegate(new StateDelegate(
@@ -174,15 +173,15 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(strip_);
     splitter->addWidget(tabs_);
-    splitter->setSizes({1000, 1000}); // shares; sentences need room, and curves can do with less
+    splitter->setSizes({1000, 1000}); // relative widths; sentences need room, curves need less
     splitter->setChildrenCollapsible(false);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->addWidget(splitter);
 
-    connect(&live_, &LiveController::changed, fill_, &FillWhenSeen::ask);
+    connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
     connect(alert_table_, &QTableView::activated, this, [this](const QModelIndex& index) { goToAlert(index.row()); });
-    connect(strip_, &LiveStrip::stepGone, this,
+    connect(strip_, &LiveStepChart::stepGone, this,
             [this](int number) { emit note(tr("Of step %1 only time and bubbles are kept").arg(number)); });
     refresh();
 }

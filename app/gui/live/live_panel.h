@@ -12,20 +12,20 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-class FillWhenSeen;
+class FillWhenVisible;
 class LiveAlertModel;
 class LiveRankModel;
 
-/// Time and bubble rate of all steps of a watched run as they come, with alerts as marks. A click shows a step on the
-/// timeline, while it is still there in full.
-class LiveStrip : public StepChart {
+/// Time and bubble rate of all steps of a watched run, with alerts as marks. A click shows a step on the timeline while
+/// it is available in full.
+class LiveStepChart : public StepChart {
     Q_OBJECT
 
 public:
-    LiveStrip(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+    LiveStepChart(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
 signals:
-    /// Of the step that was asked for only the sums are left.
+    /// The requested step is no longer available in full.
     void stepGone(int number);
 
 private:
@@ -36,10 +36,10 @@ private:
     LiveController& live_;
     ViewState& state_;
     LiveSnapshotPtr shown_;
-    FillWhenSeen* fill_;
+    FillWhenVisible* fill_;
 };
 
-/// A watched run as a whole: all its steps, what happened in it, and how its ranks are.
+/// Shows a watched run as a whole: all its steps, its alerts and its ranks.
 class LivePanel : public QWidget {
     Q_OBJECT
 
@@ -47,7 +47,7 @@ public:
     LivePanel(LiveController& live, ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
 signals:
-    /// Something to tell the user in passing.
+    /// A message for the status bar.
     void note(const QString& text);
 
 private:
@@ -57,13 +57,13 @@ private:
 
     LiveController& live_;
     ViewState& state_;
-    LiveStrip* strip_;
+    LiveStepChart* strip_;
     LiveAlertModel* alerts_;
     LiveRankModel* ranks_;
     QTabWidget* tabs_;
     QTableView* alert_table_;
     QTableView* rank_table_;
-    FillWhenSeen* fill_;
+    FillWhenVisible* fill_;
 };
 
 } // namespace bubblescope::gui

@@ -1,6 +1,6 @@
 #include "app/gui/live/run_dialog.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
 #include "core/graph/simulate.h"
 
@@ -26,13 +26,13 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr double kNsOfMs = 1e6;
-constexpr int kMaxRanks = 64; ///< threads of one process
+constexpr int kMaxRanks = 64; ///< each is a thread of the same process
 
 TimeNs fromMs(double ms) {
     return TimeNs{std::llround(ms * kNsOfMs)};
 }
 
-/// How long a step takes at the nominal times. Errors: Usage, naming the limit that is broken.
+/// The duration of a step at the nominal times. Errors: Usage, naming the limit that is exceeded.
 Result<TimeNs> stepTime(const ScheduleSpec& spec) {
     BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(spec));
     CostModel costs;
@@ -76,7 +76,7 @@ RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* paren
     run_ = buttons->addButton(tr("Run"), QDialogButtonBox::AcceptRole);
     run_->setObjectName(QStringLiteral("runStart"));
     run_->setDefault(true);
-    run_->setEnabled(false); // until the sizes have been looked at
+    run_->setEnabled(false); // until the sizes have been checked
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(16, 14, 16, 14);
     column->setSpacing(12);
@@ -226,7 +226,7 @@ RunPlan RunDialog::plan() const {
 }
 
 void RunDialog::check() {
-    if (run_ == nullptr) return; // still being built
+    if (run_ == nullptr) return; // still under construction
     const RunPlan wanted = plan();
     command_->setText(wanted.commandLine());
     command_->setCursorPosition(0);

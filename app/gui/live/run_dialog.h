@@ -17,20 +17,20 @@ class QSpinBox;
 
 namespace bubblescope::gui {
 
-/// What to run: schedule, sizes, times, steps and faults. Says at once what the schedule does not take, how long it
-/// will last, and the command line that does the same.
+/// Asks for a run to start: schedule, sizes, times, steps and faults. Shows at once whether the schedule accepts the
+/// sizes, how long the run will take, and the equivalent command line.
 class RunDialog : public QDialog {
     Q_OBJECT
 
 public:
-    /// `folder`: proposed to record into.
+    /// `folder` is proposed for recording.
     RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent = nullptr);
 
     [[nodiscard]] RunPlan plan() const;
 
 signals:
     void runRequested(const bubblescope::gui::RunPlan& plan);
-    /// The sizes were looked at: they can be run or not.
+    /// The sizes have been checked; `good` if they can be run.
     void checked(bool good);
 
 protected:

@@ -1,6 +1,6 @@
 #include "app/gui/live/run_process.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 
 #include <sys/prctl.h>
 
@@ -19,7 +19,7 @@ namespace {
 constexpr qsizetype kMaxSaid = 4000;
 constexpr int kPatienceMs = 3000;
 
-/// In the largest unit that needs no fraction, as options take it.
+/// In the largest unit without a fraction, as options take it.
 QString timeWord(TimeNs time) {
     constexpr std::int64_t kMicro = 1000;
     constexpr std::int64_t kMilli = 1000 * kMicro;
@@ -37,9 +37,9 @@ QString quoted(QString word) {
 } // namespace
 
 QStringList RunPlan::arguments() const {
-    QStringList words{QStringLiteral("run"), QStringLiteral("--schedule"), fromUtf8(spec.name)};
-    const auto add = [&words](const char* option, const QString& value) {
-        words << QString::fromLatin1(option) << value;
+    QStringList arguments{QStringLiteral("run"), QStringLiteral("--schedule"), fromUtf8(spec.name)};
+    const auto add = [&arguments](const char* option, const QString& value) {
+        arguments << QString::fromLatin1(option) << value;
     };
     if (!spec.flavor.empty()) add("--flavor", fromUtf8(spec.flavor));
     add("--pp", QString::number(spec.pp));
@@ -52,7 +52,7 @@ QStringList RunPlan::arguments() const {
     for (const QString& fault : faults)
         add("--inject", fault);
     add("--out", folder);
-    return words;
+    return arguments;
 }
 
 QString RunPlan::commandLine() const {
@@ -73,18 +73,18 @@ QString commandLineProgram() {
 }
 
 RunProcess::RunProcess(QObject* parent) : QObject(parent), process_(this) {
-    process_.setStandardOutputFile(QProcess::nullDevice()); // what it says of the run the app shows
+    process_.setStandardOutputFile(QProcess::nullDevice()); // the app shows the run itself
     process_.setStandardInputFile(QProcess::nullDevice());
-    // Nobody could stop it any more if the app broke off.
+    // If the app crashed, nobody could stop the run.
     process_.setChildProcessModifier([] { ::prctl(PR_SET_PDEATHSIG, SIGTERM); });
     connect(&process_, &QProcess::readyReadStandardError, this,
-            [this] { said_ = (said_ + process_.readAllStandardError()).right(kMaxSaid); });
+            [this] { error_output_ = (error_output_ + process_.readAllStandardError()).right(kMaxSaid); });
     connect(&process_, &QProcess::started, this, &RunProcess::changed);
     connect(&process_, &QProcess::finished, this,
             [this](int code, QProcess::ExitStatus status) { finish(status == QProcess::NormalExit && code == 0); });
     connect(&process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error != QProcess::FailedToStart) return;
-        said_ = process_.errorString().toUtf8();
+        error_output_ = process_.errorString().toUtf8();
         finish(false);
     });
 }
@@ -97,7 +97,7 @@ RunProcess::~RunProcess() {
 }
 
 void RunProcess::start(const QString& program, const QStringList& arguments) {
-    said_.clear();
+    error_output_.clear();
     stopping_ = false;
     process_.start(program, arguments);
 }
@@ -110,10 +110,10 @@ void RunProcess::stop() {
     emit changed();
 }
 
-void RunProcess::finish(bool well) {
-    said_ = (said_ + process_.readAllStandardError()).right(kMaxSaid);
+void RunProcess::finish(bool succeeded) {
+    error_output_ = (error_output_ + process_.readAllStandardError()).right(kMaxSaid);
     emit changed();
-    emit ended(well || stopping_, QString::fromUtf8(said_).trimmed());
+    emit ended(succeeded || stopping_, QString::fromUtf8(error_output_).trimmed());
 }
 
 } // namespace bubblescope::gui

@@ -9,23 +9,23 @@
 
 namespace bubblescope::gui {
 
-/// A run of our own runtime, as `bubblescope run` takes it.
+/// A run of our own runtime, as an invocation of `bubblescope run`.
 struct RunPlan {
-    ScheduleSpec spec; ///< of its times forward, backward and comm
+    ScheduleSpec spec; ///< uses the times forward, backward and comm
     int steps = 200;
-    QStringList faults; ///< as --inject takes them
-    QString folder;     ///< that it records into
+    QStringList faults; ///< in the syntax of --inject
+    QString folder;     ///< to record into
 
     [[nodiscard]] QStringList arguments() const;
-    /// For a shell.
+    /// Quoted for a shell.
     [[nodiscard]] QString commandLine() const;
 };
 
-/// Beside this program, as installed; in the sibling folder, as built; else wherever PATH finds it.
+/// The `bubblescope` program: beside this one if installed, in the sibling folder of a build, otherwise in PATH.
 [[nodiscard]] QString commandLineProgram();
 
-/// Runs one command line at a time. Lives on the GUI thread and does not wait, but for a run that is to end with the
-/// app: that gets three seconds.
+/// Runs one command line at a time. Lives on the GUI thread and does not block it, except on exit, when a running
+/// process gets three seconds to end.
 class RunProcess : public QObject {
     Q_OBJECT
 
@@ -33,25 +33,25 @@ public:
     explicit RunProcess(QObject* parent = nullptr);
     ~RunProcess() override;
 
-    /// Nothing may be running.
+    /// No process may be running.
     void start(const QString& program, const QStringList& arguments);
-    /// Asks it to end with the step that is running; asked again, it is killed.
+    /// Asks the process to end after the current step; a second call kills it.
     void stop();
 
     [[nodiscard]] bool running() const { return process_.state() != QProcess::NotRunning; }
     [[nodiscard]] bool stopping() const { return stopping_; }
 
 signals:
-    /// Of running() or stopping().
+    /// running() or stopping() has changed.
     void changed();
-    /// `said`: the end of what it wrote to standard error.
-    void ended(bool well, const QString& said);
+    /// `error_output` is the end of what the process wrote to standard error.
+    void ended(bool succeeded, const QString& error_output);
 
 private:
-    void finish(bool well);
+    void finish(bool succeeded);
 
     QProcess process_;
-    QByteArray said_;
+    QByteArray error_output_;
     bool stopping_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "app/gui/models/anomaly_model.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 
 #include <QCoreApplication>
 #include <QLocale>
@@ -25,7 +24,7 @@ int stepOf(const Session& session, const Anomaly& anomaly, int current) {
     return std::max(0, current);
 }
 
-/// The longest item of those that `wanted` takes.
+/// The longest item that `wanted` accepts.
 template <class List, class Wanted>
 ItemRef longest(const List& list, ItemKind kind, int step, int rank, const Wanted& wanted) {
     ItemRef best;
@@ -110,7 +109,7 @@ void goTo(ViewState& state, const Anomaly& anomaly) {
     state.showStep(target.step);
     state.select(target.item);
     state.highlight(target.highlights, translated(anomaly.message));
-    // What concerns one op or moment fills the view; what goes through the whole step is shown in it.
+    // A single op or transfer fills the view; what concerns the whole step is shown within it.
     if (target.item && (anomaly.op || anomaly.peer)) {
         state.zoomTo(target.item);
     } else if (target.range) {
@@ -137,7 +136,7 @@ QString severityText(Severity severity) {
 }
 
 QString anomalyKindText(AnomalyKind kind) {
-    // The slugs are core's; with spaces they are words.
+    // Core's kind names have hyphens in place of spaces.
     QString name = fromUtf8(std::string(anomalyKindName(kind))).replace(QLatin1Char('-'), QLatin1Char(' '));
     return QCoreApplication::translate("AnomalyKind", qUtf8Printable(name));
 }

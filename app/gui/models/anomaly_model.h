@@ -10,20 +10,20 @@
 
 namespace bubblescope::gui {
 
-/// Where on the timeline to look for an anomaly.
+/// Where to find an anomaly on the timeline.
 struct AnomalyTarget {
-    int step = 0; ///< place in Run::steps: the anomaly's own, or else the one that is current
+    int step = 0; ///< index in Run::steps: the anomaly's step, or else the current one
     std::optional<int> rank;
-    ItemRef item;                      ///< the op or transfer that shows it best; may be none
-    std::optional<TimeRange> range;    ///< when it happened, where that is known
+    ItemRef item;                      ///< the op or transfer that shows it best; may be empty
+    std::optional<TimeRange> range;    ///< when it happened, if known
     std::vector<Highlight> highlights; ///< all ops of a slow chunk
 };
 
 [[nodiscard]] AnomalyTarget targetOf(const Session& session, const Anomaly& anomaly, int current_step);
-/// What the anomaly's cause would be otherwise, in the words of `whatif --if`: "stage:15=usual". Empty where there is
-/// nothing to change.
+/// The change that would remove the anomaly's cause, in the syntax of `whatif --if`: "stage:15=usual". Empty if there
+/// is none.
 [[nodiscard]] QString changeFor(const Session& session, const Anomaly& anomaly);
-/// Moves the views there.
+/// Shows the anomaly in the views.
 void goTo(ViewState& state, const Anomaly& anomaly);
 
 /// RunReport::anomalies as a table, in the report's order.
@@ -32,7 +32,7 @@ class AnomalyModel : public QAbstractTableModel {
 
 public:
     enum Column { SeverityColumn, KindColumn, Where, Cost, Message, ColumnCount };
-    /// Raw values for sorting: a rank of severity, nanoseconds.
+    /// Values for sorting: severity, nanoseconds.
     static constexpr int kSortRole = Qt::UserRole;
 
     explicit AnomalyModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
@@ -51,9 +51,9 @@ private:
 
 [[nodiscard]] QString severityText(Severity severity);
 [[nodiscard]] QString anomalyKindText(AnomalyKind kind);
-/// "rank 3 · chunk 1 · step 7"; empty where it concerns the whole run.
+/// "rank 3 · chunk 1 · step 7"; empty if it concerns the whole run.
 [[nodiscard]] QString anomalyPlace(const Anomaly& anomaly);
-/// A name of the evidence and its value for people: times in their unit.
+/// A number of the evidence for display: its name, and its value with unit.
 struct EvidenceText {
     QString name;
     QString value;

@@ -1,6 +1,6 @@
 #include "app/gui/models/bubble_table_model.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 
 #include <QFont>
@@ -72,8 +72,8 @@ QString BubbleTableModel::text(const Row& row, int column) const {
     case Form: return row.form ? exactTime(*row.form) : kNothing;
     case Difference: return row.form ? timeDelta(row.observed - *row.form) : kNothing;
     case Percent: {
-        const QVariant share = raw(row, Percent);
-        return share.isValid() ? percentDelta(share.toDouble()) : kNothing;
+        const QVariant fraction = raw(row, Percent);
+        return fraction.isValid() ? percentDelta(fraction.toDouble()) : kNothing;
     }
     case Expression: return row.expression.isEmpty() ? kNothing : row.expression;
     default: return {};

@@ -8,21 +8,21 @@
 
 namespace bubblescope::gui {
 
-/// One step's bubbles: a row per rank and position with a bubble, as run, observed (consolidated) or by
-/// closed form, and a total below each rank. Read-only view of a session.
+/// The bubbles of one step: a row per rank and position with a bubble, as run, observed (consolidated) or by closed
+/// form, and a total for each rank. Read-only view of a session.
 class BubbleTableModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { RankColumn, PositionColumn, AsRun, Observed, Form, Difference, Percent, Expression, ColumnCount };
-    /// Raw values: integer nanoseconds, share, or rank.
+    /// Values for sorting: integer nanoseconds, fraction, or rank.
     static constexpr int kSortRole = Qt::UserRole;
     /// True for a rank's total.
     static constexpr int kTotalRole = Qt::UserRole + 1;
 
     explicit BubbleTableModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// `step` is the place in Run::steps; a null session empties the table.
+    /// `step` is an index in Run::steps; a null session empties the table.
     void show(SessionPtr session, int step);
     [[nodiscard]] bool shows(const SessionPtr& session, int step) const { return session == session_ && step == step_; }
 
@@ -31,19 +31,19 @@ public:
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    /// The longest executed bubble of the row's rank and position; none for totals and for positions that
-    /// have no bubble as run.
+    /// The longest executed bubble of the row's rank and position; none for totals and for positions without a bubble
+    /// as run.
     [[nodiscard]] ItemRef longestBubble(int row) const;
     /// From the first to the last executed bubble of the row; for a total, the step.
     [[nodiscard]] TimeRange extent(int row) const;
     [[nodiscard]] int rankOf(int row) const;
-    /// The row that counts `bubble`; −1 when it belongs to another step.
+    /// The row that counts `bubble`; −1 if it belongs to another step.
     [[nodiscard]] int rowOf(const ItemRef& bubble) const;
 
 private:
     struct Row {
         int rank = 0;
-        std::optional<Position> position; ///< none: total of the rank
+        std::optional<Position> position; ///< none for the rank's total
         TimeNs as_run{0};
         TimeNs observed{0};
         std::optional<TimeNs> form;

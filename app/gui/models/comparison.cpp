@@ -1,6 +1,6 @@
 #include "app/gui/models/comparison.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "core/analysis/comparison/measures.h"
 #include "core/timeline/step_timeline.h"
@@ -40,7 +40,7 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
     if (run.steps.empty())
         return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
                           "record at least one whole training step");
-    run.trace.reset(); // its ops are all that is compared and shown
+    run.trace.reset(); // only its ops are compared and shown
     auto out = std::make_shared<Comparison>();
     out->before = std::move(before);
     out->after = std::make_shared<const Run>(std::move(run));
@@ -124,8 +124,8 @@ QString ComparisonModel::text(const Change& change, int column) {
     case ChangeColumn: {
         const QString by = timeDelta(change.shift);
         if (change.a <= TimeNs{0}) return by;
-        const double share = static_cast<double>(change.shift.count()) / static_cast<double>(change.a.count());
-        return QStringLiteral("%1 (%2)").arg(by, percentDelta(share));
+        const double fraction = static_cast<double>(change.shift.count()) / static_cast<double>(change.a.count());
+        return QStringLiteral("%1 (%2)").arg(by, percentDelta(fraction));
     }
     case PerStep: return timeDelta(change.per_step);
     case Chance: return change.chance ? QString::number(*change.chance, 'f', 4) : ComparisonText::tr("untested");

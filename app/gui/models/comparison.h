@@ -11,33 +11,33 @@
 
 namespace bubblescope::gui {
 
-/// The open run set beside another one, as `bubblescope diff` does it. The open run is "before".
+/// A comparison of the open run ("before") with another one, as by `bubblescope diff`.
 struct Comparison {
     SessionPtr before;
     std::shared_ptr<const Run> after;
     QString after_name;
     RunComparison result;
-    int typical_after = 0; ///< place in the other run's steps: the one of median length, the first left out
+    int typical_after = 0; ///< index in the other run's steps, see typicalStep()
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 
-/// Loads the other run and compares; meant for a worker thread. Errors are those of the loader.
+/// Loads the other run and compares. For worker threads. Errors are those of the loader.
 [[nodiscard]] Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                                 const std::vector<std::filesystem::path>& paths, JobControl& control);
 
 /// "Rank 2: F of chunk 0, steady".
 [[nodiscard]] QString measureText(const MeasureKey& key);
 
-/// Where a measure lies in a step of the open run: its ops, bubbles or transfers. Empty for the step itself.
+/// The places of a measure in a step of the open run: its ops, bubbles or transfers. Empty for the step time.
 [[nodiscard]] std::vector<Highlight> placesOf(const Session& session, int step, const MeasureKey& key);
 
-/// The step time and all changes, those that cost a step most first, whichever way.
+/// The step time, then all changes, by their absolute effect on a step.
 class ComparisonModel : public QAbstractTableModel {
     Q_OBJECT
 
 public:
     enum Column { What, Before, After, ChangeColumn, PerStep, Chance, ColumnCount };
-    /// Raw values for sorting: nanoseconds, chances.
+    /// Values for sorting: nanoseconds, probabilities.
     static constexpr int kSortRole = Qt::UserRole;
 
     explicit ComparisonModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}

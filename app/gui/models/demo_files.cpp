@@ -1,6 +1,6 @@
 #include "app/gui/models/demo_files.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 
 #include <QCoreApplication>
 #include <QDir>
@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Of this edition alone: a newer version's demos lie beside those of an older one.
+/// One folder per edition, so that a newer version does not read an older one's demos.
 QString demoFolder() {
     return QStandardPaths::writableLocation(QStandardPaths::CacheLocation) +
            QStringLiteral("/demos-%1").arg(kDemoVersion);
@@ -24,17 +24,17 @@ QString translatedDemo(std::string_view text) {
     return QCoreApplication::translate("DemoTrace", std::string(text).c_str());
 }
 
-/// A load that was cancelled may still write when the next one begins, and so may another instance of the app.
+/// Demos may be written concurrently: by a cancelled load that is still running, or by another instance of the app.
 Status writeOnce(const DemoTrace& demo, const std::filesystem::path& file) {
     static std::mutex writing;
     const std::lock_guard lock(writing);
-    std::error_code unknown; // a folder that cannot be looked into is told by the writing
+    std::error_code unknown; // if the folder cannot be read, writing reports it
     if (std::filesystem::exists(file, unknown)) return {};
     Status written = writeDemo(demo.name, file);
     return std::filesystem::exists(file, unknown) ? Status() : written;
 }
 
-/// Null where a path is none of a demo.
+/// Null if the path is not one of a demo.
 const DemoTrace* demoAt(const QString& path) {
     const QFileInfo file(path);
     if (QDir::cleanPath(file.absolutePath()) != QDir::cleanPath(demoFolder())) return nullptr;
@@ -70,7 +70,7 @@ QString demoTitle(const DemoTrace& demo) {
     return translatedDemo(demo.title);
 }
 
-QString demoSays(const DemoTrace& demo) {
+QString demoDescription(const DemoTrace& demo) {
     return translatedDemo(demo.description);
 }
 

@@ -8,17 +8,17 @@
 
 namespace bubblescope::gui {
 
-/// Where a demo's trace lies in the user's cache, whether it is there already or not.
+/// The path of a demo's trace in the user's cache, whether it exists or not.
 [[nodiscard]] QString demoFile(const QString& name);
-/// Whether these paths are one of demoFile().
+/// Whether the paths are those of a demo.
 [[nodiscard]] bool isDemo(const QStringList& paths);
 
-/// A loader that first writes demos that are asked for and are not there yet.
+/// A loader that first creates requested demos that do not exist yet.
 [[nodiscard]] RunLoader withDemos(RunLoader loader);
 
 [[nodiscard]] QString demoName(const DemoTrace& demo);
 /// In the user's language.
 [[nodiscard]] QString demoTitle(const DemoTrace& demo);
-[[nodiscard]] QString demoSays(const DemoTrace& demo);
+[[nodiscard]] QString demoDescription(const DemoTrace& demo);
 
 } // namespace bubblescope::gui

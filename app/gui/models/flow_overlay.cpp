@@ -1,6 +1,6 @@
 #include "app/gui/models/flow_overlay.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/session_queries.h"
 #include "core/analysis/attribution/attribution.h"
 #include "core/timeline/transfers.h"
@@ -21,7 +21,7 @@ std::size_t indexOf(int index) {
     return static_cast<std::size_t>(index);
 }
 
-/// The micro-batch that an op or a transfer belongs to; none for the optimizer and for what is neither.
+/// The micro-batch of an op or a transfer; none for the optimizer and for other items.
 std::optional<MicrobatchSlice> microbatchOfItem(const Session& session, const ItemRef& item) {
     if (item.kind == ItemKind::Comm) return microbatchSliceOf(session.comm(item));
     if (item.kind != ItemKind::Op) return std::nullopt;
@@ -43,7 +43,7 @@ Arrow arrowOf(const OpTransfer& transfer, int step) {
     return arrow;
 }
 
-/// Of one micro-batch, or of all. A step has tens of thousands of transfers, and a selection concerns few of them.
+/// The transfers of one micro-batch, or of all. A step has tens of thousands of them; a selection concerns a few.
 std::vector<Arrow> arrowsOf(const StepTimeline& step, int place, const std::optional<MicrobatchSlice>& slice) {
     std::vector<Arrow> out;
     for (const OpTransfer& transfer : transfersBetweenRanks(step, slice))
@@ -75,9 +75,9 @@ const Path& StepFlows::microbatchOf(const ItemRef& item) {
     return microbatch_of_.value;
 }
 
-const Path& StepFlows::blameOf(const ItemRef& bubble) {
-    if (bubble != blame_of_.of) blame_of_ = {bubble, findBlame(bubble)};
-    return blame_of_.value;
+const Path& StepFlows::causeOf(const ItemRef& bubble) {
+    if (bubble != cause_of_.of) cause_of_ = {bubble, findCause(bubble)};
+    return cause_of_.value;
 }
 
 std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
@@ -105,7 +105,7 @@ Path StepFlows::findCriticalPath() const {
     for (const PathSegment& segment : diagnosis.path.segments) {
         const int rank = diagnosis.place(segment.unit).rank.value;
         const TimeRange range{begin() + segment.start, begin() + segment.end};
-        // A transfer that took no time is no segment, and still the path goes to another rank.
+        // A transfer of length 0 has no segment, but the path still moves to another rank.
         const bool crosses = &segment != &diagnosis.path.segments.front() && before.rank != rank;
         if (crosses) {
             const bool transfer = segment.kind == PathSegment::Kind::Transfer;
@@ -150,22 +150,22 @@ TimeRange StepFlows::rangeOf(UnitIndex unit) const {
     return {begin() + graph_->start[indexOf(unit)], begin() + graph_->end[indexOf(unit)]};
 }
 
-Path StepFlows::findBlame(const ItemRef& bubble) {
+Path StepFlows::findCause(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
-    const AttributedBubble* blamed = blamedBubble(*session_, bubble);
+    const AttributedBubble* blamed = attributionOf(*session_, bubble);
     if (blamed == nullptr) return out;
     if (!bindings_) {
         graph_.emplace(session_->step(step_));
         bindings_ = bindings(*graph_);
     }
-    out.caption = blameText(*session_, step_, *blamed);
+    out.caption = causeText(*session_, step_, *blamed);
     const std::vector<UnitIndex> chain = waitChain(*graph_, *bindings_, *blamed);
     for (std::size_t i = 0; i < chain.size(); ++i) {
         const UnitIndex unit = chain[i];
         const bool cause = blamed->cause && blamed->cause->unit == unit;
         const int rank = graph_->rank[indexOf(unit)];
-        // The op that waited is shown only where it is itself to blame: it began late.
+        // The waiting op is shown only if it is itself the cause, by starting late.
         if (i > 0 || cause) out.stretches.push_back({rank, rangeOf(unit), false, cause});
         if (i + 1 == chain.size()) break;
         const UnitIndex before = chain[i + 1];
@@ -180,7 +180,7 @@ Path StepFlows::findBlame(const ItemRef& bubble) {
     return out;
 }
 
-const AttributedBubble* blamedBubble(const Session& session, const ItemRef& item) {
+const AttributedBubble* attributionOf(const Session& session, const ItemRef& item) {
     if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.diagnoses.size()) return nullptr;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
@@ -188,7 +188,7 @@ const AttributedBubble* blamedBubble(const Session& session, const ItemRef& item
                           {range.begin - begin, range.end - begin});
 }
 
-QString blameText(const Session& session, int step, const AttributedBubble& blamed) {
+QString causeText(const Session& session, int step, const AttributedBubble& blamed) {
     if (!blamed.cause) {
         return blamed.usual >= blamed.end - blamed.start ? FlowText::tr("Nobody: the schedule waits here")
                                                          : FlowText::tr("Nothing on its chain took longer than usual");

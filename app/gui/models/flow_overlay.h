@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 /// A line from one row of the timeline to another.
 struct Arrow {
     enum class Kind : std::uint8_t { Activation, Gradient, Path, Blame };
-    /// Where it begins or ends: a rank's lane at a time. Compute where the trace holds no span of that side.
+    /// Begin or end of a line: a rank's lane at a time. The lane is Compute if the trace has no span of that side.
     struct End {
         int rank = 0;
         LaneKind lane = LaneKind::Compute;
@@ -25,12 +25,12 @@ struct Arrow {
     ItemRef consumer;
 };
 
-/// A part of a row that lies on a path.
+/// A part of a row that belongs to a path.
 struct Stretch {
     int rank = 0;
     TimeRange range;
-    bool idle = false;  ///< nothing ran, though it could have
-    bool cause = false; ///< what is blamed
+    bool idle = false;  ///< nothing ran, although it could have
+    bool cause = false; ///< what caused the wait
 };
 
 struct Path {
@@ -39,29 +39,27 @@ struct Path {
     QString caption; ///< a sentence; may be empty
 };
 
-/// What connects the ops of one step. Made when it is first asked for, in time that grows with the step's ops; what was
-/// asked for last is kept, so that it can be asked for in every frame. Lives on one thread.
+/// What connects the ops of one step. Computed on demand, linear in the step's ops; the last results are cached, so
+/// that they can be requested in every frame. Not thread-safe.
 class StepFlows {
 public:
     StepFlows(SessionPtr session, int step);
 
     [[nodiscard]] const Session& session() const { return *session_; }
     [[nodiscard]] int step() const { return step_; }
-    /// All transfers between ranks: from the send's begin to the receive's end where the trace has them, else from the
-    /// op that made the payload to the one that uses it.
+    /// All transfers between ranks, see transfersBetweenRanks().
     [[nodiscard]] const std::vector<Arrow>& transfers();
-    /// Those that bring an op's inputs and take its outputs away; of a transfer itself.
+    /// The transfers that bring an op's inputs and take its output; for a transfer, itself.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
-    /// What made the step as long as it was.
+    /// The chain that determines the length of the step.
     [[nodiscard]] const Path& criticalPath();
-    /// The ops of the micro-batch of an op or a transfer on all ranks, and what connects them.
+    /// The ops on all ranks of the micro-batch of an op or a transfer, and their transfers.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
-    /// What the rank waited for in a bubble: the chain of ops and transfers that came last, back to where the rank
-    /// itself came from.
-    [[nodiscard]] const Path& blameOf(const ItemRef& bubble);
+    /// What the rank waited for in a bubble, see waitChain().
+    [[nodiscard]] const Path& causeOf(const ItemRef& bubble);
 
 private:
-    /// The last answer and what it was about.
+    /// The last result and its subject.
     template <class T>
     struct Latest {
         ItemRef of;
@@ -70,7 +68,7 @@ private:
     [[nodiscard]] std::vector<Arrow> findTransfers(const ItemRef& item) const;
     [[nodiscard]] Path findCriticalPath() const;
     [[nodiscard]] Path findMicrobatch(const ItemRef& item) const;
-    [[nodiscard]] Path findBlame(const ItemRef& bubble);
+    [[nodiscard]] Path findCause(const ItemRef& bubble);
     [[nodiscard]] TimeNs begin() const { return session_->window(step_).begin; }
     [[nodiscard]] TimeRange rangeOf(UnitIndex unit) const;
 
@@ -80,14 +78,14 @@ private:
     std::optional<Path> critical_path_;
     Latest<std::vector<Arrow>> transfers_of_;
     Latest<Path> microbatch_of_;
-    Latest<Path> blame_of_;
+    Latest<Path> cause_of_;
     std::optional<std::vector<Binding>> bindings_;
     std::optional<StepGraph> graph_;
 };
 
-/// The core's word on a bubble; null where it waited for nothing that was recorded.
-[[nodiscard]] const AttributedBubble* blamedBubble(const Session& session, const ItemRef& bubble);
+/// The attribution of a bubble; null if no recorded wait explains it.
+[[nodiscard]] const AttributedBubble* attributionOf(const Session& session, const ItemRef& bubble);
 /// "B3 of rank 2 took 5 ms longer than is usual there".
-[[nodiscard]] QString blameText(const Session& session, int step, const AttributedBubble& blamed);
+[[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

@@ -9,7 +9,7 @@
 
 namespace bubblescope::gui {
 
-/// A half-open piece of the trace's time axis.
+/// A half-open interval of the trace's time axis.
 struct TimeRange {
     TimeNs begin{0};
     TimeNs end{0};
@@ -19,20 +19,20 @@ struct TimeRange {
     friend constexpr bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
-/// The part of the range that both share, in time; 0 when they do not touch.
+/// Length of the overlap of two ranges; 0 if they are disjoint.
 [[nodiscard]] inline TimeNs overlap(const TimeRange& a, const TimeRange& b) {
     const TimeNs begin = a.begin > b.begin ? a.begin : b.begin;
     const TimeNs end = a.end < b.end ? a.end : b.end;
     return end > begin ? end - begin : TimeNs{0};
 }
 
-/// The range with `share` of its length added on either side.
-[[nodiscard]] inline TimeRange padded(const TimeRange& range, double share) {
-    const TimeNs pad{static_cast<std::int64_t>(static_cast<double>(range.length().count()) * share)};
+/// The range with `fraction` of its length added on both sides.
+[[nodiscard]] inline TimeRange padded(const TimeRange& range, double fraction) {
+    const TimeNs pad{static_cast<std::int64_t>(static_cast<double>(range.length().count()) * fraction)};
     return {range.begin - pad, range.end + pad};
 }
 
-/// What a colour stands for on the timeline.
+/// What a colour means on the timeline.
 enum class Role : std::uint8_t {
     Forward,
     Backward,
@@ -43,7 +43,7 @@ enum class Role : std::uint8_t {
     Send,
     Receive,
     Wait,
-    Check, ///< replayed work inside a bubble
+    Check, ///< re-executed work inside a bubble
 };
 inline constexpr std::size_t kRoleCount = 10;
 
@@ -60,9 +60,9 @@ inline constexpr std::size_t kRoleCount = 10;
 
 enum class ItemKind : std::uint8_t { None, Op, Bubble, Comm, Slice, Check };
 
-/// Names one thing a user can point at. `step` is the place in Run::steps (not the step's own number),
-/// `index` the place in that step's list of ops, bubbles or transfer spans of `rank`. A slice of the raw trace
-/// has its SliceId for an index, and the step in or behind which it starts; a check its place in CheckLog::checks.
+/// Identifies something that a user can point at. `step` is the index in Run::steps (not the step's number), `index`
+/// the place in that step's list of ops, bubbles or transfer spans of `rank`. For a slice of the raw trace `index` is
+/// its SliceId and `step` the one in or after which it starts; for a check `index` is its place in CheckLog::checks.
 struct ItemRef {
     ItemKind kind = ItemKind::None;
     std::int32_t step = 0;
@@ -73,7 +73,7 @@ struct ItemRef {
     friend constexpr bool operator==(const ItemRef&, const ItemRef&) = default;
 };
 
-/// An op of a step as an item; `step` is the place in Run::steps.
+/// An op of a step as an item; `step` is the index in Run::steps.
 [[nodiscard]] inline ItemRef opItem(int step, const OpPlace& place) {
     return {ItemKind::Op, step, place.rank.value, static_cast<std::int32_t>(place.index)};
 }

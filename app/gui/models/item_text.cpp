@@ -1,7 +1,6 @@
 #include "app/gui/models/item_text.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/flow_overlay.h"
 #include "app/gui/models/session_queries.h"
 #include "core/aadiff/mismatch.h"
@@ -15,7 +14,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-struct ItemWords {
+struct ItemText {
     Q_DECLARE_TR_FUNCTIONS(ItemText)
 };
 
@@ -26,29 +25,29 @@ QString number(int value) {
 QString commKindText(const CommSpan& span) {
     const bool activation = span.payload == Payload::Activation;
     switch (span.kind) {
-    case CommKind::Send: return activation ? ItemWords::tr("Send activation") : ItemWords::tr("Send gradient");
-    case CommKind::Receive: return activation ? ItemWords::tr("Receive activation") : ItemWords::tr("Receive gradient");
+    case CommKind::Send: return activation ? ItemText::tr("Send activation") : ItemText::tr("Send gradient");
+    case CommKind::Receive: return activation ? ItemText::tr("Receive activation") : ItemText::tr("Receive gradient");
     case CommKind::Wait: break;
     case CommKind::Collective:
-        return activation ? ItemWords::tr("All-reduce of activations") : ItemWords::tr("All-reduce of gradients");
+        return activation ? ItemText::tr("All-reduce of activations") : ItemText::tr("All-reduce of gradients");
     }
-    return activation ? ItemWords::tr("Wait for activation") : ItemWords::tr("Wait for gradient");
+    return activation ? ItemText::tr("Wait for activation") : ItemText::tr("Wait for gradient");
 }
 
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
-    out.facts.push_back({ItemWords::tr("Rank"), number(item.rank), {}});
-    out.facts.push_back({ItemWords::tr("Step"), number(session.step(item.step).index), {}});
+    out.facts.push_back({ItemText::tr("Rank"), number(item.rank), {}});
+    out.facts.push_back({ItemText::tr("Step"), number(session.step(item.step).index), {}});
 }
 
 void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
     const TimeRange range = session.range(item);
     const TimeNs origin = session.step(item.step).begin;
-    out.facts.push_back({ItemWords::tr("Start in step"), exactTime(range.begin - origin), {}});
-    out.facts.push_back({ItemWords::tr("End in step"), exactTime(range.end - origin), {}});
-    out.facts.push_back({ItemWords::tr("Duration"), exactTime(range.length()), {}});
+    out.facts.push_back({ItemText::tr("Start in step"), exactTime(range.begin - origin), {}});
+    out.facts.push_back({ItemText::tr("End in step"), exactTime(range.end - origin), {}});
+    out.facts.push_back({ItemText::tr("Duration"), exactTime(range.length()), {}});
 }
 
-/// Idle time of the rank directly before an op: since the op before it, or since the step's begin.
+/// Idle time of the rank directly before an op: since the previous op, or since the begin of the step.
 TimeNs waitBefore(const Session& session, const ItemRef& item) {
     const auto& ops = session.step(item.step).ranks[static_cast<std::size_t>(item.rank)];
     const auto index = static_cast<std::size_t>(item.index);
@@ -60,36 +59,35 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
     const StepTimeline& step = session.step(item.step);
     const TimelineOp& op = session.op(item);
     ItemDescription out;
-    out.title = ItemWords::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
+    out.title = ItemText::tr("%1 · %2").arg(fromUtf8(opName(op.op)), opKindText(op.op.kind));
     addPlace(out, session, item);
     if (op.op.kind != OpKind::Optimizer) {
-        out.facts.push_back({ItemWords::tr("Micro-batch"), number(op.op.microbatch.value), {}});
-        if (step.vpp > 1) out.facts.push_back({ItemWords::tr("Chunk"), number(op.op.chunk.value), {}});
-        out.facts.push_back({ItemWords::tr("Stage"), number(step.stageOf(Rank(item.rank), op.op.chunk).value),
-                             ItemWords::tr("Global index of the model part: 0 is the first, %1 the last.")
-                                 .arg(step.pp * step.vpp - 1)});
+        out.facts.push_back({ItemText::tr("Micro-batch"), number(op.op.microbatch.value), {}});
+        if (step.vpp > 1) out.facts.push_back({ItemText::tr("Chunk"), number(op.op.chunk.value), {}});
+        out.facts.push_back(
+            {ItemText::tr("Stage"), number(step.stageOf(Rank(item.rank), op.op.chunk).value),
+             ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
     }
     addTimes(out, session, item);
-    out.facts.push_back({ItemWords::tr("Waited before"), exactTime(waitBefore(session, item)),
-                         ItemWords::tr("Idle time of the rank between its previous op and this one.")});
+    out.facts.push_back({ItemText::tr("Waited before"), exactTime(waitBefore(session, item)),
+                         ItemText::tr("Idle time of the rank between its previous op and this one.")});
     if (op.lateness != TimeNs{0})
-        out.facts.push_back({ItemWords::tr("Lateness"), exactTime(op.lateness),
-                             ItemWords::tr("How much later than the emulated device clock said the op really ended.")});
+        out.facts.push_back({ItemText::tr("Lateness"), exactTime(op.lateness),
+                             ItemText::tr("How much later than the emulated device clock said the op really ended.")});
     return out;
 }
 
 QString comparisonNote(const StepAnalysis& analysis, const FormComparison& comparison) {
     switch (comparison.kind) {
     case FormComparison::Kind::NoForm:
-        return analysis.form_note.empty()
-                   ? ItemWords::tr("This schedule has no closed form here.")
-                   : ItemWords::tr("No closed form: %1.").arg(translatedText(analysis.form_note));
-    case FormComparison::Kind::NotInForm: return ItemWords::tr("The closed form has no bubble at this position.");
+        return analysis.form_note.empty() ? ItemText::tr("This schedule has no closed form here.")
+                                          : ItemText::tr("No closed form: %1.").arg(translatedText(analysis.form_note));
+    case FormComparison::Kind::NotInForm: return ItemText::tr("The closed form has no bubble at this position.");
     case FormComparison::Kind::Several:
-        return ItemWords::tr("Several bubbles share this position; the closed form is for all of them together.");
+        return ItemText::tr("Several bubbles share this position; the closed form is for all of them together.");
     case FormComparison::Kind::Moved:
-        return ItemWords::tr("Ops ran earlier than they had to, so part of this position's idle time lies elsewhere as "
-                             "executed. Compare the consolidated value with the closed form.");
+        return ItemText::tr("Ops ran earlier than they had to, so part of this position's idle time lies elsewhere as "
+                            "executed. Compare the consolidated value with the closed form.");
     case FormComparison::Kind::Comparable: break;
     }
     return {};
@@ -103,30 +101,30 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     const RankAccount& account = analysis.ranks[static_cast<std::size_t>(item.rank)];
 
     ItemDescription out;
-    out.title = ItemWords::tr("Bubble %1").arg(positionText(analysis, bubble.position));
+    out.title = ItemText::tr("Bubble %1").arg(positionText(analysis, bubble.position));
     addPlace(out, session, item);
     addTimes(out, session, item);
-    out.facts.push_back({ItemWords::tr("Position as run"), exactTime(account.executed[position]),
-                         ItemWords::tr("All bubbles of this rank at this position, as they were executed.")});
+    out.facts.push_back({ItemText::tr("Position as run"), exactTime(account.executed[position]),
+                         ItemText::tr("All bubbles of this rank at this position, as they were executed.")});
     if (analysis.positionsKnown()) {
         const TimeNs observed = account.observed[position];
         out.facts.push_back(
-            {ItemWords::tr("Observed"), exactTime(observed),
-             ItemWords::tr("This rank and position after consolidation: idle time moved within its slack to "
-                           "where the closed form counts it.")});
-        out.facts.push_back({ItemWords::tr("Closed form"), exactTime(comparison.expected), {}});
+            {ItemText::tr("Observed"), exactTime(observed),
+             ItemText::tr("This rank and position after consolidation: idle time moved within its slack to "
+                          "where the closed form counts it.")});
+        out.facts.push_back({ItemText::tr("Closed form"), exactTime(comparison.expected), {}});
         if (comparison.form != nullptr)
-            out.facts.push_back({ItemWords::tr("Expression"), fromUtf8(comparison.form->expression),
-                                 fromUtf8(comparison.form->domain)});
-        out.facts.push_back({ItemWords::tr("Difference"), timeDelta(observed - comparison.expected), {}});
+            out.facts.push_back(
+                {ItemText::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
+        out.facts.push_back({ItemText::tr("Difference"), timeDelta(observed - comparison.expected), {}});
     }
     if (account.replay > TimeNs{0})
-        out.facts.push_back({ItemWords::tr("Of the rank's bubble, checked"), exactTime(account.replay),
-                             ItemWords::tr("In which checks ran; the rest is idle.")});
-    if (const AttributedBubble* blamed = blamedBubble(session, item))
+        out.facts.push_back({ItemText::tr("Of the rank's bubble, checked"), exactTime(account.replay),
+                             ItemText::tr("In which checks ran; the rest is idle.")});
+    if (const AttributedBubble* blamed = attributionOf(session, item))
         out.facts.push_back(
-            {ItemWords::tr("Blamed on"), blameText(session, item.step, *blamed),
-             ItemWords::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
+            {ItemText::tr("Blamed on"), causeText(session, item.step, *blamed),
+             ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
     out.note = comparisonNote(analysis, comparison);
     return out;
 }
@@ -138,17 +136,17 @@ ItemDescription describeComm(const Session& session, const ItemRef& item) {
     addPlace(out, session, item);
     const bool collective = span.kind == CommKind::Collective;
     if (!collective) {
-        out.facts.push_back({span.kind == CommKind::Send ? ItemWords::tr("To rank") : ItemWords::tr("From rank"),
+        out.facts.push_back({span.kind == CommKind::Send ? ItemText::tr("To rank") : ItemText::tr("From rank"),
                              number(span.peer.value),
                              {}});
     }
-    out.facts.push_back({ItemWords::tr("Micro-batch"), number(span.microbatch.value), {}});
+    out.facts.push_back({ItemText::tr("Micro-batch"), number(span.microbatch.value), {}});
     if (collective) {
         out.facts.push_back(
-            {ItemWords::tr("Stage"), number(span.stage.value), ItemWords::tr("Its ranks add up their parts.")});
+            {ItemText::tr("Stage"), number(span.stage.value), ItemText::tr("Its ranks add up their parts.")});
     } else {
         out.facts.push_back(
-            {ItemWords::tr("For stage"), number(span.stage.value), ItemWords::tr("The stage that consumes it.")});
+            {ItemText::tr("For stage"), number(span.stage.value), ItemText::tr("The stage that consumes it.")});
     }
     addTimes(out, session, item);
     return out;
@@ -172,15 +170,15 @@ ItemDescription describeSlice(const Session& session, const ItemRef& item) {
     ItemDescription out;
     out.title = view(trace.name(slice));
     if (!trace.category(slice).empty())
-        out.facts.push_back({ItemWords::tr("Category"), view(trace.category(slice)), {}});
+        out.facts.push_back({ItemText::tr("Category"), view(trace.category(slice)), {}});
     if (const RawLane* lane = session.raw.laneOf(session.lanes.lineOf(item), trace.sliceTracks()[slice]))
-        out.facts.push_back({ItemWords::tr("Lane"), lane->name, {}});
+        out.facts.push_back({ItemText::tr("Lane"), lane->name, {}});
     addPlace(out, session, item);
     addTimes(out, session, item);
     const ItemRef op = opNear(session, session.lanes.lineOf(item), session.range(item).begin);
     if (op && session.range(op).contains(session.range(item).begin))
         out.facts.push_back(
-            {ItemWords::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemWords::tr("[ goes there.")});
+            {ItemText::tr("In op"), fromUtf8(opName(session.op(op).op)), ItemText::tr("[ goes there.")});
     for (const Arg& arg : trace.args(trace.sliceArgs()[slice])) {
         if (out.facts.size() == kMaxArgs) break;
         out.facts.push_back({fromUtf8(arg.name), argText(arg.value), {}});
@@ -202,16 +200,16 @@ std::vector<QString> checkLabels(const CheckRecord& check) {
 ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     const CheckRecord& check = session.check(item);
     ItemDescription out;
-    out.title = ItemWords::tr("%1 of %2: %3")
+    out.title = ItemText::tr("%1 of %2: %3")
                     .arg(checkKindText(check.kind), fromUtf8(opName(check.op)), checkOutcomeText(check.outcome));
     addPlace(out, session, item);
-    out.facts.push_back({ItemWords::tr("Layer"), number(check.layer), ItemWords::tr("Counted over the whole model.")});
-    if (!check.tensor.empty()) out.facts.push_back({ItemWords::tr("Tensor"), fromUtf8(check.tensor), {}});
+    out.facts.push_back({ItemText::tr("Layer"), number(check.layer), ItemText::tr("Counted over the whole model.")});
+    if (!check.tensor.empty()) out.facts.push_back({ItemText::tr("Tensor"), fromUtf8(check.tensor), {}});
     addTimes(out, session, item);
     if (check.outcome == CheckOutcome::Mismatch) {
-        out.facts.push_back({ItemWords::tr("Difference"), translated(differenceText(check)), {}});
+        out.facts.push_back({ItemText::tr("Difference"), translated(differenceText(check)), {}});
         out.facts.push_back(
-            {ItemWords::tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
+            {ItemText::tr("Verdict"), checkVerdictText(check.verdict), translated(verdictAdvice(check))});
         out.note = sentence(translated(verdictText(check)));
     }
     return out;
@@ -223,7 +221,7 @@ std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const FormComparison comparison = compareWithForm(session.analysis(item.step), bubble);
     if (comparison.kind != FormComparison::Kind::Comparable) return {own};
     const QString form = shortTime(comparison.expected);
-    return {ItemWords::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + ItemWords::tr("form %1").arg(form),
+    return {ItemText::tr("%1 · form %2").arg(own, form), own + QLatin1Char('\n') + ItemText::tr("form %1").arg(form),
             own};
 }
 
@@ -233,7 +231,7 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     switch (item.kind) {
     case ItemKind::Op: {
         const Op& op = session.op(item).op;
-        if (op.kind == OpKind::Optimizer) return {ItemWords::tr("optimizer"), QStringLiteral("O")};
+        if (op.kind == OpKind::Optimizer) return {ItemText::tr("optimizer"), QStringLiteral("O")};
         const QString microbatch = number(op.microbatch.value);
         if (session.step(item.step).vpp > 1) return {fromUtf8(opName(op)), microbatch};
         return {QChar::fromLatin1(opLetter(op.kind)) + microbatch, microbatch};
@@ -269,51 +267,51 @@ QString oneLine(const Session& session, const ItemRef& item) {
 
 QString positionText(const StepAnalysis& analysis, Position position) {
     const bool f_then_b = analysis.form && analysis.form->f_then_b;
-    // The names are core's (they are also the reports' keys) and pass through the translator here.
+    // Core's names, which are also the keys of reports, are translated here.
     return QCoreApplication::translate("Position", std::string(positionName(position, f_then_b)).c_str());
 }
 
 QString checkKindText(CheckKind kind) {
     switch (kind) {
-    case CheckKind::Replay: return ItemWords::tr("Replay");
-    case CheckKind::KnownAnswer: return ItemWords::tr("Known answer");
-    case CheckKind::Transfer: return ItemWords::tr("Comparison of what was sent");
-    case CheckKind::Replicas: return ItemWords::tr("Comparison of replicas");
-    case CheckKind::Weights: return ItemWords::tr("Comparison of weights");
+    case CheckKind::Replay: return ItemText::tr("Replay");
+    case CheckKind::KnownAnswer: return ItemText::tr("Known answer");
+    case CheckKind::Transfer: return ItemText::tr("Comparison of what was sent");
+    case CheckKind::Replicas: return ItemText::tr("Comparison of replicas");
+    case CheckKind::Weights: return ItemText::tr("Comparison of weights");
     case CheckKind::Elsewhere: break;
     }
-    return ItemWords::tr("Replay by another rank");
+    return ItemText::tr("Replay by another rank");
 }
 
 QString checkOutcomeText(CheckOutcome outcome) {
     switch (outcome) {
-    case CheckOutcome::Equal: return ItemWords::tr("equal");
-    case CheckOutcome::Mismatch: return ItemWords::tr("mismatch");
-    case CheckOutcome::Aborted: return ItemWords::tr("given up");
+    case CheckOutcome::Equal: return ItemText::tr("equal");
+    case CheckOutcome::Mismatch: return ItemText::tr("mismatch");
+    case CheckOutcome::Aborted: return ItemText::tr("given up");
     case CheckOutcome::Skipped: break;
     }
-    return ItemWords::tr("skipped");
+    return ItemText::tr("skipped");
 }
 
 QString checkVerdictText(Verdict verdict) {
     switch (verdict) {
-    case Verdict::Open: return ItemWords::tr("open");
-    case Verdict::Transient: return ItemWords::tr("transient");
-    case Verdict::Device: return ItemWords::tr("device");
+    case Verdict::Open: return ItemText::tr("open");
+    case Verdict::Transient: return ItemText::tr("transient");
+    case Verdict::Device: return ItemText::tr("device");
     case Verdict::Everywhere: break;
     }
-    return ItemWords::tr("everywhere");
+    return ItemText::tr("everywhere");
 }
 
 QString opKindText(OpKind kind) {
     switch (kind) {
-    case OpKind::Forward: return ItemWords::tr("forward");
-    case OpKind::Backward: return ItemWords::tr("backward");
-    case OpKind::BackwardInput: return ItemWords::tr("backward for the input");
-    case OpKind::BackwardWeight: return ItemWords::tr("backward for the weights");
+    case OpKind::Forward: return ItemText::tr("forward");
+    case OpKind::Backward: return ItemText::tr("backward");
+    case OpKind::BackwardInput: return ItemText::tr("backward for the input");
+    case OpKind::BackwardWeight: return ItemText::tr("backward for the weights");
     case OpKind::Optimizer: break;
     }
-    return ItemWords::tr("optimizer");
+    return ItemText::tr("optimizer");
 }
 
 } // namespace bubblescope::gui

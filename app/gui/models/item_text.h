@@ -9,11 +9,10 @@
 
 namespace bubblescope::gui {
 
-/// Texts from longest to shortest; a drawer takes the first that fits. Some have two
-/// lines.
+/// Labels from longest to shortest; the first that fits is drawn. Some have two lines.
 [[nodiscard]] std::vector<QString> itemLabels(const Session& session, const ItemRef& item);
 
-/// A line of a details view; `heading` lines stand alone.
+/// A line of the details view.
 struct Fact {
     QString name;
     QString value;

@@ -72,7 +72,7 @@ std::size_t Lane::firstStartingFrom(TimeNs time, std::size_t from) const {
 
 TimeNs Lane::coveredBefore(TimeNs time, std::size_t next) const {
     if (next == 0) return TimeNs{0};
-    // Whatever of the spans before `next` lies behind `time` is one stretch from there: all of them have begun.
+    // All spans before `next` have started, so what they cover after `time` is contiguous.
     return covered_[next - 1] - std::max(TimeNs{0}, latest_end_[next - 1] - time);
 }
 
@@ -84,7 +84,7 @@ Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRan
     for (std::size_t i = first; i < last; i += stride) {
         const Span& span = spans_[i];
         const auto role = static_cast<std::size_t>(span.role);
-        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans without length count as well
+        time[role] += overlap({span.start, span.end}, window) + TimeNs{1}; // spans of length 0 count as well
         chunk[role] = span.chunk;
     }
     const auto best = static_cast<std::size_t>(std::max_element(time.begin(), time.end()) - time.begin());
@@ -138,7 +138,7 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
 
 void Lanes::addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks) {
     mismatches_.resize(lines_.size());
-    std::map<std::pair<int, int>, std::int32_t> place_of; // by number and replica
+    std::map<std::pair<int, int>, std::int32_t> place_of; // by step number and replica
     for (std::size_t s = 0; s < steps.size() && !checks.empty(); ++s)
         place_of.emplace(std::pair(steps[s].index, steps[s].replica), asIndex(s));
     for (std::size_t i = 0; i < checks.size(); ++i) {
@@ -149,7 +149,7 @@ void Lanes::addChecks(const std::vector<StepTimeline>& steps, const std::vector<
         if (line < 0) continue;
         const Span span{check.start, check.end, place->second, asIndex(i), Role::Check};
         const bool mismatch = check.outcome == CheckOutcome::Mismatch;
-        // Comparisons of digests take no time of their own; only what they found is worth a place.
+        // Comparisons of digests take no time; they are shown only if they found a difference.
         if (check.end > check.start || mismatch) add(line, LaneKind::Check, span);
         if (mismatch) mismatches_[static_cast<std::size_t>(line)].push_back(span);
     }
@@ -179,45 +179,45 @@ void Lanes::add(int line, LaneKind kind, Span span) {
 
 Overview::Overview(const Lanes& lanes) : extent_(lanes.extent()) {
     if (lanes.lineCount() == 0 || extent_.length() <= TimeNs{0}) return;
-    pieces_.resize(kPieces);
+    bins_.resize(kBins);
     const double weight = 1.0 / static_cast<double>(lanes.lineCount());
     for (std::size_t line = 0; line < lanes.lineCount(); ++line) {
-        add(lanes.lane(line, LaneKind::Compute), &Piece::busy, weight);
-        add(lanes.lane(line, LaneKind::Bubble), &Piece::bubble, weight);
+        add(lanes.lane(line, LaneKind::Compute), &Bin::busy, weight);
+        add(lanes.lane(line, LaneKind::Bubble), &Bin::bubble, weight);
     }
 }
 
-void Overview::add(const Lane& lane, float Piece::*share, double weight) {
-    const double length = static_cast<double>(extent_.length().count()) / static_cast<double>(kPieces);
+void Overview::add(const Lane& lane, float Bin::*member, double weight) {
+    const double length = static_cast<double>(extent_.length().count()) / static_cast<double>(kBins);
     const auto place = [&](TimeNs time) { return static_cast<double>((time - extent_.begin).count()) / length; };
-    TimeNs covered = TimeNs::min(); // spans of one line may overlap: pairs
+    TimeNs covered = TimeNs::min(); // spans of a line may overlap: pairs
     for (const Span& span : lane.spans()) {
         const double from = place(std::max(span.start, covered));
         const double to = place(span.end);
         covered = std::max(covered, span.end);
         if (to <= from) continue;
         const auto first = static_cast<std::size_t>(std::max(0.0, from));
-        const auto last = std::min(kPieces - 1, static_cast<std::size_t>(std::max(0.0, to)));
+        const auto last = std::min(kBins - 1, static_cast<std::size_t>(std::max(0.0, to)));
         for (std::size_t i = first; i <= last; ++i) {
             const double left = std::max(from, static_cast<double>(i));
             const double right = std::min(to, static_cast<double>(i + 1));
-            pieces_[i].*share += static_cast<float>(std::max(0.0, right - left) * weight);
+            bins_[i].*member += static_cast<float>(std::max(0.0, right - left) * weight);
         }
     }
 }
 
-Overview::Piece Overview::mean(double from, double to) const {
-    Piece sum;
-    if (pieces_.empty()) return sum;
-    const auto count = static_cast<double>(kPieces);
+Overview::Bin Overview::mean(double from, double to) const {
+    Bin sum;
+    if (bins_.empty()) return sum;
+    const auto count = static_cast<double>(kBins);
     const auto first = static_cast<std::size_t>(std::clamp(std::floor(from * count), 0.0, count - 1));
-    const auto end = std::clamp(static_cast<std::size_t>(std::max(0.0, std::ceil(to * count))), first + 1, kPieces);
+    const auto end = std::clamp(static_cast<std::size_t>(std::max(0.0, std::ceil(to * count))), first + 1, kBins);
     for (std::size_t i = first; i < end; ++i) {
-        sum.busy += pieces_[i].busy;
-        sum.bubble += pieces_[i].bubble;
+        sum.busy += bins_[i].busy;
+        sum.bubble += bins_[i].bubble;
     }
-    const auto pieces = static_cast<float>(end - first);
-    return {sum.busy / pieces, sum.bubble / pieces};
+    const auto bins = static_cast<float>(end - first);
+    return {sum.busy / bins, sum.bubble / bins};
 }
 
 namespace {
@@ -242,11 +242,11 @@ QString nameOf(const Trace& trace, const Track& track) {
 
 } // namespace
 
-TimeRange RawLane::own(const TimeRange& range) const {
+TimeRange RawLane::toLaneTime(const TimeRange& range) const {
     return {clock.fromReference(range.begin), clock.fromReference(range.end)};
 }
 
-TimeRange RawLane::shown(const TimeRange& range) const {
+TimeRange RawLane::toViewTime(const TimeRange& range) const {
     return {clock.toReference(range.begin), clock.toReference(range.end)};
 }
 

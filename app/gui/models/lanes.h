@@ -16,38 +16,38 @@
 
 namespace bubblescope::gui {
 
-/// What is drawn in a rank's row. Compute, Bubble and Check share one band of pixels: a rank's stream is either
-/// busy or idle, and checks fill idle time.
+/// What a rank's row shows. Compute, Bubble and Check share one band: a rank's stream is either busy or idle, and
+/// checks fill idle time.
 enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective };
 inline constexpr std::size_t kLaneCount = 7;
 
-/// An interval with the way back to what it shows.
+/// An interval with a reference to what it shows.
 struct Span {
     TimeNs start{0};
     TimeNs end{0};
     std::int32_t step = 0;
     std::int32_t index = 0;
-    Role role = Role::Bubble; ///< its colour, kept here because every frame asks for it
+    Role role = Role::Bubble; ///< its colour, cached since every frame needs it
     std::uint16_t chunk = 0;
-    bool paired = false; ///< may share its time with the other half of a pair
+    bool paired = false; ///< may overlap the other half of a pair
 };
 
-/// The spans of one kind on one rank over all steps, by start time.
+/// The spans of one kind on one rank over all steps, by start.
 class Lane {
 public:
     void add(Span span) { spans_.push_back(span); }
-    /// Sorts and prepares the search; call once after the last add().
+    /// Sorts the spans and prepares searching; call once after the last add().
     void seal();
 
     [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
-    /// The first span that may reach beyond `time`; spans before it have all ended. Logarithmic.
+    /// The first span that may end after `time`; all spans before it end earlier. Logarithmic.
     [[nodiscard]] std::size_t firstEndingAfter(TimeNs time) const;
-    /// The first span that starts at `time` or later. Logarithmic in its distance from `from`, which starts no later.
+    /// The first span that starts at `time` or later. Logarithmic in the distance from `from`, which must not be later.
     [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const;
-    /// Time before `time` in which at least one of the spans runs; `next` is firstStartingFrom(time).
+    /// Time before `time` that is covered by spans; `next` is firstStartingFrom(time).
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const;
-    /// Role and chunk of most of the time that the spans [first, last) have within `window`; of many some are looked
-    /// at.
+    /// Role and chunk that prevail among the spans [first, last) within `window`. Of many spans only a sample is
+    /// examined.
     struct Colour {
         Role role = Role::Bubble;
         int chunk = 0;
@@ -56,30 +56,30 @@ public:
 
 private:
     std::vector<Span> spans_;
-    std::vector<TimeNs> latest_end_; ///< of all spans up to this one, so that it rises even where spans nest
-    std::vector<TimeNs> covered_;    ///< by at least one of the spans up to this one
+    std::vector<TimeNs> latest_end_; ///< of all spans up to this one: ascending even if spans nest
+    std::vector<TimeNs> covered_;    ///< time covered by the spans up to this one
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.
 ///
-/// What runs at the same time lies on different lines: a line is a rank of one replica. They count by replica, then by
-/// rank, so that in a run of a single replica a line's number is its rank's.
+/// What runs at the same time is on different lines: a line is one rank of one replica. Lines are numbered by replica,
+/// then by rank, so that in a run with a single replica the line is the rank.
 class Lanes {
 public:
     Lanes() = default;
-    /// Of the checks those that ran in one of the steps, on the first rank of a tensor-parallel group.
+    /// Includes the checks that ran in one of the steps, on the first rank of each tensor-parallel group.
     Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses,
           const std::vector<CheckRecord>& checks = {});
 
-    /// Of a replica.
+    /// Ranks of one replica.
     [[nodiscard]] std::size_t rankCount() const { return rank_count_; }
     [[nodiscard]] std::size_t lineCount() const { return lines_.size(); }
-    /// Numbers of the replicas, rising; those that are not there have none.
+    /// The replicas' numbers, ascending; not necessarily consecutive.
     [[nodiscard]] const std::vector<int>& replicas() const { return replicas_; }
-    /// Of a rank in a step, which counts as Run::steps does; −1 where there is none.
+    /// The line of a rank in a step (index in Run::steps); −1 if there is none.
     [[nodiscard]] int lineOf(int step, int rank) const;
     [[nodiscard]] int lineOf(const ItemRef& item) const { return lineOf(item.step, item.rank); }
-    /// By the replica's own number; −1 where there is none.
+    /// The same for the replica's own number.
     [[nodiscard]] int lineOfReplica(int replica, int rank) const;
     [[nodiscard]] int rankOf(int line) const { return line % std::max(1, static_cast<int>(rank_count_)); }
     [[nodiscard]] int replicaOf(int line) const {
@@ -88,11 +88,11 @@ public:
     [[nodiscard]] const Lane& lane(std::size_t line, LaneKind kind) const {
         return lines_[line][static_cast<std::size_t>(kind)];
     }
-    /// Whether any rank has such spans; lanes nobody uses take no room on the screen.
+    /// Whether any rank has such spans; unused lanes take no room.
     [[nodiscard]] bool uses(LaneKind kind) const { return used_[static_cast<std::size_t>(kind)]; }
-    /// The checks of a line that found a difference, by start time.
+    /// The checks of a line that found a difference, by start.
     [[nodiscard]] const std::vector<Span>& mismatches(std::size_t line) const { return mismatches_[line]; }
-    /// First start to last end of everything drawn.
+    /// First start to last end of all spans.
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
 
 private:
@@ -101,14 +101,14 @@ private:
 
     std::size_t rank_count_ = 0;
     std::vector<int> replicas_;
-    std::vector<int> replica_of_step_; ///< its place in the list above
+    std::vector<int> replica_of_step_; ///< index in `replicas_`
     std::vector<std::array<Lane, kLaneCount>> lines_;
     std::vector<std::vector<Span>> mismatches_;
     std::array<bool, kLaneCount> used_{};
     TimeRange extent_;
 };
 
-/// Which list of the step a lane's spans point into.
+/// The list of the step to which a lane's spans refer.
 [[nodiscard]] constexpr ItemKind itemKind(LaneKind lane) {
     switch (lane) {
     case LaneKind::Compute: return ItemKind::Op;
@@ -118,59 +118,59 @@ private:
     }
 }
 
-/// How busy all ranks together are over a whole run, in equal pieces of its time. Immutable.
+/// How busy all ranks together are over a whole run, in bins of equal length. Immutable.
 class Overview {
 public:
-    static constexpr std::size_t kPieces = 2048;
+    static constexpr std::size_t kBins = 2048;
 
     Overview() = default;
     /// Linear in ops and bubbles.
     explicit Overview(const Lanes& lanes);
 
-    struct Piece {
-        float busy = 0;   ///< share of the ranks' time that ops fill
-        float bubble = 0; ///< share that lies in bubbles of steps; the rest is between steps
+    struct Bin {
+        float busy = 0;   ///< fraction of the ranks' time filled by ops
+        float bubble = 0; ///< fraction in bubbles of steps; the rest is between steps
     };
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
-    [[nodiscard]] const std::vector<Piece>& pieces() const { return pieces_; }
-    /// Mean over the part [from, to) of the run, 0 to 1.
-    [[nodiscard]] Piece mean(double from, double to) const;
+    [[nodiscard]] const std::vector<Bin>& bins() const { return bins_; }
+    /// Mean over a part of the run; `from` and `to` are between 0 and 1.
+    [[nodiscard]] Bin mean(double from, double to) const;
 
 private:
-    void add(const Lane& lane, float Piece::*share, double weight);
+    void add(const Lane& lane, float Bin::*member, double weight);
 
     TimeRange extent_;
-    std::vector<Piece> pieces_;
+    std::vector<Bin> bins_;
 };
 
-/// A row of the trace below a rank's ops: a host thread, a stream of the device, a lane of transfers.
+/// A track of the trace shown below a rank's ops: a host thread, a stream of the device, or a transfer lane.
 struct RawLane {
     TrackId track = 0;
     QString name;
     bool device = false;
-    ClockFit clock; ///< its slices' times are by this clock, the views' are the reference's
+    ClockFit clock; ///< converts between the slices' clock and the views' reference clock
 
-    /// A stretch of the views' time by the lane's clock, and back.
-    [[nodiscard]] TimeRange own(const TimeRange& range) const;
-    [[nodiscard]] TimeRange shown(const TimeRange& range) const;
+    /// Convert an interval from the views' clock to the lane's, and back.
+    [[nodiscard]] TimeRange toLaneTime(const TimeRange& range) const;
+    [[nodiscard]] TimeRange toViewTime(const TimeRange& range) const;
 };
 
-/// The raw rows of all ranks with what it takes to draw them at any zoom. Immutable.
+/// The raw lanes of all ranks, with what is needed to draw them at any zoom. Immutable.
 class RawLanes {
 public:
     RawLanes() = default;
-    /// `lanes` say which line is whose. Errors: Cancelled. Empty where the run has no trace.
+    /// `lanes` assigns lines to ranks. Empty if the run has no trace. Errors: Cancelled.
     [[nodiscard]] static Result<RawLanes> build(const Run& run, const RunClocks& clocks, const Lanes& lanes,
                                                 const JobControl& control);
 
-    /// Of a line; devices first, then by name.
+    /// The raw lanes of a line; devices first, then by name.
     [[nodiscard]] const std::vector<RawLane>& of(int line) const;
-    /// How many of them are a device's.
+    /// The number of device lanes among them.
     [[nodiscard]] int devicesOf(int line) const;
     [[nodiscard]] bool any() const { return pyramid_ != nullptr; }
-    /// Only where any().
+    /// Requires any().
     [[nodiscard]] const Pyramid& pyramid() const { return *pyramid_; }
-    /// The lane of a slice on a line; null for a slice of another one.
+    /// The lane of a slice's track on a line; null if it is not there.
     [[nodiscard]] const RawLane* laneOf(int line, TrackId track) const;
 
 private:

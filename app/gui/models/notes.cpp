@@ -1,6 +1,6 @@
 #include "app/gui/models/notes.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@ namespace bubblescope::gui {
 
 NoteStore::NoteStore(ViewState& state, QObject* parent) : QObject(parent), state_(state) {
     connect(&state_, &ViewState::sessionChanged, this, [this] {
-        // The signal also comes when views are made anew for the same session.
+        // The signal is also emitted when views are rebuilt for the same session.
         if (state_.session() != session_) close();
     });
 }
@@ -125,7 +125,7 @@ NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* p
     connect(&note_store_, &NoteStore::changed, this, &NotesModel::update);
 }
 
-/// A change of a text leaves the rows as they are, so that an editor that is open stays.
+/// Keeps the rows if only a text has changed, so that an open editor stays open.
 void NotesModel::update() {
     const int rows = static_cast<int>(note_store_.notes().size());
     if (rows == rows_ && rows > 0) {
@@ -147,7 +147,7 @@ int NotesModel::columnCount(const QModelIndex& parent) const {
 
 QVariant NotesModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
-    // Between a change and its signal the rows may be more than the notes.
+    // Between a change and its signal there may be more rows than notes.
     if (index.row() >= static_cast<int>(note_store_.notes().size()) || !state_.session()) return {};
     const Note& note = note_store_.notes()[static_cast<std::size_t>(index.row())];
     if (role == Qt::TextAlignmentRole)

@@ -12,32 +12,32 @@
 
 namespace bubblescope::gui {
 
-/// The notes of the trace that is open, by time. Each change is written at once to the file beside the trace; where
-/// that fails, failed() says why and the notes stay until the trace is closed. Files are small, so reading and writing
-/// does not leave the GUI thread.
+/// The notes on the open trace, by time. Each change is written at once to the file beside the trace; if that fails,
+/// failed() is emitted and the notes stay until the trace is closed. The files are small and are read and written on
+/// the GUI thread.
 class NoteStore : public QObject {
     Q_OBJECT
 
 public:
-    /// `state` must outlive the note_store. Another session closes it.
+    /// `state` must outlive the store. Opening another session closes it.
     explicit NoteStore(ViewState& state, QObject* parent = nullptr);
 
-    /// Reads the notes of a trace, to which further ones belong; fails as readNotes() does.
+    /// Reads the notes of a trace; further notes are saved with it. Errors: those of readNotes(), by failed().
     void open(const std::filesystem::path& trace);
 
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
-    /// The one that was last added or gone to; −1 for none.
+    /// The note that was last added or visited; −1 for none.
     [[nodiscard]] int current() const { return current_; }
 
-    /// Makes a note of the stretch that is measured, else of what is selected, else of the middle of the view.
+    /// Adds a note to the measured interval, else to the selection, else to the middle of the view.
     void addHere();
     void setText(int note, const QString& text);
     void remove(int note);
-    /// Puts back what remove() took last, once.
+    /// Restores the note that remove() deleted last, once.
     void restore();
     [[nodiscard]] bool canRestore() const { return removed_.has_value(); }
 
-    /// Moves the view to a note, or to the one `direction` further, around the ends.
+    /// Moves the view to a note, or `direction` notes further, wrapping around.
     void goTo(int note);
     void goToNext(int direction);
 
@@ -54,13 +54,13 @@ private:
 
     ViewState& state_;
     SessionPtr session_;
-    std::filesystem::path file_; ///< empty: of nothing that lies in a file
+    std::filesystem::path file_; ///< empty if the session does not come from a file
     std::vector<Note> notes_;
     std::optional<Note> removed_;
     int current_ = -1;
 };
 
-/// A note_store as a table; texts can be edited.
+/// A NoteStore as a table; texts can be edited.
 class NotesModel : public QAbstractTableModel {
     Q_OBJECT
 
@@ -88,7 +88,7 @@ private:
 /// "step 3, 12.4 ms" for a time of the trace.
 [[nodiscard]] QString placeInTime(const Session& session, TimeNs time);
 
-/// What a note says, with its place, for tooltips and screen readers.
+/// A note's text and place, for tooltips and screen readers.
 [[nodiscard]] QString noteSummary(const Session& session, const Note& note);
 
 } // namespace bubblescope::gui

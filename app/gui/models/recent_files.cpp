@@ -9,7 +9,7 @@ namespace bubblescope::gui {
 namespace {
 
 const QString kGroup = QStringLiteral("recent");
-constexpr qsizetype kLongestText = 64;
+constexpr qsizetype kMaxTextLength = 64;
 
 void store(const QList<QStringList>& entries) {
     QSettings settings;
@@ -44,7 +44,7 @@ void RecentFiles::add(const QStringList& paths) {
     QList<QStringList> entries = load();
     entries.removeAll(absolute);
     entries.prepend(absolute);
-    if (entries.size() > kMost) entries.resize(kMost);
+    if (entries.size() > kMaxEntries) entries.resize(kMaxEntries);
     store(entries);
 }
 
@@ -54,7 +54,7 @@ void RecentFiles::clear() {
 
 QString recentText(const QStringList& paths) {
     QString text = QDir::toNativeSeparators(paths.value(0));
-    if (text.size() > kLongestText) text = QStringLiteral("…") + text.right(kLongestText - 1);
+    if (text.size() > kMaxTextLength) text = QStringLiteral("…") + text.right(kMaxTextLength - 1);
     if (paths.size() > 1)
         text = QCoreApplication::translate("RecentFiles", "%1 and %2 more").arg(text).arg(paths.size() - 1);
     return text;

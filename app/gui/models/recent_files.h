@@ -6,17 +6,17 @@
 
 namespace bubblescope::gui {
 
-/// What was opened lately, newest first. An entry is all paths that were opened together. Kept in QSettings.
+/// Recently opened paths, newest first. Paths that were opened together form one entry. Stored in QSettings.
 class RecentFiles {
 public:
-    static constexpr qsizetype kMost = 8;
+    static constexpr qsizetype kMaxEntries = 8;
 
     [[nodiscard]] static QList<QStringList> load();
     static void add(const QStringList& paths);
     static void clear();
 };
 
-/// For menus: the first path, shortened, and how many more there are.
+/// For menus: the first path, shortened, and the number of further ones.
 [[nodiscard]] QString recentText(const QStringList& paths);
 
 } // namespace bubblescope::gui

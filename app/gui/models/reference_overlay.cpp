@@ -15,8 +15,8 @@ ReferenceOverlay ReferenceOverlay::make(QString name, QString explanation, int s
     return {std::move(name), std::move(explanation), step, std::move(timeline)};
 }
 
-ReferenceOverlay ReferenceOverlay::partWay(const StepTimeline& observed, double share) const {
-    ReferenceOverlay out{name, explanation, step, blend(observed, timeline, share)};
+ReferenceOverlay ReferenceOverlay::partWay(const StepTimeline& observed, double fraction) const {
+    ReferenceOverlay out{name, explanation, step, blend(observed, timeline, fraction)};
     out.timeline.comm.clear();
     return out;
 }
@@ -25,9 +25,9 @@ IdealOverlay::IdealOverlay(ViewState& state, QObject* parent) : QObject(parent),
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (on_) refresh();
     });
-    // What was begun for another session; the step's change, which follows, begins anew.
+    // Drops work for the previous session; the change of step that follows starts anew.
     connect(&state_, &ViewState::sessionChanged, this, [this] { job_.cancel(); });
-    // Another reference takes its place.
+    // Another reference replaces this one.
     connect(&state_, &ViewState::referenceChanged, this, [this] {
         if (on_ && state_.reference() && state_.reference()->name != tr("ideal")) setOn(false);
     });

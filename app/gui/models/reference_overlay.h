@@ -11,23 +11,23 @@ namespace bubblescope::gui {
 
 class ViewState;
 
-/// Another timeline of a step, drawn below the observed one: the step as it could be.
+/// Another timeline of a step, drawn below the observed one.
 struct ReferenceOverlay {
     QString name;          ///< "ideal"
     QString explanation;   ///< a sentence
-    int step = 0;          ///< the observed one, place in Run::steps
+    int step = 0;          ///< the observed one, as an index in Run::steps
     StepTimeline timeline; ///< begins where the observed one does
 
-    /// Moved so that it begins at `begin`.
+    /// Moves the timeline so that it begins at `begin`.
     static ReferenceOverlay make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin);
-    /// On its way from the observed step: 0 is that step, 1 the reference itself.
-    [[nodiscard]] ReferenceOverlay partWay(const StepTimeline& observed, double share) const;
+    /// Between the observed step (0) and the reference itself (1).
+    [[nodiscard]] ReferenceOverlay partWay(const StepTimeline& observed, double fraction) const;
 };
 
 using ReferenceOverlayPtr = std::shared_ptr<const ReferenceOverlay>;
 
-/// Keeps the ideal of the current step as the view's reference while it is switched on: the planned order at the step's
-/// typical op times with free transfers, simulated in the background. Lives on the GUI thread.
+/// While on, shows the ideal of the current step as the view's reference: the planned order at the step's typical op
+/// times with free transfers, simulated in the background. Lives on the GUI thread.
 class IdealOverlay : public QObject {
     Q_OBJECT
 

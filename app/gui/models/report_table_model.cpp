@@ -1,7 +1,6 @@
 #include "app/gui/models/report_table_model.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 
 #include <QFont>
 

@@ -48,7 +48,7 @@ std::optional<std::size_t> axisNamed(std::string_view name) {
     return static_cast<std::size_t>(found - kMeshAxisNames.begin());
 }
 
-/// Adds the parts of a list between commas; false where one of them is no number or range.
+/// Adds the ranges of a comma-separated list; false if one of them is not a number or a range.
 bool addSpans(std::string_view list, std::vector<RowFilter::Span>& out) {
     bool any = false;
     while (!list.empty()) {
@@ -117,7 +117,7 @@ Result<RowFilter> parseRowFilter(std::string_view text) {
 
 namespace {
 
-/// Where the global ranks of the files are, sorted by the pipeline rank that they belong to.
+/// The mesh coordinates of the files' global ranks, by pipeline rank.
 using Candidates = std::map<int, std::vector<MeshNumbers>>;
 
 Candidates placesByRank(const Run& run) {
@@ -128,8 +128,8 @@ Candidates placesByRank(const Run& run) {
     return out;
 }
 
-/// The place of a replica's rank. Replicas are numbered by their data rank, or where other axes make replicas as well,
-/// by their ranks' numbers.
+/// The coordinates of a replica's rank. Replicas count along the data axis, or by rank number if other axes make
+/// replicas too.
 MeshNumbers placeOf(const Candidates& candidates, int rank, int replica, bool by_data) {
     MeshNumbers place;
     place.at(MeshAxis::Pipeline) = rank;
@@ -142,7 +142,7 @@ MeshNumbers placeOf(const Candidates& candidates, int rank, int replica, bool by
     return same == ranks.end() ? place : *same;
 }
 
-/// Lines in the order that is wanted, pinned ones left out.
+/// The lines in the chosen order, without the pinned ones.
 std::vector<const RowFacts*> sorted(const std::vector<RowFacts>& facts, const RowChoice& choice) {
     std::vector<const RowFacts*> out;
     for (const RowFacts& fact : facts) {
@@ -199,7 +199,7 @@ std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowCh
         if (line >= 0 && line < static_cast<int>(facts.size())) rows.push_back({line, -1, 0, false, true});
     }
     const Result<RowFilter> filter = parseRowFilter(choice.filter);
-    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; one group where nothing is grouped
+    std::map<int, std::vector<int>> groups; // lines by coordinate, in order; a single group if rows are not grouped
     for (const RowFacts* fact : sorted(facts, choice)) {
         if (filter.ok() && !filter.value().accepts(fact->rank, fact->place)) continue;
         groups[choice.group ? fact->place.at(*choice.group) : -1].push_back(fact->line);
@@ -224,7 +224,7 @@ RowChoice movedRow(const std::vector<RowFacts>& facts, RowChoice choice, int lin
     const bool pinned = row->pinned;
     std::vector<int> order = pinned ? choice.pinned : std::vector<int>();
     if (!pinned) {
-        // Rows that are out of sight now keep their places among the others.
+        // Rows that are filtered out keep their places among the others.
         RowChoice all = choice;
         all.filter.clear();
         all.folded.clear();

@@ -1,7 +1,6 @@
 #include "app/gui/models/search.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
 
 #include <QCoreApplication>
@@ -98,17 +97,17 @@ private:
     }
 
     void addSlices() {
-        if (!session_.raw.any() || text_.size() < 2) return; // one letter fits nearly everything
+        if (!session_.raw.any() || text_.size() < 2) return; // a single letter matches nearly everything
         const Trace& trace = *session_.run.trace;
         const std::vector<bool> fits = namesThatFit(trace);
         if (fits.empty()) return;
         const TimeNs since = session_.window(std::max(0, step_)).begin;
-        std::unordered_map<StringId, SliceId> first; // of each name
+        std::unordered_map<StringId, SliceId> first; // by name
         std::unordered_map<StringId, std::size_t> count;
         for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()) && !full(); ++line) {
             for (const RawLane& lane : session_.raw.of(line)) {
                 const Track& track = trace.tracks()[lane.track];
-                const TimeNs from = lane.own({since, since}).begin;
+                const TimeNs from = lane.toLaneTime({since, since}).begin;
                 for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
                     const StringId name = trace.sliceNames()[slice];
                     if (!fits[name]) continue;
@@ -152,7 +151,7 @@ private:
     std::size_t most_;
     std::stop_token stop_;
     std::vector<SearchHit> hits_;
-    std::vector<std::pair<StringId, int>> order_; ///< names as they were met, and the line
+    std::vector<std::pair<StringId, int>> order_; ///< names in the order they were found, with their line
 };
 
 } // namespace

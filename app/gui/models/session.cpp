@@ -36,7 +36,7 @@ TimeRange Session::range(const ItemRef& item) const {
     case ItemKind::Slice: {
         const TimeRange own{run.trace->start(slice(item)), run.trace->end(slice(item))};
         const RawLane* lane = raw.laneOf(lanes.lineOf(item), run.trace->sliceTracks()[slice(item)]);
-        return lane != nullptr ? lane->shown(own) : own;
+        return lane != nullptr ? lane->toViewTime(own) : own;
     }
     case ItemKind::Check: return {check(item).start, std::max(check(item).start, check(item).end)};
     case ItemKind::None: break;
@@ -58,7 +58,7 @@ ItemRef Session::sliceItem(int line, SliceId slice) const {
 int Session::stepOn(int line, int wanted) const {
     const int rank = lanes.rankOf(line);
     if (lanes.lineOf(wanted, rank) == line) return wanted;
-    // Steps are listed in the order of their numbers, replicas side by side.
+    // Steps are sorted by number, with the replicas of a step adjacent.
     for (int distance = 1; distance < stepCount(); ++distance) {
         for (const int place : {wanted - distance, wanted + distance}) {
             if (place >= 0 && place < stepCount() && step(place).index == step(wanted).index &&

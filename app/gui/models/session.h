@@ -10,11 +10,11 @@
 
 namespace bubblescope::gui {
 
-/// Everything the views show of one loaded run: the run, its analysis by step and the index that finds
-/// what is visible. Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
+/// Everything that the views show of a loaded run: the run, its analysis, and the indices to find what is visible.
+/// Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
     Run run;
-    RunReport report; ///< its steps: one per Run::steps, same order
+    RunReport report; ///< with one analysis per Run::steps, in the same order
     Lanes lanes;
     Overview overview;
     RawLanes raw;
@@ -23,33 +23,33 @@ struct Session {
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
-    /// The following need a reference of the matching kind that came from this session.
+    /// The following require an item of the matching kind from this session.
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;
     [[nodiscard]] const Bubble& bubble(const ItemRef& item) const;
     [[nodiscard]] const CommSpan& comm(const ItemRef& item) const;
     [[nodiscard]] const CheckRecord& check(const ItemRef& item) const;
     [[nodiscard]] SliceId slice(const ItemRef& item) const { return static_cast<SliceId>(item.index); }
-    /// A slice of a raw lane of a line.
+    /// The item of a slice on one of a line's raw lanes.
     [[nodiscard]] ItemRef sliceItem(int line, SliceId slice) const;
-    /// The step that a line's replica ran as its part of `step`; `step` itself where it ran none.
+    /// The index of the line's replica's part of `step`; `step` itself if it has none.
     [[nodiscard]] int stepOn(int line, int step) const;
-    /// Where any item lies; an empty range for none.
+    /// The interval of any item; empty for none.
     [[nodiscard]] TimeRange range(const ItemRef& item) const;
-    /// A step's pipeline window.
+    /// The pipeline window of a step.
     [[nodiscard]] TimeRange window(int step) const;
 };
 
 using SessionPtr = std::shared_ptr<const Session>;
 
-/// How files become a Run; loadRun, or what a test puts in its place.
+/// Loads files as a Run: loadRun, or a test's replacement.
 using RunLoader = std::function<Result<Run>(const std::vector<std::filesystem::path>&, JobControl&)>;
 
 /// Analyses every step of `run`. Errors: Cancelled when `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);
-/// The session of a run that is analysed already. Errors: likewise.
+/// The session of a run that is already analysed. Errors: likewise.
 [[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control);
 
-/// Loads and analyses; meant for a worker thread. Errors are those of the loader.
+/// Loads and analyses. For worker threads. Errors are those of the loader.
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                                              JobControl& control);
 

@@ -24,7 +24,7 @@ constexpr const char* kWayOut = "save the session anew (File > Save session), or
 constexpr std::array<std::string_view, 6> kItemKindNames{"none", "op", "bubble", "transfer", "slice", "check"};
 constexpr std::array<std::string_view, kFlowOverlayCount> kFlowOverlayNames{"transfers", "path", "microbatch"};
 
-/// A value in the file, which knows its place. What is asked of it and is not there is the first error.
+/// A value in the file with its path. The first missing or wrong value is the error that is reported.
 class Place {
 public:
     Place(const SessionJson& json, std::string path, Status& status)
@@ -38,7 +38,7 @@ public:
     }
     [[nodiscard]] std::vector<Place> list() const {
         std::vector<Place> out;
-        if (json_->is_null()) return out; // left out
+        if (json_->is_null()) return out; // absent
         if (!json_->is_array()) fail("is no list");
         for (std::size_t i = 0; json_->is_array() && i < json_->size(); ++i)
             out.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i), *status_);
@@ -58,15 +58,16 @@ public:
         return static_cast<int>(number(0, std::numeric_limits<std::int32_t>::max(), otherwise));
     }
     [[nodiscard]] TimeNs time() const {
-        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 4; // zooming out must not overflow
-        return TimeNs{number(-kMost, kMost, 0)};
+        constexpr std::int64_t kMaxTime =
+            std::numeric_limits<std::int64_t>::max() / 4; // leaves room for zooming out without overflow
+        return TimeNs{number(-kMaxTime, kMaxTime, 0)};
     }
     [[nodiscard]] bool flag() const {
         if (json_->is_null()) return false;
         if (!json_->is_boolean()) fail(fmt::format("is {}, neither true nor false", json_->dump()));
         return json_->is_boolean() && json_->get<bool>();
     }
-    [[nodiscard]] double share() const {
+    [[nodiscard]] double fraction() const {
         if (json_->is_null()) return 1;
         if (json_->is_number() && json_->get<double>() >= 0 && json_->get<double>() <= 1) return json_->get<double>();
         fail(fmt::format("is {}, not a number from 0 to 1", json_->dump()));
@@ -77,7 +78,7 @@ public:
         if (!json_->is_string()) fail("is no text");
         return json_->is_string() ? json_->get<std::string>() : std::string();
     }
-    /// One of `names`, as its place among them.
+    /// The index of the value in `names`.
     template <std::size_t N>
     [[nodiscard]] std::size_t choice(const std::array<std::string_view, N>& names) const {
         if (json_->is_null()) return 0;
@@ -154,7 +155,7 @@ ViewSnapshot viewIn(const Place& place) {
     const Place selected = place.at("selected");
     view.selection = {static_cast<ItemKind>(selected.at("kind").choice(kItemKindNames)), selected.at("step").small(0),
                       selected.at("rank").small(0), selected.at("index").small(0)};
-    view.reference_blend = place.at("ghost_share").share();
+    view.reference_blend = place.at("ghost_share").fraction();
     for (const Place& flow : place.at("trails").list())
         view.flows[flow.choice(kFlowOverlayNames)] = true;
     view.measured = rangeIn(place.at("measured_ns"));
@@ -262,7 +263,7 @@ Status writeSession(const fs::path& file, const SavedSession& session) {
                                   {"view", std::move(view)}});
     }
     ReplacingFile out(file);
-    // Names of files need not be proper UTF-8.
+    // File names need not be valid UTF-8.
     out.write(json.dump(1, ' ', false, SessionJson::error_handler_t::replace));
     out.write("\n");
     return out.commit();

@@ -9,30 +9,30 @@
 
 namespace bubblescope::gui {
 
-/// A trace as a session's file keeps it: where it is and what its view showed.
+/// A trace in a session file: its files and its view.
 struct SavedTrace {
-    std::vector<std::filesystem::path> files;   ///< opened together
-    std::vector<std::filesystem::path> compare; ///< set beside it; empty = nothing was
-    ViewSnapshot view;                          ///< without reference and highlights, which are made anew
+    std::vector<std::filesystem::path> files;   ///< that were opened together
+    std::vector<std::filesystem::path> compare; ///< the run compared with; empty = none
+    ViewSnapshot view;                          ///< without reference and highlights, which are recomputed
     bool ideal = false;                         ///< whether the ideal step was shown
 };
 
-/// What stood in the window: saved by hand, opened by whoever gets the file.
+/// The state of a window, saved to a file that others can open.
 struct SavedSession {
-    std::vector<SavedTrace> traces; ///< tab by tab
-    int current = 0;                ///< the tab in front
-    std::string docks;              ///< the window's own words for where its panels are; may be empty
+    std::vector<SavedTrace> traces; ///< one per tab
+    int current = 0;                ///< index of the tab in front
+    std::string docks;              ///< arrangement of the panels, in the window's format; may be empty
 };
 
-/// What the name of such a file ends with.
+/// The suffix of session files.
 inline constexpr std::string_view kSessionSuffix = ".bubblescope-session.json";
 [[nodiscard]] bool isSessionFile(const std::filesystem::path& file);
 
-/// Paths come back absolute. Errors: Input, naming the file, the place in it and what belongs there.
+/// Paths are returned absolute. Errors: Input, naming the file, the place in it and what is expected there.
 [[nodiscard]] Result<SavedSession> readSession(const std::filesystem::path& file);
 
-/// Replaces what is there. Traces below the file's folder are kept relative to it, so that both can be moved together.
-/// Errors: Input, where it cannot be written.
+/// Replaces an existing file. Traces below the file's folder are stored with relative paths, so that both can be moved
+/// together. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeSession(const std::filesystem::path& file, const SavedSession& session);
 
 } // namespace bubblescope::gui

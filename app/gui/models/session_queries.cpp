@@ -18,7 +18,7 @@ OpPlace opPlace(const ItemRef& op) {
     return {Rank(op.rank), static_cast<std::size_t>(op.index)};
 }
 
-/// Of an op or a transfer, by one of the functions of core/timeline/transfers.h; empty of anything else.
+/// Applies a function of core/timeline/transfers.h to an op or a transfer; empty for other items.
 template <class Find>
 ItemRef linkedOp(const Session& session, const ItemRef& from, const Find& find) {
     if (from.kind == ItemKind::Op) return itemOr(from.step, find(session.step(from.step), opPlace(from)));
@@ -26,7 +26,7 @@ ItemRef linkedOp(const Session& session, const ItemRef& from, const Find& find) 
     return {};
 }
 
-/// The op in whose time a slice of its rank starts, or the nearest.
+/// The op during which a slice of its rank starts, or the nearest one.
 ItemRef opAround(const Session& session, const ItemRef& slice) {
     return opNear(session, session.lanes.lineOf(slice), session.range(slice).begin);
 }
@@ -41,7 +41,7 @@ ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction) 
     auto at = static_cast<std::ptrdiff_t>(lane.firstStartingFrom(start));
     const auto size = static_cast<std::ptrdiff_t>(spans.size());
     if (from.kind == ItemKind::Op) {
-        // Ops of length 0 may share a start.
+        // Ops of length 0 may start at the same time.
         while (at < size && asItem(spans[static_cast<std::size_t>(at)], from.rank) != from)
             ++at;
         at += direction;
@@ -91,26 +91,26 @@ void visit(const Lane& lane, const TimeRange& range, const Visit& each) {
 
 TimeNs RangeStats::busy() const {
     TimeNs sum{0};
-    for (const RankShare& rank : ranks)
+    for (const RankStats& rank : ranks)
         sum += rank.busy;
     return sum;
 }
 
 TimeNs RangeStats::bubble() const {
     TimeNs sum{0};
-    for (const RankShare& rank : ranks)
+    for (const RankStats& rank : ranks)
         sum += rank.bubble;
     return sum;
 }
 
 int RangeStats::ops() const {
     int sum = 0;
-    for (const RankShare& rank : ranks)
+    for (const RankStats& rank : ranks)
         sum += rank.ops;
     return sum;
 }
 
-double RangeStats::busyShare() const {
+double RangeStats::busyFraction() const {
     const double all = static_cast<double>(range.length().count()) * static_cast<double>(ranks.size());
     return all > 0 ? static_cast<double>(busy().count()) / all : 0;
 }
@@ -120,15 +120,15 @@ RangeStats statsOf(const Session& session, const TimeRange& range) {
     out.range = range;
     out.ranks.resize(session.lanes.lineCount());
     for (std::size_t rank = 0; rank < out.ranks.size(); ++rank) {
-        RangeStats::RankShare& share = out.ranks[rank];
+        RangeStats::RankStats& stats = out.ranks[rank];
         TimeNs counted_to = range.begin;
         visit(session.lanes.lane(rank, LaneKind::Compute), range, [&](const Span& span) {
-            ++share.ops;
-            share.busy += overlap(range, {std::max(span.start, counted_to), span.end});
+            ++stats.ops;
+            stats.busy += overlap(range, {std::max(span.start, counted_to), span.end});
             counted_to = std::max(counted_to, span.end);
         });
         visit(session.lanes.lane(rank, LaneKind::Bubble), range, [&](const Span& span) {
-            share.bubble += overlap(range, {span.start, span.end});
+            stats.bubble += overlap(range, {span.start, span.end});
         });
     }
     return out;

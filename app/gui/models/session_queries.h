@@ -8,48 +8,47 @@
 
 namespace bubblescope::gui {
 
-/// Steps from one item to another. Pure functions; an empty reference means there is no such item.
+/// Navigation from one item to another. Pure functions; an empty item means there is none.
 
-/// The op after (`direction` +1) or before (−1) the item on its rank, across steps. From a bubble or a
-/// transfer it is the nearest op in that direction.
+/// The op after (`direction` +1) or before (−1) the item on its rank, across steps. For bubbles and transfers the
+/// nearest op in that direction.
 [[nodiscard]] ItemRef neighbourOp(const Session& session, const ItemRef& from, int direction);
 
-/// The op that made the input of `op`: F of the stage before, B or I of the stage after; the last stage's
-/// backward comes from its own forward. From a transfer span, the sending op; from a slice, the op that it belongs to.
+/// The op that made the input of an op, or that sent a transfer, see producerOf(); for a slice, the op around it.
 [[nodiscard]] ItemRef producer(const Session& session, const ItemRef& from);
 
-/// The op that uses the output of `op`. From a transfer span, the receiving op.
+/// The op that uses the output of an op, or that receives a transfer, see consumerOf().
 [[nodiscard]] ItemRef consumer(const Session& session, const ItemRef& from);
 
-/// The op that runs as a pair with this one; empty for ops that run alone, and for what is no op.
+/// The other half of an overlapped pair; empty for ops that run alone and for other items.
 [[nodiscard]] ItemRef otherHalf(const Session& session, const ItemRef& from);
 
-/// The op of a line running at `time`, or the nearest one; empty when it has none.
+/// The op of a line that runs at `time`, or the nearest one; empty if the line has none.
 [[nodiscard]] ItemRef opNear(const Session& session, int line, TimeNs time);
 
-/// What lies in a stretch of time.
+/// Totals of an interval.
 struct RangeStats {
-    struct RankShare {
-        TimeNs busy{0};   ///< of the stretch, with an op running
-        TimeNs bubble{0}; ///< counted as bubble
-        int ops = 0;      ///< that touch it
+    struct RankStats {
+        TimeNs busy{0};   ///< with an op running
+        TimeNs bubble{0}; ///< in bubbles
+        int ops = 0;      ///< that overlap the interval
     };
     TimeRange range;
-    std::vector<RankShare> ranks; ///< by line
+    std::vector<RankStats> ranks; ///< one per line
 
     [[nodiscard]] TimeNs busy() const;
     [[nodiscard]] TimeNs bubble() const;
     [[nodiscard]] int ops() const;
-    /// Of all ranks' time in the stretch.
-    [[nodiscard]] double busyShare() const;
+    /// Fraction of all ranks' time.
+    [[nodiscard]] double busyFraction() const;
 };
 
-/// Logarithmic in all ops, linear in those of the stretch. Both halves of an overlapped pair count as ops, their time
-/// once.
+/// Logarithmic in all ops, linear in those of the interval. Both halves of an overlapped pair count as ops; their time
+/// counts once.
 [[nodiscard]] RangeStats statsOf(const Session& session, const TimeRange& range);
 
-/// The begin or end of an op, bubble, transfer or check of a line that is nearest to `time` and at most `reach` away;
-/// `time` where there is none.
+/// The nearest begin or end of an op, bubble, transfer or check on a line, at most `reach` from `time`; `time` itself
+/// if there is none.
 [[nodiscard]] TimeNs snapped(const Session& session, int line, TimeNs time, TimeNs reach);
 
 /// A check as an item; empty for one that ran in none of the run's steps. `check` is its index in CheckLog::checks.

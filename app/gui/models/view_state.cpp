@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kHistoryDepth = 200;
 
-TimeNs share(TimeNs length, double fraction) {
+TimeNs scaled(TimeNs length, double fraction) {
     return TimeNs{std::llround(static_cast<double>(length.count()) * fraction)};
 }
 
@@ -17,7 +17,7 @@ TimeNs share(TimeNs length, double fraction) {
 
 void VisibleRange::setLimits(const TimeRange& limits) {
     limits_ = limits;
-    if (limits_.length() < kShortest) limits_.end = limits_.begin + kShortest;
+    if (limits_.length() < kMinLength) limits_.end = limits_.begin + kMinLength;
     history_.clear();
     in_gesture_ = false;
     range_ = limits_;
@@ -34,7 +34,7 @@ void VisibleRange::reset(const TimeRange& range) {
 
 void VisibleRange::follow(const TimeRange& limits, const TimeRange& range) {
     limits_ = limits;
-    if (limits_.length() < kShortest) limits_.end = limits_.begin + kShortest;
+    if (limits_.length() < kMinLength) limits_.end = limits_.begin + kMinLength;
     in_gesture_ = false;
     apply(clamped(range));
 }
@@ -49,9 +49,9 @@ void VisibleRange::show(const TimeRange& range) {
 
 void VisibleRange::zoomAt(double fraction, double factor) {
     const TimeNs length = range_.length();
-    const TimeNs new_length = std::clamp(share(length, factor), kShortest, limits_.length());
-    const TimeNs anchor = range_.begin + share(length, fraction);
-    const TimeNs begin = anchor - share(new_length, fraction);
+    const TimeNs new_length = std::clamp(scaled(length, factor), kMinLength, limits_.length());
+    const TimeNs anchor = range_.begin + scaled(length, fraction);
+    const TimeNs begin = anchor - scaled(new_length, fraction);
     const TimeRange target = clamped({begin, begin + new_length});
     if (target == range_) return;
     if (!in_gesture_) remember();
@@ -60,7 +60,7 @@ void VisibleRange::zoomAt(double fraction, double factor) {
 }
 
 void VisibleRange::panBy(double fraction) {
-    const TimeNs shift = share(range_.length(), fraction);
+    const TimeNs shift = scaled(range_.length(), fraction);
     const TimeRange target = clamped({range_.begin + shift, range_.end + shift});
     if (target == range_) return;
     if (!in_gesture_) remember();
@@ -78,9 +78,9 @@ void VisibleRange::back() {
 }
 
 TimeRange VisibleRange::clamped(TimeRange range) const {
-    if (range.length() < kShortest) {
+    if (range.length() < kMinLength) {
         const TimeNs middle = range.begin + range.length() / 2;
-        range = {middle - kShortest / 2, middle - kShortest / 2 + kShortest};
+        range = {middle - kMinLength / 2, middle - kMinLength / 2 + kMinLength};
     }
     if (range.length() >= limits_.length()) return limits_;
     if (range.begin < limits_.begin) return {limits_.begin, limits_.begin + range.length()};
@@ -123,9 +123,9 @@ void ViewState::setSession(SessionPtr session) {
     if (session_) {
         step_ = 0;
         for (int place = session_->stepCount() - 1; place > 0; --place) {
-            if (session_->step(place).index != session_->step(0).index) step_ = place; // the earliest of them
+            if (session_->step(place).index != session_->step(0).index) step_ = place; // the earliest of its replicas
         }
-        // The step is set before the range, so that following the range finds it already there.
+        // The step is set before the range: a change of range may otherwise choose a step.
         range_.setLimits(limits());
         range_.reset(stepView(step_));
     } else {
@@ -136,7 +136,7 @@ void ViewState::setSession(SessionPtr session) {
     emit selectionChanged();
 }
 
-/// Another run has other lines; which kinds of lanes are shown is a matter of taste and stays.
+/// Another run has other lines. Which kinds of lanes are shown is a preference and is kept.
 void ViewState::resetRows() {
     RowChoice rows;
     rows.hidden = rows_.hidden;
@@ -192,7 +192,7 @@ void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     if (!session_) return;
     setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
     if (snapshot.range.length() > TimeNs{0}) range_.reset(snapshot.range);
-    // Following the range may have chosen another step than was current.
+    // The change of range may have chosen another step.
     setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
     if (holds(snapshot.selection)) select(snapshot.selection);
     highlight(snapshot.highlights, snapshot.highlight_caption);
@@ -213,7 +213,7 @@ TimeRange ViewState::limits() const {
     return {std::min(all.begin, first.begin), std::max(all.end, last.end)};
 }
 
-/// Steps have other places in a run that went on.
+/// In a run that has grown, steps have other indices.
 ItemRef ViewState::sameItem(const Session& later) const {
     if (!selection_ || !session_ || selection_.kind == ItemKind::Slice || selection_.kind == ItemKind::Check) return {};
     const StepTimeline& step = session_->step(selection_.step);
@@ -234,7 +234,7 @@ void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
     step_ = session_->stepCount() - 1;
     highlight({}, {});
     setReference(nullptr);
-    // Views find the new session in the new range: neither is told of before both are there.
+    // Views are notified only when both the session and the range are new.
     {
         const QSignalBlocker quiet(range_);
         range_.follow(limits(), visible);
@@ -283,10 +283,10 @@ void ViewState::setReference(ReferenceOverlayPtr reference) {
     emit referenceChanged();
 }
 
-void ViewState::setReferenceBlend(double share) {
-    share = std::clamp(share, 0.0, 1.0);
-    if (share == reference_blend_) return;
-    reference_blend_ = share;
+void ViewState::setReferenceBlend(double blend) {
+    blend = std::clamp(blend, 0.0, 1.0);
+    if (blend == reference_blend_) return;
+    reference_blend_ = blend;
     moveReference();
     emit referenceMoved();
 }
@@ -341,8 +341,8 @@ void ViewState::reveal(const ItemRef& item) {
 void ViewState::followRange() {
     if (!session_ || step_ < 0) return;
     const TimeRange visible = range_.range();
-    // The current step stays while half of it is in sight or it fills half of the view, so that neither
-    // zooming out nor a small pan makes tables jump.
+    // The current step is kept while half of it is visible or it fills half of the view, so that tables do not jump
+    // when the view is zoomed out or panned a little.
     const TimeRange current = session_->window(step_);
     const TimeNs shared = overlap(current, visible);
     if (shared * 2 >= current.length() || shared * 2 >= visible.length()) return;

@@ -1,10 +1,8 @@
 #include "app/gui/panels/aadiff_panel.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/session_queries.h"
-#include "app/gui/panels/tables.h"
 #include "app/gui/panels/widgets.h"
 #include "core/aadiff/mismatch.h"
 
@@ -26,13 +24,13 @@ namespace bubblescope::gui {
 namespace {
 
 enum ResultColumn : int { VerdictResult, RankResult, StepResult, OpResult, LayerResult, TensorResult, WhatResult };
-constexpr std::size_t kMaxResults = 2000; ///< a run that departs everywhere says no more with more of them
+constexpr std::size_t kMaxResults = 2000; ///< with more mismatches the list is no more useful
 
 } // namespace
 
 CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), map_(new HeatMap(themes, this)), table_(new QTableWidget(0, 7, this)),
-      fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
+      fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     map_->setObjectName(QStringLiteral("checkCoverage"));
     map_->setAccessibleName(tr("What the run's checks covered, by rank and kind of op"));
     table_->setObjectName(QStringLiteral("checkMismatches"));
@@ -53,7 +51,7 @@ CheckResults::CheckResults(ViewState& state, ThemeManager& themes, QWidget* pare
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(splitter);
 
-    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(map_, &HeatMap::clicked, this, &CheckResults::goToCell);
     const auto choose = [this](int at) {
         if (at >= 0 && static_cast<std::size_t>(at) < mismatches_.size())
@@ -109,8 +107,9 @@ HeatMap::Cell CheckResults::cellOf(const CoverageMap::Cell& cell) {
     if (cell.covered == 0)
         return {HeatMap::Cell::State::Empty, 0, cell.not_yet > 0 ? tr("not yet") : tr("never"),
                 tr("Unknown, not fine: nothing of it was checked.") + QLatin1Char(' ') + counts};
-    const double share = static_cast<double>(cell.covered) / cell.units;
-    return {HeatMap::Cell::State::Value, 1 - share, QStringLiteral("%1/%2").arg(cell.covered).arg(cell.units), counts};
+    const double fraction = static_cast<double>(cell.covered) / cell.units;
+    return {HeatMap::Cell::State::Value, 1 - fraction, QStringLiteral("%1/%2").arg(cell.covered).arg(cell.units),
+            counts};
 }
 
 void CheckResults::showMap() {
@@ -170,7 +169,7 @@ void CheckResults::goToCell(int row, int column) {
 
 namespace {
 
-/// Places in the box and the stack.
+/// Indices in the box and the stack.
 enum View : int { kResults, kPlan };
 enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, ChecksColumn, ColumnCount };
 
@@ -178,7 +177,7 @@ enum Column : int { RankColumn, PositionColumn, StartColumn, LengthColumn, Check
 
 AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), what_(new QComboBox(this)), pages_(new QStackedWidget(this)),
-      results_(new CheckResults(state, themes, this)), fill_(new FillWhenSeen(*this, [this] { chooseView(); })),
+      results_(new CheckResults(state, themes, this)), fill_(new FillWhenVisible(*this, [this] { chooseView(); })),
       margin_(new QSpinBox(this)), headline_(new ElidedLabel(this)), map_(new HeatMap(themes, this)),
       table_(new QTableWidget(0, ColumnCount, this)) {
     setObjectName(QStringLiteral("aadiffPanel"));
@@ -210,7 +209,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     bar->addWidget(margin_);
     bar->addWidget(headline_, 1);
     auto* splitter = new QSplitter(Qt::Horizontal, pages_);
-    // With many ranks the map is higher than any window.
+    // With many ranks the map is higher than the window.
     auto* scroll = new QScrollArea(splitter);
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
@@ -229,18 +228,18 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
 
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         job_.cancel();
-        plan_.reset(); // of another run, whatever the table still says unseen
-        fill_->ask();
+        plan_.reset(); // it belongs to another run, even if the hidden table still shows it
+        fill_->markStale();
     });
     connect(what_, &QComboBox::currentIndexChanged, this, &AadiffPanel::showView);
     connect(margin_, &QSpinBox::valueChanged, this, &AadiffPanel::refresh);
     connect(table_, &QTableWidget::cellClicked, this, &AadiffPanel::goToSlot);
     connect(table_, &QTableWidget::cellActivated, this, &AadiffPanel::goToSlot);
     connect(map_, &HeatMap::clicked, this, &AadiffPanel::goToUnit);
-    fill_->ask();
+    fill_->markStale();
 }
 
-/// A new run is shown by what it checked, if it did.
+/// Shows what a new run checked, if it checked anything.
 void AadiffPanel::chooseView() {
     what_->setVisible(results_->any());
     what_->setCurrentIndex(results_->any() ? kResults : kPlan);
@@ -270,10 +269,10 @@ void AadiffPanel::refresh() {
     headline_->setText(tr("Planning …"));
     job_.start([session = state_.session(),
                 margin = margin_->value() / 100.0](JobControl&) { return planChecksOfRun(session->run.steps, margin); },
-               [this](Result<RunPlan> plan) { finish(std::move(plan)); });
+               [this](Result<CheckPlan> plan) { finish(std::move(plan)); });
 }
 
-void AadiffPanel::finish(Result<RunPlan> plan) {
+void AadiffPanel::finish(Result<CheckPlan> plan) {
     if (!plan.ok()) {
         headline_->setText(sentence(errorText(plan.error())));
     } else {
@@ -297,7 +296,7 @@ void AadiffPanel::showSlots() {
     const TimeNs begin = state_.session()->window(plan_->step).begin;
     table_->setRowCount(static_cast<int>(plan_->places.size()));
     for (int row = 0; row < table_->rowCount(); ++row) {
-        const RunPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
+        const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
         QStringList checks;
         for (const Op& op : place.checks)
             checks << fromUtf8(opName(op));
@@ -308,13 +307,13 @@ void AadiffPanel::showSlots() {
             auto* item = new QTableWidgetItem(texts[column]);
             if (column == StartColumn || column == LengthColumn)
                 item->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-            if (column == ChecksColumn) item->setToolTip(texts[column]); // many do not fit
+            if (column == ChecksColumn) item->setToolTip(texts[column]); // many are longer than the column
             table_->setItem(row, column, item);
         }
     }
 }
 
-HeatMap::Cell AadiffPanel::cellOf(const RunPlan::Unit& unit, int latest) {
+HeatMap::Cell AadiffPanel::cellOf(const CheckPlan::Unit& unit, int latest) {
     if (!unit.exists) return {};
     if (unit.first_step == 0)
         return {HeatMap::Cell::State::Bad, 0, tr("never"),
@@ -330,16 +329,16 @@ void AadiffPanel::showCoverage() {
     std::vector<HeatMap::Cell> cells;
     if (plan_) {
         const int vpp = state_.session()->run.schedule.vpp;
-        for (const RunPlan::Column& column : plan_->columns) {
+        for (const CheckPlan::Column& column : plan_->columns) {
             const QChar letter = QChar::fromLatin1(opLetter(column.kind));
             columns << (vpp > 1 ? QStringLiteral("%1·%2").arg(letter).arg(column.chunk.value) : QString(letter));
         }
         int latest = 1;
-        for (const RunPlan::Unit& unit : plan_->units)
+        for (const CheckPlan::Unit& unit : plan_->units)
             latest = std::max(latest, unit.first_step);
         for (std::size_t rank = 0; rank < plan_->ranks; ++rank)
             rows << tr("Rank %1").arg(rank);
-        for (const RunPlan::Unit& unit : plan_->units)
+        for (const CheckPlan::Unit& unit : plan_->units)
             cells.push_back(cellOf(unit, latest));
     }
     map_->setCells(std::move(rows), std::move(columns), std::move(cells));
@@ -353,7 +352,7 @@ void AadiffPanel::highlightChecks(const std::vector<Highlight>& stretches, const
 
 void AadiffPanel::goToSlot(int row) {
     if (!plan_ || row < 0 || row >= static_cast<int>(plan_->places.size())) return;
-    const RunPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
+    const CheckPlan::Place& place = plan_->places[static_cast<std::size_t>(row)];
     highlightChecks({{place.rank.value, {place.when.start, place.when.end}}}, tr("Slot"));
 }
 

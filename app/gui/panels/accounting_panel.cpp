@@ -1,8 +1,7 @@
 #include "app/gui/panels/accounting_panel.h"
 
 #include "app/gui/charts/bar_chart.h"
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/theme/theme.h"
@@ -95,7 +94,7 @@ QString pieceText(const AccountPiece& piece) {
 
 AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), chart_(new BarChart(themes, this)), view_(new QComboBox(this)),
-      note_(new QLabel(this)), fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
+      note_(new QLabel(this)), fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("accountingPanel"));
     chart_->setObjectName(QStringLiteral("accountingChart"));
     chart_->setAccessibleName(tr("Where the time went"));
@@ -118,11 +117,11 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     column->addWidget(legend);
 
     chart_->setLook([](const Theme& theme, int piece) { return pieceColour(theme, pieceAt(piece)); },
-                    [this](int row, int part) { return words(row, part); });
+                    [this](int row, int part) { return toolTipOf(row, part); });
     connect(chart_, &BarChart::clicked, this, &AccountingPanel::choose);
     connect(view_, &QComboBox::currentIndexChanged, this, &AccountingPanel::fill);
-    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
-    connect(&state_, &ViewState::stepChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
+    connect(&state_, &ViewState::stepChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::highlightsChanged, this, [this] {
         if (state_.highlights().empty()) chart_->setMarked(-1, -1);
     });
@@ -135,11 +134,11 @@ bool AccountingPanel::bySteps() const {
 }
 
 BarChart& AccountingPanel::chart() {
-    fill_->settle();
+    fill_->fillNow();
     return *chart_;
 }
 
-/// Of the session and the step that are in view, as much as is not shown yet.
+/// Shows the current session and step, unless they are shown already.
 void AccountingPanel::refresh() {
     if (!state_.session() || shown_.lock() != state_.session()) return showSession();
     if (shown_step_ != state_.step()) showStep();
@@ -234,7 +233,7 @@ AccountPiece AccountingPanel::pieceOf(int bar, int part) const {
     return pieceAt(chart_->bars()[static_cast<std::size_t>(bar)].parts[static_cast<std::size_t>(part)].piece);
 }
 
-QString AccountingPanel::words(int bar, int part) const {
+QString AccountingPanel::toolTipOf(int bar, int part) const {
     const Row& row = rows_[static_cast<std::size_t>(bar)];
     const AccountPiece piece = pieceOf(bar, part);
     const TimeNs time = timeIn(row, piece);
@@ -245,11 +244,11 @@ QString AccountingPanel::words(int bar, int part) const {
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
     if (piece.kind != AccountPiece::Kind::Cause) return text;
-    for (const WaterfallStep& rung :
+    for (const WaterfallStep& step :
          state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.waterfall) {
-        if (rung.cause == piece.cause)
+        if (step.cause == piece.cause)
             text += QStringLiteral("<br>") +
-                    tr("Without it alone the step would take %1 less.").arg(exactTime(rung.without));
+                    tr("Without it alone the step would take %1 less.").arg(exactTime(step.without));
     }
     return text;
 }

@@ -15,9 +15,9 @@ class QLabel;
 namespace bubblescope::gui {
 
 class BarChart;
-class FillWhenSeen;
+class FillWhenVisible;
 
-/// The colours of an accounting's pieces, in as many lines as the width needs.
+/// Names the colours of the pieces, in as many lines as necessary.
 class PieceLegend : public QWidget {
     Q_OBJECT
 
@@ -33,29 +33,29 @@ protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
-    /// Top left corners of the entries; the last one is that of the end.
+    /// Top left corners of the entries, followed by that of the end.
     [[nodiscard]] std::vector<QPoint> places(int width) const;
 
     ThemeManager& themes_;
     std::vector<AccountPiece> pieces_;
 };
 
-/// Where the ranks' time went: a bar a rank in the current step, or a bar a step for one rank or all. A click on a
-/// piece marks on the timeline where it lies.
+/// Where the ranks' time went: one bar per rank in the current step, or one bar per step for a rank or all ranks. A
+/// click on a piece marks its places on the timeline.
 class AccountingPanel : public QWidget {
     Q_OBJECT
 
 public:
     AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Filled, also where nobody sees it.
+    /// Up to date, even if the panel is hidden.
     [[nodiscard]] BarChart& chart();
 
 signals:
     void filled(const std::vector<bubblescope::AccountPiece>& pieces);
 
 private:
-    /// What a bar stands for: a step and a rank, or all ranks.
+    /// The subject of a bar: a step and a rank, or all ranks.
     struct Row {
         int step = 0;
         std::optional<int> rank;
@@ -69,13 +69,13 @@ private:
     void describe();
     [[nodiscard]] TimeNs timeIn(const Row& row, const AccountPiece& piece) const;
     [[nodiscard]] AccountPiece pieceOf(int bar, int part) const;
-    [[nodiscard]] QString words(int bar, int part) const;
+    [[nodiscard]] QString toolTipOf(int bar, int part) const;
 
     ViewState& state_;
     BarChart* chart_;
     QComboBox* view_;
     QLabel* note_;
-    FillWhenSeen* fill_;
+    FillWhenVisible* fill_;
     std::vector<Row> rows_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;

@@ -1,9 +1,7 @@
 #include "app/gui/panels/anomaly_panel.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
-#include "app/gui/panels/tables.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/theme/theme.h"
 
@@ -21,7 +19,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Colours the severity's word.
+/// Colours the severity.
 class SeverityDelegate : public QStyledItemDelegate {
 public:
     SeverityDelegate(ThemeManager& themes, QObject* parent) : QStyledItemDelegate(parent), themes_(themes) {}
@@ -54,7 +52,7 @@ QString evidenceTable(const Anomaly& anomaly) {
 AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), themes_(themes), model_(new AnomalyModel(this)),
       sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)),
-      fill_(new FillWhenSeen(*this, [this] { showSession(); })) {
+      fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
     setObjectName(QStringLiteral("anomalyPanel"));
     table_->setObjectName(QStringLiteral("anomalyTable"));
     table_->setAccessibleName(tr("Anomalies"));
@@ -65,12 +63,12 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     styleTable(*table_);
     table_->setSortingEnabled(true);
     QHeaderView& header = *table_->horizontalHeader();
-    header.setSortIndicator(-1, Qt::AscendingOrder); // the report's order: what costs most first
+    header.setSortIndicator(-1, Qt::AscendingOrder); // the report's order: by cost, descending
     header.setSectionResizeMode(QHeaderView::ResizeToContents);
     header.setSectionResizeMode(AnomalyModel::Message, QHeaderView::Stretch);
-    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // where there is little room, the beginning shows
+    header.setDefaultAlignment(Qt::AlignLeft | Qt::AlignVCenter); // if there is little room, the beginning is visible
     header.setTextElideMode(Qt::ElideRight);
-    // In a narrow panel the table scrolls sideways before the last heading is cut off.
+    // A narrow table scrolls sideways rather than cutting off the last heading.
     header.setMinimumSectionSize(header.sectionSizeHint(AnomalyModel::Message));
 
     auto* splitter = new QSplitter(Qt::Horizontal, this);
@@ -84,13 +82,13 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(splitter);
 
-    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&themes_, &ThemeManager::changed, this, &AnomalyPanel::applyTheme);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AnomalyPanel::showDetails);
     connect(table_, &QTableView::activated, this, &AnomalyPanel::go);
     connect(go_, &QPushButton::clicked, this, &AnomalyPanel::go);
     connect(ask_, &QPushButton::clicked, this, [this] {
-        if (const Anomaly* anomaly = chosen()) emit changeAsked(changeFor(*state_.session(), *anomaly));
+        if (const Anomaly* anomaly = chosen()) emit whatIfRequested(changeFor(*state_.session(), *anomaly));
     });
     applyTheme();
     showSession();
@@ -133,7 +131,7 @@ QWidget* AnomalyPanel::buildDetails() {
 }
 
 QTableView& AnomalyPanel::table() {
-    fill_->settle();
+    fill_->fillNow();
     return *table_;
 }
 
@@ -172,10 +170,10 @@ void AnomalyPanel::go() {
 }
 
 void AnomalyPanel::applyTheme() {
-    QPalette ground = themes_.theme().palette;
-    ground.setColor(QPalette::Window, ground.color(QPalette::Base));
-    details_->widget()->setPalette(ground);
-    QPalette dim = ground;
+    QPalette base = themes_.theme().palette;
+    base.setColor(QPalette::Window, base.color(QPalette::Base));
+    details_->widget()->setPalette(base);
+    QPalette dim = base;
     dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
     evidence_->setPalette(dim);
 }

@@ -14,22 +14,22 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-class FillWhenSeen;
+class FillWhenVisible;
 
-/// What a user should look at, worst first: a table, and beside it the chosen one in full with its evidence and what to
-/// do about it. Going to one shows it on the timeline.
+/// The anomalies, most costly first: a table, and the chosen one in full with its evidence and a suggestion. Going to
+/// one shows it on the timeline.
 class AnomalyPanel : public QWidget {
     Q_OBJECT
 
 public:
     AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Filled, also where nobody sees it.
+    /// Up to date, even if the panel is hidden.
     [[nodiscard]] QTableView& table();
 
 signals:
-    /// The user wants to know what the step would take without this; see changeFor().
-    void changeAsked(const QString& change);
+    /// The user wants to know how long the step would take without it; see changeFor().
+    void whatIfRequested(const QString& change);
 
 private:
     QWidget* buildDetails();
@@ -44,7 +44,7 @@ private:
     AnomalyModel* model_;
     QSortFilterProxyModel* sorted_;
     QTableView* table_;
-    FillWhenSeen* fill_;
+    FillWhenVisible* fill_;
     QScrollArea* details_ = nullptr;
     QLabel* title_ = nullptr;
     QLabel* message_ = nullptr;

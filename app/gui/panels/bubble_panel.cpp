@@ -1,8 +1,6 @@
 #include "app/gui/panels/bubble_panel.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
-#include "app/gui/panels/tables.h"
+#include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
 
 #include <QHBoxLayout>
@@ -19,7 +17,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Totals on their own ground, and differences coloured by direction.
+/// Gives totals a background of their own, and colours differences by sign.
 class BubbleDelegate : public QStyledItemDelegate {
 public:
     BubbleDelegate(ThemeManager& themes, QObject* parent) : QStyledItemDelegate(parent), themes_(themes) {}
@@ -30,11 +28,11 @@ protected:
         const Theme& theme = themes_.theme();
         if (index.data(BubbleTableModel::kTotalRole).toBool()) option->backgroundBrush = theme.header;
         if (index.column() != BubbleTableModel::Difference && index.column() != BubbleTableModel::Percent) return;
-        // Within one percent of the form is as the form says; the closed form's inputs are medians.
-        const QVariant share = index.siblingAtColumn(BubbleTableModel::Percent).data(BubbleTableModel::kSortRole);
-        if (!share.isValid()) return;
+        // Within one percent of the closed form counts as equal, since its inputs are medians.
+        const QVariant fraction = index.siblingAtColumn(BubbleTableModel::Percent).data(BubbleTableModel::kSortRole);
+        if (!fraction.isValid()) return;
         constexpr double kSame = 0.01;
-        const double value = share.toDouble();
+        const double value = fraction.toDouble();
         option->palette.setColor(QPalette::Text, value > kSame ? theme.bad : value < -kSame ? theme.good : theme.text);
     }
 
@@ -48,7 +46,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     : QWidget(parent), state_(state), model_(new BubbleTableModel(this)), table_(new QTableView(this)),
       step_(new QSpinBox(this)), step_count_(new QLabel(this)), note_(new QLabel(this)),
       previous_(new QToolButton(this)), next_(new QToolButton(this)),
-      fill_(new FillWhenSeen(*this, [this] { refresh(); })) {
+      fill_(new FillWhenVisible(*this, [this] { refresh(); })) {
     setObjectName(QStringLiteral("bubblePanel"));
     step_->setObjectName(QStringLiteral("stepSelector"));
     step_->setAccessibleName(tr("Step"));
@@ -88,18 +86,18 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     column->addLayout(bar);
     column->addWidget(table_, 1);
 
-    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (!model_->shows(state_.session(), state_.step())) fill_->ask();
+        if (!model_->shows(state_.session(), state_.step())) fill_->markStale();
     });
     connect(&state_, &ViewState::selectionChanged, this, [this] {
-        if (!fill_->due()) followSelection();
+        if (!fill_->stale()) followSelection();
     });
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 if (!following_ && current.isValid()) showRow(current.row());
             });
-    // A click on the row that is already current brings the view back to it.
+    // A click on the current row brings the view back to it.
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { showRow(index.row()); });
     connect(step_, &QSpinBox::valueChanged, this, [this](int number) {
         const auto& session = state_.session();
@@ -117,12 +115,12 @@ void BubblePanel::stepBy(int direction) {
 }
 
 QTableView& BubblePanel::table() {
-    fill_->settle();
+    fill_->fillNow();
     return *table_;
 }
 
 const BubbleTableModel& BubblePanel::model() {
-    fill_->settle();
+    fill_->fillNow();
     return *model_;
 }
 
@@ -162,7 +160,7 @@ void BubblePanel::followSelection() {
 }
 
 void BubblePanel::showRow(int row) {
-    // The row may move the timeline and change the step, which must not come back as another choice.
+    // Showing the row may change the step and the selection, which must not select another row.
     const ItemRef bubble = model_->longestBubble(row);
     const TimeRange extent = model_->extent(row);
     const int rank = model_->rankOf(row);

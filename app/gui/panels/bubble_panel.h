@@ -13,17 +13,17 @@ class QToolButton;
 
 namespace bubblescope::gui {
 
-class FillWhenSeen;
+class FillWhenVisible;
 
-/// The bubble table with the step selector. Choosing a row shows its bubbles on the timeline; choosing a
-/// bubble there marks its row here.
+/// The bubble table with a step selector. Choosing a row shows its bubbles on the timeline; selecting a bubble there
+/// marks its row.
 class BubblePanel : public QWidget {
     Q_OBJECT
 
 public:
     BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Filled, also where nobody sees it.
+    /// Up to date, even if the panel is hidden.
     [[nodiscard]] QTableView& table();
     [[nodiscard]] const BubbleTableModel& model();
 
@@ -41,8 +41,8 @@ private:
     QLabel* note_;
     QToolButton* previous_;
     QToolButton* next_;
-    FillWhenSeen* fill_;
-    bool following_ = false; ///< a change of the row comes from the timeline
+    FillWhenVisible* fill_;
+    bool following_ = false; ///< the row is being changed by the timeline's selection
 };
 
 } // namespace bubblescope::gui

@@ -1,8 +1,7 @@
 #include "app/gui/panels/compare_panel.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
-#include "app/gui/panels/tables.h"
+#include "app/gui/language/text.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QCheckBox>
 #include <QDropEvent>
@@ -49,7 +48,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     table_->setModel(sorted_);
     styleTable(*table_);
     table_->setSortingEnabled(true);
-    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then what costs most
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then by cost
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table_->horizontalHeader()->setSectionResizeMode(ComparisonModel::What, QHeaderView::Stretch);
     auto* bar = new QHBoxLayout;
@@ -66,7 +65,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
 
     connect(&state_, &ViewState::sessionChanged, this, &ComparePanel::clear);
     connect(&state_, &ViewState::stepChanged, this, &ComparePanel::updateReference);
-    // Another reference takes its place.
+    // Another reference replaces this one.
     connect(&state_, &ViewState::referenceChanged, this, [this] {
         if (comparison_ && (!state_.reference() || state_.reference()->name != comparison_->after_name))
             below_->setChecked(false);
@@ -79,7 +78,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
 }
 
 void ComparePanel::clear() {
-    // A session that is merely shown anew, as after a change of language, is still the one that was compared.
+    // After a change of language the same session is shown again; the comparison remains valid.
     if (comparison_ && comparison_->before == state_.session()) return;
     job_.cancel();
     paths_.clear();
@@ -117,11 +116,11 @@ void ComparePanel::finish(Result<ComparisonPtr> result) {
     emit compared();
 }
 
-KeptComparison ComparePanel::keep() const {
+SavedComparison ComparePanel::keep() const {
     return {paths_, job_.running() ? nullptr : comparison_, below_->isChecked()};
 }
 
-void ComparePanel::restore(const KeptComparison& kept) {
+void ComparePanel::restore(const SavedComparison& kept) {
     comparison_.reset();
     clear();
     if (kept.paths.isEmpty() || !state_.session()) return;

@@ -15,27 +15,27 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// What a panel compared, to be shown again later: on another tab, or by a panel that is made anew.
-struct KeptComparison {
-    QStringList paths;        ///< of the other run; none = nothing was compared
-    ComparisonPtr comparison; ///< null while it was not ready
-    bool below = false;       ///< whether the other run was shown below
+/// The state of a ComparePanel, to be restored later: in another tab, or by a rebuilt panel.
+struct SavedComparison {
+    QStringList paths;        ///< of the other run; empty = no comparison
+    ComparisonPtr comparison; ///< null if it was not ready
+    bool below = false;       ///< whether the other run was drawn below
 };
 
-/// The open run beside another one, measure by measure, sorted by what the change costs; the other run's typical step
-/// can be drawn below the open one's. A click shows on the timeline what a row speaks of.
+/// Compares the open run with another one, measure by measure, sorted by cost. The other run's typical step can be
+/// drawn below the open one's. A click shows a measure's places on the timeline.
 class ComparePanel : public QWidget {
     Q_OBJECT
 
 public:
     ComparePanel(ViewState& state, RunLoader loader, QWidget* parent = nullptr);
 
-    /// Loads in the background; a newer call wins. Needs an open run.
+    /// Loads in the background; a newer call supersedes it. Requires an open run.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
-    [[nodiscard]] KeptComparison keep() const;
-    /// Of the session that is now open; compares again where that was not ready. An empty one clears.
-    void restore(const KeptComparison& kept);
+    [[nodiscard]] SavedComparison keep() const;
+    /// For the session that is open now; compares again if the comparison was not ready. An empty state clears.
+    void restore(const SavedComparison& kept);
 
 signals:
     void compared();

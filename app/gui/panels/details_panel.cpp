@@ -73,10 +73,10 @@ void DetailsPanel::refresh() {
 }
 
 void DetailsPanel::applyTheme() {
-    QPalette ground = themes_.theme().palette;
-    ground.setColor(QPalette::Window, ground.color(QPalette::Base));
-    widget()->setPalette(ground);
-    QPalette dim = ground;
+    QPalette base = themes_.theme().palette;
+    base.setColor(QPalette::Window, base.color(QPalette::Base));
+    widget()->setPalette(base);
+    QPalette dim = base;
     dim.setColor(QPalette::WindowText, themes_.theme().text_dim);
     for (const auto& [name, value] : rows_)
         name->setPalette(dim);

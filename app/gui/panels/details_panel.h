@@ -10,7 +10,7 @@ class QLabel;
 
 namespace bubblescope::gui {
 
-/// All that is known of the selected op, bubble or transfer.
+/// All facts on the selected item.
 class DetailsPanel : public QScrollArea {
     Q_OBJECT
 
@@ -18,7 +18,7 @@ public:
     DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] QString title() const;
-    /// The value beside `name`; empty when it is not shown.
+    /// The value of the fact `name`; empty if it is not shown.
     [[nodiscard]] QString value(const QString& name) const;
 
 private:
@@ -30,7 +30,7 @@ private:
     QLabel* title_;
     QLabel* note_;
     QGridLayout* grid_;
-    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< grown as needed, the rest hidden
+    std::vector<std::pair<QLabel*, QLabel*>> rows_; ///< reused; surplus ones are hidden
 };
 
 } // namespace bubblescope::gui

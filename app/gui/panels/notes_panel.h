@@ -10,7 +10,7 @@ class QTableView;
 
 namespace bubblescope::gui {
 
-/// The notes as a list: written, read and gone to.
+/// The list of notes, for editing and navigation.
 class NotesPanel : public QWidget {
     Q_OBJECT
 
@@ -18,7 +18,7 @@ public:
     /// Both must outlive the panel.
     NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent = nullptr);
 
-    /// Begins to write the text of a note.
+    /// Opens the editor for a note's text.
     void edit(int note);
 
 protected:

@@ -1,7 +1,6 @@
 #include "app/gui/panels/problems_panel.h"
 
 #include "app/gui/models/report_table_model.h"
-#include "app/gui/panels/tables.h"
 #include "app/gui/panels/widgets.h"
 #include "core/report/results/common.h"
 
@@ -35,8 +34,8 @@ ProblemsPanel::ProblemsPanel(ViewState& state, QWidget* parent) : QTableView(par
     horizontalHeader()->setSectionResizeMode(kCount, QHeaderView::ResizeToContents);
     horizontalHeader()->setSectionResizeMode(kKind, QHeaderView::ResizeToContents);
     setColumnWidth(kWhere, 280);
-    auto* fill = new FillWhenSeen(*this, [problems, &state] { problems->show(problemsOf(state.session())); });
-    connect(&state, &ViewState::sessionChanged, fill, &FillWhenSeen::ask);
+    auto* fill = new FillWhenVisible(*this, [problems, &state] { problems->show(problemsOf(state.session())); });
+    connect(&state, &ViewState::sessionChanged, fill, &FillWhenVisible::markStale);
 }
 
 } // namespace bubblescope::gui

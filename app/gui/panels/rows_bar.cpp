@@ -1,7 +1,6 @@
 #include "app/gui/panels/rows_bar.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/panels/widgets.h"
 
@@ -17,7 +16,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// "pp 0-3, dp 0-1": along which axes a filter can choose.
+/// The axes that a filter can use, with their ranges: "pp 0-3, dp 0-1".
 QString axesText(const MeshNumbers& spread) {
     QStringList out;
     for (std::size_t axis = 0; axis < spread.of.size(); ++axis) {
@@ -57,7 +56,7 @@ RowsBar::RowsBar(ViewState& state, QWidget* parent)
     row->addWidget(all);
     row->addSpacing(8);
     row->addWidget(result_, 1);
-    connect(line_, &QLineEdit::textChanged, this, &RowsBar::tell);
+    connect(line_, &QLineEdit::textChanged, this, &RowsBar::showResult);
     connect(all, &QPushButton::clicked, this, [this] { apply({}); });
     connect(&state_, &ViewState::rowsChanged, this, &RowsBar::showRows);
     connect(&state_, &ViewState::sessionChanged, this, &RowsBar::showRows);
@@ -69,18 +68,18 @@ void RowsBar::open() {
     show();
     line_->selectAll();
     line_->setFocus();
-    tell();
+    showResult();
 }
 
 void RowsBar::showRows() {
     const QString filter = QString::fromStdString(state_.rows().filter);
     line_->setText(filter);
     setVisible(state_.session() != nullptr && !filter.isEmpty());
-    if (!isHidden()) tell();
+    if (!isHidden()) showResult();
 }
 
-/// What the text would show, before it does.
-void RowsBar::tell() {
+/// Previews the effect of the text.
+void RowsBar::showResult() {
     if (!state_.session()) return;
     const Result<RowFilter> filter = parseRowFilter(line_->text().toStdString());
     if (!filter.ok()) return result_->setText(sentence(errorText(filter.error())));
@@ -112,7 +111,7 @@ bool RowsBar::eventFilter(QObject* watched, QEvent* event) {
             return true;
         }
         if (key == Qt::Key_Return || key == Qt::Key_Enter) {
-            // A text that names no ranks stays to be mended; what is wrong stands beside it.
+            // An invalid filter stays editable, with the error beside it.
             if (parseRowFilter(line_->text().toStdString()).ok()) apply(line_->text());
             return true;
         }

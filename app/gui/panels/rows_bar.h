@@ -9,8 +9,8 @@ class QLineEdit;
 
 namespace bubblescope::gui {
 
-/// A line to say which ranks are wanted, with what comes of it. Hidden while all are shown and nobody asks for it.
-/// Return applies the text; Escape leaves the rows as they are.
+/// A line edit for the filter of rows, with a preview of its effect. Hidden while there is no filter, unless it is
+/// opened. Return applies the text; Escape discards it.
 class RowsBar : public QWidget {
     Q_OBJECT
 
@@ -18,11 +18,11 @@ public:
     /// `state` must outlive the bar.
     explicit RowsBar(ViewState& state, QWidget* parent = nullptr);
 
-    /// Shows the bar and waits for a text.
+    /// Shows the bar and takes the focus.
     void open();
 
 signals:
-    /// The user is through with it.
+    /// The bar has been closed.
     void closed();
 
 protected:
@@ -30,7 +30,7 @@ protected:
 
 private:
     void showRows();
-    void tell();
+    void showResult();
     void apply(const QString& filter);
     void leave();
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxHits = 200;
 constexpr int kWidth = 460;
-constexpr int kMostRows = 10;
+constexpr int kMaxRows = 10;
 
 } // namespace
 
@@ -85,7 +85,7 @@ void SearchBar::finish(std::vector<SearchHit> hits) {
     hint_->setVisible(!asked || hits_.empty());
     hint_->setText(asked ? tr("Nothing found") : tr("Return goes there, Esc closes"));
     list_->setVisible(!hits_.empty());
-    const int rows = std::min(kMostRows, static_cast<int>(hits_.size()));
+    const int rows = std::min(kMaxRows, static_cast<int>(hits_.size()));
     list_->setFixedHeight(rows * std::max(list_->sizeHintForRow(0), fontMetrics().height() + 4) + 4);
     resize(width(), sizeHint().height());
     emit searched();

@@ -11,15 +11,15 @@ class QListWidget;
 
 namespace bubblescope::gui {
 
-/// A line to type into over the timeline, with what was found below it. Searches in the background while one types;
-/// Return goes to the chosen hit, the arrows choose, Escape closes.
+/// A search line over the timeline with its results. Searches in the background while the user types; the arrow keys
+/// choose a result, Return goes to it, Escape closes.
 class SearchBar : public QFrame {
     Q_OBJECT
 
 public:
     SearchBar(ViewState& state, QWidget* parent);
 
-    /// Opens it, or takes the keyboard back where it is open.
+    /// Opens the bar, or takes the focus if it is open.
     void open();
     [[nodiscard]] QLineEdit& line() { return *line_; }
     [[nodiscard]] QListWidget& list() { return *list_; }

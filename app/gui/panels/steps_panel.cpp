@@ -1,6 +1,6 @@
 #include "app/gui/panels/steps_panel.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
 
 #include <algorithm>
@@ -35,10 +35,10 @@ std::vector<StepChart::Mark> changesOf(const Session& session) {
 } // namespace
 
 StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : StepChart(themes, parent), state_(state), fill_(new FillWhenSeen(*this, [this] { showSession(); })) {
-    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenSeen::ask);
+    : StepChart(themes, parent), state_(state), fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (!fill_->due()) setCurrent(state_.step());
+        if (!fill_->stale()) setCurrent(state_.step());
     });
     connect(this, &StepChart::stepChosen, &state_, &ViewState::showStep);
     connect(this, &StepChart::rangeChosen, &state_, &ViewState::showSteps);

@@ -5,10 +5,10 @@
 
 namespace bubblescope::gui {
 
-class FillWhenSeen;
+class FillWhenVisible;
 
-/// Wall time and bubble rate of all steps with the changes that the report found. A click shows a step on the timeline,
-/// a drag shows several.
+/// Wall time and bubble rate of all steps, with the changes found by the report. A click shows a step on the timeline,
+/// a drag shows a range.
 class StepsPanel : public StepChart {
     Q_OBJECT
 
@@ -19,7 +19,7 @@ private:
     void showSession();
 
     ViewState& state_;
-    FillWhenSeen* fill_;
+    FillWhenVisible* fill_;
 };
 
 } // namespace bubblescope::gui

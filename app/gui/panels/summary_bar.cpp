@@ -1,7 +1,6 @@
 #include "app/gui/panels/summary_bar.h"
 
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/widgets.h"
@@ -23,7 +22,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kChip = 14;
-constexpr int kWideChip = 24; ///< with shades
+constexpr int kShadedChip = 24; ///< with shades
 constexpr int kMaxBands = 4;
 constexpr int kChipGap = 6;
 constexpr int kEntryGap = 14;
@@ -44,7 +43,7 @@ void Legend::show(const Session* session) {
     setToolTip(chunks_ > 1 ? tr("Shades of a colour: chunk 0 to %1.").arg(chunks_ - 1) : QString());
     std::array<bool, 5> used{};
     if (session != nullptr) {
-        // Every step runs the same kinds, so one step is enough to see them.
+        // All steps run the same kinds of ops.
         for (const auto& ops : session->run.steps.front().ranks) {
             for (const TimelineOp& op : ops)
                 used[static_cast<std::size_t>(op.op.kind)] = true;
@@ -64,7 +63,7 @@ void Legend::show(const Session* session) {
 int Legend::chipWidth(const Entry& entry) const {
     const bool shaded =
         chunks_ > 1 && entry.role != Role::Bubble && entry.role != Role::Optimizer && entry.role != Role::Check;
-    return shaded ? kWideChip : kChip;
+    return shaded ? kShadedChip : kChip;
 }
 
 int Legend::entryWidth(const Entry& entry) const {
@@ -104,8 +103,8 @@ void Legend::paintEvent(QPaintEvent*) {
         if (entry.role == Role::Bubble) {
             painter.fillRect(chip, QBrush(hatchTile(theme, devicePixelRatioF())));
         } else {
-            // One band a chunk, as on the timeline; more than a few could not be told apart here.
-            const bool chunked = chipWidth(entry) == kWideChip;
+            // One band per chunk, as on the timeline, up to a number that can be distinguished.
+            const bool chunked = chipWidth(entry) == kShadedChip;
             const int bands = chunked ? std::min(chunks_, kMaxBands) : 1;
             for (int band = 0; band < bands; ++band) {
                 const int left = chip.width() * band / bands;
@@ -123,7 +122,7 @@ void Legend::paintEvent(QPaintEvent*) {
 
 namespace {
 
-/// Order of the figures from left to right.
+/// The figures from left to right.
 enum FigureIndex : std::size_t {
     ScheduleFigure,
     ShapeFigure,
@@ -136,9 +135,9 @@ enum FigureIndex : std::size_t {
     FigureCount
 };
 
-constexpr int kLeastFinding = 90; ///< pixels
+constexpr int kMinFindingWidth = 90; ///< pixels
 
-/// The title without its other names in brackets.
+/// The title without the alternative names in brackets.
 QString familyTitle(const std::string& name) {
     const ScheduleFamily* family = findScheduleFamily(name);
     return family == nullptr ? fromUtf8(name) : fromUtf8(std::string(family->title)).section(QLatin1String(" ("), 0, 0);
@@ -157,10 +156,10 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     figures_[FindingFigure].box->setObjectName(QStringLiteral("findingFigure"));
     figures_[FindingFigure].box->setCursor(Qt::PointingHandCursor);
     figures_[FindingFigure].box->installEventFilter(this);
-    // The one text of any length: it takes what room there is, and widens no window.
+    // The only text of variable length: it takes the remaining room and never widens the window.
     figures_[FindingFigure].box->layout()->setAlignment(figures_[FindingFigure].value, {});
     figures_[FindingFigure].value->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    figures_[FindingFigure].value->setMinimumWidth(kLeastFinding);
+    figures_[FindingFigure].value->setMinimumWidth(kMinFindingWidth);
     row->setStretchFactor(figures_[FindingFigure].box, 1);
     row->addStretch(0);
     row->addWidget(legend_, 0, Qt::AlignVCenter);
@@ -253,7 +252,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     refreshFindings(session.report.anomalies);
 }
 
-/// The first finding in a few words; the tooltip tells all of them in full.
+/// The first finding in a few words; the tooltip has all of them in full.
 void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
     QString shown;
     QStringList messages;
@@ -299,7 +298,7 @@ void SummaryBar::refreshStep(const Session& session) {
     };
     add("t_f", analysis.typical.forward);
     add("t_b", analysis.typical.backward);
-    // Where backwards are split, both halves are shown; a whole backward would only repeat their sum.
+    // If backwards are split, both halves are shown; the whole would repeat their sum.
     if (values.size() < 2 || analysis.typical.backward <= TimeNs{0}) {
         add("t_i", analysis.typical.input_grad);
         add("t_w", analysis.typical.weight_grad);

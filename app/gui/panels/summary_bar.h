@@ -36,7 +36,7 @@ private:
     };
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
-    /// Two where one would make the window too wide. Entries go down first, then right.
+    /// Two if a single one would make the window too wide. Entries fill columns first.
     [[nodiscard]] std::size_t lines() const;
     [[nodiscard]] int lineHeight() const;
     [[nodiscard]] int columnWidth(std::size_t column) const;
@@ -46,7 +46,7 @@ private:
     int chunks_ = 1;
 };
 
-/// One line over the timeline: what ran, how large its bubbles are and what theory allows.
+/// A line above the timeline: what ran, its bubbles, and what theory allows.
 class SummaryBar : public QWidget {
     Q_OBJECT
 
@@ -82,7 +82,7 @@ private:
     ThemeManager& themes_;
     std::vector<Figure> figures_;
     Legend* legend_;
-    QString finding_; ///< in full; the label may have room for less
+    QString finding_; ///< full text; the label may be elided
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;
 };

@@ -16,16 +16,17 @@ namespace {
 
 constexpr int kCardWidth = 260;
 constexpr int kCardPadding = 12;
-constexpr int kCardGap = 6; ///< between title and sentence
+constexpr int kCardGap = 6; ///< between title and description
 constexpr int kCardRadius = 6;
 constexpr int kUnlimited = 4096;
 
 } // namespace
 
-DemoCard::DemoCard(const DemoTrace& demo, QWidget* parent) : QAbstractButton(parent), says_(demoSays(demo)) {
+DemoCard::DemoCard(const DemoTrace& demo, QWidget* parent)
+    : QAbstractButton(parent), description_(demoDescription(demo)) {
     setObjectName(QStringLiteral("demo-") + demoName(demo));
     setText(demoTitle(demo));
-    setAccessibleDescription(says_);
+    setAccessibleDescription(description_);
     setCursor(Qt::PointingHandCursor);
     setFocusPolicy(Qt::StrongFocus);
     setAttribute(Qt::WA_Hover);
@@ -38,15 +39,15 @@ QFont DemoCard::titleFont() const {
     return bold;
 }
 
-QRect DemoCard::saysIn(const QRect& card) const {
+QRect DemoCard::descriptionRect(const QRect& card) const {
     const int title = QFontMetrics(titleFont()).height();
     return card.adjusted(kCardPadding, kCardPadding + title + kCardGap, -kCardPadding, -kCardPadding);
 }
 
 QSize DemoCard::sizeHint() const {
-    const QRect room = saysIn(QRect(0, 0, kCardWidth, kUnlimited));
-    const int says = fontMetrics().boundingRect(room, Qt::TextWordWrap, says_).height();
-    return {kCardWidth, room.top() + says + kCardPadding};
+    const QRect room = descriptionRect(QRect(0, 0, kCardWidth, kUnlimited));
+    const int description = fontMetrics().boundingRect(room, Qt::TextWordWrap, description_).height();
+    return {kCardWidth, room.top() + description + kCardPadding};
 }
 
 void DemoCard::paintEvent(QPaintEvent*) {
@@ -65,7 +66,7 @@ void DemoCard::paintEvent(QPaintEvent*) {
                      painter.fontMetrics().elidedText(text(), Qt::ElideRight, title.width()));
     painter.setPen(palette().color(QPalette::Text));
     painter.setFont(font());
-    painter.drawText(saysIn(rect()), Qt::TextWordWrap, says_);
+    painter.drawText(descriptionRect(rect()), Qt::TextWordWrap, description_);
 }
 
 WelcomePanel::WelcomePanel(QWidget* parent)
@@ -149,7 +150,7 @@ void WelcomePanel::setNewcomer(bool newcomer) {
 
 void WelcomePanel::setRecent(const QList<QStringList>& recent) {
     while (QLayoutItem* item = recent_->takeAt(0)) {
-        // A click on the button itself may have led here.
+        // The click of this very button may have led here.
         item->widget()->deleteLater();
         delete item;
     }

@@ -12,7 +12,7 @@ class QVBoxLayout;
 
 namespace bubblescope::gui {
 
-/// A demo to click: its title, and below it the sentence that says what there is to see.
+/// A demo to open: its title and a description.
 class DemoCard : public QAbstractButton {
     Q_OBJECT
 
@@ -21,21 +21,21 @@ public:
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
-    [[nodiscard]] const QString& says() const { return says_; }
+    [[nodiscard]] const QString& description() const { return description_; }
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
     [[nodiscard]] QFont titleFont() const;
-    /// Where the sentence stands in a card of that size.
-    [[nodiscard]] QRect saysIn(const QRect& card) const;
+    /// The rectangle of the description in a card of that size.
+    [[nodiscard]] QRect descriptionRect(const QRect& card) const;
 
-    QString says_;
+    QString description_;
 };
 
-/// What is seen before anything is open: how to open a trace, those opened lately, demos and the tour.
-/// Scrolls, so that it does not keep the window as large as it is.
+/// The page shown while nothing is open: how to open a trace, recent files, demos and the tour. Scrollable, so that it
+/// does not keep the window large.
 class WelcomePanel : public QScrollArea {
     Q_OBJECT
 
@@ -43,7 +43,7 @@ public:
     explicit WelcomePanel(QWidget* parent = nullptr);
 
     void setRecent(const QList<QStringList>& recent);
-    /// Who has not taken the tour is offered it first.
+    /// Users who have not taken the tour are offered it first.
     void setNewcomer(bool newcomer);
 
 signals:

@@ -1,8 +1,7 @@
 #include "app/gui/panels/whatif_panel.h"
 
 #include "app/gui/charts/bar_chart.h"
-#include "app/gui/language/format.h"
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
 #include "core/schedule/families/registry.h"
 
@@ -28,14 +27,14 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kChangeRole = Qt::UserRole; ///< of a list's item: the change in the command line's words
+constexpr int kChangeRole = Qt::UserRole; ///< of a list item: the change in the syntax of `whatif --if`
 
 enum Value : int { Usual, Steady, Faster, Slower };
 enum BarPiece : int { Remains, Saved, Added };
 
-/// `model` itself, or where there is none a new one of the session.
-Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& model) {
-    if (model) return model;
+/// `known`, or a new model of the session.
+Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& known) {
+    if (known) return known;
     BUBBLESCOPE_ASSIGN(RunModel made, runModel(session->run));
     return WhatIfModelPtr(new WhatIfModel{session, std::move(made)});
 }
@@ -43,7 +42,7 @@ Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& 
 } // namespace
 
 WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QWidget(parent), state_(state), themes_(themes), fill_(new FillWhenSeen(*this, [this] { showSession(); })) {
+    : QWidget(parent), state_(state), themes_(themes), fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
     setObjectName(QStringLiteral("whatIfPanel"));
     auto* choices = new QWidget(this);
     auto* column = new QVBoxLayout(choices);
@@ -55,7 +54,7 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     scroll->setFrameShape(QFrame::NoFrame);
     scroll->setWidgetResizable(true);
     scroll->setWidget(choices);
-    // So that the bar that scrolls up and down does not bring another one.
+    // The vertical scroll bar must not cause a horizontal one.
     scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     scroll->setMinimumWidth(choices->minimumSizeHint().width() + scroll->verticalScrollBar()->sizeHint().width());
     auto* splitter = new QSplitter(Qt::Horizontal, this);
@@ -71,11 +70,11 @@ WhatIfPanel::WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent
         job_.cancel();
         advice_job_.cancel();
         model_ = nullptr;
-        answer_.reset(); // of another run, whatever the panel still says unseen
-        fill_->ask();
+        answer_.reset(); // it belongs to another run, even if the hidden panel still shows it
+        fill_->markStale();
     });
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (answer_ && !fill_->due()) ask(); // what is said of the step in view
+        if (answer_ && !fill_->stale()) ask(); // the note is about the current step
     });
     connect(&state_, &ViewState::referenceChanged, this, [this] {
         if (!state_.reference() || state_.reference()->name != tr("what if")) reference_->setChecked(false);
@@ -104,7 +103,7 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     list_ = new QListWidget(this);
     list_->setObjectName(QStringLiteral("whatIfChanges"));
     list_->setAccessibleName(tr("Changes; Delete removes one"));
-    list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more are scrolled to
+    list_->setFixedHeight(2 * fontMetrics().height() + 8); // two changes; more are scrolled
     list_->setToolTip(tr("Double-click removes a change"));
 
     auto* what = new QHBoxLayout;
@@ -112,11 +111,11 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     what->addWidget(target_, 1);
     what->addWidget(value_, 2);
     column.addLayout(what);
-    auto* share = new QHBoxLayout;
-    share->addWidget(slider_, 1);
-    share->addWidget(slider_text_);
-    share->addWidget(add_);
-    column.addLayout(share);
+    auto* slider_row = new QHBoxLayout;
+    slider_row->addWidget(slider_, 1);
+    slider_row->addWidget(slider_text_);
+    slider_row->addWidget(add_);
+    column.addLayout(slider_row);
     column.addWidget(list_);
 
     connect(target_, &QComboBox::currentIndexChanged, this, &WhatIfPanel::ask);
@@ -275,7 +274,7 @@ void WhatIfPanel::addChange(const QString& change) {
 }
 
 void WhatIfPanel::askFor(const QString& change) {
-    fill_->settle(); // what is put off would forget the question
+    fill_->fillNow(); // a deferred fill would discard the question
     list_->clear();
     const QSignalBlocker no_target(target_);
     const QSignalBlocker no_schedule(schedule_);
@@ -302,7 +301,7 @@ std::vector<int> WhatIfPanel::layers() const {
     std::vector<int> out;
     for (const QString& number : layers_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
         out.push_back(number.trimmed().toInt());
-    // One number is for all stages: nobody wants to type it sixteen times.
+    // A single number applies to all stages.
     if (out.size() == 1 && state_.session())
         out.resize(static_cast<std::size_t>(state_.session()->run.schedule.stages()), out.front());
     return out;
@@ -356,7 +355,7 @@ void WhatIfPanel::finish(Result<Answer> result) {
     emit answered();
 }
 
-/// Of the step in view, which may differ a lot from the mean: the first steps of a run often do.
+/// For the current step, which may differ a lot from the mean, as the first steps of a run often do.
 QString WhatIfPanel::stepText() const {
     if (!answer_ || !answer_->timeline) return {};
     const StepTimeline& step = state_.session()->step(state_.step());
@@ -414,7 +413,7 @@ void WhatIfPanel::suggest() {
         [this](Result<Advice> advice) { showAdvice(std::move(advice)); });
 }
 
-/// Suggestions become the button's menu; choosing one asks it.
+/// Suggestions become the button's menu; choosing one evaluates it.
 void WhatIfPanel::showAdvice(Result<Advice> advice) {
     forgetAdvice();
     if (!advice.ok()) {

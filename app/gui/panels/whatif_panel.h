@@ -27,34 +27,34 @@ class QVBoxLayout;
 namespace bubblescope::gui {
 
 class BarChart;
-class FillWhenSeen;
+class FillWhenVisible;
 
-/// The model of a session's run, with the session that it refers to. Made and used on worker threads.
+/// The model of a session's run, and the session that it refers to. Made and used on worker threads.
 struct WhatIfModel {
     SessionPtr session;
     RunModel model;
 };
 using WhatIfModelPtr = std::shared_ptr<const WhatIfModel>;
 
-/// What a step would take if something were otherwise: changes chosen on the left, their result on the right as soon as
-/// they are chosen, on the timeline as a reference.
+/// How long a step would take under chosen changes. The result appears as soon as changes are chosen, and on the
+/// timeline as a reference.
 class WhatIfPanel : public QWidget {
     Q_OBJECT
 
 public:
     WhatIfPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// All changes that count now, in the command line's words.
+    /// All current changes, in the syntax of `whatif --if`.
     [[nodiscard]] std::vector<std::string> changes() const;
-    /// Asks for this change alone, in the command line's words.
+    /// Evaluates this change alone, in that syntax.
     void askFor(const QString& change);
 
 signals:
-    /// A question was answered, or could not be.
+    /// A question has been answered, or has failed.
     void answered();
 
 private:
-    /// An answer and the model that gave it, for the next question.
+    /// An answer and its model, which the next question reuses.
     struct Answer {
         WhatIfModelPtr model;
         ScenarioAnswer answer;
@@ -80,7 +80,7 @@ private:
 
     ViewState& state_;
     ThemeManager& themes_;
-    FillWhenSeen* fill_;
+    FillWhenVisible* fill_;
     BackgroundJob job_;
     BackgroundJob advice_job_;
     WhatIfModelPtr model_;

@@ -1,14 +1,25 @@
 #include "app/gui/panels/widgets.h"
 
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QCoreApplication>
 #include <QDockWidget>
 #include <QDoubleSpinBox>
 #include <QEvent>
+#include <QFileDialog>
 #include <QFormLayout>
+#include <QHeaderView>
+#include <QMessageBox>
+#include <QProxyStyle>
+#include <QSaveFile>
 #include <QSpinBox>
+#include <QStyleFactory>
+#include <QTableView>
 #include <QWidget>
 
 #include <utility>
+#include <vector>
 
 namespace bubblescope::gui {
 
@@ -18,7 +29,7 @@ struct FieldText {
     Q_DECLARE_TR_FUNCTIONS(FormFields)
 };
 
-constexpr double kLongestMs = 1e6;
+constexpr double kMaxMs = 1e6;
 
 template <class Box>
 Box* addBox(const FormFields& fields, const char* name, const QString& label) {
@@ -42,37 +53,37 @@ QSpinBox* FormFields::count(const char* name, const QString& label, int low, int
 QDoubleSpinBox* FormFields::time(const char* name, const QString& label, double ms) const {
     auto* box = addBox<QDoubleSpinBox>(*this, name, label);
     box->setDecimals(3);
-    box->setRange(0, kLongestMs);
+    box->setRange(0, kMaxMs);
     box->setSuffix(FieldText::tr(" ms"));
     box->setValue(ms);
     QObject::connect(box, &QDoubleSpinBox::valueChanged, box, changed);
     return box;
 }
 
-FillWhenSeen::FillWhenSeen(QWidget& panel, std::function<void()> fill)
+FillWhenVisible::FillWhenVisible(QWidget& panel, std::function<void()> fill)
     : QObject(&panel), panel_(panel), fill_(std::move(fill)) {
     panel_.installEventFilter(this);
 }
 
-/// A dock behind another tab is visible by its own word; it lies beside the window.
-bool FillWhenSeen::seen() const {
+/// A dock behind another tab counts as visible, but lies outside the window.
+bool FillWhenVisible::isVisible() const {
     return panel_.isVisible() && !panel_.visibleRegion().isEmpty();
 }
 
-void FillWhenSeen::ask() {
-    due_ = true;
-    if (seen()) return settle();
+void FillWhenVisible::markStale() {
+    stale_ = true;
+    if (isVisible()) return fillNow();
     watchDock();
 }
 
-void FillWhenSeen::settle() {
-    if (!due_) return;
-    due_ = false;
+void FillWhenVisible::fillNow() {
+    if (!stale_) return;
+    stale_ = false;
     fill_();
 }
 
-/// The tab that is chosen tells its dock, not what lies in it.
-void FillWhenSeen::watchDock() {
+/// Choosing a tab notifies the dock, not its content.
+void FillWhenVisible::watchDock() {
     QDockWidget* found = nullptr;
     for (QWidget* widget = &panel_; widget != nullptr && found == nullptr; widget = widget->parentWidget())
         found = qobject_cast<QDockWidget*>(widget);
@@ -81,16 +92,141 @@ void FillWhenSeen::watchDock() {
     dock_ = found;
     if (dock_ == nullptr) return;
     connect(dock_, &QDockWidget::visibilityChanged, this, [this](bool visible) {
-        if (visible && panel_.isVisible()) settle();
+        if (visible && panel_.isVisible()) fillNow();
     });
 }
 
-bool FillWhenSeen::eventFilter(QObject* watched, QEvent* event) {
-    if (watched != &panel_ || !due_) return false;
-    if (event->type() == QEvent::Show) settle();
-    // However else it came into sight. Not from within: filling changes what is to be painted.
-    if (event->type() == QEvent::Paint) QMetaObject::invokeMethod(this, &FillWhenSeen::settle, Qt::QueuedConnection);
+bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
+    if (watched != &panel_ || !stale_) return false;
+    if (event->type() == QEvent::Show) fillNow();
+    // For all other ways to become visible. Queued, since filling changes what is being painted.
+    if (event->type() == QEvent::Paint)
+        QMetaObject::invokeMethod(this, &FillWhenVisible::fillNow, Qt::QueuedConnection);
     return false;
+}
+
+namespace {
+
+constexpr int kCellMargin = 6;
+constexpr int kRowExtra = 8; ///< added to the height of the font
+/// Rows that are measured for a column's width. Qt measures a thousand rows whenever a table is filled or moved, which
+/// would take most of the time of a live view.
+constexpr int kMeasuredRows = 32;
+
+/// Fusion with wider margins in cells and headers.
+class RoomyStyle : public QProxyStyle {
+public:
+    RoomyStyle() : QProxyStyle(QStyleFactory::create(QStringLiteral("Fusion"))) {}
+
+    int pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override {
+        if (metric == PM_FocusFrameHMargin || metric == PM_HeaderMargin) return kCellMargin;
+        return QProxyStyle::pixelMetric(metric, option, widget);
+    }
+};
+
+} // namespace
+
+void styleTable(QTableView& table) {
+    auto* style = new RoomyStyle;
+    style->setParent(&table);
+    table.setStyle(style);
+    table.horizontalHeader()->setStyle(style);
+    table.setFrameShape(QFrame::NoFrame);
+    table.setShowGrid(false);
+    table.setSelectionBehavior(QAbstractItemView::SelectRows);
+    table.setSelectionMode(QAbstractItemView::SingleSelection);
+    table.setWordWrap(false);
+    table.setTabKeyNavigation(false);
+    table.verticalHeader()->hide();
+    table.verticalHeader()->setDefaultSectionSize(table.fontMetrics().height() + kRowExtra);
+    table.horizontalHeader()->setHighlightSections(false);
+    table.horizontalHeader()->setResizeContentsPrecision(kMeasuredRows);
+    addTableExport(table);
+    // The style applies its header margin vertically, too.
+    table.horizontalHeader()->setFixedHeight(table.fontMetrics().height() + 2 * kCellMargin);
+}
+
+namespace {
+
+struct ExportText {
+    Q_DECLARE_TR_FUNCTIONS(TableExport)
+};
+
+QString quoted(QString text, QChar separator) {
+    if (separator == QLatin1Char('\t'))
+        return text.replace(QLatin1Char('\t'), QLatin1Char(' ')).replace(QLatin1Char('\n'), QLatin1Char(' '));
+    const bool needs = text.contains(separator) || text.contains(QLatin1Char('"')) || text.contains(QLatin1Char('\n'));
+    return needs ? QLatin1Char('"') + text.replace(QLatin1Char('"'), QStringLiteral("\"\"")) + QLatin1Char('"') : text;
+}
+
+QString textOf(const QAbstractItemModel& model, const std::vector<int>& rows, QChar separator) {
+    QString out;
+    const auto line = [&](const auto& cell) {
+        QStringList cells;
+        for (int column = 0; column < model.columnCount(); ++column)
+            cells << quoted(cell(column), separator);
+        out += cells.join(separator) + (separator == QLatin1Char('\t') ? QStringLiteral("\n") : QStringLiteral("\r\n"));
+    };
+    line([&](int column) { return model.headerData(column, Qt::Horizontal).toString(); });
+    for (const int row : rows)
+        line([&](int column) { return model.index(row, column).data().toString(); });
+    return out;
+}
+
+std::vector<int> allRows(const QAbstractItemModel& model) {
+    std::vector<int> rows;
+    for (int row = 0; row < model.rowCount(); ++row)
+        rows.push_back(row);
+    return rows;
+}
+
+void copySelected(const QTableView& table) {
+    std::vector<int> rows;
+    for (const QModelIndex& index : table.selectionModel()->selectedRows())
+        rows.push_back(index.row());
+    if (rows.empty()) rows = allRows(*table.model());
+    QApplication::clipboard()->setText(textOf(*table.model(), rows, QLatin1Char('\t')));
+}
+
+void save(QTableView& table, const QString& name) {
+    QSaveFile file(name);
+    const QByteArray text = tableText(*table.model(), QLatin1Char(',')).toUtf8();
+    if (file.open(QIODevice::WriteOnly) && file.write(text) == text.size() && file.commit()) return;
+    QMessageBox::warning(&table, ExportText::tr("Save as CSV"),
+                         ExportText::tr("Cannot write %1: %2. Choose another place.").arg(name, file.errorString()));
+}
+
+void chooseFile(QTableView& table) {
+    auto* dialog = new QFileDialog(&table, ExportText::tr("Save as CSV"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(QStringLiteral("csv"));
+    dialog->setNameFilters({ExportText::tr("Tables (*.csv)")});
+    QObject::connect(dialog, &QFileDialog::fileSelected, &table, [&table](const QString& name) { save(table, name); });
+    dialog->open();
+}
+
+} // namespace
+
+QString tableText(const QAbstractItemModel& model, QChar separator) {
+    return textOf(model, allRows(model), separator);
+}
+
+void addTableExport(QTableView& table) {
+    table.setContextMenuPolicy(Qt::ActionsContextMenu);
+    const auto add = [&table](const char* name, const QString& text, const auto& then) {
+        auto* action = new QAction(text, &table);
+        action->setObjectName(QString::fromLatin1(name));
+        QObject::connect(action, &QAction::triggered, &table, then);
+        table.addAction(action);
+        return action;
+    };
+    QAction* copy = add("copyRows", ExportText::tr("&Copy selected rows"), [&table] { copySelected(table); });
+    copy->setShortcut(QKeySequence::Copy);
+    copy->setShortcutContext(Qt::WidgetShortcut);
+    add("copyTable", ExportText::tr("Copy the &whole table"),
+        [&table] { QApplication::clipboard()->setText(tableText(*table.model(), QLatin1Char('\t'))); });
+    add("saveTable", ExportText::tr("&Save as CSV…"), [&table] { chooseFile(table); });
 }
 
 } // namespace bubblescope::gui

@@ -8,15 +8,17 @@
 
 #include <functional>
 
+class QAbstractItemModel;
 class QDockWidget;
 class QDoubleSpinBox;
 class QFormLayout;
 class QSpinBox;
+class QTableView;
 class QWidget;
 
 namespace bubblescope::gui {
 
-/// A line of text that is cut short where it does not fit, at any width that the label comes to have.
+/// A label that elides its text to its current width.
 class ElidedLabel : public QLabel {
 public:
     using QLabel::QLabel;
@@ -30,9 +32,8 @@ protected:
     }
 };
 
-/// Sets a text that changes all the time, such as a count: the label keeps its size while the text fits and does not
-/// leave much of it empty. Another size would have the whole window laid out anew. In a column such a label needs an
-/// alignment.
+/// Sets a text that changes often, such as a count. The label keeps its size while the text fits and fills most of it,
+/// since another size would lay out the whole window again. In a column such a label needs an alignment.
 inline void setSteadyText(QLabel& label, const QString& text) {
     if (label.text() == text) return;
     label.setText(text);
@@ -43,43 +44,53 @@ inline void setSteadyText(QLabel& label, const QString& text) {
     label.setFixedSize(wanted);
 }
 
-/// Adds rows with boxes for numbers to a form, all of which tell of a change in the same way.
+/// Adds rows with number boxes to a form; all of them report changes in the same way.
 struct FormFields {
     QFormLayout& form;
     std::function<void()> changed;
 
-    /// `name` is the box's object name; the label is also what screen readers say.
+    /// `name` is the box's object name; the label is also its accessible name.
     [[nodiscard]] QSpinBox* count(const char* name, const QString& label, int low, int high, int value) const;
-    /// Milliseconds, to the microsecond.
+    /// In milliseconds, to the microsecond.
     [[nodiscard]] QDoubleSpinBox* time(const char* name, const QString& label, double ms) const;
 };
 
-/// Fills a panel anew when what it shows has changed, while somebody can see it. Behind another tab, or closed, that is
-/// only noted, and made up for when the panel comes into sight: a run that is watched changes everything many times a
-/// second, and filling tables that nobody sees would take most of it. Lives with its panel, on the GUI thread.
-class FillWhenSeen : public QObject {
+/// Defers filling a panel until it is visible. A change marks a hidden panel as stale, and it is filled once it becomes
+/// visible: a watched run changes everything many times a second, and filling hidden tables would take most of the
+/// time. Lives with its panel, on the GUI thread.
+class FillWhenVisible : public QObject {
 public:
-    /// `panel` becomes the parent. `fill` is not called before ask().
-    FillWhenSeen(QWidget& panel, std::function<void()> fill);
+    /// `panel` becomes the parent. `fill` is not called before markStale().
+    FillWhenVisible(QWidget& panel, std::function<void()> fill);
 
     /// What the panel shows has changed.
-    void ask();
-    /// Makes up for what was put off: for who reads the panel, or has it do something, unseen.
-    void settle();
-    /// Whether what the panel holds is of the past.
-    [[nodiscard]] bool due() const { return due_; }
+    void markStale();
+    /// Fills a stale panel even if it is hidden, for callers that use its content.
+    void fillNow();
+    /// Whether the content is out of date.
+    [[nodiscard]] bool stale() const { return stale_; }
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
-    [[nodiscard]] bool seen() const;
+    [[nodiscard]] bool isVisible() const;
     void watchDock();
 
     QWidget& panel_;
     std::function<void()> fill_;
-    QPointer<QDockWidget> dock_; ///< that the panel lies in
-    bool due_ = false;
+    QPointer<QDockWidget> dock_; ///< the panel's dock
+    bool stale_ = false;
 };
+
+/// The common look of tables: roomy cells, no grid, whole rows selected.
+void styleTable(QTableView& table);
+
+/// The content of a table as text, with headings: CSV (RFC 4180) with a comma as separator, or with tabs for
+/// spreadsheets.
+[[nodiscard]] QString tableText(const QAbstractItemModel& model, QChar separator);
+
+/// Ctrl+C copies the selected rows, or all if none is selected; the context menu also saves the table as CSV.
+void addTableExport(QTableView& table);
 
 } // namespace bubblescope::gui

@@ -14,12 +14,14 @@ namespace bubblescope::gui {
 
 namespace {
 
-QColor mix(const QColor& a, const QColor& b, double share) {
-    const auto part = [share](int from, int to) { return static_cast<int>(std::lround(from + (to - from) * share)); };
+QColor mix(const QColor& a, const QColor& b, double fraction) {
+    const auto part = [fraction](int from, int to) {
+        return static_cast<int>(std::lround(from + (to - from) * fraction));
+    };
     return {part(a.red(), b.red()), part(a.green(), b.green()), part(a.blue(), b.blue())};
 }
 
-/// Relative luminance as WCAG defines it.
+/// Relative luminance as defined by WCAG.
 double luminance(const QColor& colour) {
     const auto linear = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
     return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
@@ -76,7 +78,7 @@ Theme makeLight() {
     theme.grid = "#eaedf0";
     theme.text = colours::kText;
     theme.text_dim = colours::kDimText;
-    theme.bubble_ground = colours::kBubbleGround;
+    theme.bubble_background = colours::kBubbleGround;
     theme.bubble_hatch = colours::kBubbleHatch;
     theme.selection = "#c2185b";
     theme.hover = "#1d232a";
@@ -107,7 +109,7 @@ Theme makeDark() {
     theme.grid = "#252a32";
     theme.text = "#e3e7ec";
     theme.text_dim = "#9aa4af";
-    theme.bubble_ground = "#20242a";
+    theme.bubble_background = "#20242a";
     theme.bubble_hatch = "#434b56";
     theme.selection = "#ff6fa5";
     theme.hover = "#ffffff";
@@ -118,7 +120,7 @@ Theme makeDark() {
     return theme;
 }
 
-/// By Role. Read for every shape of every frame, so they are parsed once.
+/// By Role. Every shape of every frame reads them, so they are parsed once.
 using RoleColours = std::array<QColor, kRoleCount>;
 
 const RoleColours& roleColours(bool dark) {
@@ -145,9 +147,9 @@ QColor Theme::fill(Role role, int chunk, int chunks) const {
     return mix(colour, timeline, colours::kChunkMix * chunk / (chunks - 1));
 }
 
-QColor textOn(const QColor& ground) {
-    // Where contrast with black and with white are equal.
-    return luminance(ground) > 0.179 ? QColor("#14181d") : QColor("#ffffff");
+QColor textOn(const QColor& background) {
+    // The luminance at which the contrasts with black and with white are equal.
+    return luminance(background) > 0.179 ? QColor("#14181d") : QColor("#ffffff");
 }
 
 const Theme& lightTheme() {
@@ -225,7 +227,7 @@ std::optional<ThemeChoice> themeFromKey(const QString& key) {
 }
 
 ThemeManager::ThemeManager(QObject* parent)
-    // Asked before the first own palette hides what the platform wants.
+    // Read before our own palette replaces that of the platform.
     : QObject(parent), theme_(&lightTheme()), system_is_dark_(platformIsDark()) {
     QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     choose(ThemeChoice::System);

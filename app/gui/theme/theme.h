@@ -12,39 +12,39 @@
 
 namespace bubblescope::gui {
 
-/// All colours of the app in one variant. The op colours differ in hue and in lightness, so that they stay
-/// apart for colour-blind people and on grey prints.
+/// All colours of the app in one variant. The op colours differ in hue and in lightness, so that they are
+/// distinguishable for colour-blind people and in greyscale.
 struct Theme {
     bool dark = false;
     QPalette palette;
 
-    QColor timeline;     ///< ground of the rows
-    QColor timeline_odd; ///< ground of every second row
+    QColor timeline;     ///< background of the rows
+    QColor timeline_odd; ///< background of every second row
     QColor header;       ///< rank names and ruler
     QColor line;         ///< separators
     QColor grid;         ///< tick lines through the rows
     QColor text;
     QColor text_dim;
-    QColor bubble_ground; ///< under the hatching
+    QColor bubble_background; ///< below the hatching
     QColor bubble_hatch;
     QColor selection;
     QColor hover;
     QColor good;    ///< observed within the closed form
     QColor bad;     ///< observed beyond it
-    QColor message; ///< ground of error messages
+    QColor message; ///< background of error messages
     QColor message_line;
 
-    /// Ground colour; higher chunks of `chunks` are mixed towards the timeline's ground.
+    /// The colour of a role; higher chunks of `chunks` are mixed towards the timeline's background.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
 };
 
-/// Black or white, whichever reads better on `ground`.
-[[nodiscard]] QColor textOn(const QColor& ground);
+/// Black or white, whichever is more readable on `background`.
+[[nodiscard]] QColor textOn(const QColor& background);
 
 [[nodiscard]] const Theme& lightTheme();
 [[nodiscard]] const Theme& darkTheme();
 
-/// Of a rank's time: ops as on the timeline, causes in tones that differ in lightness as well.
+/// The colour of a part of a rank's time: ops as on the timeline, causes in tones that also differ in lightness.
 [[nodiscard]] QColor pieceColour(const Theme& theme, const AccountPiece& piece);
 [[nodiscard]] QColor severityColour(const Theme& theme, Severity severity);
 
@@ -53,7 +53,7 @@ enum class ThemeChoice : std::uint8_t { System, Light, Dark };
 [[nodiscard]] QString themeKey(ThemeChoice choice); ///< "system", "light", "dark"; also the setting's value
 [[nodiscard]] std::optional<ThemeChoice> themeFromKey(const QString& key);
 
-/// Puts a theme on the whole application and tells views about it. One per application, on the GUI thread.
+/// Applies a theme to the whole application and notifies views. One per application, on the GUI thread.
 class ThemeManager : public QObject {
     Q_OBJECT
 

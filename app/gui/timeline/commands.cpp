@@ -101,7 +101,7 @@ QString commandKeys(const CommandInfo& info) {
 }
 
 const CommandInfo* findCommand(const QKeyEvent& event) {
-    // Some layouts need Shift or AltGr for brackets, and the keypad says so; neither changes what is meant.
+    // Some layouts need Shift or AltGr for brackets, and the keypad sets its own modifier. Both are ignored.
     const bool control = event.modifiers().testFlag(Qt::ControlModifier);
     for (const CommandInfo& info : kCommands) {
         if (info.key == event.key() && control == (info.modifier == Qt::ControlModifier)) return &info;

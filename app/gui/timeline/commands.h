@@ -9,7 +9,7 @@ class QKeyEvent;
 
 namespace bubblescope::gui {
 
-/// What the timeline does on a key. One table feeds key handling, the menu and the shortcut sheet.
+/// The timeline's commands. A single table feeds key handling, the menu and the shortcut sheet.
 enum class Command : std::uint8_t {
     ZoomIn,
     ZoomOut,
@@ -55,16 +55,16 @@ enum class Command : std::uint8_t {
 
 struct CommandInfo {
     Command command;
-    Qt::KeyboardModifier modifier; ///< exactly this one (or none) must be held
+    Qt::KeyboardModifier modifier; ///< must be held, and no other
     Qt::Key key;
-    const char* text; ///< for people, untranslated; see commandText()
+    const char* text; ///< untranslated; see commandText()
 };
 
 [[nodiscard]] std::span<const CommandInfo> commandTable();
 [[nodiscard]] QString commandText(const CommandInfo& info);
 /// "W", "Ctrl+0", …, in the platform's spelling.
 [[nodiscard]] QString commandKeys(const CommandInfo& info);
-/// Null when the key means nothing here.
+/// Null if the key has no command.
 [[nodiscard]] const CommandInfo* findCommand(const QKeyEvent& event);
 
 } // namespace bubblescope::gui

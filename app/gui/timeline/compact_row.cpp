@@ -16,9 +16,9 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kHairlineFrom = 5; ///< columns; an op at least this wide leaves one to the next
+constexpr int kHairlineFrom = 5; ///< columns; ops at least this wide leave one column free before the next
 
-/// Where the columns of the picture begin and end in time.
+/// The times at the borders between the columns of the image.
 std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
     const auto columns = std::max<std::int64_t>(1, std::llround(scale.width * ratio));
     std::vector<TimeNs> borders;
@@ -30,13 +30,13 @@ std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
     return borders;
 }
 
-/// Goes through a lane's time from left to right.
+/// Walks through a lane's time from left to right.
 class CompactCursor {
 public:
     CompactCursor(const Lane& lane, TimeNs begin)
         : lane_(lane), next_(lane.firstStartingFrom(begin)), covered_(lane.coveredBefore(begin, next_)) {}
 
-    /// To a later moment; how long the lane is busy until then.
+    /// Moves on to `to`. Returns how long the lane is busy until then.
     TimeNs advance(TimeNs to) {
         before_ = next_;
         next_ = lane_.firstStartingFrom(to, next_);
@@ -45,14 +45,14 @@ public:
         covered_ = covered;
         return busy;
     }
-    /// The spans that the last step met begin here …
+    /// The first span that the last advance() touched.
     [[nodiscard]] std::size_t firstMet(TimeNs begin) const {
         std::size_t first = before_;
         while (first > 0 && lane_.spans()[first - 1].end > begin)
             --first;
         return first;
     }
-    /// … and end before this one, the next to come.
+    /// The first span that has not begun yet.
     [[nodiscard]] std::size_t next() const { return next_; }
     [[nodiscard]] TimeNs nextStart() const {
         return next_ < lane_.spans().size() ? lane_.spans()[next_].start : TimeNs::max();
@@ -60,7 +60,7 @@ public:
 
 private:
     const Lane& lane_;
-    std::size_t next_; ///< the first span that has not begun yet
+    std::size_t next_;
     std::size_t before_ = 0;
     TimeNs covered_;
 };
@@ -80,7 +80,7 @@ public:
         const auto columns = static_cast<int>(borders_.size()) - 1;
         for (int column = 0; column < columns;) {
             const TimeRange time{border(column), border(column + 1)};
-            if (time.length() <= TimeNs{0}) { // pixels finer than the clock
+            if (time.length() <= TimeNs{0}) { // columns finer than the clock
                 if (out_.size() > first_piece_) ++out_.back().end;
                 ++column;
                 continue;
@@ -92,7 +92,7 @@ public:
                 end = addBusy(ops, column, time);
             } else {
                 add(piece(column, time, busy, bubble, ops));
-                // The same until something begins or ends.
+                // The columns stay the same until something begins or ends.
                 if (busy == TimeNs{0} && bubble == time.length())
                     end = sameUntil(end, std::min(ops.nextStart(), endOf(idle_, idle, time.begin)));
                 else if (busy == TimeNs{0} && bubble == TimeNs{0})
@@ -110,7 +110,7 @@ public:
 private:
     [[nodiscard]] TimeNs border(int column) const { return borders_[static_cast<std::size_t>(column)]; }
 
-    /// The column before which `time` lies or ends; at least `from`.
+    /// The column in which `time` lies or ends; at least `from`.
     [[nodiscard]] int sameUntil(int from, TimeNs time) const {
         const auto found = std::upper_bound(borders_.begin() + from, borders_.end(), time);
         return std::max(from, static_cast<int>(found - borders_.begin()) - 1);
@@ -120,14 +120,14 @@ private:
         return first < lane.spans().size() ? lane.spans()[first].end : begin;
     }
 
-    /// A column without a gap: as far as its first op reaches, if it has but one.
+    /// Adds a column that is busy throughout, extended to the end of its first op if it holds only that one.
     int addBusy(const CompactCursor& ops, int column, const TimeRange& time) {
         const std::size_t first = ops.firstMet(time.begin);
         const auto [role, chunk] = ops_.mainColour(first, ops.next(), time);
         const bool one = first + 1 == ops.next();
         const int end = one ? sameUntil(column + 1, ops_.spans()[first].end) : column + 1;
         add({row_, column, end, height_, 0, role, chunk});
-        // Neighbouring ops of one colour would be one; where the last column is shared, it is not full anyway.
+        // A gap keeps neighbouring ops of one colour apart. A last column that is shared is not full anyway.
         if (one && end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) &&
             ops_.spans()[first].end < border(end + 1))
             shorten();
@@ -144,13 +144,13 @@ private:
                                      const CompactCursor& ops) const {
         CompactPiece out{row_, column, column + 1, 0, 0, Role::Bubble, 0};
         const auto pixels = [&](TimeNs part) {
-            const double share = static_cast<double>(part.count()) / static_cast<double>(time.length().count());
-            return std::clamp(static_cast<int>(std::lround(share * height_)), part > TimeNs{0} ? 1 : 0, height_);
+            const double fraction = static_cast<double>(part.count()) / static_cast<double>(time.length().count());
+            return std::clamp(static_cast<int>(std::lround(fraction * height_)), part > TimeNs{0} ? 1 : 0, height_);
         };
         out.busy = pixels(busy);
         out.idle = pixels(bubble);
         if (out.busy + out.idle > height_) {
-            // Rounded up both; the smaller of them keeps what it has.
+            // Both were rounded up; the smaller one keeps its pixels.
             if (busy > bubble) out.busy = std::max(1, height_ - out.idle);
             out.idle = height_ - out.busy;
         }
@@ -168,7 +168,7 @@ private:
             CompactPiece same = piece;
             same.begin = last.begin;
             same.end = last.end;
-            // Full ones are ops, which stay apart.
+            // Full columns are ops and stay separate.
             if (last.end == piece.begin && same == last && piece.busy < height_) {
                 last.end = piece.end;
                 return;
@@ -211,7 +211,7 @@ std::vector<CompactPiece> buildCompactRows(const GeometryInput& input) {
 namespace {
 
 constexpr int kCompactNameLeft = 16;
-constexpr int kShareWidth = 56; ///< of the bars that tell the ranks' bubbles
+constexpr int kBusyBarWidth = 56; ///< width of the bars that show the ranks' bubbles
 
 } // namespace
 
@@ -227,7 +227,7 @@ CompactRowPainter::CompactRowPainter(QPainter& painter, const TimelineFrame& fra
     small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
 }
 
-/// There can be a piece for each pixel of the screen: written as pixels they are drawn at once.
+/// There may be one segment per pixel, so they are written as pixels in one go.
 void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces) {
     if (f_.pixels != nullptr) return paint(pieces, *f_.pixels);
     const double ratio = f_.geometry.device_pixel_ratio;
@@ -239,8 +239,8 @@ void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces) {
     p_.drawImage(f_.plot.topLeft(), image);
 }
 
-/// Rows on all cores: every other one, and then those between them, since neighbours may share a line of pixels where
-/// these are no whole ones.
+/// Draws rows in parallel: first every other row, then those between. Neighbouring rows may share a line of device
+/// pixels.
 void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, PixelCanvas& pixels) {
     std::array<std::vector<std::span<const CompactPiece>>, 2> every_other;
     for (auto first = pieces.begin(); first != pieces.end();) {
@@ -280,12 +280,12 @@ void CompactRowPainter::paintNames(const QRect& column) {
         if (rows.isHeader(row)) continue;
         const QRect area(0, column.top() + rows.rowTop(row) - f_.geometry.scroll_y, column.width() - 1,
                          rows.bands().front().height);
-        // A name may reach beyond its row.
+        // A name may be higher than its row.
         if (area.top() > column.bottom() || area.top() + line < column.top()) continue;
-        paintShare(row, area);
+        paintBusyBar(row, area);
         if (row % every != 0) continue;
         p_.setPen(f_.theme.text);
-        // The topmost one would be cut off by the ruler.
+        // The ruler would cover the top of the first name.
         const int top = row == 0 ? std::max(area.top(), area.center().y() - line / 2) : area.center().y() - line / 2;
         p_.drawText(QRect(kCompactNameLeft, top, area.width() - kCompactNameLeft, line),
                     Qt::AlignLeft | Qt::AlignVCenter, lineName(f_.session, rows.lineAt(row)));
@@ -293,16 +293,16 @@ void CompactRowPainter::paintNames(const QRect& column) {
     p_.restore();
 }
 
-/// The rank's bubbles as a bar, from the right: side by side they draw the profile of the step.
-void CompactRowPainter::paintShare(int row, const QRect& area) {
+/// Draws the rank's bubble time as a bar from the right. Together the bars show the profile of the step.
+void CompactRowPainter::paintBusyBar(int row, const QRect& area) {
     const int line = f_.geometry.rows.lineAt(row);
     const auto rank = static_cast<std::size_t>(f_.session.lanes.rankOf(line));
     const StepAnalysis& analysis = f_.session.analysis(f_.session.stepOn(line, f_.step));
     if (rank >= analysis.ranks.size() || analysis.wall <= TimeNs{0}) return;
-    const double share =
+    const double fraction =
         static_cast<double>(analysis.ranks[rank].bubble.count()) / static_cast<double>(analysis.wall.count());
-    const int width = static_cast<int>(std::lround(kShareWidth * std::clamp(share, 0.0, 1.0)));
-    const QRect frame(area.right() - kShareWidth - 8, area.top(), kShareWidth, area.height());
+    const int width = static_cast<int>(std::lround(kBusyBarWidth * std::clamp(fraction, 0.0, 1.0)));
+    const QRect frame(area.right() - kBusyBarWidth - 8, area.top(), kBusyBarWidth, area.height());
     p_.fillRect(frame, f_.theme.fill(Role::Forward));
     p_.fillRect(QRect(frame.right() + 1 - width, frame.top(), width, frame.height()), f_.theme.fill(Role::Bubble));
 }

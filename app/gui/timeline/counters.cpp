@@ -18,12 +18,12 @@ struct CounterText {
     Q_DECLARE_TR_FUNCTIONS(CounterLanes)
 };
 
-/// A forward op takes two halves; where the backward is split, its first part frees one of them.
+/// A forward op holds two units; if the backward is split, its first part frees one of them.
 constexpr std::int64_t kHalves = 2;
 
 void addValue(CounterLane& lane, TimeNs time, double value) {
     if (!lane.times.empty() && lane.times.back() >= time) {
-        // Of two values at one time the later one counts, but a peak must not be lost to it.
+        // Of two values at the same time the later one counts, but the maximum includes both.
         lane.most = std::max(lane.most, value);
         lane.values.back() = value;
         return;
@@ -77,7 +77,7 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     }
     const Run& run = session->run;
     if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
-    // A counter is of a process; it goes to the first rank that has rows of that process.
+    // Counters belong to processes. Each is assigned to the first rank with tracks of that process.
     std::map<std::pair<std::uint32_t, std::int64_t>, const RankTracks*> owners;
     const std::vector<RankTracks> ranks = rankTracks(run, session->report.clocks);
     for (const RankTracks& rank : ranks) {
@@ -110,7 +110,7 @@ const std::vector<CounterLane>& CounterLanes::of(int line) const {
 
 namespace {
 
-/// Of each column of device pixels, in logical pixels.
+/// Heights of all device columns, in logical pixels.
 std::vector<double> counterHeights(const TimeScale& scale, double ratio, const CounterLane& lane) {
     const auto columns = static_cast<std::size_t>(std::max<long long>(1, std::llround(scale.width * ratio)));
     std::vector<double> heights(columns, 0);
@@ -122,9 +122,9 @@ std::vector<double> counterHeights(const TimeScale& scale, double ratio, const C
     auto i = static_cast<std::size_t>(next - lane.times.begin());
     if (i > 0) --i;
     for (; i < lane.times.size() && lane.times[i] < scale.range.end; ++i) {
-        const double share = std::clamp(lane.values[i] / lane.most, 0.0, 1.0);
-        if (share <= 0) continue;
-        const double height = std::max(1.0, std::round(share * RowLayout::kCounterHeight));
+        const double fraction = std::clamp(lane.values[i] / lane.most, 0.0, 1.0);
+        if (fraction <= 0) continue;
+        const double height = std::max(1.0, std::round(fraction * RowLayout::kCounterHeight));
         const TimeNs end = i + 1 < lane.times.size() ? lane.times[i + 1] : scale.range.end;
         const std::size_t last = device(std::min(end, scale.range.end) - TimeNs{1});
         for (std::size_t column = device(lane.times[i]); column <= last; ++column)

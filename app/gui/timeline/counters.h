@@ -11,22 +11,22 @@
 
 namespace bubblescope::gui {
 
-/// A value over time, which holds from each of its times to the next. Times are the views'.
+/// A value over time; each value holds until the next time. Times are on the views' clock.
 struct CounterLane {
     QString name;
-    std::vector<TimeNs> times; ///< rising
+    std::vector<TimeNs> times; ///< ascending
     std::vector<double> values;
-    double most = 0; ///< of the values, at least 0
+    double most = 0; ///< maximum, at least 0
 
-    /// At a time; 0 before the first value.
+    /// The value at a time; 0 before the first.
     [[nodiscard]] double at(TimeNs time) const;
 };
 
-/// What is counted on each line: the activations it holds, in those of one forward op, as the order of its ops tells,
-/// and whatever counters the trace has of its process. Immutable.
+/// The counters of each line: its activations, in those of one forward op, derived from the order of its ops, and the
+/// trace's counters of its process. Immutable.
 class CounterLanes {
 public:
-    /// Takes time with the ops of all ranks and the values of all counters. Errors: Cancelled.
+    /// Linear in the ops of all ranks and the values of all counters. Errors: Cancelled.
     [[nodiscard]] static Result<std::shared_ptr<const CounterLanes>> build(const SessionPtr& session,
                                                                            const JobControl& control);
 
@@ -36,20 +36,20 @@ private:
     std::vector<std::vector<CounterLane>> lines_;
 };
 
-/// A counter's value: "3.5", "1.2e+10" for what is long.
+/// A counter's value: "3.5"; long ones as "1.2e+10".
 [[nodiscard]] QString counterText(double value);
 
-/// Pixels over which a counter has one height: the largest of its values there, so that no peak is lost.
+/// Pixels with one height: the maximum of the counter's values there, so that peaks are kept.
 struct CounterShape {
-    QRectF rect; ///< in the plot, standing on its lane's bottom
+    QRectF rect; ///< in the plot, on the bottom of its lane
     int row = 0;
     int lane = 0;
 };
 
-/// The counter lanes in sight. Time grows with the values in sight.
+/// The visible counter lanes. Linear in the visible values.
 [[nodiscard]] std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const CounterLanes& counters);
 
-/// The lane and the time at a point of the plot.
+/// A lane and a time at a point of the plot.
 struct CounterPlace {
     const CounterLane* lane = nullptr;
     TimeNs time{0};

@@ -15,17 +15,18 @@ namespace {
 
 constexpr int kLaneMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
-constexpr int kComfortable = 110; ///< height of the ops that suits most screens
+constexpr int kComfortable = 110; ///< preferred height of the op band
 constexpr int kCommHeight = 12;
 constexpr int kReferenceHeight = 16;
-constexpr int kMaxViews = 4;       ///< to scroll through; more of them are shown as compact rows
-constexpr int kLeastFree = 80;     ///< pixels below pinned rows; with less they do not stay
-constexpr int kManyRows = 32;      ///< fewer are never compact unasked
-constexpr int kCompactGapFrom = 4; ///< compact rows at least this high leave a line to the next
+constexpr int kMaxViews = 4;       ///< number of screens to scroll; with more, rows become compact
+constexpr int kMinFreeHeight = 80; ///< pixels that must be free below pinned rows; otherwise these scroll too
+constexpr int kManyRows = 32;      ///< with fewer rows, compact rows are used only on request
+constexpr int kCompactGapFrom = 4; ///< compact rows at least this high have a gap of one line
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
-/// Heights of the ops to choose from.
-constexpr std::array kHeights{RowLayout::kThinnest, 5, 8, 12, 18, RowLayout::kReadable, 36, 54, 80, 110, 160,
-                              RowLayout::kHighest};
+/// Available heights of the op band.
+constexpr std::array kHeights{
+    RowLayout::kMinCompactHeight, 5, 8, 12, 18, RowLayout::kMinReadableHeight, 36, 54, 80, 110, 160,
+    RowLayout::kMaxBandHeight};
 
 } // namespace
 
@@ -48,15 +49,16 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     const int fixed = row_height_;
     const int room = rows > 0 ? for_rows / rows : fixed + kComfortable;
     if (extras_.height > 0) {
-        compact_ = extras_.height < kReadable;
+        compact_ = extras_.height < kMinReadableHeight;
     } else {
-        compact_ = rows >= kManyRows && rows * (fixed + kReadable) > kMaxViews * std::max(1, view_height);
+        compact_ = rows >= kManyRows && rows * (fixed + kMinReadableHeight) > kMaxViews * std::max(1, view_height);
     }
     if (compact_) {
-        layCompactRows(std::clamp(extras_.height > 0 ? extras_.height : room, kThinnest, kReadable - 1));
+        layCompactRows(
+            std::clamp(extras_.height > 0 ? extras_.height : room, kMinCompactHeight, kMinReadableHeight - 1));
     } else {
-        layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kHighest)
-                                           : std::clamp(room - fixed, kReadable, kComfortable));
+        layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
+                                           : std::clamp(room - fixed, kMinReadableHeight, kComfortable));
     }
     tops_.push_back(0);
     int pinned = 0;
@@ -68,7 +70,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
                                                   (counters > 0 ? counters * kCounterPitch + kLaneMargin : 0)));
         if (plan_[static_cast<std::size_t>(row)].pinned) pinned = tops_.back();
     }
-    if (pinned <= view_height - kLeastFree) sticky_ = pinned;
+    if (pinned <= view_height - kMinFreeHeight) sticky_ = pinned;
 }
 
 int RowLayout::rowOf(int line) const {
@@ -114,7 +116,7 @@ void RowLayout::layBands(const Lanes& lanes, int compute) {
 }
 
 int RowLayout::otherHeight(int direction) const {
-    const int now = compact_ ? row_height_ : bands_.empty() ? kReadable : bands_.front().height;
+    const int now = compact_ ? row_height_ : bands_.empty() ? kMinReadableHeight : bands_.front().height;
     if (direction > 0) {
         const auto* const higher = std::ranges::upper_bound(kHeights, now);
         return higher == kHeights.end() ? kHeights.back() : *higher;
@@ -154,11 +156,11 @@ std::optional<RowLayout::RawPlace> RowLayout::rawAt(int y) const {
 
 namespace {
 
-constexpr double kNarrowestLabel = 9; ///< no text is tried below
-constexpr int kLowestLabel = 12;      ///< lanes lower than this carry no text
+constexpr double kMinLabelWidth = 9; ///< narrower shapes get no label
+constexpr int kMinLabelHeight = 12;  ///< lower lanes get no label
 
-/// What an op takes of its lane's height, from the top.
-struct Share {
+/// The vertical part of a lane that an op fills, from the top.
+struct BandPart {
     double from = 0;
     double to = 1;
 
@@ -168,18 +170,18 @@ struct Share {
     }
 };
 
-/// Checks leave the bubble that they lie in to be seen above and below.
-constexpr Share kCheckShare{0.25, 0.75};
+/// Checks leave the bubble visible above and below.
+constexpr BandPart kCheckPart{0.25, 0.75};
 
-/// The halves of an overlapped pair share the lane, forwards on top; others fill it.
-Share shareOf(const Session& session, const ItemRef& item) {
-    if (item.kind == ItemKind::Check) return kCheckShare;
+/// The two halves of an overlapped pair split the lane, forwards on top. Other ops fill it.
+BandPart bandPartOf(const Session& session, const ItemRef& item) {
+    if (item.kind == ItemKind::Check) return kCheckPart;
     const ItemRef other = otherHalf(session, item);
     if (!other) return {};
     const bool forward = session.op(item).op.kind == OpKind::Forward;
     const bool other_forward = session.op(other).op.kind == OpKind::Forward;
     const bool upper = forward != other_forward ? forward : item.index < other.index;
-    return upper ? Share{0, 0.5} : Share{0.5, 1};
+    return upper ? BandPart{0, 0.5} : BandPart{0.5, 1};
 }
 
 /// Turns one lane into shapes, from left to right.
@@ -225,13 +227,13 @@ private:
         const double to = std::min(in_.scale.width, right);
         if (to <= from) return;
         const QRectF lane(from, top_, to - from, height_);
-        // Most ops are no half of a pair, and looking for the other half takes time.
-        shape.rect = span.paired || kind_ == LaneKind::Check ? shareOf(in_.session, shape.item).of(lane) : lane;
+        // Finding the other half takes time, and most ops are not paired.
+        shape.rect = span.paired || kind_ == LaneKind::Check ? bandPartOf(in_.session, shape.item).of(lane) : lane;
         shape.label = labelFor(shape);
         out_.push_back(std::move(shape));
     }
 
-    /// Checks lie where a bubble's label would be.
+    /// Whether a bubble holds checks, which would cover its label.
     [[nodiscard]] bool holdsChecks(const TimeRange& bubble) const {
         if (!in_.replay) return false;
         const Lane& checks = in_.session.lanes.lane(static_cast<std::size_t>(line_), LaneKind::Check);
@@ -241,10 +243,10 @@ private:
 
     [[nodiscard]] QString labelFor(const TimelineShape& shape) const {
         const double room = shape.rect.width() - kLabelPadding;
-        if (room < kNarrowestLabel - kLabelPadding || shape.rect.height() < kLowestLabel) return {};
+        if (room < kMinLabelWidth - kLabelPadding || shape.rect.height() < kMinLabelHeight) return {};
         if (kind_ == LaneKind::Bubble && holdsChecks(in_.session.range(shape.item))) return {};
         for (QString& label : itemLabels(in_.session, shape.item)) {
-            // A single line may touch its lane's edges (transfers do), two need to lie inside.
+            // A single line may touch the edges of the lane (as transfers do); two lines must fit inside.
             const QSizeF size = in_.text_size(label);
             const bool low_enough = !label.contains(QLatin1Char('\n')) || size.height() <= shape.rect.height();
             if (size.width() <= room && low_enough) return std::move(label);
@@ -252,15 +254,15 @@ private:
         return {};
     }
 
-    /// All spans that start in the pixel column at `left` and are narrower than it become one column in the
-    /// colour that takes most of its time. Columns of one colour that touch become one rectangle.
+    /// Merges all spans that start in the pixel column at `left` and are narrower than a pixel into one column of the
+    /// prevailing colour. Adjacent columns of one colour become one rectangle.
     std::size_t addColumn(std::size_t first, double left) {
         const auto& spans = lane_.spans();
         const TimeNs column_end = std::max(in_.scale.time(left + pixel()), spans[first].start + TimeNs{1});
         std::size_t last = first + 1;
         if (last < spans.size() && spans[last].start < column_end)
             last = std::max(last, lane_.firstStartingFrom(column_end));
-        // A wide span that starts in this column is drawn for itself.
+        // A wide span that starts in this column gets a shape by itself.
         if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
 
         const auto [role, chunk] = lane_.mainColour(first, last, {spans[first].start, TimeNs::max()});
@@ -272,12 +274,12 @@ private:
                 previous.rect.setRight(std::max(previous.rect.right(), from + pixel()));
                 return last;
             }
-            // The pixel belongs to the wider neighbour.
+            // The wider neighbour keeps the pixel.
             if (previous.rect.right() > from + pixel() / 2) return last;
         }
         TimelineShape shape;
-        const Share share = kind_ == LaneKind::Check ? kCheckShare : Share{};
-        shape.rect = share.of({from, top_, pixel(), height_});
+        const BandPart part = kind_ == LaneKind::Check ? kCheckPart : BandPart{};
+        shape.rect = part.of({from, top_, pixel(), height_});
         shape.role = role;
         shape.chunk = chunk;
         out_.push_back(std::move(shape));
@@ -292,7 +294,7 @@ private:
     double top_;
     double height_;
     std::vector<TimelineShape>& out_;
-    std::size_t first_shape_ = out_.size(); ///< of this lane; earlier ones are other lanes' neighbours
+    std::size_t first_shape_ = out_.size(); ///< index of this lane's first shape; earlier ones belong to other lanes
 };
 
 } // namespace
@@ -345,7 +347,7 @@ QRectF itemRect(const GeometryInput& input, const ItemRef& item) {
         const double right = std::clamp(snap(input.scale.x(range.end)), 0.0, input.scale.width);
         if (range.end <= input.scale.range.begin || range.begin >= input.scale.range.end) return {};
         const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
-        return shareOf(input.session, item).of({left, top, std::max(pixel, right - left), double(band.height)});
+        return bandPartOf(input.session, item).of({left, top, std::max(pixel, right - left), double(band.height)});
     }
     return {};
 }
@@ -368,7 +370,7 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
             const Span& span = lane.spans()[i];
             if (span.start > time + reach || distance == TimeNs{0}) break;
             const TimeNs away = std::max({TimeNs{0}, span.start - time, time - span.end});
-            // Of two that touch, the one that holds the point wins; ends are exclusive.
+            // Of two adjacent spans the one that contains the point wins; ends are exclusive.
             const TimeNs penalty{away == TimeNs{0} && span.end == time ? 1 : 0};
             if (away + penalty >= distance) continue;
             distance = away + penalty;
@@ -379,11 +381,11 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
     const auto [item, distance] = nearest(band->kind);
     const double height = (content_y - rows.rowTop(row) - band->top) / static_cast<double>(band->height);
     if (band->kind == LaneKind::Compute && item && distance == TimeNs{0}) {
-        const Share share = shareOf(session, item);
-        return height >= share.from && height < share.to ? item : otherHalf(session, item);
+        const BandPart part = bandPartOf(session, item);
+        return height >= part.from && height < part.to ? item : otherHalf(session, item);
     }
     if (band->kind != LaneKind::Compute) return item;
-    if (replay && height >= kCheckShare.from && height < kCheckShare.to) {
+    if (replay && height >= kCheckPart.from && height < kCheckPart.to) {
         const auto [check, check_distance] = nearest(LaneKind::Check);
         if (check && (!item || check_distance <= distance)) return check;
     }

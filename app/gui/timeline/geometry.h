@@ -20,44 +20,44 @@ namespace bubblescope::gui {
 
 class ColumnCache;
 
-/// A lane's band in its row, in logical pixels from the row's top.
+/// A lane's band within its row, in logical pixels from the row's top.
 struct LaneBand {
-    LaneKind kind = LaneKind::Compute; ///< Compute stands for Bubble as well
+    LaneKind kind = LaneKind::Compute; ///< Compute includes Bubble
     int top = 0;
     int height = 0;
 };
 
-/// What rows have besides the lanes of their ops, and which rows there are.
+/// What rows show besides the lanes of their ops, and which rows there are.
 struct RowExtras {
-    /// Raw lanes that a line is unfolded to: some that follow one another.
+    /// Consecutive raw lanes that an unfolded line shows.
     struct RawPart {
         int count = 0;
         int first = 0;
     };
-    bool reference = false;                        ///< a band for another timeline, below that of the ops
-    std::vector<RawPart> raw_lanes{};              ///< per line; those missing are folded
-    std::vector<int> counters{};                   ///< per line, how many counters are drawn; not in compact rows
-    int height = 0;                                ///< wanted for the ops, 0 = whatever fits the view best
-    bool transfers = true;                         ///< whether there are bands for them
-    std::optional<std::vector<PlannedRow>> rows{}; ///< without them, all lines in their order
+    bool reference = false;                        ///< a band for the reference below that of the ops
+    std::vector<RawPart> raw_lanes{};              ///< per line; missing ones are folded
+    std::vector<int> counters{};                   ///< number of counters per line; not in compact rows
+    int height = 0;                                ///< wanted height of the op band; 0 = automatic
+    bool transfers = true;                         ///< whether there are bands for transfers
+    std::optional<std::vector<PlannedRow>> rows{}; ///< if empty, all lines in order
 };
 
-/// Where rows and lanes lie, in logical pixels from the top of the first row. Rows grow to fill the view
-/// up to a comfortable height and shrink to a readable one; beyond that the view scrolls. Where that would be many
-/// views long, rows are compact instead: as thin as fits, with nothing but a band for the ops and bubbles.
+/// Positions of rows and lanes, in logical pixels from the top of the first row. Rows grow to fill the view up to a
+/// comfortable height and shrink to a readable one; beyond that the view scrolls. If that took many screens, rows are
+/// compact instead: as thin as possible, with a single band for ops and bubbles.
 ///
-/// Pinned rows come first and are to stay in sight: whoever draws or looks for something in the uppermost
-/// stickyHeight() pixels of the view does so as if it were not scrolled.
+/// Pinned rows come first and do not scroll: drawing and hit-testing in the uppermost stickyHeight() pixels of the view
+/// use a scroll position of 0.
 class RowLayout {
 public:
     static constexpr int kRawHeight = 14;
-    static constexpr int kRawPitch = 16; ///< a raw lane with the gap to the next
+    static constexpr int kRawPitch = 16; ///< a raw lane and the gap to the next
     static constexpr int kCounterHeight = 24;
     static constexpr int kCounterPitch = 28;
-    static constexpr int kThinnest = 3; ///< of a compact row
+    static constexpr int kMinCompactHeight = 3; ///< minimum height of a compact row
     static constexpr int kGroupHeight = 22;
-    static constexpr int kReadable = 24; ///< the ops' band of a row; lower ones are compact
-    static constexpr int kHighest = 220;
+    static constexpr int kMinReadableHeight = 24; ///< minimum height of the op band; lower rows are compact
+    static constexpr int kMaxBandHeight = 220;
 
     RowLayout() = default;
     RowLayout(const Lanes& lanes, int view_height, RowExtras extras = {});
@@ -68,18 +68,18 @@ public:
     [[nodiscard]] bool isHeader(int row) const { return plan_[static_cast<std::size_t>(row)].header(); }
     /// −1 for a header.
     [[nodiscard]] int lineAt(int row) const { return plan_[static_cast<std::size_t>(row)].line; }
-    /// Where a line is shown; −1 where it is not.
+    /// The row of a line; −1 if it is not shown.
     [[nodiscard]] int rowOf(int line) const;
-    /// Of the pinned rows; 0 where they are too many to stay in sight.
+    /// Height of the pinned rows; 0 if they are too many to stay in place.
     [[nodiscard]] int stickyHeight() const { return sticky_; }
-    /// By how much a place in the view is scrolled: pinned rows are not.
+    /// The scroll position that applies at a place of the view; 0 for pinned rows.
     [[nodiscard]] int scrollAt(int view_y, int scroll) const { return view_y < sticky_ ? 0 : scroll; }
     [[nodiscard]] int scrollOf(int row, int scroll) const { return rowTop(row) < sticky_ ? 0 : scroll; }
-    /// Whether rows are compact: without labels, their height tells how busy a rank is.
+    /// Whether rows are compact: without labels, with busy time as height.
     [[nodiscard]] bool compact() const { return compact_; }
-    /// Of a folded row with a line.
+    /// Of a folded row of a line.
     [[nodiscard]] int rowHeight() const { return row_height_; }
-    /// What RowExtras::height makes the ops the next size higher (1) or lower (−1) than they are now.
+    /// The value of RowExtras::height for the next size up (1) or down (−1).
     [[nodiscard]] int otherHeight(int direction) const;
     [[nodiscard]] int heightOf(int row) const { return rowTop(row + 1) - rowTop(row); }
     [[nodiscard]] int contentHeight() const { return rowTop(rowCount()); }
@@ -89,11 +89,11 @@ public:
     [[nodiscard]] int rowAt(int y) const;
     [[nodiscard]] std::optional<LaneBand> bandAt(int y) const;
 
-    /// The band of the other timeline; without one, or in compact rows, its height is 0.
+    /// The band of the reference; its height is 0 without one and in compact rows.
     [[nodiscard]] const LaneBand& reference() const { return reference_; }
 
     [[nodiscard]] int rawCount(int row) const { return rawPart(row).count; }
-    /// Which of its line's raw lanes a row shows as its `lane`th.
+    /// The index, among its line's raw lanes, of the `lane`th lane that a row shows.
     [[nodiscard]] int rawLane(int row, int lane) const { return rawPart(row).first + lane; }
     [[nodiscard]] int rawTop(int row, int lane) const { return rowTop(row) + row_height_ + lane * kRawPitch; }
     struct RawPlace {
@@ -119,24 +119,24 @@ private:
     std::vector<LaneBand> bands_;
     LaneBand reference_;
     RowExtras extras_;
-    std::vector<int> tops_; ///< of each row, and the end of the last
+    std::vector<int> tops_; ///< top of each row, and the end of the last one
 };
 
-/// One rectangle to draw, in logical pixels of the plot (x from the plot's left edge, y from the top of the
-/// visible part); its edges lie on device pixels.
+/// A rectangle to draw, in logical pixels of the plot (x from the plot's left edge, y from the top of the visible
+/// part); its edges are on device pixels.
 struct TimelineShape {
     QRectF rect;
     Role role = Role::Forward;
     int chunk = 0;
     bool bad = false; ///< a check that found a difference
-    ItemRef item;     ///< none where several spans narrower than a pixel were merged
-    QString label;    ///< fits the rectangle; empty where nothing does
+    ItemRef item;     ///< empty if spans narrower than a pixel were merged
+    QString label;    ///< fits the rectangle; may be empty
 };
 
-/// Between a label and the edges of its rectangle, left and right together.
+/// Space between a label and the left and right edges together.
 inline constexpr double kLabelPadding = 4;
 
-/// Size of a text, which may have two lines, in logical pixels as it will be drawn.
+/// The size of a text of one or two lines, in logical pixels as it will be drawn.
 using TextSize = std::function<QSizeF(const QString&)>;
 
 struct GeometryInput {
@@ -148,9 +148,9 @@ struct GeometryInput {
     double device_pixel_ratio = 1;
     TextSize text_size;
     bool replay = true;             ///< whether checks are shown
-    ColumnCache* columns = nullptr; ///< what the view looked at last, if that is kept
+    ColumnCache* columns = nullptr; ///< cache for raw lanes; may be null
 
-    /// The same of what lies in another part of the view: the pinned one is not scrolled.
+    /// The same input at another scroll position; pinned rows use 0.
     [[nodiscard]] GeometryInput scrolledTo(int y) const {
         GeometryInput out = *this;
         out.scroll_y = y;
@@ -158,21 +158,19 @@ struct GeometryInput {
     }
 };
 
-/// What is visible, bubbles first, so that ops are drawn over them. Time grows with the pixels and the
-/// logarithm of the spans, not with the spans: those narrower than a device pixel are merged. Empty where rows are
-/// compact rows, see buildCompactRows().
+/// The visible shapes, bubbles before ops. Time grows with the pixels and the logarithm of the spans: spans narrower
+/// than a device pixel are merged. Empty for compact rows, see buildCompactRows().
 [[nodiscard]] std::vector<TimelineShape> buildShapes(const GeometryInput& input);
 
-/// The rectangle of one item, also when merged; clipped to the plot, at least one device pixel wide. Empty
-/// when out of sight.
+/// The rectangle of an item, merged or not; clipped to the plot, at least one device pixel wide. Empty if out of sight.
 [[nodiscard]] QRectF itemRect(const GeometryInput& input, const ItemRef& item);
 
-/// What lies at a point of the plot; spans within `slack` pixels are caught too, so that thin ones can be hit.
+/// The item at a point of the plot; spans within `slack` pixels count too, so that narrow ones can be hit.
 [[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
                               double x, double y, double slack = 2, bool replay = true);
 
-/// The reference's ops in their rows' reference bands. Ops within one device pixel are drawn once, so that time grows
-/// with the pixels and with the ops in sight of one step.
+/// The ops of the reference in the reference bands. Ops within one device pixel are merged, so time grows with the
+/// pixels and the visible ops of one step.
 [[nodiscard]] std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input,
                                                               const ReferenceOverlay& reference);
 

@@ -11,7 +11,7 @@ namespace bubblescope::gui {
 namespace {
 
 constexpr int kLabelWidth = 170;
-constexpr int kLeastPreviewRow = 4;
+constexpr int kMinPreviewRowHeight = 4;
 constexpr int kTallestPreviewRow = 26;
 constexpr int kPreviewGap = 1;
 constexpr int kPreviewMargin = 8;
@@ -49,7 +49,7 @@ void LoadPreviewView::paintEvent(QPaintEvent*) {
                      tr("First picture, %1 slices so far").arg(QLocale().toString(qlonglong{picture_.slices})));
 
     const auto rows = static_cast<int>(picture_.rows.size());
-    const int height = std::clamp((this->height() - title) / rows, kLeastPreviewRow, kTallestPreviewRow);
+    const int height = std::clamp((this->height() - title) / rows, kMinPreviewRowHeight, kTallestPreviewRow);
     int y = title;
     std::size_t file = picture_.files.size();
     for (const LoadPreview::Row& row : picture_.rows) {
@@ -57,7 +57,7 @@ void LoadPreviewView::paintEvent(QPaintEvent*) {
         const QRect place(kLabelWidth, y, width() - kLabelWidth - kPreviewMargin, height - kPreviewGap);
         painter.fillRect(place, theme.timeline_odd);
         paintRow(painter, row, place);
-        if (row.file != file) { // its first row
+        if (row.file != file) { // the file's first row
             file = row.file;
             const QRect label(kPreviewMargin, y, kLabelWidth - 2 * kPreviewMargin, fontMetrics().height());
             painter.setPen(theme.text_dim);
@@ -73,10 +73,10 @@ void LoadPreviewView::paintRow(QPainter& painter, const LoadPreview::Row& row, c
     const QColor colour = themes_.theme().fill(Role::Forward);
     const auto count = static_cast<int>(row.shares.size());
     for (int i = 0; i < count; ++i) {
-        const float share = row.shares[static_cast<std::size_t>(i)];
-        if (share <= 0) continue;
-        // What is there stays visible, however little it is.
-        const int filled = std::max(1, static_cast<int>(std::lround(share * static_cast<float>(place.height()))));
+        const float busy = row.shares[static_cast<std::size_t>(i)];
+        if (busy <= 0) continue;
+        // At least one pixel, so that any activity is visible.
+        const int filled = std::max(1, static_cast<int>(std::lround(busy * static_cast<float>(place.height()))));
         const int from = place.left() + i * place.width() / count;
         const int to = place.left() + (i + 1) * place.width() / count;
         painter.fillRect(QRect(from, place.bottom() + 1 - filled, std::max(1, to - from), filled), colour);

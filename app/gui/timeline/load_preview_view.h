@@ -7,8 +7,8 @@
 
 namespace bubblescope::gui {
 
-/// Stands in for the timeline while a trace loads: a row for each track that was met so far, filled as high as it is
-/// busy. Not for navigation; it is gone when the trace is there.
+/// Shown in place of the timeline while a trace loads: one row per track read so far, filled in proportion to its busy
+/// time. No navigation.
 class LoadPreviewView : public QWidget {
     Q_OBJECT
 
@@ -16,7 +16,7 @@ public:
     explicit LoadPreviewView(const ThemeManager& themes, QWidget* parent = nullptr);
 
     void setPicture(LoadPreview::Picture picture);
-    /// How many columns a picture should have here.
+    /// The number of columns to request.
     [[nodiscard]] std::size_t columns() const;
 
 protected:

@@ -11,8 +11,8 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kFlagsApart = 5; ///< closer ones are one
-constexpr double kFlagReach = 9;  ///< a flag's width, where it can be clicked
+constexpr double kFlagsApart = 5; ///< closer flags are merged
+constexpr double kFlagReach = 9;  ///< width of the clickable part of a flag
 
 } // namespace
 
@@ -53,7 +53,7 @@ namespace {
 
 constexpr double kFlagWidth = 8;
 constexpr double kFlagHeight = 8;
-constexpr double kNoteTextRoom = 30; ///< less is no text
+constexpr double kNoteTextRoom = 30; ///< no text in less room
 
 } // namespace
 
@@ -93,7 +93,7 @@ void NotePainter::paintFlag(const NoteFlag& flag, const Note& note, bool current
     QString text = QString::fromStdString(note.text).simplified();
     text = metrics.elidedText(text, Qt::ElideRight, room);
     const QRectF box(x + kFlagWidth + 1, top - 1, metrics.horizontalAdvance(text) + 4, kTickBandHeight - 4);
-    p_.fillRect(box, f_.theme.header); // over the ticks' numbers
+    p_.fillRect(box, f_.theme.header); // covers the tick labels
     p_.setFont(font);
     p_.setPen(colour);
     p_.drawText(box.adjusted(2, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, text);

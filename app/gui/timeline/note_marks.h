@@ -10,21 +10,21 @@ namespace bubblescope::gui {
 
 /// A note's mark in the ruler, in logical pixels from the plot's left edge.
 struct NoteFlag {
-    double left = 0;  ///< where it begins; its staff stands there if that is in sight
-    double right = 0; ///< where it ends, at least `left`
-    int note = 0;     ///< place in the list
-    double room = 0;  ///< for its text, to the next flag or the plot's end
+    double left = 0;  ///< begin of the note; the flagpole if visible
+    double right = 0; ///< end of the note, at least `left`
+    int note = 0;     ///< index in the list
+    double room = 0;  ///< for the text, up to the next flag or the plot's end
     bool staff = true;
 };
 
-/// Of the notes, which are sorted by time, those in sight. Flags closer than a few pixels stand for one another: the
-/// first of them is shown.
+/// The flags of the visible notes; `notes` are sorted by time. Of flags closer than a few pixels only the first is
+/// shown.
 [[nodiscard]] std::vector<NoteFlag> buildNoteFlags(const std::vector<Note>& notes, const TimeScale& scale);
 
 /// The note whose flag is at x; −1 for none.
 [[nodiscard]] int noteAt(const std::vector<NoteFlag>& flags, double x);
 
-/// Draws notes: a flag with the text in the ruler, a line through the rows, and a bracket over the row that is meant.
+/// Draws notes: a flag with the text in the ruler, a line through the rows, and a bracket over the note's row.
 class NotePainter {
 public:
     NotePainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame) {}

@@ -49,7 +49,7 @@ void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
     }
 }
 
-/// Bar by bar: most are a pixel wide, and the lines of a lane stay in the fastest memory.
+/// Bar by bar: most bars are one pixel wide, and the lines of one lane stay in the cache.
 void PixelCanvas::fillBars(double top, double height, const std::vector<PixelBar>& bars) {
     const int lane = plot_.top() + device(top);
     const int end = std::min(plot_.top() + device(top + height), plot_.bottom() + 1);
@@ -66,7 +66,7 @@ void PixelCanvas::fillBars(double top, double height, const std::vector<PixelBar
 
 namespace {
 
-/// What is on the screen fits many times over.
+/// Many times the number of labels on a screen.
 constexpr qsizetype kMaxLabels = 20'000;
 
 } // namespace

@@ -59,18 +59,18 @@ void ColumnCache::look(const Pyramid& pyramid, TrackId track, TimeNs from, TimeN
 
 namespace {
 
-constexpr int kInset = 2;         ///< pixels by which an inner slice stands back from the one around it
+constexpr int kInset = 2;         ///< pixels by which an inner slice is lower than the one around it
 constexpr int kMaxInset = 3;      ///< levels
-constexpr double kLabelRoom = 26; ///< narrower ones carry no text
+constexpr double kLabelRoom = 26; ///< narrower slices get no label
 
 class LaneShapes {
 public:
     LaneShapes(const GeometryInput& input, int line, const RawLane& lane, double top)
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
-          own_(lane.own(input.scale.range)),
+          own_(lane.toLaneTime(input.scale.range)),
           columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
 
-    /// At what the trace holds for the lane's pixels. Different lanes by any threads.
+    /// Reads the trace for the lane's pixels. Any thread, one lane at a time.
     void look() {
         const Pyramid& pyramid = in_.session.raw.pyramid();
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_.scale.width * in_.device_pixel_ratio));
@@ -84,7 +84,7 @@ public:
         }
     }
 
-    /// What look() has left: names, which fonts are asked about. On the GUI thread.
+    /// Adds the labels, which need font metrics. GUI thread only.
     void name() {
         if (few_) addSlices(slices_);
     }
@@ -113,10 +113,10 @@ private:
                             {}});
         };
         for (std::size_t i = 0; i < columns.size(); ++i) {
-            const double share = static_cast<double>(columns[i].busy.count()) / time;
-            // What is there stays visible, however little of the pixel's time it is.
+            const double fraction = static_cast<double>(columns[i].busy.count()) / time;
+            // At least one pixel, so that any activity is visible.
             const double high = columns[i].busy > TimeNs{0} || columns[i].slices > 0
-                                    ? std::clamp(std::round(share * height_), 1.0, height_)
+                                    ? std::clamp(std::round(fraction * height_), 1.0, height_)
                                     : 0;
             if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
             close(i);
@@ -127,7 +127,7 @@ private:
     }
 
     void addSlices(const std::vector<SliceId>& slices) {
-        std::vector<TimeNs> ends; // of those around the next one
+        std::vector<TimeNs> ends; // end times of the slices around the next one
         for (const SliceId slice : slices) {
             const TimeNs start = trace_.start(slice);
             const TimeNs end = trace_.end(slice);
@@ -143,12 +143,12 @@ private:
         }
     }
 
-    /// The name, cut short where it does not fit.
+    /// The name, elided to fit.
     [[nodiscard]] QString label(SliceId slice, double room) const {
         const std::string_view name = trace_.name(slice);
-        // Longer than any lane is wide; names of kernels can have thousands of letters.
-        constexpr std::size_t kMost = 160;
-        QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMost, name.size())));
+        // Longer than any lane is wide; kernel names may have thousands of characters.
+        constexpr std::size_t kMaxLabelBytes = 160;
+        QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMaxLabelBytes, name.size())));
         const double letter = std::max(1.0, in_.text_size(QStringLiteral("n")).width());
         const auto fits = static_cast<qsizetype>((room - 6) / letter);
         if (text.size() > fits) text = text.left(std::max<qsizetype>(0, fits - 1)) + QChar(0x2026);
@@ -173,7 +173,7 @@ private:
 std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
     std::vector<RawShape> shapes;
     if (!input.session.raw.any()) return shapes;
-    std::deque<LaneShapes> lanes; // which stay where they are
+    std::deque<LaneShapes> lanes; // a deque keeps its elements in place
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
@@ -183,7 +183,7 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
             lanes.emplace_back(input, line, input.session.raw.of(line)[place], top);
         }
     }
-    // Looking at millions of slices takes most of a frame, and each lane is looked at for itself.
+    // Reading millions of slices takes most of a frame. Lanes are independent.
     parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].look(); });
     std::size_t count = 0;
     for (LaneShapes& lane : lanes) {
@@ -204,15 +204,15 @@ ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack)
         input.session.raw.of(line)[static_cast<std::size_t>(input.rows.rawLane(place->row, place->lane))];
     const TimeNs reach = input.scale.perPixel(slack);
     const TimeNs time = input.scale.time(x);
-    const TimeRange own = lane.own({time - reach, time + reach});
+    const TimeRange own = lane.toLaneTime({time - reach, time + reach});
     const TimeNs middle = own.begin + own.length() / 2;
     const Trace& trace = *input.session.run.trace;
-    // Zoomed far out thousands start within reach; the first few are as good as any.
+    // Zoomed far out, thousands of slices start within reach; the first few are good enough.
     SliceId best = kNoId;
     TimeNs distance = TimeNs::max();
     for (const SliceId slice : input.session.raw.pyramid().slices(lane.track, own.begin, own.end)) {
         const TimeNs away = std::max({TimeNs{0}, trace.start(slice) - middle, middle - trace.end(slice) + TimeNs{1}});
-        if (away > distance) continue; // the same distance: further in
+        if (away > distance) continue; // at the same distance the innermost slice wins
         distance = away;
         best = slice;
     }

@@ -11,48 +11,49 @@
 
 namespace bubblescope::gui {
 
-/// The pixels of lanes as they were last looked at: when the view is moved most of them are the same. They lie on a
-/// grid that begins where the view did when it was last zoomed; so what is drawn may be off by half a pixel.
+/// A cache of the pixel columns of raw lanes: when the view is panned, most of them stay the same. Columns are aligned
+/// to a grid fixed at the last zoom, so drawing may be off by half a pixel.
 class ColumnCache {
 public:
     struct Lane {
-        TimeNs length{0};       ///< of the range that was in view
-        TimeNs grid{0};         ///< where it begins
-        std::int64_t first = 0; ///< pixel of the grid that is the first in view
+        TimeNs length{0};       ///< of the visible range
+        TimeNs grid{0};         ///< origin of the grid
+        std::int64_t first = 0; ///< grid index of the first visible column
         std::vector<Pyramid::Column> columns;
         bool used = false; ///< in this frame
     };
 
-    /// Of a track as a line shows it: ranks of one process show the same ones. Stays where it is until the next frame.
+    /// The lane of a track on a line (ranks of one process show the same tracks). The reference is valid until the next
+    /// frame.
     [[nodiscard]] Lane& of(int line, TrackId track);
-    /// Brings a lane up to date: asks the pyramid for those pixels alone that it does not know. Lanes by several
+    /// Updates a lane: queries the pyramid for the missing columns only. Different lanes may be updated by different
     /// threads.
     static void look(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels, Lane& lane);
-    /// Forgets lanes that nobody has asked for since the last frame.
+    /// Drops lanes that were not used since the last frame.
     void endFrame();
-    /// The trace is another one.
+    /// For another trace.
     void clear() { lanes_.clear(); }
 
 private:
     std::map<std::pair<int, TrackId>, Lane> lanes_;
 };
 
-/// A rectangle of a raw lane: a slice, or neighbouring pixels in which the same name takes most of the time, as high
-/// as the lane is busy there.
+/// A rectangle of a raw lane: a slice, or adjacent pixels in which the same name prevails, filled in proportion to
+/// their busy time.
 struct RawShape {
     QRectF rect;
     StringId name = 0;
     SliceId slice = kNoId; ///< kNoId for pixels
-    QString label;         ///< fits; empty where nothing does
+    QString label;         ///< fits the rectangle; may be empty
 };
 
-/// Raw lanes of unfolded ranks that are in sight. Time grows with the pixels, whatever is in the trace.
+/// The visible raw lanes of unfolded ranks. Time grows with the pixels, independent of the trace.
 [[nodiscard]] std::vector<RawShape> buildRawShapes(const GeometryInput& input);
 
-/// The innermost slice at a point of the plot; slices within `slack` pixels are caught too.
+/// The innermost slice at a point of the plot; slices within `slack` pixels count too.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
 
-/// The rectangle of a slice's lane where the slice lies; empty when out of sight or folded.
+/// The rectangle of a slice on its lane; empty if out of sight or folded.
 [[nodiscard]] QRectF rawItemRect(const GeometryInput& input, const ItemRef& item);
 
 } // namespace bubblescope::gui

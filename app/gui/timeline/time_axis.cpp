@@ -33,7 +33,7 @@ Spacing spacingFor(std::int64_t at_least) {
     }
 }
 
-/// The unit of the largest value shown, so that no label has many leading zeros or digits.
+/// The unit for the largest value shown, so that labels have few leading zeros or digits.
 TickUnit unitFor(std::int64_t largest) {
     for (const TickUnit& unit : kTickUnits) {
         if (largest >= unit.ns) return unit;
@@ -65,7 +65,7 @@ std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_
     const int decimals = decimalsFor(spacing.major, unit.ns);
 
     std::vector<Tick> ticks;
-    // Division rounds towards zero, so start one early and skip what lies before the range.
+    // Division rounds towards zero: start one tick early and skip those before the range.
     for (std::int64_t at = (begin / spacing.minor - 1) * spacing.minor; at <= end; at += spacing.minor) {
         if (at < begin) continue;
         const bool major = at % spacing.major == 0;

@@ -9,8 +9,8 @@
 
 namespace bubblescope::gui {
 
-/// Maps the visible range to [0, width) logical pixels. Subtracts as integers first, so that nanoseconds
-/// survive in traces whose clock started long ago.
+/// Maps the visible range to [0, width) logical pixels. Subtracts integers first, so that nanoseconds survive in traces
+/// with large clock values.
 struct TimeScale {
     TimeRange range;
     double width = 1;
@@ -21,7 +21,7 @@ struct TimeScale {
     [[nodiscard]] TimeNs time(double x) const {
         return range.begin + TimeNs{std::llround(x / width * static_cast<double>(range.length().count()))};
     }
-    /// Never 0.
+    /// At least 1 ns.
     [[nodiscard]] TimeNs perPixel(double pixels = 1) const {
         const double ns = pixels * static_cast<double>(range.length().count()) / width;
         return TimeNs{std::max<std::int64_t>(1, static_cast<std::int64_t>(ns))};
@@ -34,8 +34,8 @@ struct Tick {
     QString label; ///< empty on minor ticks
 };
 
-/// Ticks at 1, 2 or 5 times a power of ten, major ones at least `label_room` pixels apart, counted from
-/// `origin`. Labels share one unit and carry as many decimals as the spacing needs.
+/// Ticks at 1, 2 or 5 times a power of ten, counted from `origin`; major ones are at least `label_room` pixels apart.
+/// Labels share one unit and have as many decimals as the spacing needs.
 [[nodiscard]] std::vector<Tick> makeTicks(const TimeScale& scale, TimeNs origin, double label_room);
 
 } // namespace bubblescope::gui

@@ -1,6 +1,6 @@
 #include "app/gui/timeline/timeline_view.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/rows.h"
 
@@ -38,7 +38,7 @@ QString lineText(const Session& session, int current, int line) {
         .arg(bubbles);
 }
 
-/// A row in sight. Lives as long as its timeline's interface.
+/// A visible row. Lives as long as its timeline's interface.
 class RowAccess : public QAccessibleInterface {
 public:
     RowAccess(TimelineView& view, int row) : view_(view), row_(row) {}
@@ -139,7 +139,7 @@ public:
 
 private:
     TimelineView& view_;
-    mutable std::map<int, QAccessible::Id> rows_; ///< those that somebody asked for
+    mutable std::map<int, QAccessible::Id> rows_; ///< those that were requested
 };
 
 QAccessibleInterface* makeAccess(const QString& type, QObject* object) {
@@ -156,7 +156,8 @@ void installTimelineAccess(TimelineView& view) {
         return true;
     }();
     static_cast<void>(installed);
-    // Where a screen reader runs, the base classes' constructors may have had an interface made of their own kind.
+    // With a screen reader running, the constructors of the base classes may have created an interface of their own
+    // type.
     QAccessibleInterface* made = QAccessible::queryAccessibleInterface(&view);
     if (made != nullptr && dynamic_cast<TimelineAccess*>(made) == nullptr)
         QAccessible::deleteAccessibleInterface(QAccessible::uniqueId(made));
@@ -169,7 +170,7 @@ void announceRows(TimelineView& view) {
 }
 
 void announceSelection(TimelineView& view) {
-    // Another kind of interface would not know our rows by their numbers.
+    // An interface of another type does not know the ids of our rows.
     if (dynamic_cast<TimelineAccess*>(QAccessible::queryAccessibleInterface(&view)) == nullptr) return;
     QAccessibleValueChangeEvent value(&view, selectionText(view));
     QAccessible::updateAccessibility(&value);

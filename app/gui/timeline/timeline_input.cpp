@@ -27,7 +27,7 @@ namespace {
 constexpr double kWheelZoom = 0.85; ///< per notch
 constexpr double kWheelPan = 0.1;   ///< of the view, per notch
 constexpr double kWheelNotch = 120; ///< Qt's eighths of a degree
-constexpr double kSnapReach = 8;    ///< pixels within which an edge is meant
+constexpr double kSnapReach = 8;    ///< pixels within which edges attract the pointer
 
 QString toolTipText(const Session& session, const ItemRef& item) {
     const ItemDescription text = describe(session, item);
@@ -165,7 +165,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
         const int delta = angle.x() != 0 ? angle.x() : angle.y();
         state_.range().panBy(-delta / kWheelNotch * kWheelPan);
     } else if (x < 0) {
-        // Over the rank names the wheel scrolls ranks, as there is no time to zoom at.
+        // Over the rank names the wheel scrolls the rows.
         const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
         verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
     } else {
@@ -189,7 +189,7 @@ bool TimelineView::foldAt(const QPointF& position) {
     return true;
 }
 
-/// What can be done with the row whose name is pointed at.
+/// The menu of the row whose name is under the pointer.
 void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     const int row = state_.session() && event->y() >= kRulerHeight && event->x() < kHeaderWidth
                         ? rows_.rowAt(contentY(event->pos()))
@@ -220,7 +220,7 @@ namespace {
 
 constexpr double kKeyZoom = 0.8;       ///< per key press
 constexpr double kKeyPan = 0.1;        ///< of the view
-constexpr double kReferenceStep = 0.1; ///< of the way between observed and ideal
+constexpr double kReferenceStep = 0.1; ///< step of the blend between observed and reference
 
 } // namespace
 
@@ -249,7 +249,7 @@ void TimelineView::run(Command command) {
     case Command::Undo: state_.undo(); break;
     case Command::NextOp:
         moveTo(selection ? neighbourOp(session, selection, 1)
-                         : opNear(session, std::max(0, lineInHand()), session.window(state_.step()).begin));
+                         : opNear(session, std::max(0, focusedLine()), session.window(state_.step()).begin));
         break;
     case Command::PreviousOp: moveTo(neighbourOp(session, selection, -1)); break;
     case Command::Consumer: moveTo(consumer(session, selection)); break;
@@ -264,11 +264,11 @@ void TimelineView::run(Command command) {
     case Command::HigherRows: setRowHeight(rows_.otherHeight(1)); break;
     case Command::LowerRows: setRowHeight(rows_.otherHeight(-1)); break;
     case Command::FitRows: setRowHeight(0); break;
-    case Command::Pin: pin(lineInHand()); break;
-    case Command::MoveUp: moveRow(lineInHand(), -1); break;
-    case Command::MoveDown: moveRow(lineInHand(), 1); break;
+    case Command::Pin: pin(focusedLine()); break;
+    case Command::MoveUp: moveRow(focusedLine(), -1); break;
+    case Command::MoveDown: moveRow(focusedLine(), 1); break;
     case Command::Filter: emit filterRequested(); break;
-    case Command::FoldGroup: foldGroupInHand(); break;
+    case Command::FoldGroup: foldFocusedGroup(); break;
     case Command::AllRows: showAllRows(); break;
     case Command::Ideal: emit idealRequested(); break;
     case Command::ReferenceNearer: moveReference(-kReferenceStep); break;
@@ -301,14 +301,14 @@ void TimelineView::zoom(double factor) {
     gesture_end_.start();
 }
 
-void TimelineView::pan(double share) {
-    state_.range().panBy(share);
+void TimelineView::pan(double fraction) {
+    state_.range().panBy(fraction);
     gesture_end_.start();
 }
 
 void TimelineView::moveReference(double by) {
     if (!state_.reference()) return;
-    // In whole steps, so that there and back again is where it began.
+    // Rounded to whole steps, so that going back and forth ends where it began.
     state_.setReferenceBlend(std::round((state_.referenceBlend() + by) / kReferenceStep) * kReferenceStep);
 }
 
@@ -320,7 +320,7 @@ void TimelineView::focusSelection() {
     const TimeNs begin = range.begin + range.length() / 2 - now.length() / 2;
     state_.range().show({begin, begin + now.length()});
     emit state_.rankRequested(item.rank);
-    // Already in the middle, or as close to it as the trace's ends allow: the second press fits.
+    // If the item is centred already, or as far as the limits of the trace allow, the second press zooms to it.
     if (state_.range().range() == now) state_.zoomTo(item);
 }
 
@@ -365,7 +365,7 @@ void TimelineView::showLine(int line) {
 void TimelineView::unfold(bool all) {
     const Session& session = *state_.session();
     if (!all) {
-        const int line = lineInHand();
+        const int line = focusedLine();
         return setUnfolded(line, !unfolded(line));
     }
     RowChoice rows = state_.rows();
@@ -377,8 +377,8 @@ void TimelineView::unfold(bool all) {
     state_.setRows(std::move(rows));
 }
 
-/// That of the selection, else the topmost in sight; −1 where no line is.
-int TimelineView::lineInHand() const {
+/// The line of the selection, else the topmost visible one; −1 if there is none.
+int TimelineView::focusedLine() const {
     if (const ItemRef& item = state_.selection()) {
         const int line = state_.session()->lanes.lineOf(item);
         if (rows_.rowOf(line) >= 0) return line;
@@ -408,16 +408,16 @@ void TimelineView::foldGroup(int group) {
     state_.setRows(std::move(rows));
 }
 
-/// That of the line in hand, or where all are folded, of the topmost header.
-void TimelineView::foldGroupInHand() {
+/// Folds the group of the focused line, or of the topmost header if all groups are folded.
+void TimelineView::foldFocusedGroup() {
     if (!state_.rows().group) return;
-    const int row = rows_.rowOf(lineInHand());
+    const int row = rows_.rowOf(focusedLine());
     if (row >= 0) return foldGroup(rows_.row(row).group);
     const auto header = std::ranges::find_if(rows_.plan(), [](const PlannedRow& one) { return one.header(); });
     if (header != rows_.plan().end()) foldGroup(header->group);
 }
 
-/// What is unfolded, hidden and how high rows are stays.
+/// Removes filter and folding. Unfolded lines, hidden lanes and the height of rows are kept.
 void TimelineView::showAllRows() {
     RowChoice rows = state_.rows();
     const RowChoice none;

@@ -1,6 +1,6 @@
 #include "app/gui/timeline/timeline_painter.h"
 
-#include "app/gui/language/format.h"
+#include "app/gui/language/text.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/timeline/compact_row.h"
 #include "app/gui/timeline/time_axis.h"
@@ -21,11 +21,11 @@ struct TimelineText {
 };
 
 constexpr double kTickRoom = 96; ///< pixels between labelled ticks
-constexpr double kGapFrom = 3;   ///< shapes at least this wide leave a hairline to the next
+constexpr double kGapFrom = 3;   ///< shapes at least this wide leave a gap of one pixel before the next
 constexpr int kHatchSize = 8;
 constexpr int kHatchRepeats = 32;
-constexpr int kNameLeft = 16;           ///< of a rank, behind the sign for folding
-constexpr double kStepScaleLimit = 1.6; ///< views longer than this many steps count from the first step
+constexpr int kNameLeft = 16;           ///< left edge of a rank's name, right of the fold marker
+constexpr double kStepScaleLimit = 1.6; ///< in longer views (in steps) times count from the first step
 
 bool isTransfer(Role role) {
     return role == Role::Send || role == Role::Receive || role == Role::Wait;
@@ -44,13 +44,14 @@ TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible) {
 
 QPixmap hatchTile(const Theme& theme, double ratio) {
     const int size = static_cast<int>(std::lround(kHatchSize * ratio));
-    // Several side by side: the raster engine copies a tile's line at a time, and long lines are many times faster.
+    // Several tiles side by side: the raster engine copies one line of a tile at a time, and long lines are many times
+    // faster.
     QPixmap tile(size * kHatchRepeats, size);
-    tile.fill(theme.bubble_ground);
+    tile.fill(theme.bubble_background);
     QPainter painter(&tile);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setPen(QPen(theme.bubble_hatch, 1.2 * ratio));
-    // Drawn beyond the edges too, so that the lines' ends meet at the tile's corners.
+    // Draws beyond the edges too, so that lines continue across the borders of tiles.
     for (int shift = -size; shift <= size * kHatchRepeats; shift += size)
         painter.drawLine(shift, size, shift + size, 0);
     painter.end();
@@ -88,7 +89,7 @@ void TimelinePainter::paintRows() {
     p_.save();
     p_.setClipRect(f_.plot);
     const int content = rows.contentHeight() - f_.geometry.scroll_y;
-    const bool fine = rows.compact(); // lines and grounds would cover what they part
+    const bool fine = rows.compact(); // in compact rows separators would cover the rows
     if (fine) p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
     for (int row = std::max(0, rows.rowAt(f_.geometry.scroll_y)); row < rows.rowCount() && !fine; ++row) {
         const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
@@ -129,7 +130,7 @@ void TimelinePainter::paintShapes() {
     if (f_.pixels != nullptr) hatch_ = tile.toImage().convertToFormat(QImage::Format_RGB32);
     for (const TimelineShape& shape : f_.shapes)
         fillBody(shape, hatch);
-    // Texts behind one another, by font: changing it takes longer than drawing one.
+    // Draws texts grouped by font: changing the font takes longer than drawing a text.
     for (const bool comm : {false, true}) {
         p_.setFont(comm ? small_ : f_.font);
         for (const TimelineShape& shape : f_.shapes) {
@@ -145,10 +146,10 @@ void TimelinePainter::fillBody(const TimelineShape& shape, const QBrush& hatch) 
         if (f_.pixels != nullptr) return f_.pixels->fillTiled(body, hatch_);
         return p_.fillRect(body, hatch);
     }
-    const QColor ground =
+    const QColor background =
         shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
-    if (f_.pixels != nullptr) return f_.pixels->fill(body, ground.rgb());
-    p_.fillRect(body, ground);
+    if (f_.pixels != nullptr) return f_.pixels->fill(body, background.rgb());
+    p_.fillRect(body, background);
 }
 
 void TimelinePainter::paintLabel(const TimelineShape& shape) {
@@ -157,10 +158,10 @@ void TimelinePainter::paintLabel(const TimelineShape& shape) {
     QRectF body = shape.rect;
     if (body.width() >= kGapFrom) body.setWidth(body.width() - 1 / f_.geometry.device_pixel_ratio);
     if (shape.role == Role::Bubble) {
-        // A plain ground behind the text: hatching through letters is hard to read.
-        QRectF ground({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
-        ground.moveCenter(body.center());
-        p_.fillRect(ground & body, f_.theme.bubble_ground);
+        // A plain background behind the text: hatching through letters is hard to read.
+        QRectF background({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
+        background.moveCenter(body.center());
+        p_.fillRect(background & body, f_.theme.bubble_background);
         p_.setPen(f_.theme.text);
     } else {
         p_.setPen(
@@ -183,7 +184,7 @@ void TimelinePainter::paintRuler() {
         const int x = band.left() + static_cast<int>(std::lround(tick.x));
         const int height = tick.major ? 7 : 4;
         p_.fillRect(QRect(x, kRulerHeight - height, 1, height), tick.major ? f_.theme.text_dim : f_.theme.line);
-        // A number cut off at the edge would read as another number.
+        // Skips labels that would be cut off at the edge: the number would be wrong.
         if (!tick.major || x + 4 + QFontMetrics(small_).horizontalAdvance(tick.label) > band.right()) continue;
         p_.setPen(f_.theme.text_dim);
         p_.drawText(QRect(x + 4, kStepBandHeight, static_cast<int>(kTickRoom), kTickBandHeight - 4),
@@ -213,10 +214,10 @@ void TimelinePainter::paintStepBand() {
         const int right = std::min(f_.plot.width() + 1, static_cast<int>(std::lround(f_.geometry.scale.x(window.end))));
         const QRect box(f_.plot.left() + left, 2, std::max(1, right - left), kStepBandHeight - 3);
         const bool current = step == f_.step;
-        const QColor ground = current ? f_.theme.palette.color(QPalette::Highlight) : f_.theme.line;
-        p_.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), ground);
+        const QColor background = current ? f_.theme.palette.color(QPalette::Highlight) : f_.theme.line;
+        p_.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), background);
         const int number = f_.session.step(step).index;
-        p_.setPen(textOn(ground));
+        p_.setPen(textOn(background));
         for (const QString& label : {TimelineText::tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
                                      TimelineText::tr("step %1").arg(number), QString::number(number)}) {
             if (metrics.horizontalAdvance(label) + 6 > box.width()) continue;
@@ -272,20 +273,20 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.drawText(text, Qt::AlignLeft | Qt::AlignVCenter, name);
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    // The word for it where there is room beside the name.
+    // The full caption if there is room beside the name.
     const QString word = TimelineText::tr("bubble %1").arg(percent(bubble));
     const int room = text.width() - QFontMetrics(bold_).horizontalAdvance(name) - 4;
     const bool fits = QFontMetrics(small_).horizontalAdvance(word) <= room;
     p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, fits ? word : percent(bubble));
     if (!tall) return;
-    // Busy share as a bar; what is left of it is bubble.
+    // Busy time as a bar; the rest of it is bubble.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
     p_.fillRect(bar, f_.theme.line);
     const int busy = static_cast<int>(std::lround(bar.width() * std::clamp(1 - bubble, 0.0, 1.0)));
     p_.fillRect(QRect(bar.left(), bar.top(), busy, bar.height()), f_.theme.fill(Role::Forward));
 }
 
-/// A triangle that tells whether there is more to see below.
+/// A triangle that shows whether the rank is unfolded.
 void TimelinePainter::paintFold(bool open, const QPointF& centre) {
     QPolygonF triangle;
     if (open) {
@@ -325,7 +326,7 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
     for (const Highlight& highlight : highlights)
         paintHighlight(highlight);
     if (selection.kind == ItemKind::Bubble) {
-        // The other bubbles of the position, which the table counts together with the selected one.
+        // Also marks the other bubbles of the position, which the table counts together with the selected one.
         const auto& all = f_.session.analysis(selection.step).bubbles[static_cast<std::size_t>(selection.rank)];
         const Position position = f_.session.bubble(selection).position;
         for (std::size_t i = 0; i < all.size(); ++i) {
@@ -338,7 +339,7 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
     p_.restore();
 }
 
-/// A bracket under and over the stretch, and a veil that leaves readable what is below.
+/// Brackets above and below the interval, with a translucent fill.
 void TimelinePainter::paintHighlight(const Highlight& highlight) {
     if (overlap(highlight.range, f_.geometry.scale.range) == TimeNs{0}) return;
     const RowLayout& rows = f_.geometry.rows;
@@ -370,12 +371,12 @@ void TimelinePainter::outline(const ItemRef& item, const QColor& colour, int wid
 
 namespace {
 
-constexpr int kGroupNameLeft = 16; ///< behind the sign for folding
+constexpr int kGroupNameLeft = 16; ///< right of the fold marker
 constexpr int kPinWidth = 3;
 
 } // namespace
 
-/// Headers of groups, across names and plot.
+/// Group headers, across names and plot.
 void TimelinePainter::paintGroups() {
     const RowLayout& rows = f_.geometry.rows;
     if (!f_.group) return;
@@ -397,7 +398,7 @@ void TimelinePainter::paintGroups() {
     p_.restore();
 }
 
-/// A bar at the edge marks pinned rows, a line where they end.
+/// A bar at the edge marks pinned rows; a line marks their end.
 void TimelinePainter::paintPins() {
     const RowLayout& rows = f_.geometry.rows;
     p_.save();

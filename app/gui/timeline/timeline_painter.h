@@ -20,32 +20,32 @@ inline constexpr int kStepBandHeight = 20;
 inline constexpr int kTickBandHeight = 22;
 inline constexpr int kRulerHeight = kStepBandHeight + kTickBandHeight;
 
-/// One picture of the timeline. References must outlive the call.
+/// Everything needed to draw one image of the timeline. References must outlive the call.
 struct TimelineFrame {
     const Theme& theme;
     const Session& session;
     const GeometryInput& geometry;
     const std::vector<TimelineShape>& shapes;
     QRect plot;   ///< right of the header, below the ruler
-    int step = 0; ///< current, place in Run::steps
+    int step = 0; ///< the current one, as an index in Run::steps
     QFont font;
     std::optional<MeshAxis> group{}; ///< along which rows are grouped
-    bool pinned = false;             ///< the part with the pinned rows, drawn over what has been scrolled below them
-    int caption_top = 0;             ///< below the ruler, from where on texts about the whole may stand
-    PixelCanvas* pixels = nullptr;   ///< of the picture that is painted, where it has pixels
+    bool pinned = false;             ///< whether this is the part with the pinned rows, drawn on top
+    int caption_top = 0;             ///< below the ruler: the top for captions about the whole
+    PixelCanvas* pixels = nullptr;   ///< of the image being painted; null for vector formats
     LabelCache* labels = nullptr;    ///< for `font` …
-    LabelCache* smaller = nullptr;   ///< … and for smallFont(font); without them texts stay texts, as files want them
+    LabelCache* smaller = nullptr;   ///< … and for smallFont(font); without them texts stay texts, for vector formats
 };
 
-/// For what is less important.
+/// For secondary texts.
 [[nodiscard]] QFont smallFont(QFont font);
 
-/// Draws what geometry says and decides nothing. No antialiasing: edges lie on device pixels.
+/// Draws the shapes from geometry.h. No antialiasing: edges are on device pixels.
 class TimelinePainter {
 public:
     TimelinePainter(QPainter& painter, const TimelineFrame& frame);
 
-    /// Everything but selection and hover.
+    /// All but selection and hover.
     void paintBase();
     void paintOverlay(const ItemRef& selection, const ItemRef& hover, const std::vector<Highlight>& highlights);
 
@@ -73,8 +73,8 @@ private:
     QImage hatch_;
 };
 
-/// The origin of the ruler's times: the current step's begin while the view is not much longer than a step,
-/// else the first step's.
+/// The origin of the ruler's times: the begin of the current step in views not much longer than a step, otherwise that
+/// of the first step.
 [[nodiscard]] TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible);
 [[nodiscard]] bool countsInStep(const Session& session, int step, const TimeRange& visible);
 

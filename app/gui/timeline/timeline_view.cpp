@@ -1,8 +1,7 @@
 #include "app/gui/timeline/timeline_view.h"
 
 #include "app/gui/models/notes.h"
-#include "app/gui/timeline/extra_painter.h"
-#include "app/gui/timeline/flow_painter.h"
+#include "app/gui/timeline/extra_painters.h"
 #include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/note_marks.h"
 #include "app/gui/timeline/pixel_canvas.h"
@@ -21,14 +20,14 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kLeastScroll = 12;     ///< pixels for a notch of the wheel over the names
-constexpr int kGesturePauseMs = 600; ///< wheel moves closer than this are one entry of the zoom history
+constexpr int kMinScroll = 12;       ///< pixels per notch of the wheel over the names
+constexpr int kGesturePauseMs = 600; ///< wheel events closer than this form one entry of the zoom history
 
 } // namespace
 
 TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QAbstractScrollArea(parent), state_(state), themes_(themes) {
-    installTimelineAccess(*this); // before a name is announced, which makes the interface
+    installTimelineAccess(*this); // before a name is announced, which creates the interface
     setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline"));
     setFrameShape(QFrame::NoFrame);
@@ -60,7 +59,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
-    connect(&state_, &ViewState::flowsChanged, this, &TimelineView::relayout); // their captions want room
+    connect(&state_, &ViewState::flowsChanged, this, &TimelineView::relayout); // their captions need room
     connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::referenceChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::referenceMoved, this, &TimelineView::invalidate);
@@ -131,7 +130,7 @@ int TimelineView::contentY(const QPointF& position) const {
 QSizeF TimelineView::textSize(const QString& text) const {
     const auto known = text_sizes_.constFind(text);
     if (known != text_sizes_.constEnd()) return *known;
-    // Panning through a long trace meets ever new durations; what is on the screen fits many times over.
+    // Panning through a long trace shows ever new durations; the cache holds many screens of them.
     constexpr qsizetype kMaxCached = 20000;
     if (text_sizes_.size() > kMaxCached) text_sizes_.clear();
     return *text_sizes_.insert(text, QFontMetricsF(font()).size(0, text));
@@ -162,7 +161,7 @@ void TimelineView::showCounters(bool on) {
     state_.setRows(std::move(rows));
 }
 
-/// As ViewState has chosen them.
+/// Applies the rows that ViewState has chosen.
 void TimelineView::showRows() {
     if (state_.rows().counters && !counters_ && state_.session() && !counter_job_.running()) {
         counter_job_.start(
@@ -184,7 +183,7 @@ void TimelineView::setUnfolded(int line, bool unfolded) {
 }
 
 void TimelineView::setRowHeight(int height) {
-    // What was in the middle stays there.
+    // The row in the middle stays there.
     const int row = rows_.rowAt(verticalScrollBar()->value() + plot().height() / 2);
     RowChoice rows = state_.rows();
     rows.height = height;
@@ -192,7 +191,7 @@ void TimelineView::setRowHeight(int height) {
     if (row >= 0) verticalScrollBar()->setValue(rows_.rowTop(row) + rows_.heightOf(row) / 2 - plot().height() / 2);
 }
 
-/// Below the last row, for captions that stand at the bottom.
+/// Room below the last row for captions at the bottom.
 int TimelineView::captionRoom() const {
     const int captions =
         (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (state_.shows(FlowOverlay::CriticalPath) ? 1 : 0);
@@ -205,7 +204,7 @@ void TimelineView::relayout() {
     rows_ = state_.session() ? RowLayout(state_.session()->lanes, height, extras()) : RowLayout();
     verticalScrollBar()->setRange(0, std::max(0, rows_.contentHeight() - height));
     verticalScrollBar()->setPageStep(plot().height());
-    verticalScrollBar()->setSingleStep(std::max(kLeastScroll, rows_.rowHeight() / 2));
+    verticalScrollBar()->setSingleStep(std::max(kMinScroll, rows_.rowHeight() / 2));
     invalidate();
 }
 
@@ -247,7 +246,7 @@ QPointF TimelineView::centreOf(const ItemRef& item) const {
     return itemRect(geometry().scrolledTo(scroll), item).center() + plot().topLeft();
 }
 
-/// Whether rows have been scrolled below pinned ones, which are then drawn once more, over them.
+/// Whether rows are scrolled below the pinned ones, which are then drawn again on top.
 bool TimelineView::pinsCover() const {
     return rows_.stickyHeight() > 0 && verticalScrollBar()->value() > 0;
 }
@@ -270,7 +269,7 @@ TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const
     return frame;
 }
 
-/// What is kept until the view changes.
+/// Renders the part that is kept until the view changes.
 void TimelineView::renderBase(Part part, QImage& image) {
     const double ratio = devicePixelRatioF();
     const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
@@ -281,7 +280,7 @@ void TimelineView::renderBase(Part part, QImage& image) {
     drawBase(painter, part, &image);
 }
 
-/// `image`: which the painter paints on; none where that is no picture.
+/// `image` is what the painter paints on; null for vector formats.
 void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
     GeometryInput input = geometryOf(part);
     if (image != nullptr) input.columns = &columns_;
@@ -289,7 +288,7 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
     TimelineFrame frame = frameOf(part, input);
     std::optional<PixelCanvas> pixels;
     if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
-    // Pictures look as the screen does; in drawings texts stay texts.
+    // Images look like the screen; vector formats keep texts as texts.
     if (painter.paintEngine()->type() == QPaintEngine::Raster) {
         labels_.setFont(font());
         small_labels_.setFont(smallFont(font()));
@@ -308,7 +307,7 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
     flow.paintMismatches();
 }
 
-/// What follows the mouse and the selection.
+/// Draws what changes with the mouse and the selection.
 void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hover) {
     const GeometryInput input = geometryOf(part);
     const TimelineFrame frame = frameOf(part, input);
@@ -320,7 +319,7 @@ void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hove
         if (state_.shows(FlowOverlay::Microbatch))
             flow.paintPath(flows().microbatchOf(selection), themes_.theme().selection);
         if (!state_.shows(FlowOverlay::Transfers)) flow.paintArrows(flows().transfersOf(selection));
-        flow.paintPath(flows().blameOf(selection), themes_.theme().selection);
+        flow.paintPath(flows().causeOf(selection), themes_.theme().selection);
     }
     if (state_.measured().length() > TimeNs{0}) flow.paintMeasured(statsOf(*state_.session(), state_.measured()));
 }

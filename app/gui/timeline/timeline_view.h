@@ -24,9 +24,9 @@ namespace bubblescope::gui {
 class NoteStore;
 struct TimelineFrame;
 
-/// The Gantt view of a run: one widget as large as what is visible, whatever the length of the trace.
-/// Reads and changes ViewState; geometry and the painted base are kept until something they depend on
-/// changes, so that hovering and selecting only redraw the overlay.
+/// The Gantt view of a run: a widget of the viewport's size, independent of the trace's length. Reads and changes
+/// ViewState. Geometry and the painted base are cached until something they depend on changes, so that hovering and
+/// selecting only redraw the overlay.
 class TimelineView : public QAbstractScrollArea {
     Q_OBJECT
 
@@ -37,7 +37,7 @@ public:
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
 
-    /// Whose notes are drawn and made; must outlive the view. None by default.
+    /// The notes to draw and edit; must outlive the view. None by default.
     void setNoteStore(NoteStore* note_store);
 
     void run(Command command);
@@ -46,20 +46,20 @@ public:
     /// Whether the raw lanes of a line are shown.
     [[nodiscard]] bool unfolded(int line) const { return state_.rows().unfolds(line); }
     void setUnfolded(int line, bool unfolded);
-    /// Shows what is counted on each line; it comes when it is ready. Not in compact rows.
+    /// Shows counters on each line once they are computed. Not in compact rows.
     void showCounters(bool on);
     [[nodiscard]] bool showsCounters() const { return state_.rows().counters; }
-    /// Height of the ops in logical pixels, 0 = as fits the view; low ones make the rows compact.
+    /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
     [[nodiscard]] const ViewState& state() const { return state_; }
-    /// The rows of which something is on the screen, from top to bottom.
+    /// The visible rows, from top to bottom.
     [[nodiscard]] std::vector<int> rowsInSight() const;
-    /// Of its visible part, with its name, in the viewport.
+    /// The visible part of a row, with its name, in viewport coordinates.
     [[nodiscard]] QRect rowRect(int row) const;
-    /// Draws what is on the screen, without what the mouse points at: for pictures in files.
+    /// Draws what is visible, without the hover: for image files.
     void draw(QPainter& painter);
-    /// Centre of an item's visible part in viewport coordinates; for tests and for tooltips.
+    /// Centre of an item's visible part in viewport coordinates; for tests and tooltips.
     [[nodiscard]] QPointF centreOf(const ItemRef& item) const;
 
 signals:
@@ -92,7 +92,7 @@ private:
     [[nodiscard]] QSizeF textSize(const QString& text) const;
     void relayout();
     void invalidate();
-    /// What is drawn at once: the pinned rows, or all that scrolls.
+    /// The parts that are drawn separately: the pinned rows, and all that scrolls.
     enum class Part : std::uint8_t { Scrolled, Pinned };
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
@@ -106,18 +106,18 @@ private:
     [[nodiscard]] TimeNs snappedTime(const QPointF& position) const;
     void setHover(const ItemRef& item);
     void zoom(double factor);
-    void pan(double share);
+    void pan(double fraction);
     void moveReference(double by);
     void focusSelection();
     void moveTo(const ItemRef& item);
     void changeRank(int direction);
     void showRank(int rank);
     void showLine(int line);
-    [[nodiscard]] int lineInHand() const;
+    [[nodiscard]] int focusedLine() const;
     void pin(int line);
     void moveRow(int line, int direction);
     void foldGroup(int group);
-    void foldGroupInHand();
+    void foldFocusedGroup();
     void showAllRows();
     void showRows();
     [[nodiscard]] int noteUnder(const QPointF& position) const;
@@ -133,12 +133,12 @@ private:
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
     std::vector<RowFacts> facts_;
-    std::shared_ptr<const CounterLanes> counters_; ///< null until they are ready
+    std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
     QImage base_;
-    QImage pinned_; ///< the same of pinned rows that rows were scrolled below
+    QImage pinned_; ///< the same for pinned rows, if rows are scrolled below them
     bool base_valid_ = false;
-    std::optional<StepFlows> flows_; ///< of the step that was last asked for
+    std::optional<StepFlows> flows_; ///< of the step requested last
     ColumnCache columns_;
     mutable QHash<QString, QSizeF> text_sizes_;
     LabelCache labels_;
@@ -149,18 +149,18 @@ private:
     QPointF drag_position_;
     bool pressed_ = false;
     bool dragging_ = false;
-    std::optional<TimeNs> measure_from_; ///< while a stretch is measured
+    std::optional<TimeNs> measure_from_; ///< start of an interval being measured
     QTimer gesture_end_;
 };
 
-/// Lets screen readers read timelines: the rows in sight, each with its rank's busy and bubble time in the current
-/// step, and the selection as the timeline's value. Called by each view before it is named.
+/// Makes timelines accessible: the visible rows, each with its rank's busy and bubble time in the current step, and the
+/// selection as the timeline's value. Each view calls it before it is given a name.
 void installTimelineAccess(TimelineView& view);
 
-/// Tells those that listen that there are other rows.
+/// Notifies assistive tools that the rows have changed.
 void announceRows(TimelineView& view);
 
-/// Tells those that listen that the selection is another one.
+/// Notifies assistive tools that the selection has changed.
 void announceSelection(TimelineView& view);
 
 } // namespace bubblescope::gui

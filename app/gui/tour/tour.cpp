@@ -64,7 +64,7 @@ namespace {
 
 constexpr int kSpotRadius = 6;
 constexpr int kSpotLine = 2;
-constexpr int kSpotDim = 90; ///< of 255: what is not pointed at stays readable
+constexpr int kSpotDim = 90; ///< of 255: the rest of the window stays readable
 
 } // namespace
 
@@ -98,11 +98,12 @@ namespace {
 
 const QString kTourSeenKey = QStringLiteral("tour/seen");
 constexpr int kTourWidth = 380;
-constexpr int kTourGap = 12;   ///< between what is pointed at and what is said of it
-constexpr int kTourAbove = 44; ///< the same over a panel, whose tab is to be seen
-constexpr int kTourAround = 2; ///< by which the spotlight is larger than what it points at
+constexpr int kTourGap = 12;   ///< between the target and the text box
+constexpr int kTourAbove = 44; ///< the same above a panel, whose tab must stay visible
+constexpr int kTourAround = 2; ///< margin of the spotlight around the target
 
-/// Where a box of a size does not hide `target`: below, above, beside; in its lower right corner where it fills all.
+/// The position of a box that does not hide `target`: below, above or beside it, or in its lower right corner if the
+/// target fills the window.
 QRect boxBeside(const QRect& target, const QSize& size, const QRect& window) {
     const QRect inner = window.adjusted(kTourGap, kTourGap, -kTourGap, -kTourGap);
     const int x = std::clamp(target.center().x() - size.width() / 2, inner.left(),
@@ -155,11 +156,11 @@ Tour::Tour(TourPlace where, int at)
     connect(skip_, &QPushButton::clicked, this, &Tour::end);
     connect(back_, &QPushButton::clicked, this, [this] { show(step_ - 1); });
     connect(next_, &QPushButton::clicked, this, [this] { step_ + 1 < count() ? show(step_ + 1) : end(); });
-    // Also where another widget of the window has the focus.
+    // Also if another widget of the window has the focus.
     connect(new QShortcut(QKeySequence(Qt::Key_Escape), this, nullptr, nullptr, Qt::WindowShortcut),
             &QShortcut::activated, this, &Tour::end);
     connect(&where_.themes, &ThemeManager::changed, this, &Tour::applyTheme);
-    // The window makes its widgets anew first: its connection is older.
+    // The window's own connection is older, so it rebuilds its widgets first.
     connect(
         &where_.languages, &LanguageManager::changed, this, [this] { show(step_); }, Qt::QueuedConnection);
     where_.window.installEventFilter(this);
@@ -197,7 +198,7 @@ void Tour::setSeen(bool seen) {
     QSettings().setValue(kTourSeenKey, seen);
 }
 
-/// Of several of that name, the one that is in view.
+/// Of several widgets of that name, the visible one.
 QWidget* Tour::find(const QString& name) const {
     QWidget* found = nullptr;
     for (QWidget* widget : where_.window.findChildren<QWidget*>(name)) {
@@ -216,7 +217,7 @@ void Tour::show(int step) {
     if (target_ != nullptr) target_->installEventFilter(this);
     say();
     place();
-    placeLater(); // a panel that has just come to the front is laid out by then
+    placeLater(); // by then a panel that has just come to the front is laid out
     next_->setFocus();
 }
 
@@ -230,7 +231,7 @@ void Tour::say() {
     next_->setText(step_ + 1 < count() ? tr("Next") : tr("Done"));
     skip_->setVisible(step_ + 1 < count());
     back_->setEnabled(step_ > 0);
-    // Who cannot see the box hears it from the button that has the focus.
+    // Screen readers announce the text with the button that has the focus.
     setAccessibleName(now.title);
     setAccessibleDescription(now.text);
     next_->setAccessibleName(QStringLiteral("%1. %2 %3").arg(now.title, now.text, next_->text()));
@@ -248,13 +249,13 @@ void Tour::place() {
     spotlight_->pointAt(target, palette().color(QPalette::Highlight));
     const int width = std::min(kTourWidth, where_.window.width() - 2 * kTourGap);
     setFixedWidth(width);
-    const QSize size(width, heightForWidth(width)); // of the layout and the frame around it
+    const QSize size(width, heightForWidth(width)); // margins of the layout and the frame
     setGeometry(boxBeside(target.isEmpty() ? where_.window.rect() : target, size, where_.window.rect()));
     spotlight_->raise();
     raise();
 }
 
-/// Layouts are done with then what made them move.
+/// Queued until layouts have processed the change that caused it.
 void Tour::placeLater() {
     if (due_) return;
     due_ = true;

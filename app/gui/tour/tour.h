@@ -17,29 +17,29 @@ namespace bubblescope::gui {
 class LanguageManager;
 class ThemeManager;
 
-/// A stop of the tour: what it points at, and what it says.
+/// A step of the tour: its target and its text.
 struct TourStep {
-    QString target; ///< object name of the widget
-    QString panel;  ///< to bring to the front before, as for TourPlace::show_panel; empty = none
+    QString target; ///< object name of the target widget
+    QString panel;  ///< to bring to the front first, see TourPlace::show_panel; empty = none
     QString title;
     QString text;
 };
 
-/// The demo that the tour is written for; it can be taken with any trace.
+/// The demo that the tour is written for; any trace will do.
 inline constexpr const char* kTourDemo = "slow-last-stage";
 
 /// In the user's language.
 [[nodiscard]] std::vector<TourStep> tourSteps();
 
-/// What a tour needs of the window that it leads through. All of it outlives the tour.
+/// What a tour needs of its window. Must outlive the tour.
 struct TourPlace {
     QWidget& window;
     ThemeManager& themes;
     LanguageManager& languages;
-    std::function<void(const QString& panel)> show_panel; ///< brings a panel to the front by its name
+    std::function<void(const QString& panel)> show_panel; ///< brings the panel of that name to the front
 };
 
-/// Draws the eye to a part of the window: the rest is dimmed. Takes no events.
+/// Highlights a part of the window by dimming the rest. Ignores events.
 class TourSpotlight : public QWidget {
     Q_OBJECT
 
@@ -57,8 +57,8 @@ private:
     QColor frame_;
 };
 
-/// Leads through the window: points at one part after the other and says what it is for. Lies over the window's
-/// widgets, which can be used meanwhile. Escape ends it; it deletes itself.
+/// A guided tour of the window: points at one part after the other and explains it. Lies over the window's widgets,
+/// which remain usable. Escape ends it; it deletes itself.
 class Tour : public QFrame {
     Q_OBJECT
 
@@ -70,14 +70,14 @@ public:
     void show(int step);
     [[nodiscard]] int step() const { return step_; }
     [[nodiscard]] int count() const { return static_cast<int>(steps_.size()); }
-    /// What it says now.
+    /// The texts of the current step.
     [[nodiscard]] QString title() const;
     [[nodiscard]] QString text() const;
-    /// What it points at; null if the window has no such part.
+    /// The current target; null if the window has no such part.
     [[nodiscard]] QWidget* target() const { return target_; }
     [[nodiscard]] const TourSpotlight& spotlight() const { return *spotlight_; }
 
-    /// Whether one was taken or skipped on this account.
+    /// Whether the user has taken or skipped a tour.
     [[nodiscard]] static bool seen();
     static void setSeen(bool seen);
 
@@ -99,7 +99,7 @@ private:
     TourPlace where_;
     std::vector<TourStep> steps_;
     int step_ = 0;
-    bool due_ = false; ///< to be placed anew
+    bool due_ = false; ///< to be placed again
     QPointer<QWidget> target_;
     QPointer<TourSpotlight> spotlight_;
     QLabel* title_;
@@ -110,26 +110,26 @@ private:
     QPushButton* next_;
 };
 
-/// Begins tours, one at a time: at once, or when the trace that is being opened is there. Lives on the GUI thread.
+/// Starts tours, one at a time: at once, or when the trace being opened is loaded. Lives on the GUI thread.
 class TourLauncher {
 public:
     explicit TourLauncher(TourPlace place) : place_(std::move(place)) {}
 
-    /// Begins at step `step`, counted from 0; ends the tour that is being taken.
+    /// Starts at step `step`, counted from 0; ends the running tour.
     void start(int step);
-    /// The same, with the next opened().
+    /// The same with the next opened().
     void startWhenOpened(int step) { waiting_ = step; }
     void end() { delete tour_; }
-    /// What was being opened is there, or will not come.
+    /// The trace being opened is loaded, or will not be.
     void opened();
     void cancelled() { waiting_.reset(); }
-    /// The tour that is being taken, or null.
+    /// The running tour, or null.
     [[nodiscard]] Tour* tour() const { return tour_; }
 
 private:
     TourPlace place_;
     QPointer<Tour> tour_;
-    std::optional<int> waiting_; ///< the step to begin at
+    std::optional<int> waiting_; ///< first step of the tour to come
 };
 
 } // namespace bubblescope::gui

@@ -1,4 +1,4 @@
-#include "app/gui/timeline/overview_strip.h"
+#include "app/gui/timeline/overview_bar.h"
 
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_painter.h"
@@ -16,11 +16,11 @@ namespace {
 constexpr int kHeight = 30;
 constexpr double kStripMargin = 3;
 constexpr double kGripReach = 4;
-constexpr double kLeastFrame = 6; ///< so that it can be taken, however short the part is
+constexpr double kMinFrameWidth = 6; ///< minimum width, so that the frame can be grabbed
 
 } // namespace
 
-OverviewStrip::OverviewStrip(ViewState& state, ThemeManager& themes, QWidget* parent)
+OverviewBar::OverviewBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     : QWidget(parent), state_(state), themes_(themes) {
     setObjectName(QStringLiteral("overviewStrip"));
     setAccessibleName(tr("Overview of the run"));
@@ -33,35 +33,35 @@ OverviewStrip::OverviewStrip(ViewState& state, ThemeManager& themes, QWidget* pa
     connect(&themes_, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
 }
 
-QSize OverviewStrip::sizeHint() const {
+QSize OverviewBar::sizeHint() const {
     return {400, kHeight};
 }
 
-QRectF OverviewStrip::plot() const {
+QRectF OverviewBar::plot() const {
     return {static_cast<double>(kHeaderWidth), kStripMargin, std::max(1.0, width() - double{kHeaderWidth}),
             height() - 2 * kStripMargin};
 }
 
-double OverviewStrip::x(TimeNs time) const {
+double OverviewBar::x(TimeNs time) const {
     const TimeRange& all = state_.range().limits();
     const auto length = static_cast<double>(std::max<std::int64_t>(1, all.length().count()));
     return plot().left() + static_cast<double>((time - all.begin).count()) / length * plot().width();
 }
 
-TimeNs OverviewStrip::time(double x) const {
+TimeNs OverviewBar::time(double x) const {
     const TimeRange& all = state_.range().limits();
-    const double share = (x - plot().left()) / plot().width();
-    return all.begin + TimeNs{std::llround(share * static_cast<double>(all.length().count()))};
+    const double fraction = (x - plot().left()) / plot().width();
+    return all.begin + TimeNs{std::llround(fraction * static_cast<double>(all.length().count()))};
 }
 
-QRectF OverviewStrip::frame() const {
+QRectF OverviewBar::frame() const {
     const TimeRange& range = state_.range().range();
     const double left = x(range.begin);
-    const double width = std::max(kLeastFrame, x(range.end) - left);
+    const double width = std::max(kMinFrameWidth, x(range.end) - left);
     return {std::min(left, plot().right() - width), 0.5, width - 1, height() - 1.5};
 }
 
-OverviewStrip::Grip OverviewStrip::gripAt(double x) const {
+OverviewBar::Grip OverviewBar::gripAt(double x) const {
     const QRectF box = frame();
     const double reach = std::min(kGripReach, box.width() / 4);
     if (std::abs(x - box.left()) <= reach) return Grip::Begin;
@@ -69,7 +69,7 @@ OverviewStrip::Grip OverviewStrip::gripAt(double x) const {
     return Grip::Move;
 }
 
-void OverviewStrip::paintDensity(QPainter& painter) const {
+void OverviewBar::paintDensity(QPainter& painter) const {
     const Theme& theme = themes_.theme();
     const Overview& overview = state_.session()->overview;
     const auto length = static_cast<double>(std::max<std::int64_t>(1, overview.extent().length().count()));
@@ -82,7 +82,7 @@ void OverviewStrip::paintDensity(QPainter& painter) const {
             return static_cast<double>((time(at) - overview.extent().begin).count()) / length;
         };
         if (part(left + 1) <= 0 || part(left) >= 1) continue;
-        const Overview::Piece piece = overview.mean(part(left), part(left + 1));
+        const Overview::Bin piece = overview.mean(part(left), part(left + 1));
         const double high = std::round(static_cast<double>(piece.busy) * area.height());
         const double idle = std::round(static_cast<double>(piece.bubble) * area.height());
         painter.fillRect(QRectF(left, area.bottom() - high, 1, high), busy);
@@ -90,8 +90,8 @@ void OverviewStrip::paintDensity(QPainter& painter) const {
     }
 }
 
-/// Small marks along the upper edge, the worst on top.
-void OverviewStrip::paintAnomalies(QPainter& painter) const {
+/// Small marks along the upper edge, the most severe on top.
+void OverviewBar::paintAnomalies(QPainter& painter) const {
     const Session& session = *state_.session();
     const auto& anomalies = session.report.anomalies;
     for (const Severity severity : {Severity::Notice, Severity::Warning, Severity::Serious}) {
@@ -107,7 +107,7 @@ void OverviewStrip::paintAnomalies(QPainter& painter) const {
     }
 }
 
-void OverviewStrip::paintEvent(QPaintEvent*) {
+void OverviewBar::paintEvent(QPaintEvent*) {
     const Theme& theme = themes_.theme();
     QPainter painter(this);
     painter.fillRect(rect(), theme.header);
@@ -127,13 +127,13 @@ void OverviewStrip::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(0, height() - 1, width(), 1), theme.line);
 }
 
-void OverviewStrip::mousePressEvent(QMouseEvent* event) {
+void OverviewBar::mousePressEvent(QMouseEvent* event) {
     if (event->button() != Qt::LeftButton || !state_.session()) return;
     const double at = event->position().x();
     grip_ = gripAt(at);
     moved_ = false;
     const TimeRange& range = state_.range().range();
-    // Beside the frame: it comes under the pointer and can be dragged on.
+    // A click beside the frame centres it under the pointer, ready to be dragged.
     if (grip_ == Grip::Move && !frame().adjusted(-1, 0, 1, 0).contains(at, height() / 2.0)) {
         const TimeNs begin = time(at) - range.length() / 2;
         state_.range().show({begin, begin + range.length()});
@@ -141,7 +141,7 @@ void OverviewStrip::mousePressEvent(QMouseEvent* event) {
     grabbed_ = time(at) - state_.range().range().begin;
 }
 
-void OverviewStrip::mouseMoveEvent(QMouseEvent* event) {
+void OverviewBar::mouseMoveEvent(QMouseEvent* event) {
     const double at = event->position().x();
     if (grip_ == Grip::None) {
         const Grip grip = state_.session() ? gripAt(at) : Grip::Move;
@@ -153,9 +153,9 @@ void OverviewStrip::mouseMoveEvent(QMouseEvent* event) {
     switch (grip_) {
     case Grip::Move: {
         const TimeNs to = time(at) - grabbed_;
-        const double share =
+        const double fraction =
             static_cast<double>((to - range.begin).count()) / static_cast<double>(range.length().count());
-        state_.range().panBy(share);
+        state_.range().panBy(fraction);
         break;
     }
     case Grip::Begin:
@@ -172,7 +172,7 @@ void OverviewStrip::mouseMoveEvent(QMouseEvent* event) {
     }
 }
 
-void OverviewStrip::mouseReleaseEvent(QMouseEvent*) {
+void OverviewBar::mouseReleaseEvent(QMouseEvent*) {
     grip_ = Grip::None;
     if (moved_) state_.range().endGesture();
 }

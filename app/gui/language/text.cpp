@@ -1,12 +1,14 @@
-#include "app/gui/language/sentence_text.h"
+#include "app/gui/language/text.h"
 
-#include "app/gui/language/format.h"
 #include "app/gui/language/language.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 #include <QRegularExpression>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
 #include <span>
 #include <utility>
@@ -16,13 +18,70 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Empty where the language has none.
+struct Unit {
+    double ns;
+    const char* name;
+};
+constexpr std::array kUnits{Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"}, Unit{1, "ns"}};
+
+/// Core writes ASCII units for terminals and scripts.
+QString micro(QString text) {
+    return text.replace(QLatin1String(" us"), QStringLiteral(" µs"));
+}
+
+} // namespace
+
+QString shortTime(TimeNs time) {
+    const double ns = static_cast<double>(time.count());
+    // 999.96 ms would print as "1000 ms": a value that rounds up to the next unit is written in that unit.
+    constexpr double kRoundsUp = 0.9995;
+    for (const Unit& unit : kUnits) {
+        const double value = ns / unit.ns;
+        if (std::abs(value) < kRoundsUp && unit.ns > 1) continue;
+        const double size = std::abs(value);
+        const int decimals = unit.ns <= 1 ? 0 : size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+        return QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name));
+    }
+    return {};
+}
+
+QString exactTime(TimeNs time) {
+    return micro(fromUtf8(formatTime(time)));
+}
+
+QString timeDelta(TimeNs time) {
+    return micro(fromUtf8(formatTimeDelta(time)));
+}
+
+QString percent(double fraction) {
+    return QStringLiteral("%1 %").arg(QLocale().toString(fraction * 100, 'f', 1));
+}
+
+QString percentDelta(double fraction) {
+    // Values that round to zero have no sign.
+    const double value = std::abs(fraction) < 0.0005 ? 0.0 : fraction * 100;
+    const QString sign = value > 0 ? QStringLiteral("+") : value < 0 ? QStringLiteral("−") : QString();
+    return QStringLiteral("%1%2 %").arg(sign, QLocale().toString(std::abs(value), 'f', 1));
+}
+
+QString sentence(QString text) {
+    if (!text.isEmpty()) text[0] = text[0].toUpper();
+    return text;
+}
+
+QString fromUtf8(const std::string& text) {
+    return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
+}
+
+namespace {
+
+/// Empty if the language has none.
 QString translationOf(const QByteArray& pattern) {
     const QString found = QCoreApplication::translate("Core", pattern.constData());
     return found == QString::fromUtf8(pattern) ? QString() : found;
 }
 
-/// Fills places like "{1}"; doubled braces stand for themselves.
+/// Replaces places such as "{1}"; doubled braces are literal braces.
 QString filled(const QString& translation, qsizetype arguments, const std::function<QString(qsizetype)>& argument) {
     if (arguments == 0) return translation;
     static const QRegularExpression place(QStringLiteral("\\{\\{|\\}\\}|\\{(\\d+)\\}"));
@@ -43,16 +102,16 @@ QString filled(const QString& translation, qsizetype arguments, const std::funct
     return out;
 }
 
-/// A pattern as what its texts look like.
+/// A pattern as a regular expression for its texts.
 struct Shape {
     QByteArray pattern;
     QRegularExpression texts;
-    qsizetype letters = 0; ///< of its own
-    qsizetype length = 0;  ///< with all else of its own
+    qsizetype letters = 0; ///< letters of the pattern itself
+    qsizetype length = 0;  ///< its length without the places
 };
 
 std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
-    constexpr qsizetype kFewestLetters = 4; // "{}: {}" fits everything
+    constexpr qsizetype kMinLetters = 4; // "{}: {}" matches everything
     static const QRegularExpression place(QStringLiteral("\\{\\{|\\}\\}|\\{(?::[^}]*)?\\}"));
     std::vector<Shape> shapes;
     for (const QByteArray& key : patterns) {
@@ -77,7 +136,7 @@ std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
             any = any || !brace;
         }
         literal(pattern.mid(from));
-        if (!any || shape.letters < kFewestLetters) continue;
+        if (!any || shape.letters < kMinLetters) continue;
         shape.texts = QRegularExpression(QRegularExpression::anchoredPattern(texts),
                                          QRegularExpression::DotMatchesEverythingOption);
         shapes.push_back(std::move(shape));
@@ -89,8 +148,8 @@ std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
 }
 
 QString translatedWords(const QString& english, int depth) {
-    constexpr int kDeepest = 4;
-    if (const QString whole = translationOf(english.toUtf8()); !whole.isEmpty() || depth > kDeepest)
+    constexpr int kMaxDepth = 4;
+    if (const QString whole = translationOf(english.toUtf8()); !whole.isEmpty() || depth > kMaxDepth)
         return whole.isEmpty() ? english : whole;
     static const std::vector<Shape> shapes = shapesOf(TableTranslator::textsOf(QStringLiteral("zh_CN")));
     for (const Shape& shape : shapes) {

@@ -12,7 +12,7 @@
 namespace bubblescope {
 
 /// The checks that fit into the bubbles of a recorded run. Intervals are on the clock of the run's steps.
-struct RunPlan {
+struct CheckPlan {
     /// A bubble that can hold checks.
     struct Place {
         Rank rank;
@@ -50,6 +50,6 @@ struct RunPlan {
 /// Plans checks of whole chunks with the slots and the typical times that the last step of the first replica shows; see
 /// planChecks(). `margin` is the fraction of an op's time by which its check may take longer without delaying an op.
 /// There must be a step. Errors: Usage where the margin is negative.
-[[nodiscard]] Result<RunPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin);
+[[nodiscard]] Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin);
 
 } // namespace bubblescope

@@ -1,4 +1,4 @@
-#include "core/aadiff/run_plan.h"
+#include "core/aadiff/check_plan.h"
 
 #include "core/aadiff/plan.h"
 #include "core/cost/measured_times.h"
@@ -11,21 +11,21 @@ namespace {
 
 constexpr int kMaxPlannedSteps = 200; ///< what takes longer to cover is as good as never covered
 
-void addColumns(const AadiffPlan& plan, RunPlan& out) {
+void addColumns(const AadiffPlan& plan, CheckPlan& out) {
     for (const RankPlan& rank : plan.ranks) {
         for (const CheckUnit& unit : rank.units) {
-            const bool known = std::ranges::any_of(out.columns, [&](const RunPlan::Column& column) {
+            const bool known = std::ranges::any_of(out.columns, [&](const CheckPlan::Column& column) {
                 return column.chunk == unit.chunk && column.kind == unit.kind;
             });
             if (!known) out.columns.push_back({unit.chunk, unit.kind});
         }
     }
     std::ranges::sort(out.columns, {},
-                      [](const RunPlan::Column& column) { return std::pair(column.chunk.value, column.kind); });
+                      [](const CheckPlan::Column& column) { return std::pair(column.chunk.value, column.kind); });
 }
 
-RunPlan::Unit plannedUnit(const RankPlan& rank, const RunPlan::Column& column, TimeNs begin) {
-    RunPlan::Unit out;
+CheckPlan::Unit plannedUnit(const RankPlan& rank, const CheckPlan::Column& column, TimeNs begin) {
+    CheckPlan::Unit out;
     const auto found = std::ranges::find_if(
         rank.units, [&](const CheckUnit& unit) { return unit.chunk == column.chunk && unit.kind == column.kind; });
     if (found == rank.units.end()) return out;
@@ -41,10 +41,10 @@ RunPlan::Unit plannedUnit(const RankPlan& rank, const RunPlan::Column& column, T
     return out;
 }
 
-void addPlaces(const RankPlan& rank, TimeNs begin, RunPlan& out) {
+void addPlaces(const RankPlan& rank, TimeNs begin, CheckPlan& out) {
     for (std::size_t i = 0; i < rank.slots.size(); ++i) {
         const Slot& slot = rank.slots[i];
-        RunPlan::Place place{slot.rank, slot.position, {begin + slot.start, begin + slot.end}, {}};
+        CheckPlan::Place place{slot.rank, slot.position, {begin + slot.start, begin + slot.end}, {}};
         for (std::size_t c = 0; !rank.steps.empty() && c < rank.steps.front().size(); ++c) {
             const PlannedCheck& check = rank.steps.front()[c];
             const CheckUnit& unit = rank.units[check.unit];
@@ -56,9 +56,9 @@ void addPlaces(const RankPlan& rank, TimeNs begin, RunPlan& out) {
 
 } // namespace
 
-Result<RunPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin) {
+Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double margin) {
     if (margin < 0) return usageError("a check's margin cannot be negative", "give 0 or more");
-    RunPlan out;
+    CheckPlan out;
     // A single replica: the steps of another one are no later steps of the first.
     std::vector<StepTimeline> planned;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -75,7 +75,7 @@ Result<RunPlan> planChecksOfRun(std::span<const StepTimeline> steps, double marg
     out.ranks = plan.ranks.size();
     for (const RankPlan& rank : plan.ranks) {
         addPlaces(rank, last.begin, out);
-        for (const RunPlan::Column& column : out.columns)
+        for (const CheckPlan::Column& column : out.columns)
             out.units.push_back(plannedUnit(rank, column, last.begin));
         out.idle += rank.idle();
     }

@@ -1,4 +1,4 @@
-#include "core/aadiff/run_plan.h"
+#include "core/aadiff/check_plan.h"
 
 #include "core/aadiff/coverage.h"
 #include "tests/support/jittered_run.h"
@@ -15,16 +15,16 @@ std::vector<StepTimeline> recordedSteps(const std::string& family, int vpp = 1) 
     return test::makeJitteredRun(wanted, 3).steps;
 }
 
-TEST(RunPlan, PutsChecksIntoTheBubblesOfTheLastStep) {
+TEST(CheckPlan, PutsChecksIntoTheBubblesOfTheLastStep) {
     const auto steps = recordedSteps("1f1b");
-    const RunPlan plan = planChecksOfRun(steps, 0.1).value();
+    const CheckPlan plan = planChecksOfRun(steps, 0.1).value();
     EXPECT_EQ(plan.step, 4);
     EXPECT_EQ(plan.ranks, 4U);
     ASSERT_EQ(plan.columns.size(), 2U);
     EXPECT_EQ(plan.columns[0].kind, OpKind::Forward);
     EXPECT_EQ(plan.units.size(), 8U);
     TimeNs idle{0};
-    for (const RunPlan::Place& place : plan.places) {
+    for (const CheckPlan::Place& place : plan.places) {
         EXPECT_GE(place.when.start, steps.back().begin);
         EXPECT_LE(place.when.end, steps.back().end);
         idle += place.when.duration();
@@ -34,7 +34,7 @@ TEST(RunPlan, PutsChecksIntoTheBubblesOfTheLastStep) {
     EXPECT_LE(plan.checked, plan.idle);
     for (std::size_t rank = 0; rank < plan.ranks; ++rank) {
         for (std::size_t column = 0; column < plan.columns.size(); ++column) {
-            const RunPlan::Unit& unit = plan.unit(rank, column);
+            const CheckPlan::Unit& unit = plan.unit(rank, column);
             EXPECT_TRUE(unit.exists);
             EXPECT_EQ(unit.checks.empty(), unit.first_step == 0);
         }
@@ -42,7 +42,7 @@ TEST(RunPlan, PutsChecksIntoTheBubblesOfTheLastStep) {
     EXPECT_EQ(plan.full.has_value(), plan.coverable == 1);
 }
 
-TEST(RunPlan, TakesOneReplicaOnly) {
+TEST(CheckPlan, TakesOneReplicaOnly) {
     auto steps = recordedSteps("1f1b");
     auto other = steps;
     for (StepTimeline& step : other) {
@@ -52,7 +52,7 @@ TEST(RunPlan, TakesOneReplicaOnly) {
     EXPECT_EQ(planChecksOfRun(steps, 0.1).value().step, 4);
 }
 
-TEST(RunPlan, RejectsANegativeMargin) {
+TEST(CheckPlan, RejectsANegativeMargin) {
     EXPECT_FALSE(planChecksOfRun(recordedSteps("1f1b"), -0.1).ok());
 }
 

@@ -32,37 +32,37 @@ struct Docks {
 
 } // namespace
 
-class FillWhenSeenTest : public QObject {
+class FillWhenVisibleTest : public QObject {
     Q_OBJECT
 
 private slots:
     void whatIsSeenIsFilledAtOnce() {
         Docks docks;
         int fills = 0;
-        FillWhenSeen& fill = *new FillWhenSeen(*docks.seen, [&] { ++fills; });
-        fill.ask();
+        FillWhenVisible& fill = *new FillWhenVisible(*docks.seen, [&] { ++fills; });
+        fill.markStale();
         QCOMPARE(fills, 1);
-        fill.settle();
+        fill.fillNow();
         QCOMPARE(fills, 1);
-        QVERIFY(!fill.due());
+        QVERIFY(!fill.stale());
     }
 
     void whatIsBehindATabIsFilledOnceWhenItIsChosen() {
         Docks docks;
         int fills = 0;
-        FillWhenSeen& fill = *new FillWhenSeen(*docks.unseen, [&] { ++fills; });
+        FillWhenVisible& fill = *new FillWhenVisible(*docks.unseen, [&] { ++fills; });
         for (int i = 0; i < 5; ++i)
-            fill.ask();
+            fill.markStale();
         QCOMPARE(fills, 0);
-        QVERIFY(fill.due());
+        QVERIFY(fill.stale());
         docks.behind->raise();
         QTRY_COMPARE(fills, 1);
-        QVERIFY(!fill.due());
-        fill.ask();
+        QVERIFY(!fill.stale());
+        fill.markStale();
         QCOMPARE(fills, 2);
         docks.front->raise();
         QCoreApplication::processEvents();
-        fill.ask();
+        fill.markStale();
         QCOMPARE(fills, 2);
     }
 
@@ -70,8 +70,8 @@ private slots:
         Docks docks;
         docks.front->close();
         int fills = 0;
-        FillWhenSeen& fill = *new FillWhenSeen(*docks.seen, [&] { ++fills; });
-        fill.ask();
+        FillWhenVisible& fill = *new FillWhenVisible(*docks.seen, [&] { ++fills; });
+        fill.markStale();
         QCOMPARE(fills, 0);
         docks.front->show();
         docks.front->raise();
@@ -81,8 +81,8 @@ private slots:
     void whatIsNotShownYetIsFilledWhenItIs() {
         QWidget panel;
         int fills = 0;
-        FillWhenSeen& fill = *new FillWhenSeen(panel, [&] { ++fills; });
-        fill.ask();
+        FillWhenVisible& fill = *new FillWhenVisible(panel, [&] { ++fills; });
+        fill.markStale();
         QCOMPARE(fills, 0);
         panel.show();
         QCOMPARE(fills, 1);
@@ -91,14 +91,14 @@ private slots:
     void whoReadsItUnseenSettlesIt() {
         QWidget panel;
         int fills = 0;
-        FillWhenSeen& fill = *new FillWhenSeen(panel, [&] { ++fills; });
-        fill.ask();
-        fill.settle();
+        FillWhenVisible& fill = *new FillWhenVisible(panel, [&] { ++fills; });
+        fill.markStale();
+        fill.fillNow();
         QCOMPARE(fills, 1);
         panel.show();
         QCOMPARE(fills, 1);
     }
 };
 
-BUBBLESCOPE_GUI_TEST(FillWhenSeenTest, fill_when_seen_test);
-#include "fill_when_seen_test.moc"
+BUBBLESCOPE_GUI_TEST(FillWhenVisibleTest, fill_when_visible_test);
+#include "fill_when_visible_test.moc"

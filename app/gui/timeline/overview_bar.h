@@ -7,16 +7,16 @@
 
 namespace bubblescope::gui {
 
-/// The whole run in one strip: how busy it is, where its anomalies are, and what part of it the timeline shows. That
-/// part can be dragged; its edges change its length; a click elsewhere moves it there.
-class OverviewStrip : public QWidget {
+/// An overview of the whole run: busy time, anomalies, and a frame around the part that the timeline shows. The frame
+/// can be dragged and resized; a click elsewhere moves it there.
+class OverviewBar : public QWidget {
     Q_OBJECT
 
 public:
-    OverviewStrip(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+    OverviewBar(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
 
     [[nodiscard]] QSize sizeHint() const override;
-    /// The frame around the part that the timeline shows.
+    /// The frame around the visible part.
     [[nodiscard]] QRectF frame() const;
 
 protected:
@@ -37,7 +37,7 @@ private:
     ViewState& state_;
     ThemeManager& themes_;
     Grip grip_ = Grip::None;
-    TimeNs grabbed_{0}; ///< from the range's begin to where it was taken
+    TimeNs grabbed_{0}; ///< from the begin of the range to where it was grabbed
     bool moved_ = false;
 };
 

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/base/sentence.h"
+#include "core/base/time.h"
+
+#include <QString>
+
+#include <string>
+
+namespace bubblescope::gui {
+
+/// Numbers for people, in the user's locale.
+
+/// Three significant digits in the unit that fits: "15.0 ms", "820 ns", "1.23 s".
+[[nodiscard]] QString shortTime(TimeNs time);
+/// To the microsecond: "15.013 ms", as core's formatTime().
+[[nodiscard]] QString exactTime(TimeNs time);
+/// With an explicit sign: "+0.012 ms".
+[[nodiscard]] QString timeDelta(TimeNs time);
+/// "27.3 %" for 0.273.
+[[nodiscard]] QString percent(double fraction);
+/// "+0.4 %" for 0.004.
+[[nodiscard]] QString percentDelta(double fraction);
+/// Capitalises the first letter: core's sentences usually follow a colon.
+[[nodiscard]] QString sentence(QString text);
+[[nodiscard]] QString fromUtf8(const std::string& text);
+
+/// A sentence of core in the app's language: the translation of its pattern, whose places name their arguments
+/// ("{1}的{0}"). English if the table lacks the pattern.
+[[nodiscard]] QString translated(const Sentence& sentence);
+
+/// The same for English text, such as errors and findings of other processes. Searches the table for a matching
+/// pattern; of several the one with most letters of its own wins.
+[[nodiscard]] QString translatedText(const std::string& english);
+
+/// The whole error in one line, as Error::text().
+[[nodiscard]] QString errorText(const Error& error);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,199 @@
+#include "app/gui/panels/bars.h"
+
+#include "app/gui/language/text.h"
+#include "app/gui/panels/widgets.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QSignalBlocker>
+#include <QSlider>
+#include <QStringList>
+#include <QStyle>
+#include <QToolButton>
+
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// Core's messages start in lower case, since the command line puts a prefix before them.
+QString asSentence(const std::string& message) {
+    return sentence(translatedText(message));
+}
+
+} // namespace
+
+MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)), details_(new QLabel(this)) {
+    setObjectName(QStringLiteral("messageBar"));
+    setFrameShape(QFrame::NoFrame);
+    setAutoFillBackground(true);
+    setVisible(false);
+
+    auto* icon = new QLabel(this);
+    icon->setPixmap(style()->standardIcon(QStyle::SP_MessageBoxWarning).pixmap(22, 22));
+    auto* close = new QToolButton(this);
+    close->setText(tr("Close"));
+    close->setAutoRaise(true);
+    connect(close, &QToolButton::clicked, this, &QWidget::hide);
+
+    QFont bold = font();
+    bold.setBold(true);
+    what_->setFont(bold);
+    for (QLabel* label : {what_, details_}) {
+        // File names and messages are untrusted and never markup.
+        label->setTextFormat(Qt::PlainText);
+        label->setWordWrap(true);
+        label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    }
+
+    auto* texts = new QVBoxLayout;
+    texts->setSpacing(2);
+    texts->addWidget(what_);
+    texts->addWidget(details_);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 8, 8, 8);
+    row->setSpacing(12);
+    row->addWidget(icon, 0, Qt::AlignTop);
+    row->addLayout(texts, 1);
+    row->addWidget(close, 0, Qt::AlignTop);
+}
+
+void MessageBar::showError(const Error& error) {
+    what_->setText(asSentence(error.message));
+    QStringList details;
+    if (!error.where.empty()) details << fromUtf8(error.where);
+    if (!error.hint.empty()) details << asSentence(error.hint);
+    details_->setText(details.join(QLatin1Char('\n')));
+    details_->setVisible(!details.isEmpty());
+    show();
+}
+
+QString MessageBar::text() const {
+    return what_->text() + QLatin1Char('\n') + details_->text();
+}
+
+void MessageBar::setTheme(const Theme& theme) {
+    QPalette colours = theme.palette;
+    colours.setColor(QPalette::Window, theme.message);
+    setPalette(colours);
+}
+
+namespace {
+
+constexpr int kResolution = 1000;
+
+} // namespace
+
+LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
+    : QWidget(parent), name_(new QLabel(this)), bar_(new QProgressBar(this)) {
+    bar_->setFixedWidth(180);
+    bar_->setMaximumHeight(name_->sizeHint().height());
+    bar_->setTextVisible(false);
+    bar_->setAccessibleName(tr("Loading"));
+    auto* cancel = new QToolButton(this);
+    cancel->setObjectName(QStringLiteral("cancelLoad"));
+    cancel->setText(tr("Cancel"));
+    cancel->setAutoRaise(true);
+    connect(cancel, &QToolButton::clicked, this, &LoadIndicator::cancelRequested);
+
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 4, 0);
+    row->addWidget(name_);
+    row->addWidget(bar_);
+    row->addWidget(cancel);
+
+    connect(&job, &BackgroundJob::runningChanged, this, [this](bool running) {
+        bar_->setRange(0, 0);
+        setVisible(running);
+        estimate_ = {};
+        since_.start();
+        name_->setText(loading_);
+    });
+    connect(&job, &BackgroundJob::counted, this, &LoadIndicator::showCount);
+    connect(&job, &BackgroundJob::progress, this, [this](double fraction) {
+        // In Qt a range from 0 to 0 means "busy, duration unknown".
+        bar_->setRange(0, fraction < 0 ? 0 : kResolution);
+        if (fraction >= 0) bar_->setValue(static_cast<int>(fraction * kResolution));
+    });
+    setVisible(false);
+}
+
+void LoadIndicator::setName(const QString& name) {
+    loading_ = tr("Loading %1").arg(name);
+    name_->setText(loading_);
+}
+
+void LoadIndicator::showCount(quint64 done, quint64 total) {
+    estimate_.observe(TimeNs{since_.nsecsElapsed()}, done, total);
+    if (estimate_.readAll()) return name_->setText(tr("%1: putting in order").arg(loading_));
+    const auto left = estimate_.remaining();
+    if (!left) return;
+    constexpr quint64 kMega = 1'000'000;
+    name_->setText(tr("%1: %2 of %3 MB, about %4 left")
+                       .arg(loading_, QString::number(done / kMega), QString::number((total + kMega - 1) / kMega),
+                            QString::fromStdString(roughTime(*left))));
+}
+
+namespace {
+
+constexpr int kWhole = 100; ///< steps of the slider
+
+} // namespace
+
+ReferenceBar::ReferenceBar(ViewState& state, QWidget* parent)
+    : QWidget(parent), state_(state), slider_(new QSlider(Qt::Horizontal, this)), name_(new QLabel(this)),
+      result_(new ElidedLabel(this)) {
+    setObjectName(QStringLiteral("referenceBar"));
+    slider_->setObjectName(QStringLiteral("referenceSlider"));
+    slider_->setRange(0, kWhole);
+    slider_->setPageStep(kWhole / 10);
+    slider_->setFixedWidth(220);
+    name_->setTextFormat(Qt::PlainText);
+    result_->setObjectName(QStringLiteral("referenceResult"));
+    result_->setTextFormat(Qt::PlainText);
+    result_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto* observed = new QLabel(tr("observed"), this);
+    observed->setBuddy(slider_);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 2, 12, 2);
+    row->setSpacing(8);
+    row->addWidget(observed);
+    row->addWidget(slider_);
+    row->addWidget(name_);
+    row->addSpacing(16);
+    row->addWidget(result_, 1);
+
+    connect(slider_, &QSlider::valueChanged, this,
+            [this](int value) { state_.setReferenceBlend(static_cast<double>(value) / kWhole); });
+    connect(&state_, &ViewState::referenceChanged, this, &ReferenceBar::showReference);
+    connect(&state_, &ViewState::referenceMoved, this, &ReferenceBar::showBlend);
+    showReference();
+}
+
+void ReferenceBar::showReference() {
+    const ReferenceOverlayPtr& reference = state_.reference();
+    setVisible(reference != nullptr);
+    if (!reference) return;
+    name_->setText(reference->name);
+    slider_->setAccessibleName(tr("From the observed step to %1").arg(reference->name));
+    slider_->setToolTip(reference->explanation);
+    showBlend();
+}
+
+void ReferenceBar::showBlend() {
+    const QSignalBlocker quiet(slider_);
+    slider_->setValue(static_cast<int>(std::lround(state_.referenceBlend() * kWhole)));
+    const ReferenceOverlayPtr& reference = state_.shownReference();
+    if (!reference || !state_.session()) return;
+    const TimeRange window = state_.session()->window(reference->step);
+    const TimeNs change = reference->timeline.end - window.end;
+    const double relative =
+        static_cast<double>(change.count()) / static_cast<double>(std::max<std::int64_t>(1, window.length().count()));
+    result_->setText(tr("%1 of the way: the step ends at %2 (%3, %4)")
+                         .arg(percent(state_.referenceBlend()), shortTime(reference->timeline.end - window.begin),
+                              timeDelta(change), percentDelta(relative)));
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,76 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme.h"
+#include "core/base/progress_estimate.h"
+#include "core/base/result.h"
+
+#include <QElapsedTimer>
+#include <QFrame>
+#include <QWidget>
+
+class QLabel;
+class QProgressBar;
+class QSlider;
+
+namespace bubblescope::gui {
+
+/// An error shown in place: what happened, where, and what to do. Stays until closed or replaced; never modal.
+class MessageBar : public QFrame {
+    Q_OBJECT
+
+public:
+    explicit MessageBar(QWidget* parent = nullptr);
+
+    void showError(const Error& error);
+    [[nodiscard]] QString text() const;
+    void setTheme(const Theme& theme);
+
+private:
+    QLabel* what_;
+    QLabel* details_;
+};
+
+/// The progress of loading: name, amount, estimated time, and a button to cancel. Hidden while nothing loads.
+class LoadIndicator : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit LoadIndicator(BackgroundJob& job, QWidget* parent = nullptr);
+
+    void setName(const QString& name);
+
+signals:
+    void cancelRequested();
+
+private:
+    void showCount(quint64 done, quint64 total);
+
+    QString loading_;
+    ProgressEstimate estimate_;
+    QElapsedTimer since_; ///< start of the load
+    QLabel* name_;
+    QProgressBar* bar_;
+};
+
+/// A slider between the observed step and the reference drawn below it, with the time gained at that point. Hidden
+/// without a reference.
+class ReferenceBar : public QWidget {
+    Q_OBJECT
+
+public:
+    /// `state` must outlive the bar.
+    explicit ReferenceBar(ViewState& state, QWidget* parent = nullptr);
+
+private:
+    void showReference();
+    void showBlend();
+
+    ViewState& state_;
+    QSlider* slider_;
+    QLabel* name_;
+    QLabel* result_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,443 @@
+#include "app/gui/timeline/extra_painters.h"
+
+#include "app/gui/language/text.h"
+#include "core/parallel/parallel.h"
+
+#include <QCoreApplication>
+#include <QFontMetrics>
+#include <QFontMetricsF>
+#include <QImage>
+#include <QPainter>
+#include <QPolygonF>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct ExtraText {
+    Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
+};
+
+constexpr int kNameIndent = 24;
+
+QRgb rawRgb(const Theme& theme, StringId name) {
+    static constexpr std::array<QRgb, 8> kLight{0xff7c9cc4, 0xffc9a66b, 0xff8fb58a, 0xffb48ab0,
+                                                0xffd08c7a, 0xff79aeb2, 0xffa4a46c, 0xff9a98c9};
+    static constexpr std::array<QRgb, 8> kDark{0xff54759e, 0xff95764a, 0xff5f8a5d, 0xff86608a,
+                                               0xff9c6252, 0xff4f8387, 0xff7a7a48, 0xff6d6b9d};
+    // Hashes the id, since neighbouring ids often occur together and should differ in colour.
+    const std::size_t tone = (name * 2654435761U >> 13U) % kLight.size();
+    return theme.dark ? kDark[tone] : kLight[tone];
+}
+
+} // namespace
+
+QColor rawColour(const Theme& theme, StringId name) {
+    return QColor(rawRgb(theme, name));
+}
+
+ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
+    : p_(painter), f_(frame), small_(smallFont(frame.font)) {}
+
+void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setFont(small_);
+    paintPixels(shapes);
+    const double pixel = 1 / f_.geometry.device_pixel_ratio;
+    for (const RawShape& shape : shapes) {
+        if (shape.slice == kNoId) continue;
+        const QColor background = rawColour(f_.theme, shape.name);
+        QRectF body = shape.rect;
+        if (body.width() >= 3) body.setWidth(body.width() - pixel);
+        if (f_.pixels != nullptr) {
+            f_.pixels->fill(body, background.rgb());
+        } else {
+            p_.fillRect(body, background);
+        }
+        if (shape.label.isEmpty()) continue;
+        p_.setPen(textOn(background));
+        if (f_.smaller != nullptr) {
+            f_.smaller->draw(p_, body.adjusted(3, 0, 0, 0), shape.label, false);
+        } else {
+            p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
+        }
+    }
+    p_.restore();
+    paintRawNames();
+}
+
+std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vector<RawShape>& shapes) {
+    std::vector<LanePixels> out;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+        if (shapes[i].slice != kNoId) continue;
+        const bool goes_on =
+            !out.empty() && out.back().end == i && shapes[i - 1].rect.bottom() == shapes[i].rect.bottom();
+        if (!goes_on) out.push_back({i, i});
+        out.back().end = i + 1;
+    }
+    return out;
+}
+
+/// A lane may have one rectangle per pixel, so they are written as pixels in one go. Lanes do not overlap and are drawn
+/// in parallel.
+void ExtraPainter::paintPixels(const std::vector<RawShape>& shapes) {
+    const std::vector<LanePixels> lanes = lanesOfPixels(shapes);
+    const auto topOf = [&](const LanePixels& lane) { return shapes[lane.first].rect.bottom() - RowLayout::kRawHeight; };
+    if (f_.pixels != nullptr) {
+        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i])); });
+        return;
+    }
+    const double ratio = f_.geometry.device_pixel_ratio;
+    const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
+    for (const LanePixels& lane : lanes) {
+        QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight),
+                     QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::transparent);
+        PixelCanvas pixels(
+            image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight), ratio);
+        writeLane(shapes, lane, pixels, 0);
+        image.setDevicePixelRatio(ratio);
+        p_.drawImage(QPointF(0, topOf(lane)), image);
+    }
+}
+
+void ExtraPainter::writeLane(const std::vector<RawShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
+                             double top) const {
+    std::vector<PixelBar> bars;
+    bars.reserve(lane.end - lane.first);
+    for (std::size_t i = lane.first; i < lane.end; ++i) {
+        const QRectF& rect = shapes[i].rect;
+        bars.push_back({pixels.device(rect.left()), pixels.device(rect.right()),
+                        pixels.device(RowLayout::kRawHeight - rect.height()), rawRgb(f_.theme, shapes[i].name)});
+    }
+    pixels.fillBars(top, RowLayout::kRawHeight, bars);
+}
+
+template <class Paint>
+void ExtraPainter::paintNames(int height, const Paint& paint) {
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    const QFontMetrics metrics(small_);
+    // Names that are out of sight are not measured either.
+    const auto area = [&](int lane_top) -> std::optional<QRect> {
+        const int top = kRulerHeight + lane_top - f_.geometry.scroll_y;
+        if (top > kRulerHeight + f_.plot.height() || top + height < kRulerHeight) return std::nullopt;
+        return QRect(kNameIndent, top, kHeaderWidth - kNameIndent - 8, height);
+    };
+    for (int row = 0; row < rows.rowCount(); ++row)
+        paint(row, metrics, area);
+    p_.restore();
+}
+
+void ExtraPainter::paintRawNames() {
+    const RowLayout& rows = f_.geometry.rows;
+    paintNames(RowLayout::kRawHeight, [&](int row, const QFontMetrics& metrics, const auto& area) {
+        for (int lane = 0; lane < rows.rawCount(row); ++lane) {
+            const auto place = area(rows.rawTop(row, lane));
+            if (!place) continue;
+            const QString& name =
+                f_.session.raw.of(rows.lineAt(row))[static_cast<std::size_t>(rows.rawLane(row, lane))].name;
+            // Letters may be higher than the lane.
+            p_.drawText(place->adjusted(0, -1, 0, 1), Qt::AlignRight | Qt::AlignVCenter,
+                        metrics.elidedText(name, Qt::ElideMiddle, place->width()));
+        }
+    });
+}
+
+void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters) {
+    const RowLayout& rows = f_.geometry.rows;
+    const QColor background = f_.theme.fill(Role::Check);
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    for (const CounterShape& shape : shapes) {
+        if (f_.pixels != nullptr) {
+            f_.pixels->fill(shape.rect, background.rgb());
+        } else {
+            p_.fillRect(shape.rect, background);
+        }
+    }
+    p_.restore();
+    paintNames(RowLayout::kCounterHeight, [&](int row, const QFontMetrics& metrics, const auto& area) {
+        for (int counter = 0; counter < rows.counterCount(row); ++counter) {
+            const auto place = area(rows.counterTop(row, counter));
+            if (!place) continue;
+            const CounterLane& lane = counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
+            const QString most = ExtraText::tr("max %1").arg(counterText(lane.most));
+            const int room = place->width() - metrics.horizontalAdvance(most) - 6;
+            p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
+                        metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + most);
+        }
+    });
+}
+
+void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference,
+                                  double fraction) {
+    const QString name =
+        fraction >= 1 ? reference.name : ExtraText::tr("%1 to %2").arg(percent(fraction), reference.name);
+    const RowLayout& rows = f_.geometry.rows;
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setFont(small_);
+    for (const TimelineShape& shape : shapes) {
+        // Half transparent: the reference did not happen.
+        QColor background = f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
+        background.setAlpha(120);
+        QRectF body = shape.rect;
+        if (body.width() >= 3) body.setWidth(body.width() - 1);
+        p_.fillRect(body, background);
+        if (shape.label.isEmpty()) continue;
+        p_.setPen(f_.theme.text);
+        p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
+    }
+    // Marks where the reference ends, and how much earlier that is.
+    const double end = std::round(f_.geometry.scale.x(reference.timeline.end));
+    const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
+    if (end >= 0 && end < f_.plot.width()) {
+        p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
+        p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
+        const TimeNs saved = f_.session.window(reference.step).end - reference.timeline.end;
+        const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
+        const QFontMetrics metrics(small_);
+        const int width = metrics.horizontalAdvance(text) + 8;
+        QRectF box(end + 2, 1, width, metrics.height() + 2);
+        if (box.right() > f_.plot.width()) box.moveRight(end - 2);
+        p_.fillRect(box, f_.theme.header);
+        p_.setPen(f_.theme.selection);
+        p_.drawText(box, Qt::AlignCenter, text);
+    }
+    p_.restore();
+
+    if (rows.reference().height == 0) return;
+    p_.save();
+    p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
+    p_.setFont(small_);
+    p_.setPen(f_.theme.text_dim);
+    for (int rank = 0; rank < static_cast<int>(reference.timeline.ranks.size()); ++rank) {
+        const int row = rows.rowOf(f_.session.lanes.lineOf(reference.step, rank));
+        if (row < 0) continue;
+        const int top = kRulerHeight + rows.rowTop(row) + rows.reference().top - f_.geometry.scroll_y;
+        p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.reference().height), Qt::AlignRight | Qt::AlignVCenter,
+                    QFontMetrics(small_).elidedText(name, Qt::ElideRight, kHeaderWidth - 16));
+    }
+    p_.restore();
+}
+
+namespace {
+
+struct FlowLabel {
+    Q_DECLARE_TR_FUNCTIONS(FlowPainter)
+};
+
+constexpr double kHead = 6;          ///< length of an arrowhead
+constexpr double kMinLineLength = 3; ///< shorter lines are not drawn
+constexpr double kMarkWidth = 9;     ///< width of a mismatch mark
+constexpr double kMarkApart = 6;     ///< closer marks are drawn once
+constexpr double kFarOutside = 4e3;  ///< pixels; line ends are clamped to this distance outside the view
+
+} // namespace
+
+int captionPitch(const QFont& font) {
+    return static_cast<int>(std::ceil(QFontMetricsF(font).height())) + 10;
+}
+
+FlowPainter::FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge captions)
+    : p_(painter), f_(frame), edge_(captions) {}
+
+/// The row of a rank in the current step; −1 if it is not shown.
+int FlowPainter::rowOf(int rank) const {
+    return f_.geometry.rows.rowOf(f_.session.lanes.lineOf(f_.step, rank));
+}
+
+double FlowPainter::y(const Arrow::End& end, const Arrow::End& other) const {
+    const RowLayout& rows = f_.geometry.rows;
+    const double top = rows.rowTop(rowOf(end.rank)) - f_.geometry.scroll_y;
+    const auto& bands = rows.bands();
+    const auto band = std::ranges::find(bands, end.lane, &LaneBand::kind);
+    if (end.lane != LaneKind::Compute && band != bands.end()) return top + band->top + band->height / 2.0;
+    // Starts at the edge of the op band that faces the other row.
+    const LaneBand& compute = bands.front();
+    return top + compute.top + (rowOf(other.rank) > rowOf(end.rank) ? compute.height : 0);
+}
+
+QLineF FlowPainter::line(const Arrow& arrow) const {
+    const auto x = [&](TimeNs time) {
+        return std::clamp(f_.geometry.scale.x(time), -kFarOutside, f_.geometry.scale.width + kFarOutside);
+    };
+    return {x(arrow.from.time), y(arrow.from, arrow.to), x(arrow.to.time), y(arrow.to, arrow.from)};
+}
+
+bool FlowPainter::shown(const Arrow& arrow) const {
+    return rowOf(arrow.from.rank) >= 0 && rowOf(arrow.to.rank) >= 0;
+}
+
+bool FlowPainter::inSight(const QLineF& line) const {
+    return std::max(line.x1(), line.x2()) >= 0 && std::min(line.x1(), line.x2()) <= f_.plot.width() &&
+           std::max(line.y1(), line.y2()) >= 0 && std::min(line.y1(), line.y2()) <= f_.plot.height();
+}
+
+QColor FlowPainter::colour(Arrow::Kind kind) const {
+    switch (kind) {
+    case Arrow::Kind::Activation: return f_.theme.fill(Role::Send);
+    case Arrow::Kind::Gradient: return f_.theme.fill(Role::Receive);
+    case Arrow::Kind::Path: return f_.theme.bad;
+    case Arrow::Kind::Blame: break;
+    }
+    return f_.theme.selection;
+}
+
+void FlowPainter::paintArrow(const QLineF& line, const QColor& colour, double width) {
+    p_.setPen(QPen(colour, width, Qt::SolidLine, Qt::FlatCap));
+    p_.drawLine(line);
+    const double length = line.length();
+    if (length < kMinLineLength) return;
+    const QPointF along(line.dx() / length, line.dy() / length);
+    const QPointF across(-along.y(), along.x());
+    const double head = std::min(kHead + width, length);
+    const QPointF base = line.p2() - along * head;
+    p_.setPen(Qt::NoPen);
+    p_.setBrush(colour);
+    p_.drawPolygon(QPolygonF{line.p2(), base + across * head * 0.45, base - across * head * 0.45});
+    p_.setBrush(Qt::NoBrush);
+}
+
+void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
+    std::vector<std::pair<QLineF, Arrow::Kind>> seen;
+    for (const Arrow& arrow : arrows) {
+        if (!shown(arrow)) continue;
+        const QLineF at = line(arrow);
+        if (inSight(at)) seen.emplace_back(at, arrow.kind);
+    }
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    if (seen.size() > kMaxArrows) {
+        paintCaption(FlowLabel::tr("%1 transfers are in sight: zoom in to see their arrows").arg(seen.size()),
+                     f_.theme.text_dim);
+    } else {
+        p_.setRenderHint(QPainter::Antialiasing);
+        // Thin lines where there are many, so that the ops below stay readable.
+        const double width = seen.size() > kMaxArrows / 10 ? 1 : 1.6;
+        for (const auto& [at, kind] : seen)
+            paintArrow(at, colour(kind), width);
+    }
+    p_.restore();
+}
+
+void FlowPainter::paintStretch(const Stretch& stretch, const QColor& colour) {
+    if (overlap(stretch.range, f_.geometry.scale.range) == TimeNs{0}) return;
+    const RowLayout& rows = f_.geometry.rows;
+    const LaneBand& band = rows.bands().front();
+    const int row = rowOf(stretch.rank);
+    if (row < 0) return;
+    const double top = rows.rowTop(row) + band.top - f_.geometry.scroll_y;
+    if (top + band.height < 0 || top > f_.plot.height()) return;
+    const double left = std::round(std::max(-2.0, f_.geometry.scale.x(stretch.range.begin)));
+    const double right = std::round(std::min(f_.plot.width() + 2.0, f_.geometry.scale.x(stretch.range.end)));
+    const QRectF box(left, top, std::max(1.0, right - left), band.height);
+    if (stretch.cause) {
+        QColor veil = colour;
+        veil.setAlpha(70);
+        p_.fillRect(box, veil);
+        p_.fillRect(QRectF(box.left(), box.bottom() - 4, box.width(), 4), colour);
+    }
+    if (stretch.idle) {
+        for (double x = box.left(); x < box.right(); x += 6)
+            p_.fillRect(QRectF(x, box.center().y() - 1, std::min(3.0, box.right() - x), 2), colour);
+        return;
+    }
+    p_.fillRect(QRectF(box.left(), box.top(), box.width(), 2), colour);
+    p_.fillRect(QRectF(box.left(), box.bottom() - 2, box.width(), 2), colour);
+}
+
+void FlowPainter::paintPath(const Path& path, const QColor& colour) {
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    for (const Stretch& stretch : path.stretches)
+        paintStretch(stretch, colour);
+    p_.setRenderHint(QPainter::Antialiasing);
+    for (const Arrow& arrow : path.arrows) {
+        if (!shown(arrow)) continue;
+        const QLineF at = line(arrow);
+        if (inSight(at)) paintArrow(at, colour, 1.8);
+    }
+    p_.setRenderHint(QPainter::Antialiasing, false);
+    if (!path.caption.isEmpty()) paintCaption(path.caption, colour);
+    p_.restore();
+}
+
+void FlowPainter::paintMismatches() {
+    const RowLayout& rows = f_.geometry.rows;
+    const LaneBand& band = rows.bands().front();
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setRenderHint(QPainter::Antialiasing);
+    p_.setPen(QPen(f_.theme.timeline, 1));
+    p_.setBrush(f_.theme.bad);
+    for (int row = 0; row < rows.rowCount() && f_.geometry.replay; ++row) {
+        if (rows.isHeader(row)) continue;
+        const double top = rows.rowTop(row) + band.top - f_.geometry.scroll_y;
+        if (top + band.height < 0 || top > f_.plot.height()) continue;
+        const auto& spans = f_.session.lanes.mismatches(static_cast<std::size_t>(rows.lineAt(row)));
+        auto span = std::ranges::lower_bound(spans, f_.geometry.scale.range.begin, {}, &Span::start);
+        double last = -kMarkApart;
+        for (; span != spans.end() && span->start < f_.geometry.scale.range.end; ++span) {
+            const double x = f_.geometry.scale.x(span->start + (span->end - span->start) / 2);
+            if (x - last < kMarkApart) continue;
+            last = x;
+            const double half = kMarkWidth / 2;
+            p_.drawPolygon(QPolygonF{{x - half, top - 3}, {x + half, top - 3}, {x, top + kMarkWidth - 2}});
+        }
+    }
+    p_.restore();
+}
+
+void FlowPainter::paintMeasured(const RangeStats& stats) {
+    const double left = std::round(f_.geometry.scale.x(stats.range.begin));
+    const double right = std::round(f_.geometry.scale.x(stats.range.end));
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    QColor veil = f_.theme.selection;
+    veil.setAlpha(26);
+    p_.fillRect(QRectF(left, 0, std::max(1.0, right - left), f_.plot.height()), veil);
+    for (const double x : {left, right})
+        p_.fillRect(QRectF(x, 0, 1, f_.plot.height()), f_.theme.selection);
+    paintCaption(FlowLabel::tr("%1: busy %2 of all ranks' time, bubbles %3, ops %4")
+                     .arg(exactTime(stats.range.length()), percent(stats.busyFraction()), shortTime(stats.bubble()))
+                     .arg(stats.ops()),
+                 f_.theme.selection);
+    p_.restore();
+}
+
+void FlowPainter::paintCaption(const QString& caption, const QColor& colour) {
+    const QFontMetricsF metrics(f_.font);
+    const double height = captionPitch(f_.font) - 4;
+    const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
+    const double below = (height + 4) * ++captions_;
+    if (f_.pinned) return; // the scrolled part draws it
+    // Below the rows if there is room, so as not to cover them.
+    const double bottom = edge_ == Qt::TopEdge ? 0 : f_.plot.height();
+    const QRectF box(6, edge_ == Qt::TopEdge ? f_.caption_top + below - height : bottom - below, width, height);
+    p_.setFont(f_.font);
+    p_.fillRect(box, f_.theme.header);
+    p_.fillRect(QRectF(box.left(), box.top(), 3, box.height()), colour);
+    p_.setPen(f_.theme.text);
+    p_.drawText(box.adjusted(8, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
+                metrics.elidedText(caption, Qt::ElideRight, box.width() - 12));
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,84 @@
+#pragma once
+
+#include "app/gui/models/flow_overlay.h"
+#include "app/gui/models/reference_overlay.h"
+#include "app/gui/models/session_queries.h"
+#include "app/gui/timeline/counters.h"
+#include "app/gui/timeline/raw_geometry.h"
+#include "app/gui/timeline/timeline_painter.h"
+
+namespace bubblescope::gui {
+
+/// Draws what is below the ops of a row: raw lanes, counters and the reference, with their names in the header.
+class ExtraPainter {
+public:
+    ExtraPainter(QPainter& painter, const TimelineFrame& frame);
+
+    void paintRaw(const std::vector<RawShape>& shapes);
+    void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
+    /// `fraction` is the blend between the observed step and the reference.
+    void paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference, double fraction);
+
+private:
+    /// Consecutive shapes that are pixels of one lane.
+    struct LanePixels {
+        std::size_t first = 0;
+        std::size_t end = 0;
+    };
+    static std::vector<LanePixels> lanesOfPixels(const std::vector<RawShape>& shapes);
+    void paintPixels(const std::vector<RawShape>& shapes);
+    void writeLane(const std::vector<RawShape>& shapes, const LanePixels& lane, PixelCanvas& pixels, double top) const;
+    void paintRawNames();
+    /// Calls `paint` for each row with a function that gives the position of a lane's name in the header, or nothing if
+    /// it is out of sight.
+    template <class Paint>
+    void paintNames(int height, const Paint& paint);
+
+    QPainter& p_;
+    const TimelineFrame& f_;
+    QFont small_;
+};
+
+/// The colour of all slices of a name, from a set of muted tones.
+[[nodiscard]] QColor rawColour(const Theme& theme, StringId name);
+
+/// Draws visible arrows and paths over the ops.
+class FlowPainter {
+public:
+    /// More visible arrows than this are replaced by a line of text.
+    static constexpr std::size_t kMaxArrows = 1500;
+
+    /// `captions`: the edge of the plot for captions, top or bottom.
+    FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge captions);
+
+    void paintArrows(const std::vector<Arrow>& arrows);
+    void paintPath(const Path& path, const QColor& colour);
+    /// Draws the measured interval over all rows, with its totals.
+    void paintMeasured(const RangeStats& stats);
+    /// Red marks on checks that found a difference, even if these are too narrow to be visible.
+    void paintMismatches();
+
+    /// An arrow's line in pixels of the plot.
+    [[nodiscard]] QLineF line(const Arrow& arrow) const;
+
+private:
+    [[nodiscard]] bool shown(const Arrow& arrow) const;
+    [[nodiscard]] bool inSight(const QLineF& line) const;
+    [[nodiscard]] int rowOf(int rank) const;
+    [[nodiscard]] double y(const Arrow::End& end, const Arrow::End& other) const;
+    [[nodiscard]] QColor colour(Arrow::Kind kind) const;
+    void paintArrow(const QLineF& line, const QColor& colour, double width);
+    void paintStretch(const Stretch& stretch, const QColor& colour);
+    /// Places the caption beside those painted before.
+    void paintCaption(const QString& caption, const QColor& colour);
+
+    QPainter& p_;
+    const TimelineFrame& f_;
+    Qt::Edge edge_;
+    int captions_ = 0;
+};
+
+/// The distance between two captions, in logical pixels.
+[[nodiscard]] int captionPitch(const QFont& font);
+
+} // namespace bubblescope::gui
