@@ -32,7 +32,7 @@ void listen(QAccessibleEvent* event) {
     heard().push_back({event->type(), event->object(), event->child(), value});
 }
 
-/// A timeline as a screen reader meets it.
+/// A timeline as seen by a screen reader.
 struct Reader {
     ThemeManager themes;
     ViewState state;
@@ -64,12 +64,12 @@ private slots:
         const std::vector<int> rows = reader.view.rowsInSight();
         const int end = static_cast<int>(rows.size());
         QCOMPARE(rows.front(), 0);
-        QVERIFY(end > 2 && end < 8); // the rest is scrolled to
+        QVERIFY(end > 2 && end < 8); // the rest is scrolled out of view
         QCOMPARE(timeline.childCount(), end);
         for (int row = 0; row < end; ++row) {
             QAccessibleInterface* child = timeline.child(row);
             QVERIFY(child != nullptr && child->isValid());
-            QCOMPARE(child, timeline.child(row)); // the same one each time
+            QCOMPARE(child, timeline.child(row)); // the same object each time
             QCOMPARE(child->parent(), &timeline);
             QCOMPARE(timeline.indexOfChild(child), row);
             QCOMPARE(child->text(QAccessible::Name), QStringLiteral("Rank %1").arg(row));

@@ -11,7 +11,7 @@
 using bubblescope::JobControl;
 using bubblescope::gui::BackgroundJob;
 
-/// Workers are held with semaphores, so that every order of events is forced, not hoped for.
+/// Semaphores hold the workers, so that every order of events is forced.
 class BackgroundJobTest : public QObject {
     Q_OBJECT
 
@@ -70,7 +70,7 @@ private slots:
         std::vector<int> results;
         job.start(
             [release_old](JobControl&) {
-                release_old->acquire(); // ignores its stop token for as long as it can
+                release_old->acquire(); // ignores its stop token until it is released
                 return 1;
             },
             [&](int value) { results.push_back(value); });
@@ -86,7 +86,7 @@ private slots:
         BackgroundJob job;
         std::vector<int> results;
         job.start([](JobControl&) { return 1; }, [&](int value) { results.push_back(value); });
-        // The result is posted but this thread has not looked yet.
+        // The result is posted but not delivered yet.
         QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
         job.start([](JobControl&) { return 2; }, [&](int value) { results.push_back(value); });
         QTRY_COMPARE(results, std::vector<int>{2});

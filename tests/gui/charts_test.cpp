@@ -34,7 +34,7 @@ StepChart::Curve curve(std::vector<double> values) {
 
 } // namespace
 
-/// Charts as geometry, and as widgets under the mouse and the keyboard.
+/// Charts as geometry, and as widgets with mouse and keyboard.
 class ChartsTest : public QObject {
     Q_OBJECT
 
@@ -59,14 +59,14 @@ private slots:
     }
 
     void namesStandBesideTheirMarks() {
-        // One in the middle, one that only fits to the left, and one that nobody has room for.
+        // One in the middle, one that fits only to the left, and one without room.
         const std::vector<MarkLabel> labels = placeMarkLabels({{100, 80, 0}, {990, 80, 1}, {130, 80, 0}}, 50, 1000);
         QCOMPARE(labels.size(), 2U);
         QCOMPARE(labels[0].mark, 2U); // of equals the latest
         QVERIFY(labels[0].left > 130 && labels[0].left < 140);
         QCOMPARE(labels[1].mark, 1U);
         QCOMPARE(labels[1].left + labels[1].width, 986.0);
-        // Between two that matter more a long name is cut short.
+        // Between two more important labels a long one is elided.
         const auto cut = placeMarkLabels({{100, 300, 0}, {10, 60, 1}, {200, 60, 1}}, 0, 1000);
         QCOMPARE(cut.size(), 3U);
         QCOMPARE(cut[1].mark, 0U);
@@ -121,7 +121,7 @@ private slots:
         QVERIFY(axis.clipped);
         QVERIFY(axis.high < 120);
         QVERIFY(axis.share(5000) > 1);
-        // Twice as long is an outlier among equals, half as long again is not.
+        // Twice the length is an outlier among equal values, half as much again is not.
         QVERIFY(!robustAxis(std::vector<double>{100, 100, 100, 100, 140}, true).clipped);
     }
 
@@ -147,12 +147,12 @@ private slots:
         const std::vector<Bar> bars{bar("a", {10, 30, 0, 20}), bar("b", {40, -10, 20})};
         const BarLayout layout(bars, 500, 50, 20);
         const std::vector<BarLayout::Part> parts = layout.parts(0, 200);
-        QCOMPARE(parts.size(), 6U); // one is of no time
+        QCOMPARE(parts.size(), 6U); // one has no time
         QCOMPARE(parts[0].rect.right(), parts[1].rect.left());
         QCOMPARE(parts[1].rect.right(), parts[2].rect.left());
         QVERIFY(std::abs(parts[1].rect.width() - 3 * parts[0].rect.width()) <= 3);
         QCOMPARE(parts[4].part, 1);
-        QCOMPARE(parts[4].rect.right(), std::round(layout.x(0))); // what is negative lies left of 0
+        QCOMPARE(parts[4].rect.right(), std::round(layout.x(0))); // negative parts are left of 0
         QCOMPARE(layout.at(parts[2].rect.center().x(), layout.rowTop(0) + 10).part, 3);
         QCOMPARE(layout.at(498, layout.rowTop(0) + 10).part, -1);
         QCOMPARE(layout.at(100, layout.rowTop(2) + 1).bar, -1);

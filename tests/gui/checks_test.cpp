@@ -17,7 +17,7 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// A replay of `rank`'s first forward in its first bubble of step `index`.
+/// A check of `rank`'s first forward in its first bubble of step `index`.
 CheckRecord replay(const Run& run, int index, int rank, CheckOutcome outcome) {
     const StepTimeline& step = run.steps[static_cast<std::size_t>(index)];
     const auto& ops = step.ranks[static_cast<std::size_t>(rank)];
@@ -38,7 +38,7 @@ CheckRecord replay(const Run& run, int index, int rank, CheckOutcome outcome) {
     return check;
 }
 
-/// Ranks 0 and 1 checked one forward each, rank 1 departed; of ranks 2 and 3 nothing was checked.
+/// Ranks 0 and 1 checked one forward each, rank 1 found a difference; nothing of ranks 2 and 3 was checked.
 SessionPtr checkedSession() {
     Run run = sampleRun();
     run.checks.checks.push_back(replay(run, 1, 0, CheckOutcome::Equal));
@@ -50,7 +50,7 @@ SessionPtr checkedSession() {
 
 } // namespace
 
-/// Checks that a run made in its bubbles: on the timeline and in their panel.
+/// Checks in the bubbles of a run: on the timeline and in their panel.
 class ChecksTest : public QObject {
     Q_OBJECT
 
@@ -67,7 +67,7 @@ private slots:
         const ItemRef check = checkItem(*state.session(), 1);
         QVERIFY(check.kind == ItemKind::Check);
         QCOMPARE(view.itemAt(view.centreOf(check)), check);
-        // Above it the bubble can be hit.
+        // Above it the bubble can still be hit.
         QPointF above = view.centreOf(check);
         while (view.itemAt(above) == check)
             above.ry() -= 1;
@@ -109,7 +109,7 @@ private slots:
         QVERIFY2(headline.text().contains(QStringLiteral("2 checks, 1 of them found a difference")),
                  qPrintable(headline.text()));
         QVERIFY(headline.text().contains(QStringLiteral("nothing is known")));
-        // One kind of op of each rank was planned at most; rank 2 and 3 are not fine but unknown.
+        // At most one kind of op of each rank was planned; ranks 2 and 3 are unknown.
         const CoverageMap& map = results.map();
         QCOMPARE(map.rows.size(), 4U);
         QCOMPARE(map.cell(0, 0).covered, 1);
@@ -139,7 +139,7 @@ private slots:
         QVERIFY(child<QLabel>(panel, "aadiffHeadline")
                     .text()
                     .startsWith(QStringLiteral("Nothing of this run was checked")));
-        // And a checked one can still show its plan.
+        // A run with checks can still show its plan.
         state.setSession(checkedSession());
         child<QComboBox>(panel, "aadiffView").setCurrentIndex(1);
         QVERIFY(planned.wait());

@@ -26,7 +26,7 @@ SampleSpec manyRanks(int ranks) {
     return spec;
 }
 
-/// Time of `window` in which at least one span of the lane runs, the slow way.
+/// Time of `window` in which at least one span of the lane runs, computed naively.
 TimeNs runningTime(const Lane& lane, const TimeRange& window) {
     TimeNs sum{0};
     TimeNs at = window.begin;
@@ -78,7 +78,7 @@ private slots:
         QVERIFY(fitted.compact());
         QCOMPARE(fitted.bands().size(), std::size_t{1});
         QCOMPARE(fitted.rowHeight(), RowLayout::kMinCompactHeight);
-        QVERIFY(RowLayout(many->lanes, 2000).rowHeight() > RowLayout::kMinCompactHeight); // as high as all fit
+        QVERIFY(RowLayout(many->lanes, 2000).rowHeight() > RowLayout::kMinCompactHeight); // as high as fits for all
         QVERIFY(!RowLayout(many->lanes, kViewHeight, {.height = 40}).compact());
 
         const SessionPtr few = sampleSession();
@@ -140,7 +140,7 @@ private slots:
             int at = scene.columns();
             for (const CompactPiece& piece : scene.pieces()) {
                 if (piece.row != row) {
-                    QCOMPARE(at, scene.columns()); // the row before was complete
+                    QCOMPARE(at, scene.columns()); // the previous row was complete
                     QCOMPARE(piece.row, ++row);
                     at = 0;
                 }
@@ -155,7 +155,7 @@ private slots:
                     const TimeRange time = scene.columnTime(column);
                     const TimeNs busy = runningTime(lane(LaneKind::Compute), time);
                     const TimeNs idle = runningTime(lane(LaneKind::Bubble), time);
-                    // The line that parts two wide ops.
+                    // The gap between two wide ops.
                     const bool line = piece.busy == 0 && piece.idle == 0 && piece.end - piece.begin == 1;
                     if (line && busy == time.length()) continue;
                     const auto share = [&](TimeNs t) {
@@ -173,7 +173,7 @@ private slots:
     }
 
     void shortBubblesStayVisible() {
-        // One column for each step: the bubbles of the last rank take little of it.
+        // One column per step: the bubbles of the last rank take little of it.
         CompactScene scene(manyRanks(64), 3);
         scene.range.end = scene.range.begin + scene.range.length() * 50;
         int both = 0;
@@ -188,7 +188,7 @@ private slots:
         const auto pieces = scene.pieces();
         QCOMPARE(pieces.front().row, 100);
         QCOMPARE(pieces.back().row, 100 + kViewHeight / 12 - 1);
-        // However long the trace is, a strip has at most a piece for each pixel.
+        // However long the trace is, a row has at most one segment per pixel.
         QVERIFY(pieces.size() <= static_cast<std::size_t>(kViewHeight / 12 * scene.columns()));
     }
 
@@ -227,7 +227,7 @@ private slots:
         const int row = view.rows().rowAt(view.verticalScrollBar()->value() + 200);
         while (view.rows().compact())
             QTest::keyClick(&view, Qt::Key_H);
-        QVERIFY(std::abs(view.rows().rowAt(view.verticalScrollBar()->value() + 200) - row) <= 4); // still in sight
+        QVERIFY(std::abs(view.rows().rowAt(view.verticalScrollBar()->value() + 200) - row) <= 4); // still visible
         QTest::keyClick(&view, Qt::Key_L);
         QVERIFY(view.rows().compact());
         QTest::keyClick(&view, Qt::Key_H, Qt::ControlModifier);

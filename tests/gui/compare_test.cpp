@@ -33,7 +33,7 @@ Run runWith(double factor) {
     return test::makeJitteredRun(wanted, 7);
 }
 
-/// "slow" in a name means the slower one.
+/// A name with "slow" gives the slower run.
 Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl&) {
     if (paths.front().string().find("none") != std::string::npos)
         return inputError(paths.front().string(), "cannot be read", "check its name");
@@ -42,7 +42,7 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl&) {
 
 } // namespace
 
-/// Two runs beside one another.
+/// Comparing two runs.
 class CompareTest : public QObject {
     Q_OBJECT
 
@@ -64,7 +64,7 @@ private slots:
         QCOMPARE(text(0, ComparisonModel::What), QStringLiteral("Step time"));
         QVERIFY(text(0, ComparisonModel::ChangeColumn).startsWith(QLatin1Char('+')));
         QVERIFY(table.model()->rowCount() > 3);
-        // Besides what ranks idle more because of it, the slow rank's longest ops cost most.
+        // Apart from the idle time that it causes, the slow rank's longest ops cost most.
         int first = 1;
         while (text(first, ComparisonModel::What).contains(QStringLiteral("idle time")))
             ++first;
@@ -78,7 +78,7 @@ private slots:
         }
         QVERIFY2(child<QLabel>(panel, "compareHeadline").text().endsWith(QStringLiteral("changed")),
                  qPrintable(child<QLabel>(panel, "compareHeadline").text()));
-        // A click shows the ops of which a row speaks.
+        // A click shows the row's ops.
         emit table.clicked(table.model()->index(first, 0));
         QCOMPARE(state.highlights().size(), 7U); // the eighth is in the cool-down
         for (const Highlight& place : state.highlights())

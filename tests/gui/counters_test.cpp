@@ -17,7 +17,7 @@ std::shared_ptr<const CounterLanes> countersOf(const SessionPtr& session) {
     return CounterLanes::build(session, JobControl()).value();
 }
 
-/// A trace of one process a rank, of which the second one counts bytes.
+/// A trace with one process per rank; the second one counts bytes.
 SessionPtr countedSession() {
     SampleSpec spec;
     spec.trace = true;
@@ -131,7 +131,7 @@ private slots:
         for (int x = 150; x < with.width(); ++x)
             filled += with.pixelColor(x, y) == themes.theme().fill(Role::Check) ? 1 : 0;
         QVERIFY(filled > 100);
-        state.setSession(sampleSession()); // another trace's are counted anew
+        state.setSession(sampleSession()); // computed again for another trace
         QTRY_COMPARE(view.rows().counterCount(1), 1);
         QTest::keyClick(&view, Qt::Key_C);
         QCOMPARE(view.rows().counterCount(1), 0);

@@ -66,7 +66,7 @@ private slots:
         const QString headline = child<QLabel>(panel, "whatIfHeadline").text();
         QVERIFY2(headline.contains(percentDelta(prediction.relativeChange())), qPrintable(headline));
 
-        // On the timeline, and away again.
+        // On the timeline, and removed again.
         child<QCheckBox>(panel, "whatIfReference").click();
         QVERIFY(state.reference());
         QVERIFY(state.reference()->timeline.wall() < state.session()->window(state.step()).length());
@@ -103,7 +103,7 @@ private slots:
         panel.show();
         state.setSession(slowRank());
         QSignalSpy answered(&panel, &WhatIfPanel::answered);
-        child<QSpinBox>(panel, "whatIfVpp").setValue(7); // 1F1B takes one chunk
+        child<QSpinBox>(panel, "whatIfVpp").setValue(7); // 1F1B has a single chunk
         QVERIFY(answered.wait());
         QVERIFY(!child<QLabel>(panel, "whatIfNote").text().isEmpty());
         QVERIFY(!child<QCheckBox>(panel, "whatIfReference").isEnabled());
@@ -162,7 +162,7 @@ private slots:
         ScheduleExplorer explorer(themes);
         explorer.show();
         QTRY_VERIFY(explorer.result().has_value());
-        child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("zb-v")); // wants two chunks
+        child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("zb-v")); // needs two chunks
         QTRY_VERIFY(!explorer.result().has_value());
         QVERIFY(!child<QLabel>(explorer, "explorerHeadline").text().isEmpty());
         QVERIFY(!child<QPushButton>(explorer, "explorerExport").isEnabled());
@@ -211,7 +211,7 @@ private slots:
         AadiffPanel panel(state, themes);
         panel.resize(900, 300);
         state.setSession(sampleSession());
-        QVERIFY(!panel.plan()); // nobody looks
+        QVERIFY(!panel.plan()); // the panel is hidden
         QSignalSpy planned(&panel, &AadiffPanel::planned);
         panel.show();
         QVERIFY(planned.wait());
@@ -225,7 +225,7 @@ private slots:
         const CheckPlan::Place& place = panel.plan()->places[2];
         QCOMPARE(state.highlights().front().range.begin, place.when.start);
         for (const TimelineOp& op : state.session()->step(state.step()).ranks[place.rank.index()])
-            QVERIFY(op.end <= place.when.start || op.start >= place.when.end); // a bubble indeed
+            QVERIFY(op.end <= place.when.start || op.start >= place.when.end); // it is a bubble
     }
 
     void aadiffCellsLeadToChecks() {

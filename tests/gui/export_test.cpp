@@ -50,7 +50,7 @@ QByteArray contents(const QString& name) {
 
 } // namespace
 
-/// Pictures and tables in files, and the command palette.
+/// Pictures and tables as files, and the command palette.
 class ExportTest : public QObject {
     Q_OBJECT
 
@@ -91,7 +91,7 @@ private slots:
         QVERIFY(exportView(shown.view, shown.path("view.pdf")).ok());
         const QByteArray pdf = contents(shown.path("view.pdf"));
         QVERIFY(pdf.startsWith("%PDF-"));
-        QVERIFY(pdf.contains("/FontFile") && pdf.size() > 4000); // letters, not pixels
+        QVERIFY(pdf.contains("/FontFile") && pdf.size() > 4000); // text, not pixels
     }
 
     void whatCannotBeWrittenIsSaid() {
@@ -133,7 +133,7 @@ private slots:
         const int all = palette.list().count();
         QVERIFY(all > 30);
         QTest::keyClicks(&palette.line(), QStringLiteral("critical"));
-        QCOMPARE(palette.list().count(), 2); // in the view's menu and among the keys
+        QCOMPARE(palette.list().count(), 2); // in the view's menu and in the navigation menu
         palette.line().clear();
         QTest::keyClicks(&palette.line(), QStringLiteral("theme dark"));
         QCOMPARE(palette.list().count(), 1);
@@ -147,7 +147,7 @@ private slots:
         QCOMPARE(palette.list().currentRow(), 1);
         QTest::keyClicks(&palette.line(), QStringLiteral("no such thing"));
         QCOMPARE(palette.list().count(), 0);
-        QTest::keyClick(&palette.line(), Qt::Key_Return); // does nothing, and does not fall
+        QTest::keyClick(&palette.line(), Qt::Key_Return); // does nothing and does not crash
         QVERIFY(palette.isVisible());
     }
 };

@@ -9,7 +9,7 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// A window with two docks, of which the second lies behind the first.
+/// A window with two tabbed docks, the second one behind the first.
 struct Docks {
     QMainWindow window;
     QDockWidget* front = new QDockWidget(&window);
@@ -26,7 +26,7 @@ struct Docks {
         front->raise();
         window.resize(600, 400);
         window.show();
-        QCoreApplication::processEvents(); // so that the docks have their places
+        QCoreApplication::processEvents(); // places the docks
     }
 };
 

@@ -58,7 +58,7 @@ ItemRef findOp(const Session& session, int step, int rank, OpKind kind, int micr
 
 } // namespace
 
-/// Arrows, critical path, blame, the way of a micro-batch, and measuring.
+/// Arrows, critical path, causes of waits, the path of a micro-batch, and measuring.
 class FlowOverlayTest : public QObject {
     Q_OBJECT
 
@@ -66,7 +66,7 @@ private slots:
     void everyTransferHasItsArrow() {
         const SessionPtr session = sampleSession(withTransfers());
         StepFlows flows(session, 1);
-        // Eight micro-batches cross three borders forwards and three backwards.
+        // Eight micro-batches cross three borders in both directions.
         QCOMPARE(flows.transfers().size(), 48U);
         for (const Arrow& arrow : flows.transfers()) {
             const TimelineOp& from = session->op(arrow.producer);

@@ -61,7 +61,7 @@ SessionPtr denseSession(int count, TimeNs gap) {
         at += 1us + gap;
     }
     step.fitWindow();
-    // What geometry reads, and no more: a diagnosis of so many ops takes a minute.
+    // Only what geometry reads: a diagnosis of so many ops takes a minute.
     auto session = std::make_shared<Session>();
     session->report.steps.resize(1);
     session->report.steps[0].bubbles = findBubbles(step);
@@ -87,7 +87,7 @@ private slots:
         std::size_t bubbles = 0;
         for (const auto& rank : scene.session->analysis(0).bubbles)
             bubbles += rank.size();
-        QCOMPARE(count[ItemKind::Op], std::size_t{4 * 16}); // optimizers lie behind the window
+        QCOMPARE(count[ItemKind::Op], std::size_t{4 * 16}); // optimizers are after the window
         QCOMPARE(count[ItemKind::Bubble], bubbles);
         QVERIFY(bubbles > 0);
     }
@@ -154,7 +154,7 @@ private slots:
     void opsAndBubblesOfALaneDoNotOverlap() {
         Scene scene;
         scene.range = padded(scene.session->lanes.extent(), 0.01);
-        std::map<int, std::map<int, double>> reached; // ops and bubbles, by row
+        std::map<int, std::map<int, double>> reached; // ops and bubbles per row
         for (const TimelineShape& shape : scene.shapes()) {
             if (!isOp(shape) && shape.role != Role::Bubble) continue;
             double& end = reached[isOp(shape)][static_cast<int>(shape.rect.top())];
@@ -204,7 +204,7 @@ private slots:
     }
 
     void subPixelOpsCoalesce() {
-        // 200 000 ops on 1000 pixels: no more shapes than pixels, each of the colour that is there.
+        // 200 000 ops on 1000 pixels: no more shapes than pixels, each in a colour that occurs there.
         const SessionPtr session = denseSession(200000, TimeNs{0});
         const RowLayout rows(session->lanes, kHeight);
         const auto shapes =
@@ -272,7 +272,7 @@ private slots:
         const SessionPtr session = sampleSession();
         const RowLayout low(session->lanes, 50);
         const RowLayout high(session->lanes, 4000);
-        QVERIFY(low.contentHeight() > 50); // readable before fitting: the view scrolls
+        QVERIFY(low.contentHeight() > 50); // readable rather than fitting: the view scrolls
         QVERIFY(high.contentHeight() < 4000);
         QVERIFY(low.rowHeight() < high.rowHeight());
         for (const RowLayout& rows : {low, high}) {

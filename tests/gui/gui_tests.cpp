@@ -30,6 +30,6 @@ int main(int argc, char** argv) {
             std::printf("  %.*s\n", static_cast<int>(name.size()), name.data());
         return 2;
     }
-    // The application is called after the test, so that settings and caches of tests that run side by side lie apart.
+    // The application is named after the test, so that tests running in parallel have separate settings and caches.
     return test->second(argc - 1, argv + 1);
 }

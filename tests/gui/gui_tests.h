@@ -5,14 +5,14 @@
 
 namespace bubblescope::gui {
 
-/// Enters a test class into the program gui_tests, which holds all of them: linking one program takes seconds, one a
-/// class takes minutes. `gui_tests NAME [options of QTest]` runs one class, as ctest does for each.
+/// Registers a test class in the program gui_tests, which contains all of them: linking one program takes seconds, one
+/// per class would take minutes. `gui_tests NAME [options of QTest]` runs one class, as ctest does for each.
 class GuiTestEntry {
 public:
     /// Runs a class in an application of its own; returns the number of failures.
     using Run = int (*)(int argc, char** argv);
 
-    /// `name`: of the file, without its ending; must live as long as the program.
+    /// `name` is the file's, without extension; must live as long as the program.
     GuiTestEntry(const char* name, Run run);
 };
 

@@ -34,14 +34,14 @@ int newestOf(MainWindow& window) {
 struct ShownCheck {
     int line = 0;
     int step = 0;
-    TimeNs start{0}; ///< in its step: a trace that was opened counts times from its own beginning
+    TimeNs start{0}; ///< within its step: a trace that was opened counts times from its own beginning
     TimeNs length{0};
     bool mismatch = false;
 
     friend bool operator==(const ShownCheck&, const ShownCheck&) = default;
 };
 
-/// What the replay lanes show.
+/// The content of the check lanes.
 std::vector<ShownCheck> shownChecks(const Session& session) {
     std::vector<ShownCheck> shown;
     for (int line = 0; line < LiveRun::kRanks; ++line) {
@@ -56,7 +56,7 @@ std::vector<ShownCheck> shownChecks(const Session& session) {
 
 } // namespace
 
-/// Checks in the bubbles of a run that is watched.
+/// Checks in the bubbles of a watched run.
 class LiveChecksTest : public QObject {
     Q_OBJECT
 
@@ -96,7 +96,7 @@ private slots:
         QVERIFY(!told(*live).empty());
         QCOMPARE(told(*live), told(*opened));
 
-        // On the timeline, under the mouse.
+        // On the timeline, with the mouse.
         auto& timeline = *window.findChild<TimelineView*>();
         window.state().range().showAll();
         const std::size_t mismatch = static_cast<std::size_t>(
@@ -124,7 +124,7 @@ private slots:
         QTRY_COMPARE(newestOf(window), 3);
         QVERIFY(!window.state().session()->report.coverage);
         QVERIFY(shownChecks(*window.state().session()).empty());
-        run.writeCheck(3, 2, CheckOutcome::Mismatch); // its verdict took a step
+        run.writeCheck(3, 2, CheckOutcome::Mismatch); // its verdict came a step later
         QTRY_COMPARE(shownChecks(*window.state().session()).size(), 1U);
         const SessionPtr session = window.state().session();
         QCOMPARE(newestOf(window), 3);

@@ -51,7 +51,7 @@ std::size_t filesIn(const std::filesystem::path& folder) {
 
 } // namespace
 
-/// Streams that come from other hosts, as from programs beside this one.
+/// Streams from other hosts, sent by programs on this machine.
 class LiveNetworkTest : public QObject {
     Q_OBJECT
 
@@ -135,7 +135,7 @@ private slots:
             sender.waitForFinished();
         }
         QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
-        QCOMPARE(filesIn(temporary.path()), 0U); // gone with the watch
+        QCOMPARE(filesIn(temporary.path()), 0U); // deleted with the watch
         qunsetenv("TMPDIR");
     }
 
@@ -174,7 +174,7 @@ private slots:
         target.certificate = certificate;
         target.key = key;
         window.watch(target);
-        // Who does not encrypt is not heard: all that arrives is the other job.
+        // Senders without encryption are rejected: only the other job's streams arrive.
         test::RecordedJob unheard(scratch.path() / "unheard");
         for (int rank = 0; rank < test::RecordedJob::kRanks; ++rank)
             unheard.write(rank, 0);
@@ -214,7 +214,7 @@ private slots:
         dialog.show();
         auto& watch = childIn<QPushButton>(dialog, "liveWatch");
         auto& certificate = childIn<QLineEdit>(dialog, "liveCertificate");
-        QVERIFY(!certificate.isEnabled()); // nothing is listened to
+        QVERIFY(!certificate.isEnabled()); // not listening
         childIn<QLineEdit>(dialog, "liveListen").setText(QStringLiteral("9200"));
         childIn<QLineEdit>(dialog, "liveToken").setText(QStringLiteral("secret"));
         QVERIFY(watch.isEnabled());

@@ -14,10 +14,10 @@
 
 namespace bubblescope::gui {
 
-/// A run of 1F1B on four ranks that writes its steps into a folder when it is told to.
+/// A 1F1B run on four ranks that writes its steps into a folder on request.
 class LiveRun {
 public:
-    /// `host`: of rank 3, where it is another process than this one.
+    /// `host`: that of rank 3, if it is another process.
     explicit LiveRun(test::JitteredRun wanted = {}, std::optional<ProcessInfo> host = {}) {
         wanted.spec.name = "1f1b";
         wanted.spec.pp = kRanks;
@@ -46,14 +46,14 @@ public:
         target.folders << QString::fromStdString(dir_.path().string());
         return target;
     }
-    /// Goes on by 20 ms whenever somebody looks.
+    /// Advances by 20 ms whenever it is read.
     [[nodiscard]] LiveFeed::Clock clock() {
         return [this] { return TimeNs{now_ += 20'000'000}; };
     }
     void wait(TimeNs time) { now_ += time.count(); }
 
     [[nodiscard]] int written() const { return written_; }
-    /// All ranks but the last `without` of them.
+    /// All ranks but the last `without`.
     void writeStep(int without = 0) {
         for (int rank = 0; rank < kRanks - without; ++rank) {
             std::vector<profiler::SliceRecord> batch;
@@ -71,8 +71,8 @@ public:
         for (int i = 0; i < count; ++i)
             writeStep();
     }
-    /// A check of a rank that ran at the beginning of the step, before the rank's first op. Not of rank 0, which begins
-    /// it.
+    /// A check that ran at the beginning of the step, before the rank's first op. Not for rank 0, which begins the
+    /// step.
     void writeCheck(int rank, int step, CheckOutcome outcome) {
         const StepTimeline& timeline = run_.steps[static_cast<std::size_t>(step)];
         const TimelineOp& first = timeline.ranks[static_cast<std::size_t>(rank)].front();

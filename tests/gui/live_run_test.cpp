@@ -29,7 +29,7 @@ Result<Run> loadFiles(const std::vector<std::filesystem::path>& paths, JobContro
     return loadRun(paths, control);
 }
 
-/// Two ranks, steps of some 15 ms.
+/// Two ranks with steps of about 15 ms.
 RunPlan smallPlan(const QString& folder, int steps) {
     RunPlan plan;
     plan.spec.name = "1f1b";
@@ -51,7 +51,7 @@ T& childOf(QWidget& parent, const char* name) {
 
 } // namespace
 
-/// Dialogs, and real runs in a process of their own.
+/// The dialogs, and real runs in separate processes.
 class LiveRunTest : public QObject {
     Q_OBJECT
 
@@ -83,7 +83,7 @@ private slots:
         QTRY_COMPARE(childOf<QLabel>(window, "liveStatus").text(), QStringLiteral("Run ended"));
         const LiveSnapshot& snapshot = *window.live().snapshot();
         QCOMPARE(lostRecords(snapshot.counts), std::int64_t{0});
-        QCOMPARE(snapshot.counts.incomplete, std::int64_t{0}); // the last step, too, is whole
+        QCOMPARE(snapshot.counts.incomplete, std::int64_t{0}); // the last step is complete, too
         const std::int64_t steps = snapshot.counts.steps;
 
         // The whole recording is opened in place of the watch.
@@ -154,7 +154,7 @@ private slots:
         QVERIFY(estimate.text().contains(QStringLiteral("33.0 s")));
 
         childOf<QComboBox>(dialog, "runFamily").setCurrentText(QStringLiteral("interleaved"));
-        QTRY_VERIFY(!checked.isEmpty() && !checked.back().front().toBool()); // needs more chunks than one
+        QTRY_VERIFY(!checked.isEmpty() && !checked.back().front().toBool()); // needs more than one chunk
         QVERIFY(!start.isEnabled());
         childOf<QSpinBox>(dialog, "runVpp").setValue(2);
         QTRY_VERIFY(start.isEnabled());

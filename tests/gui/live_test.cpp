@@ -44,12 +44,12 @@ struct Watched {
         const LiveSnapshotPtr& snapshot = window.live().snapshot();
         return snapshot ? static_cast<int>(snapshot->steps.size()) : 0;
     }
-    /// The number of the newest step in view; −1 without one.
+    /// The number of the newest visible step; −1 without one.
     [[nodiscard]] int newest() {
         const SessionPtr& session = window.state().session();
         return session ? session->step(session->stepCount() - 1).index : -1;
     }
-    /// Whether the newest step in view ends at the right.
+    /// Whether the newest visible step ends at the right edge.
     [[nodiscard]] bool atTheRight() {
         const SessionPtr& session = window.state().session();
         const TimeRange& range = window.state().range().range();
@@ -58,7 +58,7 @@ struct Watched {
     }
 };
 
-/// A rank that becomes slow at a step.
+/// A rank becomes slow at a step.
 test::JitteredRun slowRank(int rank, int from) {
     test::JitteredRun wanted;
     wanted.op_factor = [rank, from](int step, Rank at, const Op&) {
@@ -120,7 +120,7 @@ private slots:
         QTRY_COMPARE(watched.newest(), 59);
         const Session& session = *watched.window.state().session();
         QVERIFY(session.stepCount() >= 20 && session.stepCount() < 40);
-        QVERIFY(session.step(0).index > 8); // not the first ones, which the engine keeps as what is usual
+        QVERIFY(session.step(0).index > 8); // the first ones remain as the baseline
         QCOMPARE(watched.stepsSeen(), 60);
     }
 
@@ -132,7 +132,7 @@ private slots:
         auto& follow = watched.child<QToolButton>("liveFollow");
         QVERIFY(follow.isChecked());
 
-        // Zooming in at the newest end keeps it there.
+        // Zooming in at the newest end keeps it visible.
         watched.window.state().range().zoomAt(1.0, 0.5);
         QVERIFY(live.following());
         const TimeNs length = watched.window.state().range().range().length();
@@ -168,7 +168,7 @@ private slots:
         const ItemRef op{ItemKind::Op, 1, 2, 3};
         watched.window.state().select(op);
         QVERIFY(!watched.window.live().following());
-        // What is selected stays so when steps have moved to other places.
+        // The selection is kept when steps get other indices.
         const TimeNs start = watched.window.state().session()->op(op).start;
         watched.run.writeSteps(40);
         QTRY_COMPARE(watched.stepsSeen(), 43);
@@ -267,7 +267,7 @@ private slots:
         const auto state = [&] { return table.model()->index(3, LiveRankModel::StateColumn).data().toString(); };
         QCOMPARE(state(), QStringLiteral("running"));
         watched.run.writeStep(1);
-        QTRY_COMPARE(watched.window.live().snapshot()->ranks.front().step, 3); // heard, and waited for from now on
+        QTRY_COMPARE(watched.window.live().snapshot()->ranks.front().step, 3); // seen, and expected from now on
         watched.run.wait(std::chrono::seconds(6));
         QTRY_COMPARE(state(), QStringLiteral("late"));
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Rank 3 is late")));
@@ -278,7 +278,7 @@ private slots:
         QTRY_COMPARE(state(), QStringLiteral("gone"));
         QTRY_COMPARE(watched.stepsSeen(), 4);
         const live::LiveStep& last = watched.window.live().snapshot()->steps.back();
-        QVERIFY(!last.complete); // unknown, and no bubble
+        QVERIFY(!last.complete); // unknown, and not a bubble
         QCOMPARE(watched.newest(), 2);
         QVERIFY(watched.window.findChild<LiveStepChart*>()->grab().toImage().width() > 0);
     }
@@ -337,7 +337,7 @@ private slots:
         QVERIFY(watched.child<QToolButton>("liveFollow").isHidden());
         QVERIFY(!watched.child<QAction>("stopWatching").isEnabled());
 
-        // Another watch begins anew, in a folder that is there later.
+        // Another watch starts over, in a folder that appears later.
         LiveRun other;
         watched.window.live().start(other.target(), other.clock());
         QVERIFY(watched.window.state().session() == nullptr);
@@ -388,13 +388,13 @@ private slots:
         alerts.show(alertsOf(0, 3));
         QCOMPARE(reset.count(), 1);
         alerts.show(alertsOf(0, 5)); // two more
-        alerts.show(alertsOf(3, 6)); // three forgotten, four more
+        alerts.show(alertsOf(3, 6)); // three dropped, four new
         QCOMPARE(reset.count(), 1);
         QCOMPARE(alerts.rowCount(), 6);
         QCOMPARE(alerts.at(0).step, 8);
         QCOMPARE(alerts.at(5).step, 3);
         QCOMPARE(alerts.index(0, LiveAlertModel::TextColumn).data().toString(), QStringLiteral("Check 8"));
-        alerts.show(alertsOf(100, 2)); // all others forgotten
+        alerts.show(alertsOf(100, 2)); // all others dropped
         QCOMPARE(alerts.rowCount(), 2);
         alerts.show(alertsOf(0, 1)); // another run
         QCOMPARE(alerts.at(0).step, 0);

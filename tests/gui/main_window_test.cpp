@@ -41,7 +41,7 @@ void openSample(MainWindow& window) {
     if (!loaded.wait()) qFatal("the sample did not load");
 }
 
-/// A shown window with the sample open.
+/// A visible window with the sample open.
 struct OpenWindow {
     MainWindow window{loadSample, false};
 
@@ -68,7 +68,7 @@ private slots:
     }
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
-    // The load waits, with something to show of it, until the test has seen that; in both themes.
+    // The load waits, with a preview to show, until the test has seen it; in both themes.
     void showsAFirstPictureWhileLoading() {
         for (const ThemeChoice choice : {ThemeChoice::Light, ThemeChoice::Dark}) {
             QSemaphore seen;
@@ -77,7 +77,8 @@ private slots:
                     control.total = 1'000'000'000;
                     control.done = 400'000'000;
                     LoadPreview::Part& part = control.preview->addPart("rank0.json", 0);
-                    for (int i = 0; i < 500; ++i) { // the first track is busy in its first half, the second half of all
+                    // The first track is busy in the first half of its time, the second one half of all.
+                    for (int i = 0; i < 500; ++i) {
                         part.add(0, TimeNs{i * 1'000'000}, TimeNs{1'000'000});
                         part.add(1, TimeNs{i * 2'000'000}, TimeNs{1'000'000});
                     }
@@ -155,7 +156,7 @@ private slots:
         QVERIFY(enter.isAccepted());
         QDropEvent drop({50, 50}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
         QApplication::sendEvent(&window, &drop);
-        // They may be of one run or of several.
+        // They may belong to one run or to several.
         auto* menu = window.findChild<QMenu*>(QStringLiteral("dropMenu"));
         QVERIFY(menu != nullptr);
         menu->actions().front()->trigger();
@@ -289,7 +290,7 @@ private slots:
         QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, timeline.centreOf(bubble).toPoint());
         QCOMPARE(w.window.state().selection(), bubble);
         QCOMPARE(panel.table().currentIndex().row(), panel.model().rowOf(bubble));
-        QCOMPARE(w.window.state().range().range(), before); // looking at it already
+        QCOMPARE(w.window.state().range().range(), before); // shown already
         QVERIFY(w.child<DetailsPanel>().title().contains(QLatin1String("after cool-down")));
 
         QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {},
@@ -319,7 +320,7 @@ private slots:
         MainWindow window(
             [](const auto&, JobControl&) -> Result<Run> {
                 Run run = sampleRun();
-                for (StepTimeline& step : run.steps) { // stage 2 becomes three times as slow as its equals
+                for (StepTimeline& step : run.steps) { // stage 2 takes three times as long as the others
                     for (TimelineOp& op : step.ranks[2])
                         op.end = op.start + 3 * op.duration();
                 }
@@ -392,7 +393,7 @@ private slots:
             window.close();
         }
         {
-            // A start without a trace shows no panels and must not forget them.
+            // A start without a trace shows no panels and must not lose their arrangement.
             MainWindow window(loadSample, true);
             window.show();
             QVERIFY(!window.findChild<QDockWidget*>(QStringLiteral("bubblesDock"))->isVisible());
@@ -412,7 +413,7 @@ private slots:
             RowChoice rows = window.state().rows();
             rows.hidden[transfers] = true;
             rows.counters = true;
-            rows.filter = "0"; // of this trace alone
+            rows.filter = "0"; // only for this trace
             window.state().setRows(rows);
             window.close();
         }

@@ -32,7 +32,7 @@ bool isChinese(const QString& text) {
     return letter.match(text).hasMatch();
 }
 
-/// Pages of a folder and of the schedules below it, by their paths in it.
+/// Pages of a folder and its schedules folder, by their paths in it.
 QStringList pagesIn(const QString& folder) {
     QStringList out;
     const QDir dir(QStringLiteral(BUBBLESCOPE_MANUAL) + QLatin1Char('/') + folder);
@@ -43,8 +43,8 @@ QStringList pagesIn(const QString& folder) {
     return out;
 }
 
-/// Where a page's links lead, section by section: pages by their paths, sections by their places in the page, so that a
-/// page and its translation give the same.
+/// The targets of a page's links, section by section: pages by path, sections by index, so that a page and its
+/// translation agree.
 QStringList targetsOf(const QString& file, const PageStructure& page, Language language) {
     QStringList out;
     for (const PageStructure::Section& section : page.sections) {
@@ -89,7 +89,7 @@ private slots:
             QTest::newRow(qPrintable(page)) << page;
     }
 
-    // A change of the English page that forgets the Chinese one is noticed at least where it changes this.
+    // If only the English page is changed, some of these differ.
     void pagesAgree() {
         QFETCH(QString, page);
         const QString english = readSource(page);
@@ -111,7 +111,7 @@ private slots:
         QVERIFY(shown != nullptr);
         QCOMPARE(shown->file, kChinese + page);
         QVERIFY(isChinese(shown->text) && !shown->title.isEmpty());
-        // Lines are not broken within a paragraph: a space would stand there.
+        // Lines are not broken within a paragraph, since that would add a space.
         static const QRegularExpression broken(QStringLiteral("[\\p{Han}，。；：、]\\n[ \\t]*\\p{Han}"));
         const auto match = broken.match(shown->text);
         QVERIFY2(!match.hasMatch(),
@@ -155,7 +155,7 @@ private slots:
         QCOMPARE(here.section, QStringLiteral("位置"));
         QVERIFY(
             manualLink(QStringLiteral("zh_CN/bubbles.md"), QStringLiteral("https://ui.perfetto.dev")).path.isEmpty());
-        // In the same order in both languages; a page without a Chinese text is there in English.
+        // In the same order in both languages; pages without a Chinese text are in English.
         const auto& english = manualPages();
         const auto& chinese = manualPages(Language::Chinese);
         QCOMPARE(chinese.size(), english.size());
@@ -184,14 +184,14 @@ private slots:
 
         window.languages().choose(Language::Chinese);
         QTRY_VERIFY(isChinese(browser.toPlainText()));
-        QCOMPARE(window.findChild<ManualWindow*>(), &manual); // the same window, where it was
+        QCOMPARE(window.findChild<ManualWindow*>(), &manual); // the same window at the same place
         QVERIFY(manual.isVisible());
         QCOMPARE(manual.path(), QStringLiteral("index.md"));
         QVERIFY(isChinese(back.text()) && isChinese(manual.windowTitle()) && isChinese(search.placeholderText()));
         QCOMPARE(pages.count(), rows);
         QVERIFY(isChinese(pages.item(0)->text()));
         QCOMPARE(pages.currentItem()->data(Qt::UserRole).toString(), QStringLiteral("index.md"));
-        back.click(); // what was looked at before stays known, and is now in Chinese
+        back.click(); // the history is kept, and is in Chinese now
         QCOMPARE(manual.path(), QStringLiteral("first-steps.md"));
         QVERIFY(isChinese(browser.document()->begin().text()));
         emit browser.anchorClicked(QUrl(QStringLiteral("index.md")));
@@ -220,7 +220,7 @@ private slots:
         auto& browser = *window.findChild<ManualBrowser*>();
         QVERIFY(window.open(QStringLiteral("bubbles.md")));
         browser.verticalScrollBar()->setValue(0);
-        QCOMPARE(browser.headingsPassed(), 0); // the page's title stands below its margin
+        QCOMPARE(browser.headingsPassed(), 0); // the page's title is below its margin
         browser.passHeadings(4);
         QCOMPARE(browser.headingsPassed(), 4);
         const QString english = browser.cursorForPosition(QPoint(40, 20)).block().text();

@@ -62,7 +62,7 @@ private slots:
                 const auto match = found.next();
                 const ManualLink to = manualLink(page.path, match.captured(2));
                 const QString where = page.path + QStringLiteral(": ") + match.captured(2);
-                if (to.path.isEmpty()) continue; // out of the manual
+                if (to.path.isEmpty()) continue; // outside of the manual
                 ++links;
                 QVERIFY2(QFile::exists(QStringLiteral(":/manual/") + to.path), qPrintable(where));
                 if (to.section.isEmpty()) continue;
@@ -109,7 +109,7 @@ private slots:
         window.show();
         QVERIFY(QTest::qWaitForWindowExposed(&window));
         auto& browser = *window.findChild<ManualBrowser*>();
-        // A section with more than a window's height behind it.
+        // A section higher than the window.
         QVERIFY(window.open(QStringLiteral("running.md"), QStringLiteral("tensor-parallelism")));
         QVERIFY(browser.verticalScrollBar()->value() > 300);
         QCOMPARE(browser.cursorForPosition(QPoint(40, 20)).block().text(), QStringLiteral("Tensor parallelism"));
@@ -138,10 +138,10 @@ private slots:
         QVERIFY(!pages.item(pages.count() - 1)->isHidden());
     }
 
-    // Of all drawings there are: as many rectangles, lines and texts as the file has, in its colours.
+    // All drawings: as many rectangles, lines and texts as in the file, in its colours.
     void drawsItsDrawings() {
         static const QRegularExpression mark(QStringLiteral("<(rect|line|text) "));
-        QVERIFY(!manualPages().empty()); // links the resource in
+        QVERIFY(!manualPages().empty()); // links the resource
         const QDir folder(QStringLiteral(":/manual/drawings"));
         const QStringList names = folder.entryList({QStringLiteral("*.svg")});
         QVERIFY(names.size() > 20);

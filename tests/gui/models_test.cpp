@@ -41,7 +41,7 @@ private slots:
             const auto raw = [&](int column) { return model.index(row, column).data(BubbleTableModel::kSortRole); };
             QCOMPARE(raw(BubbleTableModel::Difference).toLongLong(),
                      raw(BubbleTableModel::Observed).toLongLong() - raw(BubbleTableModel::Form).toLongLong());
-            QCOMPARE(raw(BubbleTableModel::Difference).toLongLong(), 0LL); // a simulation is what the form says
+            QCOMPARE(raw(BubbleTableModel::Difference).toLongLong(), 0LL); // a simulation agrees with the form
             if (!model.index(row, 0).data(BubbleTableModel::kTotalRole).toBool()) continue;
             ++totals;
             QCOMPARE(raw(BubbleTableModel::AsRun).toLongLong(), 45'000'000LL);
@@ -120,8 +120,8 @@ private slots:
 
     void formIsShownOnlyWhereItIsComparable() {
         const SessionPtr session = sampleSession();
-        // Rank 0's bubble before its first backward is what the form counts; the gaps behind its steady part
-        // are three pieces of a position that consolidation puts together.
+        // Rank 0's bubble before its first backward is what the form counts; the gaps behind its steady part are three
+        // pieces of a position that consolidation joins.
         const auto kind = [&](int rank, int index) {
             const Bubble& bubble = session->bubble({ItemKind::Bubble, 0, rank, index});
             return compareWithForm(session->analysis(0), bubble).kind;
@@ -172,7 +172,7 @@ private slots:
             for (std::int32_t i = 0; i < static_cast<std::int32_t>(session->step(0).ranks[0].size()); ++i) {
                 ItemRef at{ItemKind::Op, 0, 0, i};
                 const Op op = session->op(at).op;
-                if (op.kind != OpKind::Forward || producer(*session, at)) continue; // not the first stage's
+                if (op.kind != OpKind::Forward || producer(*session, at)) continue; // not of the first stage
                 int hops = 0;
                 while (const ItemRef next = consumer(*session, at)) {
                     QCOMPARE(producer(*session, next), at);

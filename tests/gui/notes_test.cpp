@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A timeline with a note_store on a sample session whose trace lies in a folder of its own.
+/// A timeline with a note store on a sample session whose trace is in a folder of its own.
 struct NotesDesk {
     QTemporaryDir folder;
     ThemeManager themes;
@@ -68,7 +68,7 @@ private slots:
 
         desk.state.measure({desk.at(1ms), desk.at(3ms)});
         QTest::keyClick(&desk.view, Qt::Key_M);
-        QCOMPARE(desk.note_store.current(), 0); // by time, and the measured stretch lies before
+        QCOMPARE(desk.note_store.current(), 0); // by time: the measured interval is earlier
         QCOMPARE(desk.saved().front(), (Note{desk.at(1ms), desk.at(3ms), std::nullopt, ""}));
 
         QTest::keyClick(&desk.view, Qt::Key_Escape);
@@ -86,7 +86,7 @@ private slots:
         desk.note_store.setText(0, QStringLiteral("慢 chunk"));
         desk.state.setSession(sampleSession());
         QVERIFY(desk.note_store.notes().empty());
-        QCOMPARE(desk.saved().size(), std::size_t{1}); // closing is no deletion
+        QCOMPARE(desk.saved().size(), std::size_t{1}); // closing does not delete
         desk.note_store.open(desk.trace());
         QCOMPARE(desk.note_store.notes().front().text, std::string("慢 chunk"));
         emit desk.state.sessionChanged(); // as when the language changes
@@ -115,7 +115,7 @@ private slots:
         QSignalSpy failed(&desk.note_store, &NoteStore::failed);
         desk.note_store.open(desk.trace());
         QCOMPARE(failed.count(), 1);
-        desk.note_store.addHere(); // stays in memory, and it is said that it is not saved
+        desk.note_store.addHere(); // kept in memory, with a message that it is not saved
         QCOMPARE(failed.count(), 2);
         QVERIFY(failed.last().first().value<Error>().message.find("not saved") != std::string::npos);
         QCOMPARE(desk.note_store.notes().size(), std::size_t{1});
@@ -135,12 +135,12 @@ private slots:
             const TimeRange range = desk.state.range().range();
             return range.begin + range.length() / 2;
         };
-        QTest::keyClick(&desk.view, Qt::Key_J); // from the last one around to the first
+        QTest::keyClick(&desk.view, Qt::Key_J); // wraps around to the first
         QCOMPARE(desk.note_store.current(), 0);
         QTest::keyClick(&desk.view, Qt::Key_J);
         QCOMPARE(desk.note_store.current(), 1);
         QVERIFY(std::chrono::abs(middle() - desk.at(40ms + 500us)) < 10us);
-        QCOMPARE(desk.state.range().range().length(), TimeNs(20ms)); // the zoom stays
+        QCOMPARE(desk.state.range().range().length(), TimeNs(20ms)); // the zoom is kept
         QTest::keyClick(&desk.view, Qt::Key_K);
         QTest::keyClick(&desk.view, Qt::Key_K);
         QCOMPARE(desk.note_store.current(), 2);

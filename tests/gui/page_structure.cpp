@@ -9,7 +9,7 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// Cells of a table's line; a bar behind a backslash belongs to a cell's text.
+/// Cells of a table row; a bar after a backslash belongs to the cell.
 int cellsOf(const QString& line) {
     static const QRegularExpression bar(QStringLiteral("(?<!\\\\)\\|"));
     return static_cast<int>(line.count(bar)) - 1;
@@ -63,7 +63,7 @@ private:
         paragraph_ += (paragraph_.isEmpty() ? QString() : QStringLiteral(" ")) + line.trimmed();
     }
 
-    /// Looks through lines that belong together, for code and links may go on in the next line.
+    /// Scans the lines of a paragraph together, since code and links may span lines.
     void endParagraph() {
         static const QRegularExpression code(QStringLiteral("`([^`]+)`"));
         static const QRegularExpression link(QStringLiteral("(!?)\\[[^\\]]*\\]\\(([^)\\s]+)\\)"));

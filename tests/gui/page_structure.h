@@ -7,26 +7,26 @@
 
 namespace bubblescope::gui {
 
-/// What a page of the manual and its translation have in common.
+/// What a page of the manual and its translation must have in common.
 struct PageStructure {
     struct Section {
         QString title;
         int level = 0;
-        QStringList links;  ///< as the page has them, in alphabetical order: languages differ in the order of words
+        QStringList links;  ///< as in the page, sorted: languages differ in the order of words
         QStringList images; ///< in alphabetical order
     };
-    std::vector<Section> sections;       ///< the first has level 0 and holds what stands above the first heading
-    QStringList blocks;                  ///< code, with its fences where it has them
-    QStringList marks;                   ///< comments, which say what makes a part of the page
-    QStringList codes;                   ///< code within lines, each once, in alphabetical order
+    std::vector<Section> sections;       ///< the first has level 0 and holds what precedes the first heading
+    QStringList blocks;                  ///< code blocks with their fences
+    QStringList marks;                   ///< comments, which generate parts of the page
+    QStringList codes;                   ///< code within lines, each once, sorted
     std::vector<int> columns;            ///< of each table
-    std::vector<std::size_t> table_rows; ///< of each table, with its head
+    std::vector<std::size_t> table_rows; ///< of each table, with its header
 };
 
 [[nodiscard]] PageStructure pageStructure(const QString& markdown);
 
-/// In words, what the translation of a page lacks or has too much; empty where they agree. `english` and `chinese` are
-/// the pages' texts; links are left to those who know the other pages.
+/// Describes what the translation of a page lacks or has too much; empty if they agree. `english` and `chinese` are the
+/// pages' texts; links are compared elsewhere.
 [[nodiscard]] QStringList structureDifferences(const QString& english, const QString& chinese);
 
 } // namespace bubblescope::gui

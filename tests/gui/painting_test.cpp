@@ -56,7 +56,7 @@ private slots:
             return (from + static_cast<int>(random() % static_cast<unsigned>(to - from))) / ratio;
         };
         for (int i = 0; i < 300; ++i) {
-            // On device pixels, in part outside the plot.
+            // On device pixels, partly outside the plot.
             const QRectF rect(somewhere(-30, 350), somewhere(-30, 200), somewhere(0, 60), somewhere(0, 60));
             if (i % 3 == 0) {
                 canvas.fillTiled(rect, tile);
@@ -111,7 +111,7 @@ private slots:
         QTest::newRow("rows") << 40;
         QTest::newRow("strips") << 8;
     }
-    /// The quick way and the painter's way agree but for the letters' edges.
+    /// The pixel canvas and the painter agree except for the edges of letters.
     void theScreenShowsWhatFilesShow() {
         QFETCH(const int, height);
         ThemeManager themes;

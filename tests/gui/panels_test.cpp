@@ -21,7 +21,7 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// Rank 2 of four is slow, and from step 12 on all ops take a quarter more.
+/// Rank 2 of four is slow, and from step 12 on all ops take a quarter longer.
 SessionPtr troubledSession() {
     test::JitteredRun wanted;
     wanted.spec = {"1f1b", "", 4, 8, 1};
@@ -86,7 +86,7 @@ private slots:
         panel.show();
         stage.state.setSession(session_);
         const auto label = [&](const char* name) { return panel.findChild<QLabel*>(QLatin1String(name)); };
-        QCOMPARE(panel.table().currentIndex().row(), 0); // the worst is chosen at once
+        QCOMPARE(panel.table().currentIndex().row(), 0); // the worst is selected
         QVERIFY(!label("anomalyMessage")->text().isEmpty());
 
         const int row = rowOf(*session_, AnomalyKind::StepTimeChange);

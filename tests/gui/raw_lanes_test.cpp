@@ -51,7 +51,7 @@ GeometryInput inputFor(const Session& session, const RowLayout& rows, TimeRange 
 
 } // namespace
 
-/// What lies below a rank's ops: raw lanes and the reference; the overview; the search.
+/// What is below a rank's ops: raw lanes and the reference; also the overview and the search.
 class RawLanesTest : public QObject {
     Q_OBJECT
 
@@ -104,7 +104,7 @@ private slots:
             kernels += session->run.trace->category(shape.slice) == "kernel" ? 1 : 0;
             QVERIFY(shape.rect.top() >= rows.rawTop(0, 0));
         }
-        QCOMPARE(kernels, 2 * 16); // of rank 0's ops in this step; the others are folded
+        QCOMPARE(kernels, 2 * 16); // those of rank 0 in this step; the others are folded
     }
 
     void farOutLanesAreAsHighAsTheyAreBusy() {
@@ -137,7 +137,7 @@ private slots:
         const TimeNs pixel = length / static_cast<std::int64_t>(kPixels);
         ColumnCache cache;
         TimeNs from = all.begin + all.length() / 3;
-        // Small moves both ways, one beyond all that is known, none, by parts of pixels, and to another zoom.
+        // Small moves in both directions, beyond the known columns, none, by fractions of pixels, and to another zoom.
         for (const TimeNs move : {TimeNs{0}, 7 * pixel, -30 * pixel, TimeNs{0}, 399 * pixel, -900 * pixel, pixel / 3,
                                   pixel / 3, pixel / 3, 5 * pixel}) {
             from += move;
@@ -151,16 +151,16 @@ private slots:
             QVERIFY(std::abs((border(lane.first) - from).count()) <= pixel.count() / 2 + 1);
             std::vector<Pyramid::Column> fresh(kPixels);
             pyramid.columns(track, border(lane.first), border(lane.first + kPixels), fresh);
-            for (std::size_t i = 0; i < kPixels; ++i) // borders may differ by the rounding of one
+            for (std::size_t i = 0; i < kPixels; ++i) // borders may differ by rounding
                 QVERIFY(std::abs((fresh[i].busy - lane.columns[i].busy).count()) <= 2);
         }
         ColumnCache::Lane& lane = cache.of(0, track);
         ColumnCache::look(pyramid, track, from, from + 2 * length, kPixels, lane);
         QCOMPARE(lane.grid, from);
         cache.endFrame();
-        cache.endFrame(); // in which nobody asked for it
+        cache.endFrame(); // in which it is not used
         QVERIFY(cache.of(0, track).columns.empty());
-        QVERIFY(&cache.of(0, track) != &cache.of(1, track)); // a thread each
+        QVERIFY(&cache.of(0, track) != &cache.of(1, track)); // one thread each
     }
 
     void aSliceCanBeHitAndLeadsBackToItsOp() {
@@ -262,7 +262,7 @@ private slots:
         QTest::mouseRelease(&strip, Qt::LeftButton, {}, centre.toPoint() + QPoint(60, 0));
         QVERIFY(state.range().range().begin > before.begin);
         QVERIFY(std::abs((state.range().range().length() - before.length()).count()) <= 2);
-        // A click beside it brings it there, and back() returns.
+        // A click beside it moves it there, and back() returns.
         QTest::mouseClick(&strip, Qt::LeftButton, {}, {kHeaderWidth + 40, 15});
         QVERIFY(state.range().range().begin < before.begin);
         state.range().back();
@@ -282,7 +282,7 @@ private slots:
         QCOMPARE(session->op(ops.front().item).op.microbatch.value, 3);
         QCOMPARE(std::ranges::count(ops, ItemKind::Op, [](const SearchHit& hit) { return hit.item.kind; }),
                  12);                                     // four ranks, three steps
-        QVERIFY(ops.back().item.kind == ItemKind::Slice); // names come behind
+        QVERIFY(ops.back().item.kind == ItemKind::Slice); // names come last
         const auto rank = search(*session, QStringLiteral("rank 2"), 0, 50);
         QCOMPARE(rank.front().rank, 2);
         const auto step = search(*session, QStringLiteral("STEP 2"), 0, 50);

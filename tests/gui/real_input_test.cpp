@@ -22,15 +22,15 @@
 #include <QThreadPool>
 #include <QToolTip>
 
-// The other tests hand events to widgets. Here they come as from a user: an X server moves a pointer and presses keys,
-// and whatever has the focus gets them. Skipped where there is no Xvfb or no xdotool.
+// The other tests send events to widgets. Here an X server moves a pointer and presses keys, and the widget with the
+// focus receives them, as from a user. Skipped without Xvfb or xdotool.
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
 namespace {
 
-/// What a user's hands do. Events are on their way when these return: wait for what they bring about.
+/// A user's input. Functions return before events arrive: wait for their effects.
 class Hands {
 public:
     static void moveTo(const QWidget& widget, const QPoint& at) {
@@ -69,7 +69,7 @@ private:
     }
 };
 
-/// The app's window with the sample open, in front of the keyboard.
+/// The app's window with the sample open and the keyboard focus.
 struct InputDesk {
     MainWindow window{loadSample, false};
     ViewState& state = window.state();
@@ -213,7 +213,7 @@ private slots:
         QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
         Hands::press("Escape");
         QTRY_VERIFY(QApplication::activePopupWidget() == nullptr);
-        Hands::press("Escape"); // the menu bar gives the keyboard back
+        Hands::press("Escape"); // the menu bar returns the focus
         Hands::click(desk.canvas(), desk.timeline().rowRect(2).topLeft() + QPoint(20, 20), 3);
         QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
         Hands::press("Escape");
@@ -250,7 +250,7 @@ private:
     QTemporaryDir settings_;
 };
 
-/// An X server of its own, which tells the display that it took; ended with the program.
+/// An X server of its own, which reports the display that it uses; ends with the program.
 bool startDisplay(QProcess& server) {
     server.start(QStringLiteral("Xvfb"),
                  {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),

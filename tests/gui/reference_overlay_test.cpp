@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Half of the second step's time on the way, so that there is something to win.
+/// Half of the second step's time is transfers, so that there is something to gain.
 SessionPtr slowTransfers() {
     SampleSpec spec;
     spec.comm = 4ms;

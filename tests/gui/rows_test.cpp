@@ -49,7 +49,7 @@ SessionPtr replicated() {
     return std::move(made).value();
 }
 
-/// Facts of lines on a mesh of `dp` times `pp`, where a line's bubble grows with its number.
+/// Facts of lines on a mesh of `dp` times `pp`; a line's bubble increases with its number.
 std::vector<RowFacts> meshFacts(int dp, int pp) {
     std::vector<RowFacts> facts;
     for (int line = 0; line < dp * pp; ++line) {
@@ -73,7 +73,7 @@ std::vector<int> planned(const std::vector<RowFacts>& facts, const RowChoice& ch
     return linesOf(planRows(facts, choice));
 }
 
-/// A shown timeline.
+/// A visible timeline.
 struct RowBench {
     ThemeManager themes;
     ViewState state;
@@ -127,7 +127,7 @@ private slots:
         RowChoice choice;
         choice.filter = "1-2 dp=1";
         QCOMPARE(planned(facts, choice), (Lines{4, 5}));
-        choice.setPinned(0, true); // whatever the filter says
+        choice.setPinned(0, true); // regardless of the filter
         choice.setPinned(5, true);
         QCOMPARE(planned(facts, choice), (Lines{0, 5, 4}));
         choice.setPinned(0, false);
@@ -172,12 +172,12 @@ private slots:
         QCOMPARE(movedRow(facts, {}, 0, -1), RowChoice()); // nothing above it
         RowChoice grouped;
         grouped.group = MeshAxis::Data;
-        QCOMPARE(movedRow(facts, grouped, 2, 1), grouped); // a group's last row stays in it
+        QCOMPARE(movedRow(facts, grouped, 2, 1), grouped); // a group's last row stays in its group
         QCOMPARE(planned(facts, movedRow(facts, grouped, 4, -1)), (Lines{-1, 0, 1, 2, -2, 4, 3, 5}));
         RowChoice pinned;
         pinned.pinned = {4, 2};
         QCOMPARE(movedRow(facts, pinned, 2, -1).pinned, (Lines{2, 4}));
-        // What the filter hides keeps its place.
+        // Filtered rows keep their places.
         RowChoice filtered;
         filtered.filter = "dp=1";
         RowChoice moved = movedRow(facts, filtered, 5, -1);
@@ -233,7 +233,7 @@ private slots:
         QCOMPARE(s.view.itemAt(s.view.centreOf(op)), op);
         QCOMPARE(s.view.rowsInSight().front(), 0);
         QCOMPARE(s.view.rows().lineAt(s.view.rowsInSight().back()), 15);
-        // Its colour is there, above rows that were scrolled away.
+        // Its colour is visible above rows that were scrolled away.
         const QImage image = s.view.viewport()->grab().toImage();
         const Theme& theme = s.themes.theme();
         const QRect row = s.view.rowRect(0);
@@ -241,7 +241,7 @@ private slots:
         for (int x = kHeaderWidth; x < image.width(); ++x)
             painted += image.pixelColor(x, row.top() + 16) == theme.fill(Role::Forward) ? 1 : 0;
         QVERIFY(painted > 20);
-        // A row that is gone to is not hidden below it.
+        // A row that is scrolled to is not hidden below it.
         emit s.state.rankRequested(3);
         QVERIFY(s.view.rowRect(s.view.rows().rowOf(3)).top() >= s.view.rowRect(0).bottom());
         QAccessibleInterface& access = *QAccessible::queryAccessibleInterface(&s.view);
@@ -283,7 +283,7 @@ private slots:
         QCOMPARE(s.state.range().range(), range);
         s.key(Qt::Key_Backspace);
         QCOMPARE(s.lines(), (Lines{0, 1, 2, 3}));
-        // Up and down go by rows, not by numbers.
+        // Up and down move by rows, not by numbers.
         s.key(Qt::Key_Up, Qt::ControlModifier);
         QCOMPARE(s.lines(), (Lines{1, 0, 2, 3}));
         s.key(Qt::Key_Down);
@@ -310,7 +310,7 @@ private slots:
         QCOMPARE(s.lines(), (Lines{-1, -2}));
         s.key(Qt::Key_X); // the topmost
         QCOMPARE(s.lines(), (Lines{-1, 0, 1, 2, 3, -2}));
-        // The selection moves over headers.
+        // The selection skips headers.
         QTest::mouseClick(s.view.viewport(), Qt::LeftButton, {}, s.view.rowRect(5).center());
         s.state.select({ItemKind::Op, 2, 3, 0});
         s.key(Qt::Key_Down);
@@ -387,7 +387,7 @@ private slots:
         QVERIFY(bar->isVisible());
         QTest::keyClicks(line, QStringLiteral("dp=x"));
         QVERIFY2(result->text().contains(QLatin1String("dp=x")), qPrintable(result->text()));
-        QTest::keyClick(line, Qt::Key_Return); // stays to be mended
+        QTest::keyClick(line, Qt::Key_Return); // stays to be corrected
         QCOMPARE(view->rows().rowCount(), 8);
         QVERIFY(bar->isVisible());
         line->clear();
@@ -395,7 +395,7 @@ private slots:
         QVERIFY2(result->text().startsWith(QLatin1String("2 of 8")), qPrintable(result->text()));
         QTest::keyClick(line, Qt::Key_Return);
         QCOMPARE(linesOf(view->rows().plan()), (Lines{4, 5}));
-        QVERIFY(bar->isVisible()); // as long as ranks are hidden
+        QVERIFY(bar->isVisible()); // while ranks are hidden
         QTest::keyClick(view, Qt::Key_U);
         QCOMPARE(view->rows().rowCount(), 8);
         QVERIFY(!bar->isVisible());

@@ -8,10 +8,10 @@ namespace bubblescope::gui {
 
 namespace {
 
-/// A begin other than 0, as real clocks have.
+/// A begin other than 0, as with real clocks.
 constexpr TimeNs kOrigin{std::chrono::hours(5)};
 
-/// A process for each rank: a thread whose calls are the ops, and a stream with two kernels for each of them.
+/// One process per rank: a thread whose calls are the ops, and a stream with two kernels for each of them.
 std::shared_ptr<const Trace> traceOf(const std::vector<StepTimeline>& steps) {
     TraceBuilder builder;
     builder.addFile({"sample.json", "chrome", std::nullopt, {}, {}});
@@ -50,7 +50,7 @@ Run sampleRun(const SampleSpec& spec) {
     costs.times = makeOpTimes(spec.forward, spec.backward, std::nullopt, std::nullopt).value();
     costs.comm = spec.comm;
     const StepTimeline model = simulate(run.schedule, costs).value();
-    TimeNs origin = spec.trace ? TimeNs{0} : kOrigin; // a trace counts from its first event
+    TimeNs origin = spec.trace ? TimeNs{0} : kOrigin; // times of a trace count from its first event
     for (int i = 0; i < spec.steps; ++i) {
         StepTimeline step = model;
         step.index = i;

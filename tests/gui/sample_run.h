@@ -7,7 +7,7 @@
 
 namespace bubblescope::gui {
 
-/// A run of simulated steps, one after the other with a gap, as a loader would deliver it.
+/// A run of consecutive simulated steps with a gap between them, as from a loader.
 struct SampleSpec {
     ScheduleSpec schedule{"1f1b", "", 4, 8, 1};
     int steps = 3;
@@ -15,15 +15,15 @@ struct SampleSpec {
     TimeNs backward{std::chrono::milliseconds(10)};
     TimeNs comm{0};
     bool trace = false;                        ///< with raw slices: a host thread and a stream for each rank
-    TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; an optimizer op of half of it follows each
+    TimeNs gap{std::chrono::milliseconds(20)}; ///< between steps; an optimizer op of half that length follows each step
 };
 
 [[nodiscard]] Run sampleRun(const SampleSpec& spec = {});
 [[nodiscard]] SessionPtr sampleSession(const SampleSpec& spec = {});
-/// A loader to whom all files are sampleRun().
+/// A loader for which all files are sampleRun().
 [[nodiscard]] Result<Run> loadSample(const std::vector<std::filesystem::path>& paths, JobControl& control);
 
-/// The widget of that object name inside another one; ends the test where there is none.
+/// The widget of that object name inside another one; aborts the test if there is none.
 template <class T>
 T& child(const QWidget& widget, const char* name) {
     T* found = widget.findChild<T*>(QString::fromLatin1(name));

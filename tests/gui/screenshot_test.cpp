@@ -20,7 +20,7 @@ struct Outcome {
     QString err;
 };
 
-/// Runs the real program the way a script without a display does.
+/// Runs the real program as a script without a display does.
 Outcome runGui(const QStringList& arguments, const QString& platform = QString()) {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -86,7 +86,7 @@ private slots:
     }
 
     void showsDemosTheTourAndTheFirstPage() {
-        const QTemporaryDir cache; // the user's own is left alone
+        const QTemporaryDir cache; // leaves the user's own settings alone
         qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
         const auto shot = [&](const char* name, const QStringList& words) {
             const Outcome outcome = runGui(QStringList{"--screenshot", path(name), "--size", "1000x700"} + words);

@@ -42,7 +42,7 @@ SavedSession sampleSaved(const fs::path& folder) {
     return {{one, other}, 1, "ZG9ja3M="};
 }
 
-/// For JSON without backslashes: single quotes stand for double ones.
+/// JSON without backslashes, with single quotes in place of double ones.
 void write(const fs::path& file, std::string text) {
     std::ranges::replace(text, '\'', '"');
     std::ofstream(file, std::ios::binary) << text;

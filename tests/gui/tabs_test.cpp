@@ -25,7 +25,7 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// Each file is a run of as many ranks as its name says: "6.json".
+/// Each file is a run with as many ranks as its name states: "6.json".
 Result<Run> loadByName(const std::vector<std::filesystem::path>& paths, JobControl&) {
     const int ranks = QString::fromStdString(paths.front().stem().string()).toInt();
     if (ranks == 0) return inputError(paths.front().string(), "is no trace", "open another one");
@@ -85,7 +85,7 @@ private slots:
         const TimeRange range = state.range().range();
         QVERIFY(QTest::qWaitForWindowActive(&w.window)); // shortcuts belong to the active window
         QTest::keyClick(&w.window, Qt::Key_Tab, Qt::ControlModifier);
-        QCOMPARE(w.window.currentTab(), 0); // around the end
+        QCOMPARE(w.window.currentTab(), 0); // wraps around
         QCOMPARE(w.ranks(), 4U);
         QVERIFY(!state.selection());
         QVERIFY(state.rows() == RowChoice());
@@ -107,7 +107,7 @@ private slots:
     void tabsAreClosed() {
         TabbedWindow w;
         w.open({QStringLiteral("4.json"), QStringLiteral("6.json"), QStringLiteral("8.json")});
-        w.window.closeTab(0); // behind the one in front
+        w.window.closeTab(0); // behind the tab in front
         QCOMPARE(w.window.tabCount(), 2);
         QCOMPARE(w.ranks(), 8U);
         w.trigger("closeTab");
@@ -171,7 +171,7 @@ private slots:
         QCOMPARE(panel().comparison(), comparison);
         QVERIFY(w.window.state().reference());
         QVERIFY(w.child<QCheckBox>("compareBelow").isChecked());
-        // A change of language makes all panels anew.
+        // A change of language rebuilds all panels.
         QPointer<ComparePanel> before = &panel();
         w.trigger("language-zh_CN");
         QTRY_VERIFY(before.isNull());
@@ -205,7 +205,7 @@ private slots:
         w.loaded.clear();
         w.window.open({file}); // as the command line does
         QTRY_COMPARE(w.loaded.count(), 1);
-        QCOMPARE(w.window.tabCount(), 2); // what was open is gone
+        QCOMPARE(w.window.tabCount(), 2); // the previous tabs are closed
         QCOMPARE(w.window.currentTab(), 1);
         QCOMPARE(w.ranks(), 6U);
         QCOMPARE(w.window.state().range().range(), range);

@@ -13,7 +13,7 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// A shown timeline on a sample session.
+/// A visible timeline on a sample session.
 struct Bench {
     ThemeManager themes;
     ViewState state;
@@ -73,7 +73,7 @@ private slots:
             s.wheel(at, {0, 120});
         QVERIFY(s.range().length() < before);
         QCOMPARE(s.view.itemAt(at), item); // still under the pointer
-        s.key(Qt::Key_Backspace);          // the turn of the wheel is one entry
+        s.key(Qt::Key_Backspace);          // one turn of the wheel is one entry
         QCOMPARE(s.range().length(), before);
     }
 
@@ -147,7 +147,7 @@ private slots:
         QCOMPARE(s.state.selection(), (ItemRef{ItemKind::Op, 1, 1, 0}));
         s.key(Qt::Key_BracketLeft);
         QCOMPARE(s.state.selection(), (ItemRef{ItemKind::Op, 1, 0, 0}));
-        s.key(Qt::Key_BracketLeft); // nothing made its input
+        s.key(Qt::Key_BracketLeft); // it has no input
         QCOMPARE(s.state.selection(), (ItemRef{ItemKind::Op, 1, 0, 0}));
         s.key(Qt::Key_Down);
         QCOMPARE(s.state.selection().rank, 1);
@@ -192,7 +192,7 @@ private slots:
         SampleSpec spec;
         spec.schedule = {"1f1b", "", 32, 32, 1};
         Bench s(spec);
-        s.view.setRowHeight(RowLayout::kMinReadableHeight); // by itself it shows strips
+        s.view.setRowHeight(RowLayout::kMinReadableHeight); // compact rows by default
         QScrollBar* bar = s.view.verticalScrollBar();
         QVERIFY(bar->maximum() > 0);
         s.wheel({20, 200}, {0, -240}); // over the rank names

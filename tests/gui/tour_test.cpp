@@ -83,9 +83,9 @@ private slots:
         QVERIFY(!isDemo({QStringLiteral("/elsewhere/balanced.pftrace")}));
         QCOMPARE(window.state().session()->stepCount(), 8);
         QVERIFY(window.windowTitle().contains(QLatin1String("balanced")));
-        QVERIFY(RecentFiles::load().isEmpty()); // it is on the first page anyway
+        QVERIFY(RecentFiles::load().isEmpty()); // it is on the first page as well
         QVERIFY(window.tour() == nullptr);
-        // What is there is not written again.
+        // An existing file is not written again.
         QFile there(file);
         QVERIFY(there.open(QIODevice::WriteOnly) && there.resize(0));
         there.close();
@@ -94,7 +94,7 @@ private slots:
         QVERIFY(failed.wait());
     }
 
-    // A load that was cancelled may still write when the next one begins.
+    // A cancelled load may still be writing when the next one begins.
     void aDemoThatSeveralWantAtOnceIsWrittenOnce() {
         const RunLoader loader = withDemos(loadFiles);
         const std::filesystem::path file = demoFile(QStringLiteral("balanced")).toStdString();
@@ -119,7 +119,7 @@ private slots:
         MainWindow window(loadFiles, false);
         window.show();
         QVERIFY(QTest::qWaitForWindowActive(&window));
-        // Tab leads from the first button over the demos.
+        // Tab moves from the first button through the demos.
         auto* card = window.findChild<DemoCard*>(QStringLiteral("demo-slow-last-stage"));
         window.findChild<WelcomePanel*>()->findChild<QPushButton*>()->setFocus();
         for (int i = 0; i < 20 && !card->hasFocus(); ++i)
@@ -138,7 +138,7 @@ private slots:
         const QString folder = QFileInfo(demoFile(QStringLiteral("balanced"))).path();
         QDir(folder).removeRecursively();
         QVERIFY(QDir().mkpath(QFileInfo(folder).path()));
-        QFile blocker(folder); // a file where the folder should be
+        QFile blocker(folder); // a file in place of the folder
         QVERIFY(blocker.open(QIODevice::WriteOnly));
         blocker.close();
         MainWindow window(loadFiles, false);
@@ -186,7 +186,7 @@ private slots:
             QRect target(tour.target()->mapTo(&window, QPoint()), tour.target()->size());
             QTRY_VERIFY(tour.spotlight().place().contains(target.intersected(window.rect())));
             QVERIFY(window.rect().contains(tour.geometry()));
-            // What is small is not covered by what is said of it.
+            // Small targets are not covered by the text box.
             if (target.height() < window.height() / 3) QVERIFY(!tour.geometry().intersects(target));
             QVERIFY(tour.findChild<QPushButton*>(QStringLiteral("tourNext"))->hasFocus());
             if (step + 1 < tour.count()) QTest::keyClick(&tourButton(window, "tourNext"), Qt::Key_Space);
@@ -199,7 +199,7 @@ private slots:
         QCOMPARE(tour.step(), tour.count() - 3);
         QTest::keyClick(&tour, Qt::Key_Right);
         QTest::mouseClick(&tourButton(window, "tourNext"), Qt::LeftButton);
-        QTest::mouseClick(&tourButton(window, "tourNext"), Qt::LeftButton); // the last stop's ends it
+        QTest::mouseClick(&tourButton(window, "tourNext"), Qt::LeftButton); // the last step ends it
         QTRY_VERIFY(window.tour() == nullptr);
     }
 
@@ -228,7 +228,7 @@ private slots:
         auto* timeline = window.findChild<TimelineView*>();
         const ItemRef op{ItemKind::Op, window.state().step(), 0, 0};
         const QPoint at = timeline->viewport()->mapTo(&window, timeline->centreOf(op).toPoint());
-        QWidget* under = window.childAt(at); // what a click meets
+        QWidget* under = window.childAt(at); // what a click would hit
         QCOMPARE(under, timeline->viewport());
         QTest::mouseClick(under, Qt::LeftButton, {}, timeline->centreOf(op).toPoint());
         QCOMPARE(window.state().selection(), op);
@@ -258,7 +258,7 @@ private slots:
         QVERIFY(tour.palette().color(QPalette::Window).lightness() > 200);
     }
 
-    // What a newcomer wants to know, by clicks alone: what is slow, what it costs, what another split would win.
+    // What a newcomer wants to know, by clicks alone: what is slow, what it costs, what another split would gain.
     void fromTheFindingToWhatAnotherSplitWins() {
         MainWindow window(loadFiles, false);
         window.show();
@@ -283,7 +283,7 @@ private slots:
         QVERIFY2(text("whatIfNote").startsWith(QLatin1String("Step 1 alone: ")), qPrintable(text("whatIfNote")));
         window.state().showStep(2);
         QTRY_VERIFY(text("whatIfNote").startsWith(QLatin1String("Step 2 alone: ")));
-        // Eight layers on each stage; the last one's are the slow ones, so it should have fewer.
+        // Eight layers on each stage; the last stage is slow and should have fewer.
         what_if.findChild<QLineEdit*>(QStringLiteral("whatIfLayers"))->setText(QStringLiteral("8"));
         auto* advise = what_if.findChild<QPushButton*>(QStringLiteral("whatIfAdvise"));
         advise->click();

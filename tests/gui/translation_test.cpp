@@ -35,7 +35,7 @@ using namespace bubblescope::gui;
 
 namespace {
 
-/// Adjacent literals behind `from`, as the compiler joins them.
+/// Adjacent literals after `from`, joined as by the compiler.
 QString literalAt(const QString& text, qsizetype from) {
     static const QRegularExpression literal(QStringLiteral("\\G\\s*\"((?:[^\"\\\\]|\\\\.)*)\""));
     QString out;
@@ -49,7 +49,7 @@ QString literalAt(const QString& text, qsizetype from) {
         .replace(QLatin1String("\\\\"), QLatin1String("\\"));
 }
 
-/// All texts that the app's sources pass through tr(), but for the command line's, which stay English.
+/// All texts that the app's sources pass through tr(), except those of the command line, which stay English.
 QSet<QString> textsOfSources() {
     static const QRegularExpression start(QStringLiteral("\\btr\\(|QT_TRANSLATE_NOOP\\(\"\\w+\","));
     QSet<QString> texts;
@@ -67,8 +67,7 @@ QSet<QString> textsOfSources() {
     return texts;
 }
 
-/// What a call's argument is, from behind the bracket that opens it or a comma: up to the comma or bracket that ends
-/// it.
+/// An argument of a call, from after the opening bracket or a comma up to the next comma or the closing bracket.
 QString argumentAt(const QString& text, qsizetype from) {
     int depth = 0;
     bool quoted = false;
@@ -90,7 +89,7 @@ QString argumentAt(const QString& text, qsizetype from) {
     return text.mid(from);
 }
 
-/// The contents of a folder's sources, by name.
+/// The contents of a folder's sources by name.
 QMap<QString, QString> sourcesIn(const QString& folder) {
     QMap<QString, QString> sources;
     QDirIterator files(folder, {QStringLiteral("*.cpp"), QStringLiteral("*.h")}, QDir::Files,
@@ -102,33 +101,32 @@ QMap<QString, QString> sourcesIn(const QString& folder) {
     return sources;
 }
 
-/// All patterns that sources of core and the app say(), and those for many of sayCounted().
+/// All patterns in say() and the plural ones in sayCounted(), in the sources of core and the app.
 QSet<QString> patternsOfCore() {
     static const QRegularExpression start(QStringLiteral("\\b(say|sayCounted)\\("));
     QSet<QString> patterns;
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES));
     sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES)));
     for (auto file = sources.begin(); file != sources.end(); ++file) {
-        if (file.key().contains(QLatin1String("core/base/sentence."))) continue; // there they are made, not used
+        if (file.key().contains(QLatin1String("core/base/sentence."))) continue; // defined there, not used
         for (auto found = start.globalMatch(file.value()); found.hasNext();) {
             const QRegularExpressionMatch call = found.next();
             qsizetype at = call.capturedEnd();
             if (call.captured(1) == QLatin1String("sayCounted")) at += argumentAt(file.value(), at).size() + 1;
-            patterns << literalAt(file.value(), at); // an empty one is no key, and fails
+            patterns << literalAt(file.value(), at); // an empty pattern is no key, and fails
         }
     }
     return patterns;
 }
 
-/// What errors of these folders say, and what to do about them: the literals of their messages and hints, and those of
-/// constants in the same file. Elsewhere in core errors speak of options and files of the command line and stay
-/// English.
+/// Messages and hints of errors in these folders: their literals, and those of constants in the same file. Errors of
+/// other folders of core are about options and files of the command line and stay English.
 QSet<QString> errorTexts() {
     static const QRegularExpression start(QStringLiteral("\\b(inputError|usageError|runError)\\("));
     static const QRegularExpression literal(QStringLiteral("(?:\"(?:[^\"\\\\]|\\\\.)*\"\\s*)+"));
     static const QRegularExpression constant(QStringLiteral("\\bk[A-Z]\\w+"));
     static const QRegularExpression letter(QStringLiteral("[A-Za-z]"));
-    // Handed on from where it was said, translated already, or of drawings that the app does not ask for.
+    // Passed on from elsewhere, already translated, or about drawings that the app does not request.
     static const QSet<QString> elsewhere{
         QStringLiteral("unpacked.fault"),
         QStringLiteral("what"),
@@ -148,7 +146,7 @@ QSet<QString> errorTexts() {
                                "schedule", "graph", "aadiff"})
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
-    // Of checkSizes(), which lies beside the readers of the command line's schedule files.
+    // Of checkSizes(), which is beside the readers of the command line's schedule files.
     texts << QStringLiteral("pp, vpp and microbatches call for {:.0f} forwards, the lists hold {} ops")
           << QStringLiteral("correct the sizes");
     // Of live::checkFolders(), the only error of its folder that the app shows.
@@ -178,7 +176,7 @@ QSet<QString> errorTexts() {
                 const QString plain = words.simplified();
                 if (here.isEmpty() && !plain.isEmpty() && !plain.contains(QLatin1String("tr(")) &&
                     !elsewhere.contains(plain))
-                    here << plain; // nobody would know: it has no translation, and fails
+                    here << plain; // an unknown expression has no translation, and fails
                 if (!plain.contains(QLatin1String("tr("))) texts += here;
             }
         }
@@ -186,7 +184,7 @@ QSet<QString> errorTexts() {
     return texts;
 }
 
-/// The names of an anomaly's numbers, as the app shows them.
+/// The names of an anomaly's numbers, as shown by the app.
 QSet<QString> evidenceNames() {
     static const QRegularExpression name(QStringLiteral("(?:\\{|emplace_back\\()\"([a-z_]+)\","));
     QSet<QString> names;
@@ -206,7 +204,7 @@ QSet<QString> evidenceNames() {
     return names;
 }
 
-/// Names that core gives and the app translates.
+/// Names that core provides and the app translates.
 QSet<QString> textsOfCore() {
     QSet<QString> texts = patternsOfCore() + evidenceNames() + errorTexts();
     texts << QStringLiteral("{}, {}"); // of sayListed()
@@ -229,7 +227,7 @@ QSet<QString> textsOfCore() {
     return texts;
 }
 
-/// How many places a pattern of core's has, and which of them its translation fills.
+/// The number of places in a pattern of core, and those that its translation fills.
 int placesOf(const QString& pattern) {
     QString plain = pattern;
     return static_cast<int>(
@@ -253,7 +251,7 @@ QStringList placeholders(const QString& text) {
 }
 
 QJsonObject table() {
-    LanguageManager().choose(Language::Chinese); // links the resource in
+    LanguageManager().choose(Language::Chinese); // links the resource
     QFile file(QStringLiteral(":/translations/zh_CN.json"));
     return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object() : QJsonObject();
 }
@@ -365,7 +363,7 @@ private slots:
         static const QRegularExpression words(QStringLiteral("[a-z]{4,}"));
         for (QString text : texts()) {
             QVERIFY2(hasChinese(text), qPrintable(text));
-            // "rank" and the program's own commands are left.
+            // "rank" and the program's own commands are not translated.
             text.remove(QRegularExpression(QStringLiteral("“[^”]*”"))).remove(QLatin1String("rank"));
             QVERIFY2(!text.contains(words), qPrintable(text));
         }
@@ -392,7 +390,7 @@ private slots:
         const auto menu = [&] { return window.menuBar()->actions().front()->text(); };
         QCOMPARE(dockTitle(), QStringLiteral("Steps"));
         const auto sizes = [&] {
-            QCoreApplication::processEvents(); // layouts settle
+            QCoreApplication::processEvents(); // lays out the window
             QList<QSize> out;
             for (const char* dock : {"bubblesDock", "detailsDock"})
                 out << window.findChild<QDockWidget*>(QString::fromLatin1(dock))->size();
@@ -406,9 +404,9 @@ private slots:
         QTRY_VERIFY(hasChinese(dockTitle()));
         QVERIFY(hasChinese(menu()));
         QVERIFY(hasChinese(positionText(window.state().session()->analysis(0), Position::AfterCooldown)));
-        QCOMPARE(window.state().step(), 2); // what is shown stays, and where it is
+        QCOMPARE(window.state().step(), 2); // what is shown is kept, with its place
         QCOMPARE(sizes(), english);
-        // Letters are higher. Where no font has them a message says so, at the cost of the timeline alone.
+        // Chinese letters are higher. If no font has them, a message says so, which takes room from the timeline only.
         const auto* message = window.findChild<MessageBar*>();
         const int message_height = message->isVisible() ? message->height() : 0;
         QVERIFY(std::abs(height() + message_height - english_height) < 40);

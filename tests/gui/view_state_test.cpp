@@ -123,7 +123,7 @@ private slots:
         state.setSession(sampleSession());
         QSignalSpy changed(&state, &ViewState::stepChanged);
         state.range().showAll();
-        QCOMPARE(state.step(), 1); // still in sight
+        QCOMPARE(state.step(), 1); // still visible
         QCOMPARE(changed.count(), 0);
         state.range().show(state.session()->window(2));
         QCOMPARE(state.step(), 2);
