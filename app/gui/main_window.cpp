@@ -179,14 +179,14 @@ void MainWindow::clear() {
 
 /// Rebuilds all widgets in the current language. What they show lives in the state and is kept.
 void MainWindow::rebuild() {
-    tabs_.keep();
+    tabs_.saveViews();
     state_.setReference(nullptr);
     clear();
     build();
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     if (remember_) welcome_->setRecent(RecentFiles::load());
     if (state_.session()) emit state_.sessionChanged(); // the new views have missed it
-    tabs_.bringBack();
+    tabs_.restoreViews();
     showSession();
 }
 

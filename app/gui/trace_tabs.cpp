@@ -87,22 +87,22 @@ void TraceTabs::updateBar() {
 
 // ---- What the views show -------------------------------------------------------------------------
 
-void TraceTabs::keep() {
+void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
     tab.session = state_.session();
     tab.view = state_.snapshot();
-    tab.comparison = compare_->keep();
+    tab.comparison = compare_->state();
     tab.ideal = ideal_->on();
     // These are restored separately.
     if (tab.ideal || tab.comparison.below) tab.view.reference = nullptr;
 }
 
-void TraceTabs::bringBack() {
+void TraceTabs::restoreViews() {
     compare_->restore(front().comparison);
     ideal_->setOn(front().ideal);
 }
 
-void TraceTabs::bring() {
+void TraceTabs::showFront() {
     const TraceTab tab = front();
     ideal_->setOn(false);
     compare_->restore({});
@@ -117,10 +117,10 @@ void TraceTabs::bring() {
 
 void TraceTabs::show(int tab) {
     if (tab == current_ || tab < 0 || tab >= count()) return;
-    keep();
+    saveViews();
     if (front().live) live_.setParked(true);
     current_ = tab;
-    bring();
+    showFront();
 }
 
 void TraceTabs::close(int tab) {
@@ -133,12 +133,12 @@ void TraceTabs::close(int tab) {
         // The window returns to its initial state.
         if (loading()) cancelLoad();
         tabs_.front() = {};
-        return bring();
+        return showFront();
     }
     const bool in_front = tab == current_;
     tabs_.erase(tabs_.begin() + tab);
     if (tab < current_ || current_ == count()) --current_;
-    if (in_front) return bring();
+    if (in_front) return showFront();
     updateBar();
 }
 
@@ -210,7 +210,7 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
         return loadNext();
     }
     if (request.own_tab && !front().empty()) {
-        keep();
+        saveViews();
         if (front().live) live_.setParked(true);
         ideal_->setOn(false);
         compare_->restore({});
@@ -242,7 +242,7 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
 // ---- Sessions ------------------------------------------------------------------------------------
 
 Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
-    keep();
+    saveViews();
     SavedSession session;
     for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
         const TraceTab& trace = tabs_[tab];

@@ -72,9 +72,9 @@ public:
     [[nodiscard]] int current() const { return current_; }
     [[nodiscard]] const TraceTab& front() const { return tabs_[static_cast<std::size_t>(current_)]; }
 
-    /// Save the views of the tab in front before a rebuild, and restore them afterwards.
-    void keep();
-    void bringBack();
+    /// Save what the views show of the tab in front before a rebuild, and restore it afterwards.
+    void saveViews();
+    void restoreViews();
 
     /// Saves all tabs and `docks`, the arrangement of the panels. Watched runs are left out. Errors: Usage if no trace
     /// is open, and those of writeSession().
@@ -121,7 +121,7 @@ private:
 
     [[nodiscard]] TraceTab& inFront() { return tabs_[static_cast<std::size_t>(current_)]; }
     void updateBar();
-    void bring();
+    void showFront();
     void load(const Request& request);
     void loadNext();
     void finishLoad(const Request& request, Result<SessionPtr> result);

@@ -13,15 +13,15 @@ using namespace bubblescope::gui;
 
 namespace {
 
-struct Heard {
+struct AccessibleEvent {
     QAccessible::Event type;
     QObject* object;
     int child;
     QString value;
 };
 
-std::vector<Heard>& heard() {
-    static std::vector<Heard> events;
+std::vector<AccessibleEvent>& accessibleEvents() {
+    static std::vector<AccessibleEvent> events;
     return events;
 }
 
@@ -29,7 +29,7 @@ void listen(QAccessibleEvent* event) {
     QString value;
     if (event->type() == QAccessible::ValueChanged)
         value = static_cast<QAccessibleValueChangeEvent*>(event)->value().toString();
-    heard().push_back({event->type(), event->object(), event->child(), value});
+    accessibleEvents().push_back({event->type(), event->object(), event->child(), value});
 }
 
 /// A timeline as seen by a screen reader.
@@ -54,7 +54,7 @@ class AccessibleTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void init() { heard().clear(); }
+    void init() { accessibleEvents().clear(); }
 
     void rowsInSightAreRead() {
         Reader reader(8);
@@ -108,7 +108,7 @@ private slots:
         if (!active) QSKIP("nothing is announced on this platform");
         bool value = false;
         bool row = false;
-        for (const Heard& event : heard()) {
+        for (const AccessibleEvent& event : accessibleEvents()) {
             if (event.object != &reader.view) continue;
             value = value || (event.type == QAccessible::ValueChanged && event.value == text);
             row = row || (event.type == QAccessible::Selection && event.child == 2);

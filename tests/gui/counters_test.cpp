@@ -54,7 +54,7 @@ private slots:
         for (int rank = 0; rank < 4; ++rank) {
             QCOMPARE(counters->of(rank).size(), std::size_t{1});
             const CounterLane& held = counters->of(rank).front();
-            QCOMPARE(held.most, 4.0 - rank);
+            QCOMPARE(held.maximum, 4.0 - rank);
             QCOMPARE(held.at(session->window(0).begin - 1ms), 0.0);
             QCOMPARE(held.at(session->window(2).end), 0.0);
             // While the first forward of the second step runs, one is held.
@@ -71,7 +71,7 @@ private slots:
         QCOMPARE(counters->of(1).size(), std::size_t{2});
         const CounterLane& bytes = counters->of(1)[1];
         QCOMPARE(bytes.name, QStringLiteral("memory allocated"));
-        QCOMPARE(bytes.most, 900.0);
+        QCOMPARE(bytes.maximum, 900.0);
         QCOMPARE(bytes.at(20ms + 1us), 900.0);
         QCOMPARE(bytes.at(21ms), 121.0);
     }

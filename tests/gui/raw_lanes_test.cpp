@@ -142,7 +142,7 @@ private slots:
                                   pixel / 3, pixel / 3, 5 * pixel}) {
             from += move;
             ColumnCache::Lane& lane = cache.of(0, track);
-            ColumnCache::look(pyramid, track, from, from + length, kPixels, lane);
+            ColumnCache::update(pyramid, track, from, from + length, kPixels, lane);
             cache.endFrame();
             QCOMPARE(lane.columns.size(), kPixels);
             const auto border = [&](std::int64_t place) {
@@ -155,7 +155,7 @@ private slots:
                 QVERIFY(std::abs((fresh[i].busy - lane.columns[i].busy).count()) <= 2);
         }
         ColumnCache::Lane& lane = cache.of(0, track);
-        ColumnCache::look(pyramid, track, from, from + 2 * length, kPixels, lane);
+        ColumnCache::update(pyramid, track, from, from + 2 * length, kPixels, lane);
         QCOMPARE(lane.grid, from);
         cache.endFrame();
         cache.endFrame(); // in which it is not used

@@ -31,50 +31,50 @@ using namespace bubblescope::gui;
 namespace {
 
 /// A user's input. Functions return before events arrive: wait for their effects.
-class Hands {
+class UserInput {
 public:
     static void moveTo(const QWidget& widget, const QPoint& at) {
         const QPoint place = widget.mapToGlobal(at);
-        say({QStringLiteral("mousemove"), QString::number(place.x()), QString::number(place.y())});
+        send({QStringLiteral("mousemove"), QString::number(place.x()), QString::number(place.y())});
     }
     static void click(const QWidget& widget, const QPoint& at, int button = 1, int times = 1) {
         moveTo(widget, at);
-        say({QStringLiteral("click"), QStringLiteral("--repeat"), QString::number(times), QStringLiteral("--delay"),
-             QStringLiteral("50"), QString::number(button)});
+        send({QStringLiteral("click"), QStringLiteral("--repeat"), QString::number(times), QStringLiteral("--delay"),
+              QStringLiteral("50"), QString::number(button)});
     }
     /// Up is away from the user.
     static void wheel(const QWidget& widget, const QPoint& at, bool up) { click(widget, at, up ? 4 : 5); }
     static void drag(const QWidget& widget, const QPoint& from, const QPoint& to) {
         moveTo(widget, from);
-        say({QStringLiteral("mousedown"), QStringLiteral("1")});
+        send({QStringLiteral("mousedown"), QStringLiteral("1")});
         for (int part = 1; part <= 8; ++part)
             moveTo(widget, from + (to - from) * part / 8);
-        say({QStringLiteral("mouseup"), QStringLiteral("1")});
+        send({QStringLiteral("mouseup"), QStringLiteral("1")});
     }
     /// As xdotool names them: "ctrl+shift+p".
-    static void press(const char* keys) { say({QStringLiteral("key"), QString::fromLatin1(keys)}); }
+    static void press(const char* keys) { send({QStringLiteral("key"), QString::fromLatin1(keys)}); }
     static void hold(const char* key, bool down) {
-        say({down ? QStringLiteral("keydown") : QStringLiteral("keyup"), QString::fromLatin1(key)});
+        send({down ? QStringLiteral("keydown") : QStringLiteral("keyup"), QString::fromLatin1(key)});
     }
     static void type(const char* text) {
-        say({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), QString::fromLatin1(text)});
+        send({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), QString::fromLatin1(text)});
     }
 
 private:
-    static void say(const QStringList& words) {
+    static void send(const QStringList& arguments) {
         QProcess tool;
-        tool.start(QStringLiteral("xdotool"), words);
+        tool.start(QStringLiteral("xdotool"), arguments);
         if (!tool.waitForFinished(20000) || tool.exitCode() != 0) qFatal("xdotool failed");
         QCoreApplication::processEvents();
     }
 };
 
 /// The app's window with the sample open and the keyboard focus.
-struct InputDesk {
+struct InputWindow {
     MainWindow window{loadSample, false};
     ViewState& state = window.state();
 
-    InputDesk() {
+    InputWindow() {
         window.resize(1400, 860);
         window.move(0, 0);
         window.show();
@@ -112,138 +112,138 @@ private slots:
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void pointerSelectsAndKeysGoOnFromThere() {
-        InputDesk desk;
+        InputWindow shown;
         const ItemRef first{ItemKind::Op, 1, 0, 0};
-        Hands::click(desk.canvas(), desk.placeOf(first));
-        QTRY_COMPARE(desk.state.selection(), first);
-        Hands::press("period");
-        QTRY_COMPARE(desk.state.selection(), (ItemRef{ItemKind::Op, 1, 0, 1}));
-        Hands::press("Down");
-        QTRY_COMPARE(desk.state.selection().rank, 1);
-        Hands::press("Escape");
-        QTRY_VERIFY(!desk.state.selection());
+        UserInput::click(shown.canvas(), shown.placeOf(first));
+        QTRY_COMPARE(shown.state.selection(), first);
+        UserInput::press("period");
+        QTRY_COMPARE(shown.state.selection(), (ItemRef{ItemKind::Op, 1, 0, 1}));
+        UserInput::press("Down");
+        QTRY_COMPARE(shown.state.selection().rank, 1);
+        UserInput::press("Escape");
+        QTRY_VERIFY(!shown.state.selection());
     }
 
     void wheelAndDragMoveTheView() {
-        InputDesk desk;
-        const TimeRange before = desk.range();
+        InputWindow shown;
+        const TimeRange before = shown.range();
         const ItemRef item{ItemKind::Op, 1, 1, 3};
-        const QPoint at = desk.placeOf(item);
-        Hands::wheel(desk.canvas(), at, true);
-        QTRY_VERIFY(desk.range().length() < before.length());
-        QCOMPARE(desk.timeline().itemAt(at), item); // it stays under the pointer
-        const TimeRange zoomed = desk.range();
-        Hands::drag(desk.canvas(), at, at - QPoint(160, 0));
-        QTRY_VERIFY(desk.range().begin > zoomed.begin);
-        QCOMPARE(desk.range().length(), zoomed.length());
-        QVERIFY(!desk.state.selection()); // a drag is no click
-        Hands::hold("shift", true);
-        const TimeRange dragged = desk.range();
-        Hands::wheel(desk.canvas(), at, false);
-        Hands::hold("shift", false);
-        QTRY_VERIFY(desk.range().begin > dragged.begin);
-        QCOMPARE(desk.range().length(), dragged.length());
+        const QPoint at = shown.placeOf(item);
+        UserInput::wheel(shown.canvas(), at, true);
+        QTRY_VERIFY(shown.range().length() < before.length());
+        QCOMPARE(shown.timeline().itemAt(at), item); // it stays under the pointer
+        const TimeRange zoomed = shown.range();
+        UserInput::drag(shown.canvas(), at, at - QPoint(160, 0));
+        QTRY_VERIFY(shown.range().begin > zoomed.begin);
+        QCOMPARE(shown.range().length(), zoomed.length());
+        QVERIFY(!shown.state.selection()); // a drag is no click
+        UserInput::hold("shift", true);
+        const TimeRange dragged = shown.range();
+        UserInput::wheel(shown.canvas(), at, false);
+        UserInput::hold("shift", false);
+        QTRY_VERIFY(shown.range().begin > dragged.begin);
+        QCOMPARE(shown.range().length(), dragged.length());
     }
 
     void shiftAndDragMeasure() {
-        InputDesk desk;
-        const QPoint from = desk.placeOf({ItemKind::Op, 1, 0, 1});
-        const QPoint to = desk.placeOf({ItemKind::Op, 1, 0, 3});
-        Hands::hold("shift", true);
-        Hands::drag(desk.canvas(), from, to);
-        Hands::hold("shift", false);
-        QTRY_VERIFY(desk.state.measured().length() > TimeNs{0});
-        QTRY_VERIFY(desk.state.measured().begin < desk.state.measured().end);
-        QVERIFY(overlap(desk.state.measured(), desk.state.session()->range({ItemKind::Op, 1, 0, 2})) > TimeNs{0});
+        InputWindow shown;
+        const QPoint from = shown.placeOf({ItemKind::Op, 1, 0, 1});
+        const QPoint to = shown.placeOf({ItemKind::Op, 1, 0, 3});
+        UserInput::hold("shift", true);
+        UserInput::drag(shown.canvas(), from, to);
+        UserInput::hold("shift", false);
+        QTRY_VERIFY(shown.state.measured().length() > TimeNs{0});
+        QTRY_VERIFY(shown.state.measured().begin < shown.state.measured().end);
+        QVERIFY(overlap(shown.state.measured(), shown.state.session()->range({ItemKind::Op, 1, 0, 2})) > TimeNs{0});
     }
 
     void doubleClickZoomsToABubbleAndBackspaceGoesBack() {
-        InputDesk desk;
-        const TimeRange before = desk.range();
+        InputWindow shown;
+        const TimeRange before = shown.range();
         const ItemRef bubble{ItemKind::Bubble, 1, 3, 1};
-        Hands::click(desk.canvas(), desk.placeOf(bubble), 1, 2);
-        QTRY_COMPARE(desk.range(), padded(desk.state.session()->range(bubble), 1.0));
-        Hands::press("BackSpace");
-        QTRY_COMPARE(desk.range(), before);
+        UserInput::click(shown.canvas(), shown.placeOf(bubble), 1, 2);
+        QTRY_COMPARE(shown.range(), padded(shown.state.session()->range(bubble), 1.0));
+        UserInput::press("BackSpace");
+        QTRY_COMPARE(shown.range(), before);
     }
 
     void restingPointerExplainsWhatIsBelow() {
-        InputDesk desk;
-        const QPoint forward = desk.placeOf({ItemKind::Op, 1, 2, 1}); // F1
-        Hands::moveTo(desk.canvas(), forward - QPoint(3, 0));
-        Hands::moveTo(desk.canvas(), forward);
+        InputWindow shown;
+        const QPoint forward = shown.placeOf({ItemKind::Op, 1, 2, 1}); // F1
+        UserInput::moveTo(shown.canvas(), forward - QPoint(3, 0));
+        UserInput::moveTo(shown.canvas(), forward);
         QTRY_VERIFY(QToolTip::isVisible());
         QVERIFY(QToolTip::text().contains(QLatin1String("F1")));
     }
 
     void searchIsTypedAndChosen() {
-        InputDesk desk;
-        Hands::click(desk.canvas(), desk.placeOf({ItemKind::Op, 1, 1, 0}));
-        Hands::press("slash");
-        auto& search = desk.child<SearchBar>();
+        InputWindow shown;
+        UserInput::click(shown.canvas(), shown.placeOf({ItemKind::Op, 1, 1, 0}));
+        UserInput::press("slash");
+        auto& search = shown.child<SearchBar>();
         QTRY_VERIFY(search.isVisible() && search.line().hasFocus());
-        Hands::type("F3");
+        UserInput::type("F3");
         QTRY_COMPARE(search.line().text(), QStringLiteral("F3"));
         QTRY_VERIFY(search.list().count() > 0);
-        Hands::press("Return");
+        UserInput::press("Return");
         const auto chosen = [&] {
-            const ItemRef item = desk.state.selection();
-            return item.kind == ItemKind::Op ? desk.state.session()->op(item).op : Op{};
+            const ItemRef item = shown.state.selection();
+            return item.kind == ItemKind::Op ? shown.state.session()->op(item).op : Op{};
         };
         QTRY_COMPARE(chosen().microbatch, Microbatch{3});
         QCOMPARE(chosen().kind, OpKind::Forward);
     }
 
     void paletteRunsWhatIsTyped() {
-        InputDesk desk;
-        QVERIFY(desk.window.themes().choice() != ThemeChoice::Dark);
-        Hands::press("ctrl+shift+p");
+        InputWindow shown;
+        QVERIFY(shown.window.themes().choice() != ThemeChoice::Dark);
+        UserInput::press("ctrl+shift+p");
         CommandPalette* palette = nullptr;
-        QTRY_VERIFY((palette = desk.window.findChild<CommandPalette*>()) != nullptr && palette->isVisible());
+        QTRY_VERIFY((palette = shown.window.findChild<CommandPalette*>()) != nullptr && palette->isVisible());
         QTRY_VERIFY(palette->line().hasFocus());
-        Hands::type("dark");
+        UserInput::type("dark");
         QTRY_COMPARE(palette->line().text(), QStringLiteral("dark"));
-        Hands::press("Return");
-        QTRY_COMPARE(desk.window.themes().choice(), ThemeChoice::Dark);
+        UserInput::press("Return");
+        QTRY_COMPARE(shown.window.themes().choice(), ThemeChoice::Dark);
     }
 
     void menusOpenByKeyAndByPointer() {
-        InputDesk desk;
-        Hands::press("alt+f");
+        InputWindow shown;
+        UserInput::press("alt+f");
         QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
-        Hands::press("Escape");
+        UserInput::press("Escape");
         QTRY_VERIFY(QApplication::activePopupWidget() == nullptr);
-        Hands::press("Escape"); // the menu bar returns the focus
-        Hands::click(desk.canvas(), desk.timeline().rowRect(2).topLeft() + QPoint(20, 20), 3);
+        UserInput::press("Escape"); // the menu bar returns the focus
+        UserInput::click(shown.canvas(), shown.timeline().rowRect(2).topLeft() + QPoint(20, 20), 3);
         QTRY_VERIFY(qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr);
-        Hands::press("Escape");
+        UserInput::press("Escape");
         QTRY_VERIFY(QApplication::activePopupWidget() == nullptr);
     }
 
     void tablesSortByTheirHeadersAndSelectByTheirRows() {
-        InputDesk desk;
-        QTableView& table = desk.child<BubblePanel>().table();
+        InputWindow shown;
+        QTableView& table = shown.child<BubblePanel>().table();
         for (QWidget* dock = &table; dock != nullptr; dock = dock->parentWidget())
             if (dock->inherits("QDockWidget")) dock->raise();
         QTRY_VERIFY(table.isVisible());
         QHeaderView* header = table.horizontalHeader();
         const int column = header->logicalIndex(1);
         const QPoint title(header->sectionViewportPosition(column) + 12, header->height() / 2);
-        Hands::click(*header->viewport(), title);
+        UserInput::click(*header->viewport(), title);
         QTRY_COMPARE(header->sortIndicatorSection(), column);
         const QRect cell = table.visualRect(table.model()->index(1, column));
-        Hands::click(*table.viewport(), cell.center());
-        QTRY_COMPARE(desk.state.selection().kind, ItemKind::Bubble);
+        UserInput::click(*table.viewport(), cell.center());
+        QTRY_COMPARE(shown.state.selection().kind, ItemKind::Bubble);
     }
 
     void overviewIsDragged() {
-        InputDesk desk;
-        auto& strip = desk.child<OverviewBar>();
-        const TimeRange before = desk.range();
+        InputWindow shown;
+        auto& strip = shown.child<OverviewBar>();
+        const TimeRange before = shown.range();
         const int middle = strip.height() / 2;
-        Hands::drag(strip, {strip.width() * 3 / 4, middle}, {strip.width() * 7 / 8, middle});
-        QTRY_VERIFY(desk.range() != before);
-        QVERIFY(desk.range().begin > before.begin);
+        UserInput::drag(strip, {strip.width() * 3 / 4, middle}, {strip.width() * 7 / 8, middle});
+        QTRY_VERIFY(shown.range() != before);
+        QVERIFY(shown.range().begin > before.begin);
     }
 
 private:

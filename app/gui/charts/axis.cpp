@@ -44,8 +44,8 @@ Axis robustAxis(std::span<const double> values, bool from_zero) {
     return axis;
 }
 
-std::vector<double> niceTicks(const Axis& axis, int most) {
-    const double raw = (axis.high - axis.low) / std::max(1, most);
+std::vector<double> niceTicks(const Axis& axis, int max_count) {
+    const double raw = (axis.high - axis.low) / std::max(1, max_count);
     const double decade = std::pow(10, std::floor(std::log10(raw)));
     double step = 10 * decade;
     for (const double factor : {1.0, 2.0, 5.0}) {

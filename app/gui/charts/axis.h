@@ -21,6 +21,6 @@ struct Axis {
 [[nodiscard]] Axis robustAxis(std::span<const double> values, bool from_zero);
 
 /// At most `max_count` values within the axis, at 1, 2 or 5 times a power of ten.
-[[nodiscard]] std::vector<double> niceTicks(const Axis& axis, int most);
+[[nodiscard]] std::vector<double> niceTicks(const Axis& axis, int max_count);
 
 } // namespace bubblescope::gui

@@ -38,18 +38,18 @@ QRectF MemoryChart::plot() const {
             std::max(1.0, height() - kTitle - 20.0)};
 }
 
-double MemoryChart::most() const {
-    std::int64_t most = 0;
+double MemoryChart::maximum() const {
+    std::int64_t maximum = 0;
     for (const auto& rank : ranks_) {
         for (const MemoryPoint& point : rank)
-            most = std::max(most, point.bytes);
+            maximum = std::max(maximum, point.bytes);
     }
-    return std::max(1.0, static_cast<double>(most) / unit_);
+    return std::max(1.0, static_cast<double>(maximum) / unit_);
 }
 
 QPolygonF MemoryChart::stairs(std::size_t rank) const {
     const QRectF area = plot();
-    const double high = most() * 1.08;
+    const double high = maximum() * 1.08;
     const auto length = static_cast<double>(std::max<std::int64_t>(1, end_.count()));
     QPolygonF line;
     for (const MemoryPoint& point : ranks_[rank]) {
@@ -67,7 +67,7 @@ void MemoryChart::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), theme.timeline);
     if (ranks_.empty()) return;
     const QRectF area = plot();
-    const Axis axis{0, most() * 1.08, false};
+    const Axis axis{0, maximum() * 1.08, false};
     for (const double tick : niceTicks(axis, 4)) {
         const double y = std::round(area.bottom() - axis.fraction(tick) * area.height());
         painter.fillRect(QRectF(area.left(), y, area.width(), 1), theme.grid);

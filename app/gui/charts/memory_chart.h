@@ -27,7 +27,7 @@ protected:
 
 private:
     [[nodiscard]] QRectF plot() const;
-    [[nodiscard]] double most() const;
+    [[nodiscard]] double maximum() const;
 
     ThemeManager& themes_;
     std::vector<std::vector<MemoryPoint>> ranks_;

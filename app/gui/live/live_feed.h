@@ -38,8 +38,8 @@ struct LiveAlert {
 
 /// Time from the end of ops to the arrival of their records; zero if unknown.
 struct RecordLatency {
-    TimeNs half{0};
-    TimeNs most{0}; ///< the 99th percentile
+    TimeNs median{0};
+    TimeNs p99{0}; ///< the 99th percentile
 };
 
 /// The state of a running run at one moment. Plain values of bounded size, made on a worker thread, immutable

@@ -99,9 +99,9 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
     addLine(counts.late, LiveText::tr("Too late for their step"));
     addLine(counts.duplicates, LiveText::tr("Came twice, used once"));
     addLine(counts.bad, LiveText::tr("With numbers that cannot be"));
-    if (snapshot.latency.most > TimeNs{0})
+    if (snapshot.latency.p99 > TimeNs{0})
         lines << LiveText::tr("An op is heard %1 after its end, 99 % of them within %2")
-                     .arg(shortTime(snapshot.latency.half), shortTime(snapshot.latency.most));
+                     .arg(shortTime(snapshot.latency.median), shortTime(snapshot.latency.p99));
     if (snapshot.checks.planned() > 0)
         lines << LiveText::tr("Checks in bubbles: %1 of %2 done, %3 do not agree")
                      .arg(number(snapshot.checks.equal + snapshot.checks.mismatch), number(snapshot.checks.planned()),
@@ -157,9 +157,9 @@ void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
     // Numbers are consecutive: removed alerts are at the old end, new ones at the other.
     const std::int64_t first = now.empty() ? 0 : now.front().number;
     const std::int64_t last_known = alerts_.empty() ? -1 : alerts_.back().number;
-    const bool goes_on = !now.empty() && !alerts_.empty() && first <= last_known && first >= alerts_.front().number &&
-                         now.back().number >= last_known;
-    if (!goes_on) {
+    const bool continues = !now.empty() && !alerts_.empty() && first <= last_known && first >= alerts_.front().number &&
+                           now.back().number >= last_known;
+    if (!continues) {
         if (now.empty() && alerts_.empty()) {
             snapshot_ = std::move(snapshot);
             return;
@@ -170,16 +170,16 @@ void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
         endResetModel();
         return;
     }
-    const auto gone = static_cast<int>(first - alerts_.front().number);
-    if (gone > 0) {
-        beginRemoveRows({}, rowCount() - gone, rowCount() - 1);
-        alerts_.erase(alerts_.begin(), alerts_.begin() + gone);
+    const auto removed = static_cast<int>(first - alerts_.front().number);
+    if (removed > 0) {
+        beginRemoveRows({}, rowCount() - removed, rowCount() - 1);
+        alerts_.erase(alerts_.begin(), alerts_.begin() + removed);
         endRemoveRows();
     }
-    const auto fresh = static_cast<int>(now.back().number - last_known);
-    if (fresh > 0) {
-        beginInsertRows({}, 0, fresh - 1);
-        alerts_.insert(alerts_.end(), now.end() - fresh, now.end());
+    const auto added = static_cast<int>(now.back().number - last_known);
+    if (added > 0) {
+        beginInsertRows({}, 0, added - 1);
+        alerts_.insert(alerts_.end(), now.end() - added, now.end());
         snapshot_ = snapshot;
         endInsertRows();
     }

@@ -19,8 +19,8 @@ struct SearchText {
 
 class Search {
 public:
-    Search(const Session& session, QString text, int step, std::size_t most, std::stop_token stop)
-        : session_(session), text_(std::move(text)), step_(step), most_(most), stop_(std::move(stop)) {}
+    Search(const Session& session, QString text, int step, std::size_t max_hits, std::stop_token stop)
+        : session_(session), text_(std::move(text)), step_(step), max_hits_(max_hits), stop_(std::move(stop)) {}
 
     std::vector<SearchHit> run() {
         if (text_.isEmpty()) return {};
@@ -32,7 +32,7 @@ public:
     }
 
 private:
-    [[nodiscard]] bool full() const { return hits_.size() >= most_ || stop_.stop_requested(); }
+    [[nodiscard]] bool full() const { return hits_.size() >= max_hits_ || stop_.stop_requested(); }
 
     /// "rank 3", "step 7", or the number alone for both.
     void addNumbered() {
@@ -148,7 +148,7 @@ private:
     const Session& session_;
     QString text_;
     int step_;
-    std::size_t most_;
+    std::size_t max_hits_;
     std::stop_token stop_;
     std::vector<SearchHit> hits_;
     std::vector<std::pair<StringId, int>> order_; ///< names in the order they were found, with their line
@@ -156,9 +156,9 @@ private:
 
 } // namespace
 
-std::vector<SearchHit> search(const Session& session, const QString& text, int current_step, std::size_t most,
+std::vector<SearchHit> search(const Session& session, const QString& text, int current_step, std::size_t max_hits,
                               std::stop_token stop) {
-    return Search(session, text.simplified(), current_step, most, std::move(stop)).run();
+    return Search(session, text.simplified(), current_step, max_hits, std::move(stop)).run();
 }
 
 void goTo(ViewState& state, const SearchHit& hit) {

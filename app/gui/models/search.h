@@ -24,7 +24,7 @@ struct SearchHit {
 /// current step). Case-insensitive. Linear in the trace's names, and in its slices if names match. Returns early with
 /// what it has when asked to stop.
 [[nodiscard]] std::vector<SearchHit> search(const Session& session, const QString& text, int current_step,
-                                            std::size_t most, std::stop_token stop = {});
+                                            std::size_t max_hits, std::stop_token stop = {});
 
 /// Shows the result in the views.
 void goTo(ViewState& state, const SearchHit& hit);

@@ -44,14 +44,14 @@ public:
             out.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i), *status_);
         return out;
     }
-    [[nodiscard]] std::int64_t number(std::int64_t least, std::int64_t most, std::int64_t otherwise) const {
+    [[nodiscard]] std::int64_t number(std::int64_t low, std::int64_t high, std::int64_t otherwise) const {
         if (json_->is_null()) return otherwise;
         const bool fits = json_->is_number_integer() &&
                           (!json_->is_number_unsigned() ||
                            json_->get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<std::int64_t>::max()});
-        if (fits && json_->get<std::int64_t>() >= least && json_->get<std::int64_t>() <= most)
+        if (fits && json_->get<std::int64_t>() >= low && json_->get<std::int64_t>() <= high)
             return json_->get<std::int64_t>();
-        fail(fmt::format("is {}, not a whole number from {} to {}", json_->dump(), least, most));
+        fail(fmt::format("is {}, not a whole number from {} to {}", json_->dump(), low, high));
         return otherwise;
     }
     [[nodiscard]] int small(int otherwise) const {

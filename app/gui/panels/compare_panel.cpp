@@ -116,17 +116,17 @@ void ComparePanel::finish(Result<ComparisonPtr> result) {
     emit compared();
 }
 
-SavedComparison ComparePanel::keep() const {
+SavedComparison ComparePanel::state() const {
     return {paths_, job_.running() ? nullptr : comparison_, below_->isChecked()};
 }
 
-void ComparePanel::restore(const SavedComparison& kept) {
+void ComparePanel::restore(const SavedComparison& saved) {
     comparison_.reset();
     clear();
-    if (kept.paths.isEmpty() || !state_.session()) return;
-    if (!kept.comparison || kept.comparison->before != state_.session()) return compareWith(kept.paths);
-    paths_ = kept.paths;
-    take(kept.comparison, kept.below);
+    if (saved.paths.isEmpty() || !state_.session()) return;
+    if (!saved.comparison || saved.comparison->before != state_.session()) return compareWith(saved.paths);
+    paths_ = saved.paths;
+    take(saved.comparison, saved.below);
 }
 
 void ComparePanel::take(ComparisonPtr comparison, bool below) {

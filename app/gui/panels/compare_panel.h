@@ -33,9 +33,9 @@ public:
     /// Loads in the background; a newer call supersedes it. Requires an open run.
     void compareWith(const QStringList& paths);
     [[nodiscard]] const ComparisonPtr& comparison() const { return comparison_; }
-    [[nodiscard]] SavedComparison keep() const;
+    [[nodiscard]] SavedComparison state() const;
     /// For the session that is open now; compares again if the comparison was not ready. An empty state clears.
-    void restore(const SavedComparison& kept);
+    void restore(const SavedComparison& saved);
 
 signals:
     void compared();

@@ -24,13 +24,13 @@ constexpr std::int64_t kHalves = 2;
 void addValue(CounterLane& lane, TimeNs time, double value) {
     if (!lane.times.empty() && lane.times.back() >= time) {
         // Of two values at the same time the later one counts, but the maximum includes both.
-        lane.most = std::max(lane.most, value);
+        lane.maximum = std::max(lane.maximum, value);
         lane.values.back() = value;
         return;
     }
     lane.times.push_back(time);
     lane.values.push_back(value);
-    lane.most = std::max(lane.most, value);
+    lane.maximum = std::max(lane.maximum, value);
 }
 
 CounterLane heldActivations(const Session& session, std::size_t line) {
@@ -73,7 +73,7 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     for (std::size_t line = 0; line < lanes->lines_.size(); ++line) {
         if (control.stopRequested()) return cancelledError();
         CounterLane held = heldActivations(*session, line);
-        if (held.most > 0) lanes->lines_[line].push_back(std::move(held));
+        if (held.maximum > 0) lanes->lines_[line].push_back(std::move(held));
     }
     const Run& run = session->run;
     if (run.trace == nullptr) return std::shared_ptr<const CounterLanes>(std::move(lanes));
@@ -122,7 +122,7 @@ std::vector<double> counterHeights(const TimeScale& scale, double ratio, const C
     auto i = static_cast<std::size_t>(next - lane.times.begin());
     if (i > 0) --i;
     for (; i < lane.times.size() && lane.times[i] < scale.range.end; ++i) {
-        const double fraction = std::clamp(lane.values[i] / lane.most, 0.0, 1.0);
+        const double fraction = std::clamp(lane.values[i] / lane.maximum, 0.0, 1.0);
         if (fraction <= 0) continue;
         const double height = std::max(1.0, std::round(fraction * RowLayout::kCounterHeight));
         const TimeNs end = i + 1 < lane.times.size() ? lane.times[i + 1] : scale.range.end;
@@ -143,7 +143,7 @@ std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const C
             const double top = input.rows.counterTop(row, place) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kCounterHeight <= 0) continue;
             const CounterLane& lane = counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
-            if (lane.most <= 0) continue;
+            if (lane.maximum <= 0) continue;
             const std::vector<double> heights = counterHeights(input.scale, input.device_pixel_ratio, lane);
             for (std::size_t begin = 0; begin < heights.size();) {
                 std::size_t end = begin + 1;

@@ -16,7 +16,7 @@ struct CounterLane {
     QString name;
     std::vector<TimeNs> times; ///< ascending
     std::vector<double> values;
-    double most = 0; ///< maximum, at least 0
+    double maximum = 0; ///< of the values, at least 0
 
     /// The value at a time; 0 before the first.
     [[nodiscard]] double at(TimeNs time) const;

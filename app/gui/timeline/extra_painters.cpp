@@ -77,9 +77,9 @@ std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vec
     std::vector<LanePixels> out;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         if (shapes[i].slice != kNoId) continue;
-        const bool goes_on =
+        const bool continues =
             !out.empty() && out.back().end == i && shapes[i - 1].rect.bottom() == shapes[i].rect.bottom();
-        if (!goes_on) out.push_back({i, i});
+        if (!continues) out.push_back({i, i});
         out.back().end = i + 1;
     }
     return out;
@@ -173,10 +173,10 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
             const auto place = area(rows.counterTop(row, counter));
             if (!place) continue;
             const CounterLane& lane = counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
-            const QString most = ExtraText::tr("max %1").arg(counterText(lane.most));
-            const int room = place->width() - metrics.horizontalAdvance(most) - 6;
+            const QString maximum = ExtraText::tr("max %1").arg(counterText(lane.maximum));
+            const int room = place->width() - metrics.horizontalAdvance(maximum) - 6;
             p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
-                        metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + most);
+                        metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + maximum);
         }
     });
 }

@@ -23,7 +23,8 @@ void ColumnCache::endFrame() {
         lane = std::exchange(lane->second.used, false) ? std::next(lane) : lanes_.erase(lane);
 }
 
-void ColumnCache::look(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels, Lane& lane) {
+void ColumnCache::update(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels,
+                         Lane& lane) {
     const std::int64_t length = (to - from).count();
     const auto count = static_cast<std::int64_t>(pixels);
     const auto fill = [&](std::int64_t begin, std::int64_t end) {
@@ -71,7 +72,7 @@ public:
           columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
 
     /// Reads the trace for the lane's pixels. Any thread, one lane at a time.
-    void look() {
+    void read() {
         const Pyramid& pyramid = in_.session.raw.pyramid();
         const auto pixels = static_cast<std::size_t>(std::max(1.0, in_.scale.width * in_.device_pixel_ratio));
         few_ = own_.length() <= TimeNs{0} || pyramid.few(lane_.track, own_.begin, own_.end, pixels);
@@ -79,7 +80,7 @@ public:
             slices_ = pyramid.slices(lane_.track, own_.begin, own_.end);
         } else {
             if (columns_ == nullptr) columns_ = &not_kept_.emplace();
-            ColumnCache::look(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
+            ColumnCache::update(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
             addColumns(columns_->columns);
         }
     }
@@ -184,7 +185,7 @@ std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
         }
     }
     // Reading millions of slices takes most of a frame. Lanes are independent.
-    parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].look(); });
+    parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].read(); });
     std::size_t count = 0;
     for (LaneShapes& lane : lanes) {
         lane.name();

@@ -28,7 +28,7 @@ public:
     [[nodiscard]] Lane& of(int line, TrackId track);
     /// Updates a lane: queries the pyramid for the missing columns only. Different lanes may be updated by different
     /// threads.
-    static void look(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels, Lane& lane);
+    static void update(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels, Lane& lane);
     /// Drops lanes that were not used since the last frame.
     void endFrame();
     /// For another trace.
