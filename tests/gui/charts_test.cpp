@@ -120,7 +120,7 @@ private slots:
         const Axis axis = robustAxis(values, true);
         QVERIFY(axis.clipped);
         QVERIFY(axis.high < 120);
-        QVERIFY(axis.share(5000) > 1);
+        QVERIFY(axis.fraction(5000) > 1);
         // Twice the length is an outlier among equal values, half as much again is not.
         QVERIFY(!robustAxis(std::vector<double>{100, 100, 100, 100, 140}, true).clipped);
     }
@@ -132,7 +132,7 @@ private slots:
                 const Axis axis = robustAxis(values, from_zero);
                 QVERIFY(axis.high > axis.low);
                 for (const double value : values)
-                    QVERIFY(axis.share(value) >= 0 && axis.share(value) <= 1);
+                    QVERIFY(axis.fraction(value) >= 0 && axis.fraction(value) <= 1);
                 QVERIFY(niceTicks(axis, 5).size() <= 7);
             }
         }

@@ -229,9 +229,9 @@ private slots:
     void overviewKnowsBusyIdleAndBetween() {
         const SessionPtr session = sampleSession();
         const Overview& overview = session->overview;
-        QCOMPARE(overview.pieces().size(), Overview::kBins);
+        QCOMPARE(overview.bins().size(), Overview::kBins);
         double busy = 0;
-        for (const Overview::Bin& piece : overview.pieces()) {
+        for (const Overview::Bin& piece : overview.bins()) {
             QVERIFY(piece.busy >= 0 && piece.busy + piece.bubble <= 1.001F);
             busy += static_cast<double>(piece.busy);
         }
@@ -245,7 +245,7 @@ private slots:
         const double share =
             static_cast<double>(ops.count()) / (4.0 * static_cast<double>(overview.extent().length().count()));
         QVERIFY(std::abs(busy / static_cast<double>(Overview::kBins) - share) < 0.002);
-        QCOMPARE(overview.mean(0, 0).busy, overview.pieces().front().busy);
+        QCOMPARE(overview.mean(0, 0).busy, overview.bins().front().busy);
     }
 
     void theOverviewsFrameMovesAndStretchesTheView() {
