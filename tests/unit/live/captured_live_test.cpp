@@ -206,7 +206,7 @@ TEST(CapturedLive, ARecordedJobIsWatchedOverTheNetwork) {
         const auto kept = collecting.keep.path() / "node" / scratch.path().filename() / name;
         EXPECT_EQ(test::readAll(kept), job.bytes(rank)) << "what arrives is what was recorded";
     }
-    EXPECT_EQ(collecting.receiver->keepProblem(), "");
+    EXPECT_EQ(collecting.receiver->storeProblem(), "");
 }
 
 TEST(CapturedLive, KeepsTheLastPartsOfATraceAndNoRunOfOurOwn) {
