@@ -31,18 +31,22 @@ void IncrementalEnds::set(TaskIndex task, TimeNs duration) {
 
 void IncrementalEnds::update() {
     // Tasks have higher numbers than their predecessors, so one pass upwards visits each task after all that change it.
+    const TaskIndex* const begin = graph_.listBegin().data();
+    const TaskIndex* const sources = graph_.edgeSources().data();
+    TimeNs* const ends = ends_.tasks().data();
+    const TimeNs origin = ends_[kNoTask];
     for (std::size_t word = first_dirty_; word < dirty_.size(); ++word) {
         while (dirty_[word] != 0) {
             const auto place = word * kBitsPerWord + static_cast<std::size_t>(std::countr_zero(dirty_[word]));
-            const auto task = static_cast<TaskIndex>(place);
             dirty_[word] &= dirty_[word] - 1;
-            TimeNs ready = ends_[kNoTask];
-            for (const TaskIndex from : graph_.predecessors(place))
-                ready = std::max(ready, ends_[from]);
+            TimeNs ready = origin;
+            const TaskIndex* const stop = sources + begin[place + 1];
+            for (const TaskIndex* from = sources + begin[place]; from != stop; ++from)
+                ready = std::max(ready, ends[*from]);
             const TimeNs end = ready + durations_[place];
-            if (end == ends_[task]) continue;
-            previous_ends_.push_back({task, ends_[task]});
-            ends_[task] = end;
+            if (end == ends[place]) continue;
+            previous_ends_.push_back({static_cast<TaskIndex>(place), ends[place]});
+            ends[place] = end;
             for (const TaskIndex successor : successors_[place])
                 markDirty(successor);
         }

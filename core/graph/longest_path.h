@@ -108,25 +108,66 @@ void eachPredecessor(const Arrays& graph, std::size_t place, TaskIndex task, Vis
     }
 }
 
+/// forwardPass() over one layout. A task mostly waits for the one before it, so the loops keep the way from one time to
+/// the next short. In lists the maximum is a branch, which is predicted; in rows it is none.
+template <std::size_t kWidth, bool kOrdered, class Lag, class Finish>
+void forwardPlaces(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
+    TimeNs* const values = times.tasks().data(); // that of kNoTask, -1, lies before the first
+    const TaskIndex* const sources = graph.edgeSources().data();
+    const TaskIndex* const order = graph.order().data();
+    const auto size = static_cast<TaskIndex>(graph.size());
+    const auto taskAt = [order](TaskIndex place) { return kOrdered ? order[place] : place; };
+    if constexpr (kWidth > 0) {
+        for (TaskIndex place = 0; place < size; ++place) {
+            const TaskIndex task = taskAt(place);
+            const std::size_t first = static_cast<std::size_t>(place) * kWidth;
+            const auto arrival = [&](std::size_t slot) {
+                const EdgePlace edge{sources[first + slot], task, slot, first + slot};
+                return values[edge.from] + lag(edge);
+            };
+            // The first slot comes last: it mostly has the task that was computed just before.
+            TimeNs ready = arrival(kWidth - 1);
+            for (std::size_t slot = kWidth - 1; slot-- > 0;) {
+                const TimeNs other = arrival(slot);
+                ready = other > ready ? other : ready;
+            }
+            values[task] = finish(task, ready);
+        }
+    } else {
+        const TaskIndex* const begin = graph.listBegin().data();
+        const TimeNs origin = times[kNoTask];
+        const TaskIndex* entry = sources;
+        for (TaskIndex place = 0; place < size; ++place) {
+            const TaskIndex task = taskAt(place);
+            const TaskIndex* const first = entry;
+            const TaskIndex* const end = sources + begin[place + 1];
+            TimeNs ready = origin;
+            for (; entry != end; ++entry) {
+                const EdgePlace at{*entry, task, static_cast<std::size_t>(entry - first),
+                                   static_cast<std::size_t>(entry - sources)};
+                if constexpr (std::is_same_v<Lag, NoLag>) {
+                    ready = std::max(ready, values[at.from]);
+                } else {
+                    ready = std::max(ready, values[at.from] + lag(at));
+                }
+            }
+            values[task] = finish(task, ready);
+        }
+    }
+}
+
 } // namespace longest_path_detail
 
 /// From the first task to the last: times[task] = finish(task, ready), where `ready` is the latest of the origin's time
-/// and times[predecessor] + lag(edge). In rows, lag() is asked for kNoTask entries too and must return 0 or less there.
+/// and times[predecessor] + lag(edge). In rows, lag() is called for kNoTask entries too and must return 0 there, and no
+/// lag may be negative.
 template <class Lag, class Finish>
 void forwardPass(const TaskGraph& graph, TaskTimes& times, Lag lag, Finish finish) {
     longest_path_detail::withWidth(graph, [&]<std::size_t kWidth>(std::integral_constant<std::size_t, kWidth>) {
-        const longest_path_detail::Arrays arrays(graph);
-        TimeNs* const values = times.tasks().data(); // that of kNoTask, -1, lies before the first
-        const TimeNs origin = times[kNoTask];
-        for (std::size_t place = 0; place < arrays.size; ++place) {
-            const TaskIndex task = arrays.taskAt(place);
-            TimeNs ready = origin;
-            longest_path_detail::eachPredecessor<kWidth>(arrays, place, task,
-                                                         [&ready, values, lag](const EdgePlace& edge) {
-                                                             const TimeNs arrival = values[edge.from] + lag(edge);
-                                                             ready = arrival > ready ? arrival : ready;
-                                                         });
-            values[task] = finish(task, ready);
+        if (graph.order().empty()) {
+            longest_path_detail::forwardPlaces<kWidth, false>(graph, times, lag, finish);
+        } else {
+            longest_path_detail::forwardPlaces<kWidth, true>(graph, times, lag, finish);
         }
     });
 }
@@ -194,8 +235,8 @@ LatestPredecessor latestPredecessor(const TaskGraph& graph, std::size_t place, T
 
 /// The ends of a graph's tasks for durations that change a little at a time: set() some, update(), read, undo(). The
 /// cost of an update is in proportion to the tasks whose ends change, so that trying each of 1,000 ranks in turn costs
-/// much less than 1,000 passes. Edges take no time. Refers to the graph, whose tasks must be numbered in order, and to
-/// the lists of successors; both must outlive it. Not for several threads at once.
+/// much less than 1,000 passes. Edges take no time. Refers to the graph, which has lists and whose tasks are numbered
+/// in order, and to the lists of successors; both must outlive it. Not for several threads at once.
 class IncrementalEnds {
 public:
     IncrementalEnds(const TaskGraph& graph, const TaskLists& successors, std::vector<TimeNs> durations);

@@ -92,6 +92,52 @@ TEST(LongestPath, RowsAndListsGiveTheSameTimes) {
     }
 }
 
+TEST(LongestPath, AWalkGivesTheTimesOfTheStoredGraph) {
+    struct Task {
+        TaskIndex number = kNoTask;
+    };
+    const RandomGraph random(7);
+    TaskTimes stored(random.rows.size());
+    forwardPass(random.rows, stored, NoLag{},
+                [&](TaskIndex task, TimeNs ready) { return ready + random.duration(task); });
+    TaskTimes walked(random.rows.size());
+    const auto finish = [&](const Task& task, TimeNs ready) { return ready + random.duration(task.number); };
+    const bool walked_all = walkedPass(
+        [&](auto visit) {
+            for (std::size_t place = 0; place < random.rows.size(); ++place) {
+                const auto from = random.rows.predecessors(place);
+                visit(Task{random.rows.taskAt(place)}, from[0], from[1], from[2]);
+            }
+            return true;
+        },
+        walked, finish);
+    EXPECT_TRUE(walked_all);
+    EXPECT_EQ(copyOf(walked), copyOf(stored));
+}
+
+TEST(LongestPath, TasksOfOneResourceShareANumber) {
+    struct Task {
+        TaskIndex number = kNoTask;
+        TimeNs duration{0};
+    };
+    // Two tasks of resource 0, of which the second also waits for the output of resource 1.
+    TaskTimes times(2);
+    std::vector<TimeNs> before;
+    const auto finish = [&](const Task& task, TimeNs ready) {
+        before.push_back(times[task.number]);
+        return ready + task.duration;
+    };
+    walkedPass(
+        [](auto visit) {
+            visit(Task{0, 3ns}, 0);
+            visit(Task{1, 5ns}, 1);
+            visit(Task{0, 2ns}, 0, 1);
+        },
+        times, finish);
+    EXPECT_EQ(copyOf(times), (std::vector<TimeNs>{7ns, 5ns}));
+    EXPECT_EQ(before, (std::vector<TimeNs>{0ns, 0ns, 3ns}));
+}
+
 /// The latest ends that keep the length, and what stays when a task is moved there.
 TEST(LongestPath, WhatATaskIsPutOffByWithinItsSlackDelaysNothing) {
     const RandomGraph random(5, 60);
