@@ -23,8 +23,8 @@ void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
                               pluralize(model.replicas.size(), "replica"), pluralize(model.steps.size(), "step")));
     document.paragraph("", fmt::format("A step took {} in the mean; replayed as recorded it takes {}, {} off "
                                        "(launch delays: {}).",
-                                       formatTime(fit.observed), formatTime(fit.simulated),
-                                       formatPercent(fit.error()), formatPercent(fit.launchDelay())));
+                                       formatTime(fit.observed), formatTime(fit.simulated), formatPercent(fit.error()),
+                                       formatPercent(fit.launchDelay())));
 }
 
 void addVerdict(Section& document, const StragglerStudy& study) {
@@ -175,9 +175,10 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
                                        formatTime(prediction.before), formatPercent(prediction.fit.error())));
     if (prediction.late > prediction.before / 200) {
         document.paragraph(
-            "", fmt::format("Ops begin later than they could, and no record says why: without that it would take {} "
-                            "({}) less. What of it makes steps long is taken to stay.",
-                            formatTime(prediction.late), formatPercent(fractionOf(prediction.late, prediction.before))));
+            "",
+            fmt::format("Ops begin later than they could, and no record says why: without that it would take {} "
+                        "({}) less. What of it makes steps long is taken to stay.",
+                        formatTime(prediction.late), formatPercent(fractionOf(prediction.late, prediction.before))));
     }
     document.data("observed_ns", prediction.fit.observed);
     document.data("predicted_ns", prediction.predicted());

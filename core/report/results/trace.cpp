@@ -1,0 +1,165 @@
+#include "core/report/results/trace.h"
+
+#include "core/base/text.h"
+#include "core/report/results/common.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+std::string pacingText(const Run& run) {
+    if (!run.info->paced) return "Pacing: off, ops took as long as their maths";
+    TimeNs latest{0};
+    std::int64_t ops = 0;
+    std::int64_t moved = 0;
+    for (const StepTimeline& step : run.steps) {
+        for (const auto& rank : step.ranks) {
+            for (const TimelineOp& op : rank) {
+                ++ops;
+                latest = std::max(latest, op.lateness);
+                moved += op.lateness > run.info->pace_tolerance ? 1 : 0;
+            }
+        }
+    }
+    return fmt::format(
+        "Pacing: on, ops last their nominal time on an emulated device clock; the machine was up to {} late,\n"
+        "  {} of {} ops more than the tolerance of {} (those end when they really ended)",
+        formatTime(latest), moved, ops, formatTime(run.info->pace_tolerance));
+}
+
+} // namespace
+
+Section traceData(const Run& run) {
+    Section trace;
+    trace.key = "trace";
+    trace.data("files", filesOf(run.files));
+    trace.data("format", run.format);
+    trace.data("ranks", run.schedule.pp);
+    trace.data("slices", run.slices);
+    trace.data("span_ns", run.span);
+    trace.add(problemsTable(run.problems, Reader::Programs));
+    if (run.places) {
+        Section mesh;
+        mesh.key = "mesh";
+        mesh.data("source", run.places->source);
+        for (Member& size : placeOf(run.places->sizes))
+            mesh.blocks.emplace_back(std::move(size));
+        Value::List ranks;
+        for (const auto& [rank, place] : run.places->ranks) {
+            Value::Object each = placeOf(place);
+            each.push_back({"rank", rank});
+            ranks.emplace_back(std::move(each));
+        }
+        mesh.data("ranks", std::move(ranks));
+        trace.add(std::move(mesh));
+    }
+    if (run.info) {
+        trace.data("source", run.info->source);
+        trace.data("backend", run.info->backend);
+        trace.data("paced", run.info->paced);
+        if (run.info->paced) trace.data("pace_tolerance_ns", run.info->pace_tolerance);
+        if (!run.info->faults.empty()) trace.data("planted_faults", run.info->faults);
+    }
+    return trace;
+}
+
+Section scheduleData(const Run& run) {
+    Section schedule;
+    schedule.key = "schedule";
+    schedule.data("schedule", run.schedule.name);
+    schedule.data("flavor", run.schedule.flavor);
+    schedule.data("pp", run.schedule.pp);
+    schedule.data("microbatches", run.schedule.microbatches);
+    schedule.data("vpp", run.schedule.vpp);
+    schedule.data("placement", placementName(run.schedule.placement));
+    schedule.data("recognised_by", run.annotation);
+    schedule.data("source", run.explanation.source);
+    schedule.data("confidence", run.explanation.confidence);
+    schedule.data("evidence", run.explanation.evidence);
+    schedule.data("alternatives", run.explanation.alternatives);
+    if (run.departure) {
+        schedule.data("closest", run.closest);
+        schedule.data("departs_at", Value::Object{{"rank", run.departure->rank},
+                                                  {"index", run.departure->index},
+                                                  {"expected", opName(run.departure->expected)},
+                                                  {"observed", opName(run.departure->observed)}});
+    }
+    return schedule;
+}
+
+void addTraceLines(Section& document, const Run& run) {
+    const auto line = [&](std::string text) { document.line(std::move(text), Reader::Text); };
+    line(fmt::format("{}: {}, {}, {}, {} slices, {}",
+                     run.files.size() == 1 ? run.files.front().string() : fmt::format("{} files", run.files.size()),
+                     run.format, pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"),
+                     pluralize(run.steps.size(), "step"), run.slices, formatTime(run.span)));
+    line(fmt::format("Schedule: {} ({})", scheduleTitle(run.schedule), run.annotation));
+    if (run.departure) {
+        line(fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due", run.closest,
+                         run.departure->index, run.departure->rank.value, opName(run.departure->observed),
+                         opName(run.departure->expected)));
+    }
+    const Explanation& how = run.explanation;
+    if (how.source == "inferred" || how.source == "given") {
+        const std::string_view by = how.source == "given" ? "given, judged by" : "inferred, judged by";
+        line(fmt::format("  {} (confidence {:.2f}; from 0.80 on it can be trusted)", by, how.confidence));
+        for (const std::string& sentence : how.evidence)
+            line("    " + sentence);
+    }
+    if (!how.alternatives.empty())
+        line(fmt::format("  explains the trace as well: {}", fmt::join(how.alternatives, ", ")));
+    if (run.places) line(fmt::format("Mesh: {} (by {})", placeText(run.places->sizes), run.places->source));
+    if (run.info && run.info->source == "run") line(pacingText(run));
+    if (run.info && !run.info->faults.empty()) line(fmt::format("Planted faults: {}", run.info->faults));
+}
+
+Section clocksSection(const RunClocks& clocks) {
+    Section section;
+    section.key = "clocks";
+    if (clocks.method != ClockMethod::Shared) { // with one clock there is nothing to tell people
+        std::string text = fmt::format("Clocks: {} ({})", clockMethodName(clocks.method), clocks.reason);
+        if (clocks.method == ClockMethod::Aligned) {
+            text +=
+                fmt::format("; by {} transfers, {} ops' order, {} collectives, {} pings; residual {}", clocks.transfers,
+                            clocks.op_orders, clocks.collectives, clocks.pings, formatTime(clocks.residual));
+        }
+        section.line(std::move(text), Reader::Text);
+        constexpr std::size_t kMaxRanks = 16;
+        for (std::size_t i = 0; i < std::min(kMaxRanks, clocks.ranks.size()); ++i) {
+            const RankClock& rank = clocks.ranks[i];
+            section.line(fmt::format("  rank {}{}{}: {} +- {}, drift {:+.2f} ppm", rank.rank.value,
+                                     rank.replica == 0 ? "" : fmt::format(" of replica {}", rank.replica),
+                                     rank.host.empty() ? "" : " on " + rank.host, formatTimeDelta(rank.fit.offset),
+                                     formatTime(rank.fit.bound), rank.fit.drift * 1e6),
+                         Reader::Text);
+        }
+        if (clocks.ranks.size() > kMaxRanks)
+            section.line(fmt::format("  … and {} more", clocks.ranks.size() - kMaxRanks), Reader::Text);
+    }
+    section.data("method", clockMethodName(clocks.method));
+    section.data("reason", clocks.reason);
+    section.data("events", Value::Object{{"transfers", clocks.transfers},
+                                         {"op_orders", clocks.op_orders},
+                                         {"collectives", clocks.collectives},
+                                         {"pings", clocks.pings}});
+    section.data("residual_ns", clocks.residual);
+    section.data("bound_ns", clocks.bound());
+    Table ranks("ranks", {data("rank"), data("replica"), data("host"), data("group"), data("offset_ns"),
+                          data("drift_ppm"), data("bound_ns")});
+    ranks.reader = Reader::Programs;
+    for (const RankClock& rank : clocks.ranks) {
+        ranks.row(rank.rank, rank.replica, rank.host.empty() ? Value() : Value(rank.host), rank.fit.group,
+                  rank.fit.offset, rank.fit.drift * 1e6, rank.fit.bound);
+    }
+    section.add(std::move(ranks));
+    return section;
+}
+
+} // namespace bubblescope::report
