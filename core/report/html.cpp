@@ -56,7 +56,7 @@ footer { margin-top: 40px; padding-top: 12px; border-top: 1px solid var(--line);
 @media print { body { max-width: none; padding: 0; } .figure, .note { break-inside: avoid; } }
 )css";
 
-bool shows(Reader reader) {
+bool showsAsHtml(Reader reader) {
     return reader == Reader::Everyone || reader == Reader::People || reader == Reader::Page;
 }
 
@@ -78,7 +78,7 @@ double fullLength(const std::vector<Bars::Bar>& bars) {
 }
 
 /// Cells that are words already.
-struct Grid {
+struct HtmlGrid {
     struct Title {
         std::string text;
         bool number;
@@ -87,8 +87,8 @@ struct Grid {
     std::vector<std::vector<Cell>> rows;
 };
 
-Grid gridOf(const Table& table) {
-    Grid grid;
+HtmlGrid gridOf(const Table& table) {
+    HtmlGrid grid;
     for (const Column& column : table.columns) {
         if (!column.hidden) grid.titles.push_back({column.title.text(), column.align == Align::Right});
     }
@@ -102,13 +102,13 @@ Grid gridOf(const Table& table) {
 }
 
 /// As it is where its columns fit the page, else a row for each of them.
-Grid gridOf(const Matrix& matrix) {
+HtmlGrid gridOf(const Matrix& matrix) {
     constexpr std::size_t kMaxColumns = 8;
     std::vector<const Matrix::Row*> lines;
     for (const Matrix::Row& row : matrix.rows)
         lines.push_back(&row);
     if (!matrix.sums.name.empty()) lines.push_back(&matrix.sums);
-    Grid grid;
+    HtmlGrid grid;
     if (matrix.columns.size() <= kMaxColumns) {
         grid.titles.push_back({"", false});
         for (const std::string& name : matrix.columns)
@@ -152,7 +152,7 @@ private:
     void write(const Data&) {}
 
     void write(const Section& section) {
-        if (!shows(section.reader)) return;
+        if (!showsAsHtml(section.reader)) return;
         std::string outside = std::move(out_);
         out_.clear();
         for (const Block& block : section.blocks)
@@ -165,13 +165,13 @@ private:
     }
 
     void write(const Sections& sections) {
-        if (!shows(sections.reader)) return;
+        if (!showsAsHtml(sections.reader)) return;
         for (const Section& section : sections.list)
             write(section);
     }
 
     void write(const Line& line) {
-        if (!shows(line.reader)) return;
+        if (!showsAsHtml(line.reader)) return;
         const std::string text = line.head + line.text;
         const std::size_t begin = std::min(text.find_first_not_of(' '), text.size());
         out_ += fmt::format("<p>{}</p>\n", escapeXml(std::string_view(text).substr(begin)));
@@ -229,15 +229,15 @@ private:
     }
 
     void write(const Table& table) {
-        if (shows(table.reader)) write(gridOf(table), table.most_open);
+        if (showsAsHtml(table.reader)) write(gridOf(table), table.most_open);
     }
 
     void write(const Matrix& matrix) {
-        if (shows(matrix.reader)) write(gridOf(matrix), 40);
+        if (showsAsHtml(matrix.reader)) write(gridOf(matrix), 40);
     }
 
     /// Rows beyond `open` are folded away.
-    void write(const Grid& grid, std::size_t open) {
+    void write(const HtmlGrid& grid, std::size_t open) {
         const std::size_t shown = std::min(open, grid.rows.size());
         write(grid, 0, shown);
         if (shown == grid.rows.size()) return;
@@ -246,9 +246,9 @@ private:
         out_ += "</details>\n";
     }
 
-    void write(const Grid& grid, std::size_t first, std::size_t end) {
+    void write(const HtmlGrid& grid, std::size_t first, std::size_t end) {
         out_ += "<div class=\"scroll\"><table>\n<thead><tr>";
-        for (const Grid::Title& title : grid.titles)
+        for (const HtmlGrid::Title& title : grid.titles)
             out_ += fmt::format("<th{}>{}</th>", title.number ? " class=\"n\"" : "", escapeXml(title.text));
         out_ += "</tr></thead>\n<tbody>\n";
         for (std::size_t r = first; r < end; ++r) {

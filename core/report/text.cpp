@@ -8,14 +8,14 @@
 namespace bubblescope::report {
 namespace {
 
-bool shows(Reader reader) {
+bool showsAsText(Reader reader) {
     return reader == Reader::Everyone || reader == Reader::People || reader == Reader::Text;
 }
 
 /// Cells that are words already, below their titles.
-class Grid {
+class TextGrid {
 public:
-    explicit Grid(std::size_t indent) : indent_(indent) {}
+    explicit TextGrid(std::size_t indent) : indent_(indent) {}
 
     void column(std::string title, Align align) {
         titles_.push_back(std::move(title));
@@ -74,7 +74,7 @@ std::vector<std::string> summary(const Matrix& matrix, const Matrix::Row& row) {
 std::string matrixText(const Matrix& matrix) {
     constexpr std::size_t kMaxColumns = 5;
     const bool wide = matrix.columns.size() > kMaxColumns;
-    Grid grid(2);
+    TextGrid grid(2);
     grid.column("", Align::Left);
     if (wide) {
         grid.column("mean", Align::Right);
@@ -113,18 +113,20 @@ std::string findingsText(const Findings& findings) {
 
 struct TextOf {
     std::string operator()(const Line& line) const {
-        if (!shows(line.reader)) return {};
+        if (!showsAsText(line.reader)) return {};
         return (line.apart ? "\n" : "") + (line.wrap ? wrapped(line.head, line.text) : line.head + line.text + "\n");
     }
-    std::string operator()(const Table& table) const { return shows(table.reader) ? toText(table) : std::string(); }
+    std::string operator()(const Table& table) const {
+        return showsAsText(table.reader) ? toText(table) : std::string();
+    }
     std::string operator()(const Matrix& matrix) const {
-        return shows(matrix.reader) ? matrixText(matrix) : std::string();
+        return showsAsText(matrix.reader) ? matrixText(matrix) : std::string();
     }
     std::string operator()(const Findings& findings) const { return findingsText(findings); }
     std::string operator()(const Section& section) const { return toText(section); }
     std::string operator()(const Sections& sections) const {
         std::string out;
-        if (!shows(sections.reader)) return out;
+        if (!showsAsText(sections.reader)) return out;
         for (const Section& section : sections.list)
             out += toText(section);
         return out;
@@ -139,7 +141,7 @@ struct TextOf {
 
 std::string toText(const Section& document) {
     std::string out;
-    if (!shows(document.reader)) return out;
+    if (!showsAsText(document.reader)) return out;
     for (const Block& block : document.blocks)
         out += std::visit(TextOf{}, block);
     if (document.heading.empty() || out.empty()) return out;
@@ -148,7 +150,7 @@ std::string toText(const Section& document) {
 }
 
 std::string toText(const Table& table) {
-    Grid grid(table.indent);
+    TextGrid grid(table.indent);
     for (const Column& column : table.columns) {
         if (!column.hidden) grid.column(column.title.text(), column.align);
     }
