@@ -8,7 +8,8 @@ namespace bubblescope::report {
 /// What a terminal shows first: what was read, and which schedule it is.
 void addTraceLines(Section& document, const Run& run);
 
-/// For programs: files, sizes, faults and origin of the trace, "trace"; its schedule, and how that is known, "schedule".
+/// For programs: files, sizes, faults and origin of the trace, "trace"; its schedule, and how that is known,
+/// "schedule".
 [[nodiscard]] Section traceData(const Run& run);
 [[nodiscard]] Section scheduleData(const Run& run);
 
