@@ -20,7 +20,7 @@ struct ScheduleArguments {
     bool csv = false;
 };
 
-CommandResult print(const ScheduleArguments& options) {
+CommandResult printSchedule(const ScheduleArguments& options) {
     BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
     const auto& [schedule, costs] = planned;
     if (options.svg.wanted()) {
@@ -63,7 +63,7 @@ void addScheduleCommand(Command app, Action& action) {
     options->schedule.addTransfers(command);
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--csv", options->csv, "As PyTorch's schedule file").excludes(json);
-    command.onParsed([&action, options] { action = [options] { return print(*options); }; });
+    command.onParsed([&action, options] { action = [options] { return printSchedule(*options); }; });
 }
 
 } // namespace bubblescope::cli
