@@ -130,7 +130,7 @@ CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
     print(documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options),
           options.json);
     const bool failed = std::ranges::any_of(
-        report.anomalies, [&](const Anomaly& anomaly) { return failsOn(options.fail_on, anomaly.kind); });
+        report.anomalies, [&](const Anomaly& anomaly) { return failsOnFinding(options.fail_on, anomaly.kind); });
     return failed ? 1 : 0;
 }
 

@@ -11,7 +11,7 @@ std::vector<std::string> failKinds() {
     return kinds;
 }
 
-bool failsOn(const std::vector<std::string>& kinds, AnomalyKind found) {
+bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found) {
     return std::ranges::any_of(kinds, [&](const std::string& kind) {
         return kind == "any" || kind == anomalyKindName(found) ||
                (found == AnomalyKind::LastStageImbalance && kind == anomalyKindName(AnomalyKind::SlowStage));

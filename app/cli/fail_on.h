@@ -11,6 +11,6 @@ namespace bubblescope::cli {
 [[nodiscard]] std::vector<std::string> failKinds();
 
 /// Whether a finding is one that `kinds`, a value of --fail-on, names. "slow-stage" names a slow last stage too.
-[[nodiscard]] bool failsOn(const std::vector<std::string>& kinds, AnomalyKind found);
+[[nodiscard]] bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found);
 
 } // namespace bubblescope::cli

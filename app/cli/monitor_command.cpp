@@ -133,12 +133,12 @@ private:
         if (lines_) printLine(eventOf(event, analyzer_));
         if (event.kind == LiveEvent::Kind::AnomalyFound) {
             const Anomaly& anomaly = event.anomaly->anomaly;
-            failed_ = failed_ || failsOn(options_.fail_on, anomaly.kind);
+            failed_ = failed_ || failsOnFinding(options_.fail_on, anomaly.kind);
             if (anomaly.severity == Severity::Notice) return;
             alert("anomaly", std::string(anomalyKindName(anomaly.kind)), severityName(anomaly.severity),
                   anomaly.rank ? std::to_string(anomaly.rank->value) : "", anomaly.message.text(), event);
         } else if (event.kind == LiveEvent::Kind::Mismatch) {
-            failed_ = failed_ || failsOn(options_.fail_on, AnomalyKind::AadiffMismatch);
+            failed_ = failed_ || failsOnFinding(options_.fail_on, AnomalyKind::AadiffMismatch);
             alert("mismatch", "aadiff-mismatch", "serious", "", event.text, event);
         } else if (event.kind == LiveEvent::Kind::RankChanged &&
                    (event.rank.state == live::RankState::Gone || event.rank.state == live::RankState::Late)) {

@@ -69,7 +69,7 @@ TEST(Accounting, IsExactForEveryFamilyWithJitterAndTransfers) {
         EXPECT_EQ(account.ignored_inputs, 0) << where;
         EXPECT_EQ(account.estimated_transfers, 0) << where;
         for (const Cause none :
-             {Cause::Gaps, Cause::Order, Cause::Peer, Cause::RunSimulation, Cause::LateStart, Cause::Unknown})
+             {Cause::Gaps, Cause::Order, Cause::Peer, Cause::Replay, Cause::LateStart, Cause::Unknown})
             EXPECT_EQ(waterfallStep(account, none).adds, TimeNs{0}) << where << ": " << causeName(none);
     }
 }
