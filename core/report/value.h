@@ -6,10 +6,12 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,25 +30,30 @@ public:
     /// Where a member or cell holds nothing at all. JSON leaves the key out.
     struct Absent {};
 
-    Value() = default; ///< null
-    Value(Absent absent) : data_(absent) {}
-    Value(bool value) : data_(value) {}
+    Value(); ///< null
+    Value(const Value&);
+    Value(Value&&) noexcept;
+    Value& operator=(const Value&);
+    Value& operator=(Value&&) noexcept;
+    ~Value();
+    Value(Absent absent);
+    Value(bool value);
     template <std::integral Number>
     Value(Number value) : data_(static_cast<std::int64_t>(value)) {}
-    Value(double value) : data_(value) {} ///< JSON has null for infinities and NaN
-    Value(TimeNs value) : data_(value) {} ///< JSON has integer nanoseconds
-    Value(std::string value) : data_(std::move(value)) {}
-    Value(std::string_view value) : data_(std::string(value)) {}
-    Value(const char* value) : data_(std::string(value)) {}
-    Value(Sentence value) : data_(std::move(value)) {} ///< JSON and text have it in English, the app translates it
+    Value(double value); ///< JSON has null for infinities and NaN
+    Value(TimeNs value); ///< JSON has integer nanoseconds
+    Value(std::string value);
+    Value(std::string_view value);
+    Value(const char* value);
+    Value(Sentence value); ///< JSON and text have it in English, the app translates it
     template <class Tag>
     Value(Id<Tag> value) : data_(std::int64_t{value.value}) {}
     template <class T>
-    Value(const std::optional<T>& value) { // null if there is none
+    Value(const std::optional<T>& value) : Value() { // null if there is none
         if (value) *this = Value(*value);
     }
-    Value(List list) : data_(std::move(list)) {}
-    Value(Object object) : data_(std::move(object)) {}
+    Value(List list);
+    Value(Object object);
     template <class T>
     Value(const std::vector<T>& list) requires(!std::same_as<T, Value> && !std::same_as<T, Member>) {
         List values;
@@ -63,17 +70,46 @@ public:
     /// For renderers.
     template <class Visitor>
     decltype(auto) visit(Visitor&& visitor) const {
-        return std::visit(std::forward<Visitor>(visitor), data_);
+        return std::visit(
+            [&visitor](const auto& data) {
+                if constexpr (std::is_same_v<std::decay_t<decltype(data)>, std::shared_ptr<const Object>>)
+                    return visitor(*data);
+                else
+                    return visitor(data);
+            },
+            data_);
     }
 
 private:
-    std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string, Sentence, List, Object> data_;
+    // A list of members is shared, not copied: no value changes after it is made. It is behind a pointer since variants
+    // need complete types, which a member is not yet.
+    std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string, Sentence, List,
+                 std::shared_ptr<const Object>>
+        data_;
 };
 
 struct Member {
     std::string key;
     Value value;
 };
+
+// Only here is a list of members complete.
+inline Value::Value() = default;
+inline Value::Value(const Value&) = default;
+inline Value::Value(Value&&) noexcept = default;
+inline Value& Value::operator=(const Value&) = default;
+inline Value& Value::operator=(Value&&) noexcept = default;
+inline Value::~Value() = default;
+inline Value::Value(Absent absent) : data_(absent) {}
+inline Value::Value(bool value) : data_(value) {}
+inline Value::Value(double value) : data_(value) {}
+inline Value::Value(TimeNs value) : data_(value) {}
+inline Value::Value(std::string value) : data_(std::move(value)) {}
+inline Value::Value(std::string_view value) : data_(std::string(value)) {}
+inline Value::Value(const char* value) : data_(std::string(value)) {}
+inline Value::Value(Sentence value) : data_(std::move(value)) {}
+inline Value::Value(List list) : data_(std::move(list)) {}
+inline Value::Value(Object object) : data_(std::make_shared<const Object>(std::move(object))) {}
 
 /// A member that is there only where `value` is.
 template <class T>
