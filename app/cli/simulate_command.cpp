@@ -178,7 +178,7 @@ CommandResult run(const SimulateArguments& options) {
     }
     if (!options.compare.empty()) return compare(options, std::move(result), costs);
     BUBBLESCOPE_TRY(draw(options, {&result, 1}, costs));
-    print(toDocument(result, options.ops), options.json);
+    print(toDocument(result, options.ops && options.json), options.json);
     if (!options.json) {
         if (options.ops) printText("\n" + report::toJson(opsOf(result.step), report::JsonLayout::OneLine) + "\n");
         if (!options.out.empty()) printText(fmt::format("\nTrace written to {}\n", options.out));

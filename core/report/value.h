@@ -72,7 +72,9 @@ public:
     decltype(auto) visit(Visitor&& visitor) const {
         return std::visit(
             [&visitor](const auto& data) {
-                if constexpr (std::is_same_v<std::decay_t<decltype(data)>, std::shared_ptr<const Object>>)
+                using Stored = std::decay_t<decltype(data)>;
+                if constexpr (std::is_same_v<Stored, std::shared_ptr<const Object>> ||
+                              std::is_same_v<Stored, std::shared_ptr<const Sentence>>)
                     return visitor(*data);
                 else
                     return visitor(data);
@@ -81,10 +83,10 @@ public:
     }
 
 private:
-    // A list of members is shared, not copied: no value changes after it is made. It is behind a pointer since variants
-    // need complete types, which a member is not yet.
-    std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string, Sentence, List,
-                 std::shared_ptr<const Object>>
+    // Behind pointers, shared since no value changes after it is made: sentences, so that the many numbers of a
+    // document stay small, and lists of members, since variants need complete types, which a member is not yet.
+    std::variant<std::monostate, Absent, bool, std::int64_t, double, TimeNs, std::string,
+                 std::shared_ptr<const Sentence>, List, std::shared_ptr<const Object>>
         data_;
 };
 
@@ -107,7 +109,7 @@ inline Value::Value(TimeNs value) : data_(value) {}
 inline Value::Value(std::string value) : data_(std::move(value)) {}
 inline Value::Value(std::string_view value) : data_(std::string(value)) {}
 inline Value::Value(const char* value) : data_(std::string(value)) {}
-inline Value::Value(Sentence value) : data_(std::move(value)) {}
+inline Value::Value(Sentence value) : data_(std::make_shared<const Sentence>(std::move(value))) {}
 inline Value::Value(List list) : data_(std::move(list)) {}
 inline Value::Value(Object object) : data_(std::make_shared<const Object>(std::move(object))) {}
 

@@ -26,6 +26,22 @@ Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader) {
     return table;
 }
 
+void addOrder(Section& object, const Schedule& order) {
+    object.data("schedule", order.name);
+    object.data("flavor", order.flavor);
+    object.data("pp", order.pp);
+    object.data("microbatches", order.microbatches);
+    object.data("vpp", order.vpp);
+}
+
+void addOrder(Section& object, const RunInfo& recorded) {
+    object.data("schedule", recorded.schedule);
+    object.data("flavor", recorded.flavor);
+    object.data("pp", recorded.pp);
+    object.data("microbatches", recorded.microbatches);
+    object.data("vpp", recorded.vpp);
+}
+
 Value::Object placeOf(const MeshNumbers& place) {
     Value::Object object;
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)

@@ -3,6 +3,8 @@
 #include "core/base/diagnostic.h"
 #include "core/recognise/mesh.h"
 #include "core/report/document.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/run_info.h"
 
 #include <filesystem>
 #include <string>
@@ -19,6 +21,10 @@ namespace bubblescope::report {
 
 /// Data faults, "problems" in JSON: how often, what, and where first. `reader` is who sees the table.
 [[nodiscard]] Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader);
+
+/// A schedule's name and sizes: "schedule", "flavor", "pp", "microbatches", "vpp".
+void addOrder(Section& object, const Schedule& order);
+void addOrder(Section& object, const RunInfo& recorded);
 
 /// {"pp": 1, "dp": 0, …}
 [[nodiscard]] Value::Object placeOf(const MeshNumbers& place);

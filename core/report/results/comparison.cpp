@@ -207,11 +207,7 @@ Section sideData(std::string key, const Run& run, std::size_t steps) {
     Section side;
     side.key = std::move(key);
     side.data("files", filesOf(run.files));
-    side.data("schedule", run.schedule.name);
-    side.data("flavor", run.schedule.flavor);
-    side.data("pp", run.schedule.pp);
-    side.data("microbatches", run.schedule.microbatches);
-    side.data("vpp", run.schedule.vpp);
+    addOrder(side, run.schedule);
     side.data("steps", steps);
     side.add(problemsTable(run.problems, Reader::Programs));
     return side;

@@ -131,11 +131,7 @@ Section digestSide(std::string key, const RecordedChecks& run) {
     side.data("digests", run.log.digests.size());
     side.add(problemsTable(run.problems, Reader::Programs));
     if (!run.info) return side;
-    side.data("schedule", run.info->schedule);
-    side.data("flavor", run.info->flavor);
-    side.data("pp", run.info->pp);
-    side.data("microbatches", run.info->microbatches);
-    side.data("vpp", run.info->vpp);
+    addOrder(side, *run.info);
     side.data("dp", run.info->dp);
     side.data("tp", run.info->tp);
     return side;

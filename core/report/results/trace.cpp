@@ -73,11 +73,7 @@ Section traceData(const Run& run) {
 Section scheduleData(const Run& run) {
     Section schedule;
     schedule.key = "schedule";
-    schedule.data("schedule", run.schedule.name);
-    schedule.data("flavor", run.schedule.flavor);
-    schedule.data("pp", run.schedule.pp);
-    schedule.data("microbatches", run.schedule.microbatches);
-    schedule.data("vpp", run.schedule.vpp);
+    addOrder(schedule, run.schedule);
     schedule.data("placement", placementName(run.schedule.placement));
     schedule.data("recognised_by", run.annotation);
     schedule.data("source", run.explanation.source);

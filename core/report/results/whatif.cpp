@@ -1,6 +1,7 @@
 #include "core/report/results/whatif.h"
 
 #include "core/base/text.h"
+#include "core/report/results/common.h"
 
 #include <fmt/format.h>
 
@@ -199,11 +200,10 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     bubbles.add(std::move(ranks));
     document.add(std::move(bubbles));
     if (prediction.schedule) {
-        document.data("schedule", Value::Object{{"schedule", prediction.schedule->name},
-                                                {"flavor", prediction.schedule->flavor},
-                                                {"pp", prediction.schedule->pp},
-                                                {"microbatches", prediction.schedule->microbatches},
-                                                {"vpp", prediction.schedule->vpp}});
+        Section schedule;
+        schedule.key = "schedule";
+        addOrder(schedule, *prediction.schedule);
+        document.add(std::move(schedule));
     }
     return document;
 }
