@@ -59,7 +59,7 @@ Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments
 
 /// Index into the report's steps of the one that is shown rank by rank.
 std::size_t shownStep(const RunReport& report, const AnalyzeArguments& options) {
-    if (!options.step) return report.typical_step;
+    if (!options.step) return report.typicalStep();
     const auto named =
         std::ranges::find_if(report.steps, [&](const StepAnalysis& step) { return step.index == *options.step; });
     return static_cast<std::size_t>(named - report.steps.begin());

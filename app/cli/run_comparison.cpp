@@ -106,7 +106,7 @@ std::string kibibytes(std::int64_t bytes) {
 }
 
 const StepAnalysis& typicalStep(const RecordedRun& recorded) {
-    return recorded.report.steps[recorded.report.typical_step];
+    return recorded.report.steps[recorded.report.typicalStep()];
 }
 
 Compared comparedOf(const RecordedRun& recorded) {
@@ -190,7 +190,7 @@ Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs) {
     std::deque<CostModel> costs; // keeps its elements in place
     std::vector<Drawn> drawn;
     for (const RecordedRun& recorded : runs) {
-        const StepTimeline& step = recorded.run.steps[recorded.report.typical_step];
+        const StepTimeline& step = recorded.run.steps[recorded.report.typicalStep()];
         drawn.push_back({recorded.run.schedule, step, costs.emplace_back(typicalCosts(step))});
     }
     return svg.write(drawn);

@@ -34,13 +34,13 @@ Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector
     return steps;
 }
 
-RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vector<StepReplays> replays,
-                     SliceEvidence slices, const ReportOptions& options) {
+RunReport makeReport(const Run& run, StepSelection selection, std::vector<StepAnalysis> steps,
+                     std::vector<StepReplays> replays, SliceEvidence slices, const ReportOptions& options) {
     RunReport report;
+    report.selection = std::move(selection);
     report.steps = std::move(steps);
-    report.diagnoses = diagnoseSteps(run, options.clocks.bound());
-    report.stages = stageTimes(run.steps);
-    report.typical_step = typicalStep(run.steps);
+    report.diagnoses = diagnoseSteps(run, report.selection, options.clocks.bound());
+    report.stages = stageTimes(run.steps, report.selection);
     report.clocks = options.clocks;
     if (!run.checks.checks.empty()) {
         constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
@@ -49,7 +49,7 @@ RunReport makeReport(const Run& run, std::vector<StepAnalysis> steps, std::vecto
     }
     report.anomalies = findAnomalies({.run = run,
                                       .analyses = report.steps,
-                                      .typical_step = report.typical_step,
+                                      .selection = report.selection,
                                       .clocks = options.clocks,
                                       .limits = options.thresholds,
                                       .memory_estimate = options.memory_estimate,
@@ -66,27 +66,33 @@ RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     std::vector<StepAnalysis> steps = analyzeSteps(run, replays, nullptr).value();
     SliceEvidence slices = sliceEvidence(run, options.clocks, !options.memory_estimate.empty()).value();
-    return makeReport(run, std::move(steps), std::move(replays), std::move(slices), options);
+    StepSelection selection = selectSteps(run.steps, options.request).value();
+    return makeReport(run, std::move(selection), std::move(steps), std::move(replays), std::move(slices), options);
 }
 
 Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {
-    ReportOptions report{options.thresholds, {}, options.memory_estimate};
+    ReportOptions report{options.thresholds, {}, options.memory_estimate, options.request};
     BUBBLESCOPE_ASSIGN(report.clocks, estimateClocks(recorded, clockOptions(options.thresholds, options.clocks)));
     Run run = alignRun(std::move(recorded), report.clocks);
+    BUBBLESCOPE_ASSIGN(StepSelection selection, selectSteps(run.steps, options.request));
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));
     BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, report.clocks, !report.memory_estimate.empty()));
-    RunReport made = makeReport(run, std::move(steps), std::move(replays), std::move(slices), report);
+    RunReport made =
+        makeReport(run, std::move(selection), std::move(steps), std::move(replays), std::move(slices), report);
     return DiagnosedRun{std::move(run), std::move(made)};
 }
 
-std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps) {
+std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps, const StepSelection& selection) {
     if (steps.empty()) return {};
     const StepTimeline& shape = steps.front();
     const auto chunks = static_cast<std::size_t>(shape.vpp);
     using PerKind = std::array<std::vector<TimeNs>, 4>;
     std::vector<PerKind> durations(static_cast<std::size_t>(shape.pp) * chunks);
-    for (const StepTimeline& step : steps) {
+    bool reserved = false;
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        if (!selection.isSteady(s)) continue;
+        const StepTimeline& step = steps[s];
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             for (const TimelineOp& op : step.ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer || op.op.overlapped) continue;
@@ -94,7 +100,7 @@ std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps) {
                     op.duration());
             }
         }
-        if (&step != &shape) continue;
+        if (std::exchange(reserved, true)) continue;
         for (PerKind& kinds : durations) { // the others mostly have as many of each
             for (auto& of_kind : kinds)
                 of_kind.reserve(of_kind.size() * steps.size());

@@ -9,6 +9,7 @@
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
 #include "core/theory/analysis.h"
+#include "core/timeline/step_selection.h"
 #include "core/timeline/step_timeline.h"
 
 #include <optional>
@@ -31,18 +32,21 @@ struct StageTimes {
     }
 };
 
-/// By rank, then chunk. All steps must have the same p and v.
-[[nodiscard]] std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps);
+/// By rank, then chunk, of the steps that are neither warm-up nor outliers. All steps must have the same p and v.
+[[nodiscard]] std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
 
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
 struct RunReport {
-    std::vector<StepAnalysis> steps;
+    StepSelection selection;              ///< of the run's steps: which of them count, and which stands for all
+    std::vector<StepAnalysis> steps;      ///< one per timeline of the run, those that are set aside as well
     std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, attribution
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies;        ///< what costs a step most first
     RunClocks clocks;                      ///< as ReportOptions gave them
     std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none
-    std::size_t typical_step = 0;          ///< index into `steps`, see typicalStep()
+
+    /// Index into `steps` of the one that stands for all.
+    [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
 };
 
 /// What a report takes besides the run.
@@ -50,6 +54,7 @@ struct ReportOptions {
     Thresholds thresholds;
     RunClocks clocks;                          ///< of estimateClocks(); without it all ranks count as of one clock
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+    StepRequest request;                       ///< which steps to report
 };
 
 /// What a user may ask of a diagnosis.
@@ -57,6 +62,7 @@ struct DiagnosisOptions {
     Thresholds thresholds;
     ClockUse clocks = ClockUse::Auto;
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
+    StepRequest request;                       ///< which steps to report
 };
 
 /// A run whose ranks are on one clock, with its report.
@@ -67,12 +73,12 @@ struct DiagnosedRun {
 
 /// The whole diagnosis of a loaded run, for the command line, the GUI and everybody else: aligns its clocks and
 /// analyses it. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.
-/// Errors: as estimateClocks(), and Cancelled.
+/// Errors: as estimateClocks() and selectSteps(), and Cancelled.
 [[nodiscard]] Result<DiagnosedRun> diagnoseRun(Run run, const DiagnosisOptions& options = {},
                                                const JobControl* control = nullptr);
 
 /// The same for a run whose clocks are aligned, or need not be, and whose raw slices are in this process, if anywhere.
-/// `run.steps` must not be empty.
+/// `run.steps` must not be empty and hold what is requested.
 [[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
 
 } // namespace bubblescope

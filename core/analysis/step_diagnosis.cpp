@@ -65,10 +65,11 @@ StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
     return {clock_error, recordsLost(run)};
 }
 
-std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error, std::size_t from) {
+std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection, TimeNs clock_error,
+                                         std::size_t from) {
     std::vector<StepDiagnosis> result;
     if (from >= run.steps.size()) return result;
-    const UsualTimes usual_times(run.steps);
+    const UsualTimes usual_times(run.steps, selection);
     const Schedule& plan = plannedOrder(run);
     const StepKnowledge known = knownOfSteps(run, clock_error);
     const std::span steps = std::span(run.steps).subspan(from);

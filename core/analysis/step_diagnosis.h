@@ -4,6 +4,7 @@
 #include "core/analysis/attribution/attribution.h"
 #include "core/analysis/attribution/critical_path.h"
 #include "core/recognise/run.h"
+#include "core/timeline/step_selection.h"
 
 #include <memory>
 #include <string>
@@ -38,10 +39,11 @@ struct StepDiagnosis {
 /// What a run says of its steps beside their timelines. `clock_error` is how far two ranks' clocks can be off.
 [[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
 
-/// One per Run::steps, from index `from` on; what is usual is told by all. `clock_error` is how far two ranks' clocks
+/// One per Run::steps, from index `from` on; what is usual is told by the steady ones of `selection`, which is of these
+/// steps. `clock_error` is how far two ranks' clocks
 /// can be off: delays up to it count as unknown. Linear in ops and transfers.
-[[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, TimeNs clock_error = TimeNs{0},
-                                                       std::size_t from = 0);
+[[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection,
+                                                       TimeNs clock_error = TimeNs{0}, std::size_t from = 0);
 
 /// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
 [[nodiscard]] std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis,

@@ -45,7 +45,7 @@ void addRecentChecks(const CheckLog& log, Run& run, RunReport& report) {
     run.checks.devices = log.devices;
     report.coverage = coverageOf(run.checks, run.steps, run.info ? std::max(1, run.info->tp) : 1);
     Anomalies found;
-    findAadiffFaults({run, report.steps, report.typical_step, report.clocks, {}, {}, {}, {}, &*report.coverage}, found);
+    findAadiffFaults({run, report.steps, report.selection, report.clocks, {}, {}, {}, {}, &*report.coverage}, found);
     // Earlier steps may have covered what these did not.
     std::erase_if(found, [](const Anomaly& anomaly) { return anomaly.kind == AnomalyKind::AadiffUnchecked; });
     std::ranges::move(found, std::back_inserter(report.anomalies));
@@ -73,9 +73,9 @@ std::optional<DiagnosedRun> recentSteps(const StepWindow& window, const std::vec
     RunReport& report = out.report;
     report.steps = tail(window.analyses(), from);
     report.diagnoses = tail(window.diagnoses(), from);
-    report.stages = stageTimes(run.steps);
+    report.selection = selectSteps(run.steps);
+    report.stages = stageTimes(run.steps, report.selection);
     report.clocks = window.clocks();
-    report.typical_step = typicalStep(run.steps);
     for (const LiveAnomaly& found : anomalies)
         report.anomalies.push_back(found.anomaly);
     addRecentChecks(whole.checks, run, report);

@@ -67,7 +67,7 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
     takeChecks(std::move(checks));
     countChecks(from);
     std::vector<ReducedReplica> replicas;
-    std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, clocks_.bound(), from);
+    std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, selectSteps(run_.steps), clocks_.bound(), from);
     for (std::size_t i = 0; i < diagnoses.size(); ++i)
         replicas.push_back(reduced(analyses_[from + i], diagnoses[i]));
     std::ranges::move(diagnoses, std::back_inserter(diagnoses_));
@@ -132,9 +132,10 @@ std::vector<Anomaly> StepWindow::findings() const {
     constexpr int kSteady = 8;
     const int steps = run_.steps.empty() ? 0 : run_.steps.back().index - run_.steps.front().index + 1;
     if (steps < kFewest) return {};
+    const StepSelection selection = selectSteps(run_.steps);
     std::vector<Anomaly> found = findAnomalies({run_,
                                                 analyses_,
-                                                typicalStep(run_.steps),
+                                                selection,
                                                 clocks_,
                                                 thresholds_,
                                                 {},

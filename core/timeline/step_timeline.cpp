@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <utility>
 
 namespace bubblescope {
@@ -49,16 +48,6 @@ void shiftAll(std::vector<std::vector<Span>>& ranks, TimeNs by) {
 }
 
 } // namespace
-
-std::size_t typicalStep(std::span<const StepTimeline> steps) {
-    std::vector<std::size_t> order(steps.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    // The first recorded step usually pays for warm-up: lazy initialisation, autotuning, cold caches.
-    if (order.size() > 1) order.erase(order.begin());
-    const auto middle = order.begin() + static_cast<std::ptrdiff_t>(order.size() / 2);
-    std::ranges::nth_element(order, middle, {}, [&](std::size_t i) { return std::pair(steps[i].wall(), i); });
-    return *middle;
-}
 
 void moveTo(StepTimeline& step, TimeNs begin) {
     const TimeNs by = begin - step.begin;

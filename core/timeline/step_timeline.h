@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -74,10 +73,6 @@ struct StepTimeline {
 
 /// The order in which the timeline's ops started, as a schedule named "custom".
 [[nodiscard]] Schedule executedOrder(const StepTimeline& step);
-
-/// Index of the step of median wall time. The first is left out where there are others: it pays for warm-up. There must
-/// be one.
-[[nodiscard]] std::size_t typicalStep(std::span<const StepTimeline> steps);
 
 /// Shifts a step so that it begins at `begin`: window, ops and transfers.
 void moveTo(StepTimeline& step, TimeNs begin);

@@ -60,7 +60,7 @@ void analysis(benchmark::State& state, const Shape& shape) {
 void diagnosis(benchmark::State& state, const Shape& shape) {
     const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
     for (auto _ : state)
-        benchmark::DoNotOptimize(diagnoseSteps(run));
+        benchmark::DoNotOptimize(diagnoseSteps(run, selectSteps(run.steps)));
     state.SetItemsProcessed(state.iterations() * opsOf(run));
     state.counters["ops"] = static_cast<double>(opsOf(run));
 }
@@ -86,7 +86,7 @@ void findings(benchmark::State& state, const Shape& shape) {
     const Thresholds thresholds;
     for (auto _ : state) {
         benchmark::DoNotOptimize(
-            findAnomalies({run, report.steps, report.typical_step, report.clocks, thresholds, {}, {}}));
+            findAnomalies({run, report.steps, report.selection, report.clocks, thresholds, {}, {}}));
     }
     state.SetItemsProcessed(state.iterations() * opsOf(run));
 }

@@ -372,7 +372,7 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
     auto run = loadRun({file}, control).value();
     const RunReport report = diagnoseRun(run).value().report;
     const auto milliseconds = [](TimeNs time) { return static_cast<double>(time.count()) / 1e6; };
-    const StepDiagnosis& typical = report.diagnoses[report.typical_step];
+    const StepDiagnosis& typical = report.diagnoses[report.typicalStep()];
     EXPECT_NEAR(milliseconds(waterfallStep(typical.accounting, Cause::Imbalance).without), 203, 10);
     const auto last = std::ranges::find(report.anomalies, AnomalyKind::LastStageImbalance, &Anomaly::kind);
     ASSERT_NE(last, report.anomalies.end());
@@ -382,11 +382,11 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
     EXPECT_EQ(typical.attribution.ranking[0].rank, Rank{3});
     EXPECT_NEAR(milliseconds(typical.attribution.ranking[0].saves), 203, 5);
 
-    const int step = run.steps[report.typical_step].index;
+    const int step = run.steps[report.typicalStep()].index;
     const RunModel model = runModel(run, {&step, 1}).value();
     const auto change = parseScenario(std::vector<std::string>{"stage:15=usual"});
     const Prediction prediction = predict(model, run.schedule, change.value()).value();
-    EXPECT_EQ(prediction.before, run.steps[report.typical_step].wall());
+    EXPECT_EQ(prediction.before, run.steps[report.typicalStep()].wall());
     EXPECT_NEAR(-milliseconds(prediction.change()), 203, 5);
 }
 

@@ -3,7 +3,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "core/analysis/comparison/measures.h"
-#include "core/timeline/step_timeline.h"
+#include "core/timeline/step_selection.h"
 
 #include <QCoreApplication>
 #include <QFileInfo>
@@ -46,7 +46,7 @@ Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
     out->after = std::make_shared<const Run>(std::move(run));
     out->after_name = QFileInfo(QString::fromStdString(paths.front().string())).fileName();
     out->result = compareRuns(out->before->run, *out->after);
-    out->typical_after = static_cast<int>(typicalStep(out->after->steps));
+    out->typical_after = static_cast<int>(selectSteps(out->after->steps).typicalTimeline());
     return ComparisonPtr(std::move(out));
 }
 

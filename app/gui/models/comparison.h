@@ -17,7 +17,7 @@ struct Comparison {
     std::shared_ptr<const Run> after;
     QString after_name;
     RunComparison result;
-    int typical_after = 0; ///< index in the other run's steps, see typicalStep()
+    int typical_after = 0; ///< index in the other run's steps, see StepSelection
 };
 using ComparisonPtr = std::shared_ptr<const Comparison>;
 

@@ -34,19 +34,21 @@ std::size_t UsualTimes::keyOf(Rank rank, std::span<const TimelineOp> ops, std::s
            static_cast<std::size_t>(op.sequence);
 }
 
-UsualTimes::UsualTimes(std::span<const StepTimeline> steps) {
+UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection) {
     constexpr int kMaxSlices = 4096; // bounds what a damaged file can ask for
     for (const StepTimeline& step : steps) {
         vpp_ = std::max(vpp_, step.vpp);
         ranks_ = std::max(ranks_, step.ranks.size());
     }
     const auto eachSample = [&](auto visit) {
-        for (const StepTimeline& step : steps) {
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            const StepTimeline& step = steps[s];
+            const bool steady = selection.isSteady(s);
             for (std::size_t r = 0; r < step.ranks.size(); ++r) {
                 const std::span<const TimelineOp> list(step.ranks[r]);
                 for (std::size_t i = 0; i < list.size(); ++i) {
                     const bool pair = beginsPair(list, i);
-                    visit(keyOf(Rank{r}, list, i), list, i, pair);
+                    visit(keyOf(Rank{r}, list, i), list, i, pair, steady);
                     i += pair ? 1 : 0;
                 }
             }
@@ -54,24 +56,28 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps) {
     };
     // Sequences are mostly not split, so that this counts once and not twice.
     std::vector<std::size_t> begin;
+    std::vector<std::size_t> unsteady; // per key
     std::size_t keys = 0;
     int slices = 1;
     do {
         slices_ = slices;
         keys = keysOfKind() * kAlone + ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(vpp_);
         begin.assign(keys + 1, 0);
-        eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair) {
+        unsteady.assign(keys, 0);
+        eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
             slices = std::clamp(list[i].op.sequence + 1, slices, kMaxSlices);
             if (pair) slices = std::clamp(list[i + 1].op.sequence + 1, slices, kMaxSlices);
-            if (key != kNoKey) ++begin[key + 1];
+            if (key != kNoKey) ++(steady ? begin[key + 1] : unsteady[key]);
         });
     } while (slices != slices_);
-    for (std::size_t key = 0; key < keys; ++key)
-        begin[key + 1] += begin[key];
+    for (std::size_t key = 0; key < keys; ++key) {
+        if (begin[key + 1] > 0) unsteady[key] = 0;
+        begin[key + 1] += begin[key] + unsteady[key];
+    }
     std::vector<TimeNs> times(begin[keys]); // by key
     std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
-    eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair) {
-        if (key != kNoKey) times[next[key]++] = realTime(list, i, pair);
+    eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
+        if (key != kNoKey && (steady || unsteady[key] > 0)) times[next[key]++] = realTime(list, i, pair);
     });
     const auto medianOf = [&](std::size_t from, std::size_t to) {
         return medianInPlace(std::span(times).subspan(begin[from], begin[to] - begin[from]));

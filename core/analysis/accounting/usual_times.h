@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/graph/step_graph.h"
+#include "core/timeline/step_selection.h"
 
 #include <array>
 #include <cstddef>
@@ -9,12 +10,14 @@
 
 namespace bubblescope {
 
-/// What ops of a run usually take on the device, gaps and exposed collectives inside them left out: medians over all
-/// steps. Overlapped pairs are measured apart from ops that ran alone.
+/// What ops of a run usually take on the device, gaps and exposed collectives inside them left out: medians over the
+/// steady steps. Overlapped pairs are measured apart from ops that ran alone.
 class UsualTimes {
 public:
-    /// All steps must have the same p and v. Linear in ops.
-    explicit UsualTimes(std::span<const StepTimeline> steps);
+    /// All steps must have the same p and v; `selection` is of them. What no steady step has is told by the others.
+    /// Linear in ops.
+    UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
+    explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
 
     struct Times {
         TimeNs typical{0}; ///< of the kind, over all stages

@@ -26,11 +26,11 @@ void findAboveForm(const AnomalyInput& input, Anomalies& found) {
         const auto excess = excessOf(input.analyses[s]);
         if (excess) shares.push_back(input.fraction(*excess, s));
     }
-    const auto excess = excessOf(input.analyses[input.typical_step]);
+    const auto excess = excessOf(input.analyses[input.typicalStep()]);
     if (shares.empty() || !excess) return;
     const double share = statistics::median(shares);
     if (share < input.limits.bubble_excess || *excess <= input.clocks.bound()) return;
-    const StepAnalysis& step = input.analyses[input.typical_step];
+    const StepAnalysis& step = input.analyses[input.typicalStep()];
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::BubbleAboveForm;
     anomaly.severity = Severity::Warning; // a symptom: its causes have severities of their own

@@ -9,6 +9,7 @@
 #include "core/graph/step_replay.h"
 #include "core/recognise/run.h"
 #include "core/theory/analysis.h"
+#include "core/timeline/step_selection.h"
 
 #include <cstdint>
 #include <vector>
@@ -19,7 +20,7 @@ namespace bubblescope {
 struct AnomalyInput {
     const Run& run;
     const std::vector<StepAnalysis>& analyses; ///< one per Run::steps
-    std::size_t typical_step = 0;              ///< index of the step for which costs of lasting faults are reported
+    const StepSelection& selection;            ///< of the run's steps
     const RunClocks& clocks;
     const Thresholds& limits;
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
@@ -28,6 +29,8 @@ struct AnomalyInput {
     const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
     SliceEvidence slices = {};                 ///< empty where raw slices are not searched
 
+    /// Index of the step for which costs of lasting faults are reported.
+    [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
     [[nodiscard]] StepKnowledge knownOf(std::size_t step) const {
         return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[step]};
     }

@@ -91,7 +91,7 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
         if (step.replica != 0) anomaly.replica = step.replica;
         const auto ran = std::ranges::find(step.ranks[r], *seen, &TimelineOp::op);
         if (ran != step.ranks[r].end()) anomaly.when = TimeInterval{ran->start, ran->end};
-        const TimeNs longer = step.wall() - input.run.steps[input.typical_step].wall();
+        const TimeNs longer = step.wall() - input.run.steps[input.typicalStep()].wall();
         anomaly.severity = input.worthReporting(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
         const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
         anomaly.evidence = {{"index", static_cast<double>(index)},

@@ -85,7 +85,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
     std::size_t place = 0;
     for (const auto& [link, transfers] : links) {
         if (corrected[place++] > input.limits.chance) continue;
-        const std::size_t s = *stepOf(transfers, input.typical_step);
+        const std::size_t s = *stepOf(transfers, input.typicalStep());
         const TimeNs cost = costOf(input, s, link, usual);
         if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);

@@ -90,7 +90,7 @@ void tellWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& 
     for (const auto& entry : by_row)
         ops += of_first(entry) ? entry.second.samples.size() : 0;
     std::erase_if(by_row, of_first);
-    const TimeNs longer = input.wall(0) - input.wall(input.typical_step);
+    const TimeNs longer = input.wall(0) - input.wall(input.typicalStep());
     if (!input.worthReporting(longer, 0)) return;
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::SlowOp;

@@ -97,7 +97,7 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
     const double excess = slow.work - slow.usual();
     Anomaly anomaly;
     anomaly.kind = last ? AnomalyKind::LastStageImbalance : AnomalyKind::SlowStage;
-    anomaly.severity = input.severityOf(cost, input.typical_step);
+    anomaly.severity = input.severityOf(cost, input.typicalStep());
     anomaly.rank = slow.rank;
     anomaly.chunk = slow.chunk;
     anomaly.cost = cost;
@@ -116,7 +116,7 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
             "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without that.",
             place, formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
             formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
-            100 * input.fraction(cost, input.typical_step));
+            100 * input.fraction(cost, input.typicalStep()));
     anomaly.suggestion = last ? say("Give the last stage fewer layers, for the head and the loss weigh as some layers "
                                     "('bubblescope partition' finds a split).")
                               : say("Move layers to other stages, or look at the device.");
@@ -167,10 +167,10 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
     std::optional<StepCosts> costs;
     for (std::size_t i = 0; i < loads.size(); ++i) {
         if (corrected[i] > input.limits.chance || ofStraggler(found, loads[i].rank)) continue;
-        if (!costs) costs.emplace(input.run.steps[input.typical_step], input.knownOf(input.typical_step));
+        if (!costs) costs.emplace(input.run.steps[input.typicalStep()], input.knownOf(input.typicalStep()));
         loads[i].chance = corrected[i];
         const TimeNs cost = costOf(*costs, loads[i]);
-        if (input.worthReporting(cost, input.typical_step)) found.push_back(describe(input, loads[i], cost));
+        if (input.worthReporting(cost, input.typicalStep())) found.push_back(describe(input, loads[i], cost));
     }
 }
 

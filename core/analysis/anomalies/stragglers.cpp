@@ -227,18 +227,18 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
     for (std::size_t r = 0; r < pp; ++r) {
         if (corrected[r] > input.limits.chance) continue;
         const double ratio = level[r] / usual;
-        const TimeNs cost = costOfRatio(input, input.typical_step, Rank{r}, ratio);
-        if (!input.worthReporting(cost, input.typical_step)) continue;
+        const TimeNs cost = costOfRatio(input, input.typicalStep(), Rank{r}, ratio);
+        if (!input.worthReporting(cost, input.typicalStep())) continue;
         Anomaly anomaly;
         anomaly.kind = AnomalyKind::Straggler;
-        anomaly.severity = input.severityOf(cost, input.typical_step);
+        anomaly.severity = input.severityOf(cost, input.typicalStep());
         anomaly.rank = Rank{r};
         anomaly.cost = cost;
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
         anomaly.message = say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
                               "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
                               "them.",
-                              r, vpp, ratio, formatTime(cost), 100 * input.fraction(cost, input.typical_step));
+                              r, vpp, ratio, formatTime(cost), 100 * input.fraction(cost, input.typicalStep()));
         anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }

@@ -380,7 +380,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     document.add(traceData(run));
     document.add(scheduleData(run));
     document.add(clocksSection(report.clocks));
-    document.data("typical_step", report.steps[report.typical_step].index);
+    document.data("typical_step", report.steps[report.typicalStep()].index);
     Sections steps;
     steps.key = "steps";
     for (std::size_t i = 0; i < report.steps.size(); ++i)
@@ -395,7 +395,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
 
 Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options) {
     Document document;
-    const std::size_t shown = options.step.value_or(report.typical_step);
+    const std::size_t shown = options.step.value_or(report.typicalStep());
     if (options.reader == Reader::Programs)
         addForPrograms(document, run, report);
     else if (options.reader == Reader::Page)

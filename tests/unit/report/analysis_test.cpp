@@ -41,9 +41,9 @@ TEST(AnalysisPage, HoldsEverySectionAndTheReportsNumbers) {
           "Blame", "Op times by stage", "Problems of the files"}) {
         EXPECT_THAT(page, HasSubstr(std::string("<h2>") + section));
     }
-    const StepAnalysis& step = report.steps[report.typical_step];
+    const StepAnalysis& step = report.steps[report.typicalStep()];
     EXPECT_THAT(page, HasSubstr(formatTime(step.wall)));
-    for (const RankAccounting& rank : report.diagnoses[report.typical_step].accounting.ranks)
+    for (const RankAccounting& rank : report.diagnoses[report.typicalStep()].accounting.ranks)
         EXPECT_THAT(page, HasSubstr(formatTime(rank.causes[static_cast<std::size_t>(Cause::Imbalance)])));
     EXPECT_THAT(page, HasSubstr("rank 3, chunk 0: slow stage"));
     ASSERT_FALSE(report.anomalies.empty());
@@ -62,7 +62,7 @@ TEST(AnalysisPage, ShowsTheStepThatWasAskedFor) {
     const auto run = slowStageRun();
     const RunReport report = analyzeRun(run);
     report::AnalysisOptions options;
-    options.step = report.typical_step == 7 ? 8 : 7;
+    options.step = report.typicalStep() == 7 ? 8 : 7;
     const std::string page = pageOf(run, report, options);
     EXPECT_THAT(page, HasSubstr("Observed, step " + std::to_string(report.steps[*options.step].index)));
 }

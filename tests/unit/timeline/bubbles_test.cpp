@@ -123,21 +123,6 @@ TEST(Analysis, ComparesABubbleWithItsForm) {
     EXPECT_EQ(findForm(formless, Rank{0}, Position::BeforeWarmup), nullptr);
 }
 
-TEST(TypicalStep, IsTheMedianWithoutTheFirst) {
-    const auto stepsOf = [](std::initializer_list<int> walls) {
-        std::vector<StepTimeline> steps;
-        for (const int wall : walls) {
-            steps.emplace_back();
-            steps.back().end = TimeNs{wall};
-        }
-        return steps;
-    };
-    EXPECT_EQ(typicalStep(stepsOf({7})), 0U);
-    EXPECT_EQ(typicalStep(stepsOf({90, 5})), 1U);
-    EXPECT_EQ(typicalStep(stepsOf({90, 9, 5, 7})), 3U);
-    EXPECT_EQ(typicalStep(stepsOf({90, 5, 5, 5})), 2U) << "of equal ones the one in the middle";
-}
-
 TEST(Analysis, SaysWhyThereIsNoClosedForm) {
     const Schedule schedule = makeSchedule({"1f1b", "", 2, 2, 1}).value();
     const auto step = simulate(schedule, costs(3, 4)).value();

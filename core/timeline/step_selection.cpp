@@ -1,0 +1,331 @@
+#include "core/timeline/step_selection.h"
+
+#include "core/base/median.h"
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+constexpr std::size_t kSide = 7; ///< steps on a side that a step is compared with
+constexpr double kSigmas = 5;
+constexpr double kWarmUpAbove = 0.1;
+constexpr double kOutlierAbove = 0.2;
+constexpr double kFewStepsAbove = 0.4; ///< over the number of steps compared with: few tell little
+constexpr std::size_t kMostInSuccession = 3;
+
+double lowerMedian(std::vector<double> values) {
+    const std::size_t middle = (values.size() - 1) / 2;
+    nthElement(std::span(values), middle);
+    return values[middle];
+}
+
+/// Robust standard deviation, from successive differences, which neither a trend nor a change of level makes larger, or
+/// from those to the median, of which one odd step of three or four is only one.
+double spreadOf(std::span<const double> times) {
+    if (times.size() < 2) return 0;
+    constexpr double kNormal = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
+    std::vector<double> sorted(times.begin(), times.end());
+    std::ranges::sort(sorted);
+    const double middle = (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
+    std::vector<double> apart;
+    std::vector<double> off{std::abs(times[0] - middle)};
+    for (std::size_t i = 1; i < times.size(); ++i) {
+        apart.push_back(std::abs(times[i] - times[i - 1]));
+        off.push_back(std::abs(times[i] - middle));
+    }
+    return kNormal * std::min(lowerMedian(std::move(apart)) / std::sqrt(2.0), lowerMedian(std::move(off)));
+}
+
+/// What steps usually take around a place, and how far off it is normal to be.
+struct Level {
+    double time = 0;
+    double above = 0; ///< allowed, as a share
+    double spread = 0;
+
+    [[nodiscard]] bool clearlyAbove(double value) const { return value > time * (1 + above) + kSigmas * spread; }
+    [[nodiscard]] bool clearlyBelow(double value) const { return value < time / (1 + above) - kSigmas * spread; }
+};
+
+double shareAllowed(double least, std::size_t compared) {
+    return least + kFewStepsAbove / static_cast<double>(compared);
+}
+
+std::size_t warmUpSteps(std::span<const double> times) {
+    const double spread = spreadOf(times.subspan(times.size() / 2));
+    std::size_t warm = 0;
+    while (2 * (warm + 1) <= times.size()) {
+        const auto after = times.subspan(warm + 1);
+        const auto near = after.first(std::min(kSide, after.size()));
+        const Level level{lowerMedian({near.begin(), near.end()}), shareAllowed(kWarmUpAbove, after.size()), spread};
+        if (!level.clearlyAbove(times[warm])) break;
+        ++warm;
+    }
+    return warm;
+}
+
+/// Whether `count` steps from `first` on stick out of what is on both sides of them, and no more than these.
+bool sticksOut(std::span<const double> times, std::size_t first, std::size_t count, double spread) {
+    const auto before = times.subspan(first - std::min(first, kSide), std::min(first, kSide));
+    const auto rest = times.subspan(first + count);
+    const auto after = rest.first(std::min(kSide, rest.size()));
+    const std::size_t compared = before.size() + after.size();
+    if (compared < 2) return false;
+    std::vector<Level> levels;
+    for (const auto side : {before, after}) {
+        if (!side.empty())
+            levels.push_back({lowerMedian({side.begin(), side.end()}), shareAllowed(kOutlierAbove, compared), spread});
+    }
+    const auto beyond = [&](auto off) {
+        const auto off_all = [&](double time) {
+            return std::ranges::all_of(levels, [&](const Level& level) { return (level.*off)(time); });
+        };
+        return std::ranges::all_of(times.subspan(first, count), off_all) &&
+               (before.empty() || !off_all(before.back())) && (after.empty() || !off_all(after.front()));
+    };
+    return beyond(&Level::clearlyAbove) || beyond(&Level::clearlyBelow);
+}
+
+} // namespace
+
+std::string_view setAsideName(SetAside why) {
+    constexpr std::array<std::string_view, 4> kNames{"taken", "warm-up", "outlier", "not-asked"};
+    return kNames[static_cast<std::size_t>(why)];
+}
+
+std::vector<SetAside> judgeSteps(std::span<const TimeNs> steps) {
+    std::vector<SetAside> judged(steps.size(), SetAside::None);
+    std::vector<double> times;
+    for (const TimeNs time : steps)
+        times.push_back(static_cast<double>(time.count()));
+    const std::size_t warm = warmUpSteps(times);
+    std::fill_n(judged.begin(), warm, SetAside::WarmUp);
+
+    const std::span<const double> settled = std::span<const double>(times).subspan(warm);
+    const double spread = spreadOf(settled);
+    std::vector<std::size_t> outliers;
+    for (std::size_t first = 0; first < settled.size(); ++first) {
+        for (std::size_t count = 1; count <= std::min(kMostInSuccession, settled.size() - first); ++count) {
+            if (!sticksOut(settled, first, count, spread)) continue;
+            for (std::size_t i = 0; i < count; ++i)
+                outliers.push_back(warm + first + i);
+            first += count - 1;
+            break;
+        }
+    }
+    if (4 * outliers.size() > settled.size() + 1) return judged;
+    for (const std::size_t step : outliers)
+        judged[step] = SetAside::Outlier;
+    return judged;
+}
+
+// ---- What was asked for ----------------------------------------------------------------------------------
+
+bool StepRequest::holds(const StepTimeline& step) const {
+    const auto named = [&](const Range& range) {
+        return step.index >= range.first && step.index <= range.last &&
+               range.replica.value_or(step.replica) == step.replica;
+    };
+    return (steps.empty() || std::ranges::any_of(steps, named)) && holds(step.replica);
+}
+
+bool StepRequest::holds(int replica) const {
+    return replicas.empty() || std::ranges::find(replicas, replica) != replicas.end();
+}
+
+bool StepRequest::shows(Rank rank) const {
+    return ranks.empty() || std::ranges::find(ranks, rank.value) != ranks.end();
+}
+
+namespace {
+
+Error badRanges(std::string_view text) {
+    return usageError(fmt::format("'{}' names no steps", text),
+                      "write numbers and ranges, such as 3,5-9, and 809/0 for step 809 of replica 0");
+}
+
+} // namespace
+
+Result<std::vector<StepRequest::Range>> parseStepRanges(std::string_view text) {
+    std::vector<StepRequest::Range> ranges;
+    std::string_view left = text;
+    const auto take = [&left](char mark) {
+        const bool there = left.starts_with(mark);
+        if (there) left.remove_prefix(1);
+        return there;
+    };
+    const auto number = [&left] { return left.starts_with('-') ? std::nullopt : takeNumber<int>(left); };
+    do {
+        const std::optional<int> first = number();
+        bool good = first.has_value();
+        StepRequest::Range range{first.value_or(0), first.value_or(0), {}};
+        if (good && take('-')) {
+            const std::optional<int> last = number();
+            good = last && *last >= range.first;
+            range.last = last.value_or(0);
+        }
+        if (good && take('/')) {
+            range.replica = number();
+            good = range.replica.has_value();
+        }
+        if (!good) return badRanges(text);
+        ranges.push_back(range);
+    } while (take(','));
+    if (!left.empty()) return badRanges(text);
+    return ranges;
+}
+
+std::string toText(const StepRequest::Range& range) {
+    std::string text = fmt::format("{}", range.first);
+    if (range.last != range.first) text += fmt::format("-{}", range.last);
+    if (range.replica) text += fmt::format("/{}", *range.replica);
+    return text;
+}
+
+namespace {
+
+/// "3 to 9", or "3, 5 to 9" where some are missing; the first few.
+std::string numbersText(std::vector<int> numbers) {
+    constexpr int kMostRanges = 8;
+    std::ranges::sort(numbers);
+    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+    std::string text;
+    int ranges = 0;
+    for (std::size_t i = 0; i < numbers.size(); ++ranges) {
+        std::size_t end = i + 1;
+        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1)
+            ++end;
+        if (ranges == kMostRanges) return text + fmt::format(" and {} more", numbers.size() - i);
+        text += text.empty() ? "" : ", ";
+        const std::size_t length = end - i;
+        text += length > 2   ? fmt::format("{} to {}", numbers[i], numbers[end - 1])
+                : length > 1 ? fmt::format("{}, {}", numbers[i], numbers[i + 1])
+                             : fmt::format("{}", numbers[i]);
+        i = end;
+    }
+    return text;
+}
+
+Status checkRequest(std::span<const StepTimeline> steps, const StepRequest& request) {
+    std::vector<int> indices;
+    std::vector<int> replicas;
+    int ranks = 0;
+    for (const StepTimeline& step : steps) {
+        indices.push_back(step.index);
+        replicas.push_back(step.replica);
+        ranks = std::max(ranks, step.pp);
+    }
+    const auto exists = [&](const StepRequest& part) {
+        return std::ranges::any_of(steps, [&](const StepTimeline& step) { return part.holds(step); });
+    };
+    for (const StepRequest::Range& range : request.steps) {
+        if (exists({{range}, {}, {}})) continue;
+        return usageError(
+            fmt::format("there is no step {}", toText(range)),
+            fmt::format("steps {} of replicas {} are complete", numbersText(indices), numbersText(replicas)));
+    }
+    for (const int replica : request.replicas) {
+        if (exists({{}, {replica}, {}})) continue;
+        return usageError(fmt::format("there is no replica {}", replica),
+                          fmt::format("there are replicas {}", numbersText(replicas)));
+    }
+    for (const int rank : request.ranks) {
+        if (rank >= 0 && rank < ranks) continue;
+        return usageError(fmt::format("there is no rank {}", rank), fmt::format("ranks are 0 to {}", ranks - 1));
+    }
+    if (!exists(request)) return usageError("no step was run by the replicas asked for", "ask for others");
+    return {};
+}
+
+} // namespace
+
+// ---- The selection ---------------------------------------------------------------------------------------
+
+StepSelection::StepSelection(std::span<const StepTimeline> timelines, const StepRequest& request)
+    : of_timeline_(timelines.size(), SetAside::NotAsked), steady_(timelines.size(), 0), asked_(!request.steps.empty()),
+      asked_replicas_(request.replicas) {
+    std::map<int, std::vector<std::size_t>> numbers;
+    for (std::size_t i = 0; i < timelines.size(); ++i)
+        numbers[timelines[i].index].push_back(i);
+    const auto wall = [&](std::size_t timeline) { return timelines[timeline].wall(); };
+    std::vector<TimeNs> times; // of the replicas asked for, whatever steps of them
+    for (const auto& [index, all] : numbers) {
+        replicas_ = std::max(replicas_, all.size());
+        TimeNs& time = times.emplace_back(0);
+        for (const std::size_t timeline : all) {
+            if (request.holds(timelines[timeline].replica)) time = std::max(time, wall(timeline));
+        }
+        SelectedStep& step = steps_.emplace_back();
+        step.index = index;
+        std::ranges::copy_if(all, std::back_inserter(step.timelines),
+                             [&](std::size_t timeline) { return request.holds(timelines[timeline]); });
+        if (step.timelines.empty()) {
+            step.why = SetAside::NotAsked;
+            step.timelines = all;
+        }
+        step.longest = *std::ranges::max_element(step.timelines, {}, wall);
+        step.time = wall(step.longest);
+    }
+    const std::vector<SetAside> judged = judgeSteps(times);
+    std::vector<std::size_t> taken;
+    for (std::size_t s = 0; s < steps_.size(); ++s) {
+        SelectedStep& step = steps_[s];
+        if (!asked_ && step.taken()) step.why = judged[s];
+        if (step.taken()) taken.push_back(s);
+        for (const std::size_t timeline : step.timelines)
+            of_timeline_[timeline] = step.why;
+        for (const std::size_t timeline : numbers[step.index])
+            steady_[timeline] = judged[s] == SetAside::None ? 1 : 0;
+    }
+    if (taken.empty()) return;
+    const auto middle = taken.begin() + static_cast<std::ptrdiff_t>((taken.size() - 1) / 2);
+    std::ranges::nth_element(taken, middle, {}, [&](std::size_t s) { return std::pair(steps_[s].time, s); });
+    typical_ = *middle;
+}
+
+std::size_t StepSelection::taken() const {
+    return count(SetAside::None);
+}
+
+std::size_t StepSelection::count(SetAside why) const {
+    return static_cast<std::size_t>(std::ranges::count(steps_, why, &SelectedStep::why));
+}
+
+Sentence StepSelection::summary() const {
+    const auto numbers = [&](SetAside why) {
+        std::vector<int> of;
+        for (const SelectedStep& step : steps_) {
+            if (step.why == why) of.push_back(step.index);
+        }
+        return numbersText(std::move(of));
+    };
+    const std::size_t counted = taken();
+    Sentence text = counted == steps_.size() ? sayCounted("{} step", "{} steps", counted)
+                                             : say("{} of {} steps", counted, steps_.size());
+    if (replicas_ > 1) text = say("{} × {} replicas", text, replicas_);
+    if (!asked_replicas_.empty()) text = say("{}, of replica {}", text, numbersText(asked_replicas_));
+    if (asked_) return say("{}, as asked for", text);
+    std::vector<Sentence> aside;
+    if (count(SetAside::WarmUp) > 0) aside.push_back(say("warm-up {}", numbers(SetAside::WarmUp)));
+    if (count(SetAside::Outlier) > 0) aside.push_back(say("unlike the others {}", numbers(SetAside::Outlier)));
+    return aside.empty() ? text : say("{}; set aside: {}", text, sayListed(aside));
+}
+
+StepSelection selectSteps(std::span<const StepTimeline> steps) {
+    return {steps, {}};
+}
+
+Result<StepSelection> selectSteps(std::span<const StepTimeline> steps, const StepRequest& request) {
+    BUBBLESCOPE_TRY(checkRequest(steps, request));
+    return StepSelection(steps, request);
+}
+
+} // namespace bubblescope
