@@ -3,6 +3,7 @@
 #include "app/cli/run_model_options.h"
 #include "core/base/bytes.h"
 #include "core/optimize/advice/advise.h"
+#include "core/report/results/common.h"
 
 #include <fmt/format.h>
 
@@ -96,13 +97,17 @@ report::Table suggestionsTable(TimeNs observed, const Advice& advice) {
     return table;
 }
 
-report::Document toDocument(const AdviseArguments& options, TimeNs observed, const Advice& advice) {
+report::Document toDocument(const AdviseArguments& options, const RunModel& model, const Advice& advice) {
+    const TimeNs observed = model.step_time;
     report::Document document;
+    report::addSchemaVersion(document);
+    report::addSelection(document, model.selection);
     document.data("observed_ns", observed);
     document.data("present", memoryOf(advice.present));
     document.data("tried", advice.tried);
     document.data("suggestions", suggestionsOf(options, advice));
-    document.line(fmt::format("A step takes {}. {} orders were tried.", formatTime(observed), advice.tried));
+    document.line(fmt::format("A step takes {} ({}). {} orders were tried.", formatTime(observed),
+                              model.selection.summary().text(), advice.tried));
     if (advice.suggestions.empty()) {
         document.line("None of them is predicted to save half a percent of it.");
         addLarger(document, advice);
@@ -136,7 +141,7 @@ CommandResult adviseOn(const AdviseArguments& options) {
     BUBBLESCOPE_ASSIGN(const Advice advice,
                        advise(model, run.schedule, options.run.cut(), advice_options, options.run.mostError()));
     printProblems(run.problems);
-    print(toDocument(options, model.observed(), advice), options.json);
+    print(toDocument(options, model, advice), options.json);
     return 0;
 }
 

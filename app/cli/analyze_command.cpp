@@ -4,11 +4,13 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
+#include "app/cli/step_options.h"
 #include "app/cli/svg_options.h"
 #include "core/analysis/distributed.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
+#include "core/report/results/tables.h"
 
 #include <fmt/format.h>
 
@@ -23,14 +25,17 @@ namespace {
 struct AnalyzeArguments {
     std::vector<std::string> files;
     std::vector<std::string> fail_on;
-    std::optional<int> step;
+    StepOptions steps;
+    Budgets budgets;
     RecogniseOptions recognise;
     SvgOptions svg;
     std::string html;
+    std::string csv;
     std::string clocks = "auto";
     std::string threshold_file;
     std::vector<std::string> thresholds;
     MemoryOptions memory;
+    bool summary = false;
     bool json = false;
 };
 
@@ -46,6 +51,7 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
 Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
+    BUBBLESCOPE_ASSIGN(diagnosis.request, options.steps.request());
     diagnosis.clocks = options.clocks == "align" ? ClockUse::Align
                        : options.clocks == "off" ? ClockUse::Off
                                                  : ClockUse::Auto;
@@ -57,26 +63,17 @@ Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments
     return diagnosis;
 }
 
-/// Index into the report's steps of the one that is shown rank by rank.
-std::size_t shownStep(const RunReport& report, const AnalyzeArguments& options) {
-    if (!options.step) return report.typicalStep();
-    const auto named =
-        std::ranges::find_if(report.steps, [&](const StepAnalysis& step) { return step.index == *options.step; });
-    return static_cast<std::size_t>(named - report.steps.begin());
-}
-
 /// The step, drawn with the times that are typical of it.
 Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments& options) {
-    const std::size_t shown = shownStep(report, options);
+    const std::size_t shown = report.typicalStep();
     CostModel typical;
     typical.times = report.steps[shown].typical;
     return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
-report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed) {
     report::AnalysisOptions content;
     content.reader = reader;
-    if (options.step) content.step = shownStep(diagnosed.report, options);
     content.version = BUBBLESCOPE_VERSION;
     return report::analysisDocument(diagnosed.run, diagnosed.report, content);
 }
@@ -84,10 +81,31 @@ report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnose
 Status writePage(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     if (options.html.empty()) return {};
     ReplacingFile file(options.html);
-    file.write(report::toHtml(documentFor(report::Reader::Page, diagnosed, options)));
+    file.write(report::toHtml(documentFor(report::Reader::Page, diagnosed)));
     BUBBLESCOPE_TRY(file.commit());
     fmt::print(stderr, "Report written to {}\n", options.html);
     return {};
+}
+
+Status writeTables(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+    if (options.csv.empty()) return {};
+    const std::filesystem::path folder(options.csv);
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (failed) return inputError(options.csv, "cannot be made a folder: " + failed.message(), "name another one");
+    for (const report::AnalysisTable& table : report::analysisTables(diagnosed.run, diagnosed.report)) {
+        ReplacingFile file(folder / fmt::format("{}.csv", table.name));
+        report::CsvRows rows([&file](std::string_view text) { file.write(text); });
+        table.write(rows);
+        BUBBLESCOPE_TRY(file.commit());
+    }
+    fmt::print(stderr, "Tables written to {}\n", options.csv);
+    return {};
+}
+
+report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+    if (options.summary) return report::summaryDocument(diagnosed.run, diagnosed.report);
+    return documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed);
 }
 
 /// What all processes but the first do: they hold a part of the trace and answer for it.
@@ -98,7 +116,8 @@ Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
 
-CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
+CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
+    BUBBLESCOPE_TRY(options.budgets.parse());
     std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
     if (team != nullptr && team->size() > 1) {
         if (team->isRoot()) {
@@ -116,22 +135,18 @@ CommandResult analyze(const AnalyzeArguments& options, ProcessTeam* team) {
                        }));
     BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded, options));
     BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded), diagnosis));
-    const auto& [run, report] = diagnosed;
-    const bool known =
-        !options.step || std::ranges::any_of(report.steps, [&](const auto& s) { return s.index == *options.step; });
-    if (!known) {
-        return usageError(
-            fmt::format("there is no step {}", *options.step),
-            fmt::format("steps {} to {} are complete", report.steps.front().index, report.steps.back().index));
-    }
+    const Run& run = diagnosed.run;
+    const RunReport& report = diagnosed.report;
     BUBBLESCOPE_TRY(drawStep(run, report, options));
     BUBBLESCOPE_TRY(writePage(diagnosed, options));
+    BUBBLESCOPE_TRY(writeTables(diagnosed, options));
     printProblems(run.problems);
-    print(documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options),
-          options.json);
+    print(shownDocument(diagnosed, options), options.json);
     const bool failed = std::ranges::any_of(
         report.anomalies, [&](const Anomaly& anomaly) { return failsOnFinding(options.fail_on, anomaly.kind); });
-    return failed ? 1 : 0;
+    const bool over =
+        options.budgets.exceeded(report.selection.stepTime(), report.steps[report.typicalStep()].rates.over_makespan);
+    return failed || over ? 1 : 0;
 }
 
 } // namespace
@@ -141,14 +156,15 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
         app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
     const auto options = std::make_shared<AnalyzeArguments>();
     command.addOption("FILES", options->files, "Trace files or directories").required();
-    command.addOption("--step", options->step, "The step to show rank by rank (the one of median length)")
-        .typeName("N");
+    options->steps.add(command, "Only these steps, and show the typical one of them (all but warm-up and outliers)");
+    options->steps.addRanks(command);
     command
         .addOption("--fail-on", options->fail_on,
                    "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
         .typeName("KIND")
         .delimiter(',')
         .oneOf(failKinds());
+    options->budgets.add(command);
     command
         .addOption("--clocks", options->clocks,
                    "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
@@ -162,6 +178,12 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
     options->memory.add(command);
     command.addOption("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
         .typeName("FILE");
+    command
+        .addOption("--csv", options->csv,
+                   "Write steps, accounting, findings, ops, bubbles and transfers as tables there")
+        .typeName("FOLDER");
+    command.addFlag("--summary", options->summary,
+                    "Say in three lines how the run is, what costs most, and what to do");
     options->recognise.add(command);
     options->svg.add(command);
     command.addFlag("--json", options->json, "As a JSON document");

@@ -2,6 +2,7 @@
 #include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
+#include "core/analysis/report.h"
 #include "core/report/results/comparison.h"
 
 #include <algorithm>
@@ -28,8 +29,12 @@ bool failsOn(const RunComparison& result, const std::string& what) {
 CommandResult diff(const DiffArguments& options) {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     JobControl control;
-    BUBBLESCOPE_ASSIGN(const Run a, watchLoad(control, [&] { return loadRun({options.a}, control, known_of); }));
-    BUBBLESCOPE_ASSIGN(const Run b, watchLoad(control, [&] { return loadRun({options.b}, control, known_of); }));
+    const auto load = [&](const std::string& file) -> Result<Run> {
+        BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] { return loadRun({file}, control, known_of); }));
+        return putOnOneClock(std::move(recorded));
+    };
+    BUBBLESCOPE_ASSIGN(const Run a, load(options.a));
+    BUBBLESCOPE_ASSIGN(const Run b, load(options.b));
     printProblems(a.problems);
     printProblems(b.problems);
     const RunComparison result = compareRuns(a, b, options.limits);

@@ -1,5 +1,10 @@
 #include "app/cli/fail_on.h"
 
+#include "app/cli/output.h"
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace bubblescope::cli {
@@ -16,6 +21,42 @@ bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found) {
         return kind == "any" || kind == anomalyKindName(found) ||
                (found == AnomalyKind::LastStageImbalance && kind == anomalyKindName(AnomalyKind::SlowStage));
     });
+}
+
+void Budgets::add(Command command) {
+    command.addOption("--max-step", step_text_, "Exit with 1 if a step takes longer, such as 700ms").typeName("TIME");
+    command.addOption("--max-bubble", bubble_text_, "Exit with 1 if ranks idle more of a step, such as 20%")
+        .typeName("PERCENT");
+}
+
+Status Budgets::parse() {
+    if (!step_text_.empty()) {
+        BUBBLESCOPE_ASSIGN(step_, parseTime(step_text_));
+    }
+    if (!bubble_text_.empty()) {
+        std::string_view text = bubble_text_;
+        if (text.ends_with('%')) text.remove_suffix(1);
+        while (text.ends_with(' '))
+            text.remove_suffix(1);
+        const std::optional<double> percent = parseNumber<double>(text);
+        if (!percent || !(*percent >= 0 && *percent <= 100))
+            return usageError(fmt::format("--max-bubble: '{}' is no share of a step", bubble_text_),
+                              "give a percentage from 0 to 100, such as 20%");
+        bubble_ = *percent / 100;
+    }
+    return {};
+}
+
+bool Budgets::exceeded(TimeNs step, double bubble_rate) const {
+    const bool long_step = step_ && step > *step_;
+    const bool idle = bubble_ && bubble_rate > *bubble_;
+    if (long_step)
+        printError(
+            fmt::format("over budget: a step takes {}, --max-step allows {}", formatTime(step), formatTime(*step_)));
+    if (idle)
+        printError(fmt::format("over budget: ranks idle {} of a step, --max-bubble allows {}",
+                               formatPercent(bubble_rate), formatPercent(*bubble_)));
+    return long_step || idle;
 }
 
 } // namespace bubblescope::cli

@@ -1,7 +1,11 @@
 #pragma once
 
+#include "app/cli/command_line.h"
 #include "core/analysis/anomalies/anomaly.h"
+#include "core/base/result.h"
+#include "core/base/time.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,5 +16,23 @@ namespace bubblescope::cli {
 
 /// Whether a finding is one that `kinds`, a value of --fail-on, names. "slow-stage" names a slow last stage too.
 [[nodiscard]] bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found);
+
+/// What a step may take at most: --max-step and --max-bubble. Exceeding one makes a command exit with 1.
+class Budgets {
+public:
+    void add(Command command);
+
+    /// Reads what was given. Error: Usage.
+    [[nodiscard]] Status parse();
+    [[nodiscard]] bool any() const { return step_.has_value() || bubble_.has_value(); }
+    /// Says on stderr which budgets a step of this length and bubble rate exceeds; true if any.
+    bool exceeded(TimeNs step, double bubble_rate) const;
+
+private:
+    std::string step_text_;
+    std::string bubble_text_;
+    std::optional<TimeNs> step_;
+    std::optional<double> bubble_; ///< a share
+};
 
 } // namespace bubblescope::cli

@@ -11,6 +11,7 @@
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/report/json.h"
+#include "core/timeline/step_selection.h"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -35,6 +36,7 @@ struct MonitorArguments {
     std::vector<std::string> folders;
     std::optional<int> steps;
     std::vector<std::string> fail_on;
+    Budgets budgets;
     std::vector<std::string> thresholds;
     std::string metrics;
     std::string alert;
@@ -106,6 +108,7 @@ private:
         const std::vector<LiveEvent> events = analyzer_.advance(monitorNow());
         for (const LiveEvent& event : events)
             take(event);
+        checkBudgets();
         if (!lines_ && (!events.empty() || monitorNow() - shown_ >= std::chrono::seconds(1))) {
             screen_.show(analyzer_);
             shown_ = monitorNow();
@@ -148,6 +151,26 @@ private:
         }
     }
 
+    /// The typical one of the last steps counts, so that a single long step breaks no budget. Told once.
+    void checkBudgets() {
+        constexpr std::size_t kFewest = 3;
+        constexpr std::size_t kMost = 24;
+        if (!options_.budgets.any() || over_budget_ || analyzer_.counts().steps == budgeted_) return;
+        budgeted_ = analyzer_.counts().steps;
+        std::vector<const live::LiveStep*> last;
+        for (auto step = analyzer_.steps().rbegin(); step != analyzer_.steps().rend() && last.size() < kMost; ++step) {
+            if (step->complete) last.push_back(&*step);
+        }
+        std::ranges::reverse(last);
+        std::vector<TimeNs> times;
+        for (const live::LiveStep* const step : last)
+            times.push_back(step->wall);
+        if (times.size() < kFewest) return;
+        const live::LiveStep& typical = *last[typicalOf(times, judgeSteps(times))];
+        over_budget_ = options_.budgets.exceeded(typical.wall, typical.bubble_rate);
+        failed_ = failed_ || over_budget_;
+    }
+
     void alert(std::string_view event, const std::string& kind, std::string_view severity, const std::string& rank,
                const std::string& message, const LiveEvent& what) {
         if (options_.alert.empty()) return;
@@ -184,9 +207,12 @@ private:
     TimeNs shown_{0};
     bool lines_;
     bool failed_ = false;
+    bool over_budget_ = false;
+    std::int64_t budgeted_ = 0; ///< steps seen at the last look at the budgets
 };
 
-CommandResult monitor(const MonitorArguments& options) {
+CommandResult monitor(MonitorArguments& options) {
+    BUBBLESCOPE_TRY(options.budgets.parse());
     if (options.folders.empty() && options.streams.listen.empty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
     live::LiveOptions live;
@@ -261,6 +287,7 @@ void addMonitorCommand(Command app, Action& action) {
     command
         .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
         .typeName("NAME=VALUE");
+    options->budgets.add(command);
     options->streams.add(command);
     command.addFlag("--json", options->json, "As JSON documents, one a line, also in a terminal");
     command.onParsed([&action, options] { action = [options] { return monitor(*options); }; });

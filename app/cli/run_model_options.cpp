@@ -1,6 +1,7 @@
 #include "app/cli/run_model_options.h"
 
 #include "app/cli/load_watch.h"
+#include "core/analysis/report.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +10,7 @@ namespace bubblescope::cli {
 void RunModelOptions::add(Command command) {
     command.addOption("FILES", files_, "Trace files or directories").required();
     recognise_.addNames(command);
-    command.addOption("--step", steps_, "Only these steps (all)").typeName("N").delimiter(',');
+    steps_.add(command, "Only these steps (all but warm-up and outliers)");
     command.addOption("--layers", layers_, "How many layers each stage of the trace has")
         .typeName("N,N,…")
         .delimiter(',')
@@ -27,7 +28,16 @@ void RunModelOptions::add(Command command) {
 Result<Run> RunModelOptions::load() const {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, recognise_.options());
     JobControl control;
-    return watchLoad(control, [&] { return loadRun({files_.begin(), files_.end()}, control, known_of); });
+    BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] {
+                           return loadRun({files_.begin(), files_.end()}, control, known_of);
+                       }));
+    return putOnOneClock(std::move(recorded));
+}
+
+Result<RunModel> RunModelOptions::model(const Run& run) const {
+    BUBBLESCOPE_ASSIGN(const StepRequest request, steps_.request());
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.steps, request));
+    return runModel(run, selection);
 }
 
 std::vector<std::string> RunModelOptions::words() const {
@@ -39,7 +49,8 @@ std::vector<std::string> RunModelOptions::words() const {
     };
     for (std::string& word : recognise_.words())
         words.push_back(std::move(word));
-    if (!steps_.empty()) add("--step", fmt::format("{}", fmt::join(steps_, ",")));
+    for (std::string& word : steps_.words())
+        words.push_back(std::move(word));
     if (!layers_.empty()) add("--layers", fmt::format("{}", fmt::join(layers_, ",")));
     if (input_share_ != usual.input_share_) add("--input-share", fmt::format("{}", input_share_));
     if (max_error_ != usual.max_error_) add("--max-error", fmt::format("{}", max_error_));

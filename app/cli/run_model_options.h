@@ -2,6 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "app/cli/load_options.h"
+#include "app/cli/step_options.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/recognise/run.h"
 
@@ -15,8 +16,10 @@ class RunModelOptions {
 public:
     void add(Command command);
 
+    /// With its ranks on one clock.
     [[nodiscard]] Result<Run> load() const;
-    [[nodiscard]] Result<RunModel> model(const Run& run) const { return runModel(run, steps_); }
+    /// Of the steps asked for.
+    [[nodiscard]] Result<RunModel> model(const Run& run) const;
     [[nodiscard]] ModelCut cut() const { return {layers_, input_share_ / 100}; }
     [[nodiscard]] double mostError() const { return max_error_ / 100; }
     /// The options as given, to be given to another command.
@@ -25,7 +28,7 @@ public:
 private:
     std::vector<std::string> files_;
     RecogniseOptions recognise_;
-    std::vector<int> steps_;
+    StepOptions steps_;
     std::vector<int> layers_;
     double input_share_ = 50;
     double max_error_ = 100 * kMaxFitError;

@@ -1,8 +1,12 @@
 #include "app/cli/command.h"
+#include "app/cli/fail_on.h"
 #include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
+#include "core/report/results/common.h"
 #include "core/report/results/whatif.h"
+#include "core/timeline/bubbles.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace bubblescope::cli {
@@ -11,10 +15,34 @@ namespace {
 struct WhatifArguments {
     RunModelOptions run;
     std::vector<std::string> changes;
+    std::vector<std::string> fail_on;
+    Budgets budgets;
     bool json = false;
 };
 
-CommandResult whatIf(const WhatifArguments& options) {
+bool asksToFail(const WhatifArguments& options, const std::string& on) {
+    return std::ranges::find(options.fail_on, on) != options.fail_on.end();
+}
+
+/// Of the steps as they ran.
+int exitCodeOf(const WhatifArguments& options, const Run& run, const RunModel& model, const StragglerStudy& study) {
+    const double idle = bubbleRates(run.steps[model.selection.typicalTimeline()]).over_makespan;
+    const bool over = options.budgets.exceeded(model.step_time, idle);
+    return over || (asksToFail(options, "straggling") && study.slowdown >= kStragglingSlowdown) ? 1 : 0;
+}
+
+/// Of the steps as they would be.
+int exitCodeOf(const WhatifArguments& options, const Prediction& prediction) {
+    TimeNs idle{0};
+    for (const Prediction::RankBubble& rank : prediction.ranks)
+        idle += rank.after;
+    const auto ranks = static_cast<std::int64_t>(std::max<std::size_t>(1, prediction.ranks.size()));
+    const bool over = options.budgets.exceeded(prediction.predicted(), fractionOf(idle / ranks, prediction.after));
+    return over || (asksToFail(options, "slower") && prediction.change() > TimeNs{0}) ? 1 : 0;
+}
+
+CommandResult whatIf(WhatifArguments& options) {
+    BUBBLESCOPE_TRY(options.budgets.parse());
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
     BUBBLESCOPE_ASSIGN(const Run run, options.run.load());
     BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run));
@@ -23,7 +51,7 @@ CommandResult whatIf(const WhatifArguments& options) {
         if (!study.ok()) return study.error();
         printProblems(run.problems);
         print(report::studyDocument(model, study.value()), options.json);
-        return 0;
+        return exitCodeOf(options, run, model, study.value());
     }
     BUBBLESCOPE_ASSIGN(const Prediction prediction,
                        predict(model, run.schedule, scenario, options.run.cut(), options.run.mostError()));
@@ -31,10 +59,11 @@ CommandResult whatIf(const WhatifArguments& options) {
     report::Document answer = report::predictionDocument(options.changes, prediction);
     if (!options.json) {
         print(answer, false);
-        return 0;
+        return exitCodeOf(options, prediction);
     }
     // Late starts keep the study from saying anything, not the scenario, where they stay.
     report::Document document;
+    if (!study.ok()) report::addSchemaVersion(document);
     if (study.ok())
         document = report::studyDocument(model, study.value());
     else
@@ -42,7 +71,7 @@ CommandResult whatIf(const WhatifArguments& options) {
     answer.key = "scenario";
     document.add(static_cast<report::Section&&>(answer));
     print(document, true);
-    return 0;
+    return exitCodeOf(options, prediction);
 }
 
 } // namespace
@@ -58,6 +87,13 @@ void addWhatIfCommand(Command app, Action& action) {
                    "schedule=zb-v, vpp=2, split=2, layers=9,9,9,5; several add up")
         .typeName("CHANGE")
         .repeatable();
+    command
+        .addOption("--fail-on", options->fail_on,
+                   "Exit with 1 when the run is straggling (S of 1.1 or more), or when what --if says makes it slower")
+        .typeName("straggling|slower")
+        .delimiter(',')
+        .oneOf({"straggling", "slower"});
+    options->budgets.add(command);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return whatIf(*options); }; });
 }

@@ -37,6 +37,7 @@ Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector
 RunReport makeReport(const Run& run, StepSelection selection, std::vector<StepAnalysis> steps,
                      std::vector<StepReplays> replays, SliceEvidence slices, const ReportOptions& options) {
     RunReport report;
+    report.request = options.request;
     report.selection = std::move(selection);
     report.steps = std::move(steps);
     report.diagnoses = diagnoseSteps(run, report.selection, options.clocks.bound());
@@ -68,6 +69,11 @@ RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     SliceEvidence slices = sliceEvidence(run, options.clocks, !options.memory_estimate.empty()).value();
     StepSelection selection = selectSteps(run.steps, options.request).value();
     return makeReport(run, std::move(selection), std::move(steps), std::move(replays), std::move(slices), options);
+}
+
+Result<Run> putOnOneClock(Run recorded) {
+    BUBBLESCOPE_ASSIGN(const RunClocks clocks, estimateClocks(recorded, clockOptions({}, ClockUse::Auto)));
+    return alignRun(std::move(recorded), clocks);
 }
 
 Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {

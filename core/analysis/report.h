@@ -37,6 +37,7 @@ struct StageTimes {
 
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
 struct RunReport {
+    StepRequest request;                  ///< as ReportOptions gave it
     StepSelection selection;              ///< of the run's steps: which of them count, and which stands for all
     std::vector<StepAnalysis> steps;      ///< one per timeline of the run, those that are set aside as well
     std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, attribution
@@ -70,6 +71,9 @@ struct DiagnosedRun {
     Run run;
     RunReport report;
 };
+
+/// The run with its ranks on one clock, as diagnoseRun() has it. Errors: as estimateClocks().
+[[nodiscard]] Result<Run> putOnOneClock(Run run);
 
 /// The whole diagnosis of a loaded run, for the command line, the GUI and everybody else: aligns its clocks and
 /// analyses it. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.

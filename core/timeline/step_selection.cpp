@@ -127,6 +127,17 @@ std::vector<SetAside> judgeSteps(std::span<const TimeNs> steps) {
     return judged;
 }
 
+std::size_t typicalOf(std::span<const TimeNs> times, std::span<const SetAside> judged) {
+    std::vector<std::size_t> taken;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        if (judged[i] == SetAside::None) taken.push_back(i);
+    }
+    if (taken.empty()) return 0;
+    const auto middle = taken.begin() + static_cast<std::ptrdiff_t>((taken.size() - 1) / 2);
+    std::ranges::nth_element(taken, middle, {}, [&](std::size_t i) { return std::pair(times[i], i); });
+    return *middle;
+}
+
 // ---- What was asked for ----------------------------------------------------------------------------------
 
 bool StepRequest::holds(const StepTimeline& step) const {
@@ -275,20 +286,19 @@ StepSelection::StepSelection(std::span<const StepTimeline> timelines, const Step
         step.time = wall(step.longest);
     }
     const std::vector<SetAside> judged = judgeSteps(times);
-    std::vector<std::size_t> taken;
+    std::vector<SetAside> why;
+    times.clear();
     for (std::size_t s = 0; s < steps_.size(); ++s) {
         SelectedStep& step = steps_[s];
         if (!asked_ && step.taken()) step.why = judged[s];
-        if (step.taken()) taken.push_back(s);
+        why.push_back(step.why);
+        times.push_back(step.time);
         for (const std::size_t timeline : step.timelines)
             of_timeline_[timeline] = step.why;
         for (const std::size_t timeline : numbers[step.index])
             steady_[timeline] = judged[s] == SetAside::None ? 1 : 0;
     }
-    if (taken.empty()) return;
-    const auto middle = taken.begin() + static_cast<std::ptrdiff_t>((taken.size() - 1) / 2);
-    std::ranges::nth_element(taken, middle, {}, [&](std::size_t s) { return std::pair(steps_[s].time, s); });
-    typical_ = *middle;
+    typical_ = typicalOf(times, why);
 }
 
 std::size_t StepSelection::taken() const {

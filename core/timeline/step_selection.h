@@ -41,6 +41,10 @@ enum class SetAside : std::uint8_t {
 /// Two steps or fewer have no outliers, one has no warm-up. At least a third of the steps, and one, are left. Linear.
 [[nodiscard]] std::vector<SetAside> judgeSteps(std::span<const TimeNs> times);
 
+/// The place of the typical step: the lower median of those that count, of equal ones the earlier. `judged` is one
+/// answer per time, at least one of them None.
+[[nodiscard]] std::size_t typicalOf(std::span<const TimeNs> times, std::span<const SetAside> judged);
+
 /// The steps, replicas and ranks that a user asked for. Nothing asked for is everything.
 struct StepRequest {
     struct Range {

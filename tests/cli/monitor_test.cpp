@@ -187,5 +187,18 @@ TEST(Monitor, SaysWhatIsWrongWithTheLine) {
     EXPECT_THAT(missing.err, HasSubstr("/no/such/place/at/all"));
 }
 
+TEST(Monitor, BudgetsAreOfTheTypicalStep) {
+    const ScratchFolder scratch;
+    const std::string traces = scratch.file("traces");
+    ASSERT_EQ(runProgram(runWith({"--steps", "6", "--out", traces})).exit_code, 0); // 66 ms a step
+    EXPECT_EQ(runProgram({"monitor", traces, "--max-step", "10s", "--max-bubble", "99%"}).exit_code, 0);
+    const ProgramResult over = runProgram({"monitor", traces, "--max-step", "60ms"});
+    EXPECT_EQ(over.exit_code, 1);
+    EXPECT_THAT(over.err, HasSubstr("--max-step allows 60.000 ms"));
+    EXPECT_EQ(over.err.find("over budget", over.err.find("over budget") + 1), std::string::npos) << "told once";
+    EXPECT_EQ(runProgram({"monitor", traces, "--max-bubble", "1"}).exit_code, 1);
+    EXPECT_EQ(runProgram({"monitor", traces, "--max-bubble", "much"}).exit_code, 2);
+}
+
 } // namespace
 } // namespace bubblescope::test

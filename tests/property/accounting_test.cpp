@@ -383,7 +383,7 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
     EXPECT_NEAR(milliseconds(typical.attribution.ranking[0].saves), 203, 5);
 
     const int step = run.steps[report.typicalStep()].index;
-    const RunModel model = runModel(run, {&step, 1}).value();
+    const RunModel model = runModel(run, selectSteps(run.steps, {{{step, step, {}}}, {}, {}}).value()).value();
     const auto change = parseScenario(std::vector<std::string>{"stage:15=usual"});
     const Prediction prediction = predict(model, run.schedule, change.value()).value();
     EXPECT_EQ(prediction.before, run.steps[report.typicalStep()].wall());

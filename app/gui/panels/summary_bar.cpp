@@ -5,6 +5,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_painter.h"
+#include "core/report/results/verdict.h"
 #include "core/schedule/families/registry.h"
 
 #include <QEvent>
@@ -244,7 +245,14 @@ void SummaryBar::refreshSchedule(const Session& session) {
     set(figures_[ShapeFigure], tr("p · m · v"),
         QStringLiteral("%1 · %2 · %3").arg(schedule.pp).arg(schedule.microbatches).arg(schedule.vpp),
         tr("Pipeline ranks, micro-batches in a step, chunks per rank."));
-    set(figures_[StepsFigure], tr("Steps"), QString::number(session.stepCount()));
+    const StepSelection& selection = session.report.selection;
+    QString steps = QString::number(selection.steps().size());
+    if (selection.replicas() > 1) steps = QStringLiteral("%1 × %2").arg(steps).arg(selection.replicas());
+    const report::Verdict verdict = report::verdictOf(run, session.report);
+    set(figures_[StepsFigure], tr("Steps"), steps,
+        QStringList{translated(verdict.verdict), translated(verdict.cost), translated(verdict.action),
+                    translated(selection.summary())}
+            .join(QStringLiteral("\n\n")));
     QString paced;
     if (run.info && run.info->source == "run") paced = run.info->paced ? tr("yes") : tr("no");
     set(figures_[PacedFigure], tr("Paced"), paced,

@@ -370,7 +370,7 @@ QString WhatIfPanel::stepText() const {
 
 void WhatIfPanel::showNumbers(const Prediction& prediction) {
     headline_->setText(tr("%1 → %2 a step (%3)")
-                           .arg(shortTime(prediction.fit.observed), shortTime(prediction.predicted()),
+                           .arg(shortTime(prediction.step), shortTime(prediction.predicted()),
                                 percentDelta(prediction.relativeChange())));
     QStringList notes;
     if (const QString step = stepText(); !step.isEmpty()) notes << step;

@@ -35,12 +35,11 @@ Sentence matchingNote(Matching matching, const Schedule& a, const Schedule& b) {
 }
 
 /// Measures of every compared step of a run.
-std::vector<StepMeasures> measureRun(const Run& run, Matching matching) {
+std::vector<StepMeasures> measureRun(const Run& run, const StepSelection& selection, Matching matching) {
     std::map<int, std::vector<const StepTimeline*>> steps;
-    for (const StepTimeline& step : run.steps)
-        steps[step.index].push_back(&step);
-    // The first recorded step usually pays for warm-up: lazy initialisation, autotuning, cold caches.
-    if (steps.size() > 1) steps.erase(steps.begin());
+    for (std::size_t i = 0; i < run.steps.size(); ++i) {
+        if (selection.takes(i)) steps[run.steps[i].index].push_back(&run.steps[i]);
+    }
     // A step that only some of the replicas ran to its end would look as if the others' ops had gone.
     std::size_t replicas = 0;
     for (const auto& [index, timelines] : steps)
@@ -186,8 +185,10 @@ RunComparison compareRuns(const Run& a, const Run& b, const CompareLimits& limit
     result.limits = limits;
     result.matching = howToMatch(a.schedule, b.schedule);
     result.matching_note = matchingNote(result.matching, a.schedule, b.schedule);
-    const std::vector<StepMeasures> measures_a = measureRun(a, result.matching);
-    const std::vector<StepMeasures> measures_b = measureRun(b, result.matching);
+    result.selection_a = selectSteps(a.steps);
+    result.selection_b = selectSteps(b.steps);
+    const std::vector<StepMeasures> measures_a = measureRun(a, result.selection_a, result.matching);
+    const std::vector<StepMeasures> measures_b = measureRun(b, result.selection_b, result.matching);
     const Matcher matched(measures_a, measures_b);
     result.steps_a = measures_a.size();
     result.steps_b = measures_b.size();
@@ -209,6 +210,8 @@ RunComparison compareRuns(const Run& a, const Run& b, const CompareLimits& limit
         result.step_changed = result.tested;
         result.changes.erase(step);
     }
+    result.step.a = result.selection_a.stepTime();
+    result.step.b = result.selection_b.stepTime();
     if (!result.tested || least <= for_ops)
         result.ops = findChanges(matched.ops, for_ops, result.tested, step_time, limits);
     if (result.matching == Matching::ByRank) result.order_changes = findOrderChanges(a.schedule, b.schedule);

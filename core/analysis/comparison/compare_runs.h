@@ -3,6 +3,7 @@
 #include "core/analysis/comparison/measures.h"
 #include "core/base/sentence.h"
 #include "core/recognise/run.h"
+#include "core/timeline/step_selection.h"
 
 #include <cstddef>
 #include <optional>
@@ -45,11 +46,13 @@ struct OrderChange {
 struct RunComparison {
     CompareLimits limits; ///< that were asked for
     Matching matching = Matching::ByRank;
-    Sentence matching_note;  ///< why ops are not matched one by one; empty where they are
-    std::size_t steps_a = 0; ///< compared ones: all but a run's first, and those that a replica lacks
+    Sentence matching_note;    ///< why ops are not matched one by one; empty where they are
+    StepSelection selection_a; ///< of the first run's steps: warm-up and outliers are not compared
+    StepSelection selection_b;
+    std::size_t steps_a = 0; ///< compared ones: those taken, but for those that a replica lacks
     std::size_t steps_b = 0;
     bool tested = false;                    ///< false: too few steps to tell a change from chance
-    Change step;                            ///< the step time, changed or not
+    Change step;                            ///< the typical step's time, changed or not
     bool step_changed = false;              ///< by the test; false if untested
     std::vector<Change> changes;            ///< groups, transfers and idle time; most costly first
     std::vector<Change> ops;                ///< single ops; likewise

@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace bubblescope {
 
 TimeNs RunModel::observed() const {
@@ -15,7 +13,11 @@ TimeNs RunModel::observed() const {
     return steps.empty() ? sum : sum / static_cast<std::int64_t>(steps.size());
 }
 
-Result<RunModel> runModel(const Run& run, std::span<const int> steps) {
+Result<RunModel> runModel(const Run& run) {
+    return runModel(run, selectSteps(run.steps));
+}
+
+Result<RunModel> runModel(const Run& run, const StepSelection& selection) {
     RunModel model;
     if (!run.files.empty()) model.where = run.files.front().string();
     if (run.files.size() > 1) model.where += fmt::format(" and {} more", run.files.size() - 1);
@@ -23,17 +25,11 @@ Result<RunModel> runModel(const Run& run, std::span<const int> steps) {
     model.vpp = run.schedule.vpp;
     model.microbatches = run.schedule.microbatches;
     model.placement = run.schedule.placement;
-    const auto exists = [&](int index) {
-        return std::ranges::any_of(run.steps, [index](const StepTimeline& step) { return step.index == index; });
-    };
-    for (const int index : steps) {
-        if (exists(index)) continue;
-        return usageError(fmt::format("there is no step {}", index),
-                          fmt::format("steps {} to {} are complete", run.steps.front().index, run.steps.back().index));
-    }
+    model.step_time = selection.stepTime();
+    model.selection = selection;
     std::vector<const StepTimeline*> wanted;
-    for (const StepTimeline& step : run.steps) {
-        if (steps.empty() || std::ranges::find(steps, step.index) != steps.end()) wanted.push_back(&step);
+    for (std::size_t i = 0; i < run.steps.size(); ++i) {
+        if (selection.takes(i)) wanted.push_back(&run.steps[i]);
     }
     const bool streams = run.annotation == kStragglerRule && run.trace != nullptr;
     return streams ? stragglerGraph(*run.trace, wanted, std::move(model)) : timelineGraph(wanted, std::move(model));

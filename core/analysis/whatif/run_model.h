@@ -2,9 +2,9 @@
 
 #include "core/analysis/whatif/run_graph.h"
 #include "core/recognise/run.h"
+#include "core/timeline/step_selection.h"
 #include "core/trace/trace.h"
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +21,8 @@ struct RunModel {
     std::string where; ///< names the trace, for messages
     TimedGraph timed;  ///< durations as measured; transfers without the time in which one side waits for the other
     std::vector<RunStep> steps;
+    TimeNs step_time{0};       ///< what a step takes: the typical one, see StepSelection::stepTime()
+    StepSelection selection;   ///< of the run's steps; `steps` are those that it takes
     std::vector<int> replicas; ///< their numbers in the trace
     int pp = 1;
     int vpp = 1;
@@ -35,10 +37,12 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of a run's complete steps, or of those named in `steps`, by number, if any are. Timelines in the format of
+/// The model of a run's complete steps, as far as `selection`, which is of them, takes them. Timelines in the format of
 /// the straggler study get its graph (stragglerGraph), all others that of their ops, transfers and late starts
-/// (timelineGraph). Errors: Usage for a step that does not exist, Input when the trace contradicts itself.
-[[nodiscard]] Result<RunModel> runModel(const Run& run, std::span<const int> steps = {});
+/// (timelineGraph). Error: Input, when the trace contradicts itself.
+[[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection);
+/// With selectSteps() of the run.
+[[nodiscard]] Result<RunModel> runModel(const Run& run);
 
 /// The rule that recognises timelines of ByteDance's straggler study, as Run::annotation names it.
 inline constexpr std::string_view kStragglerRule = "ByteDance timeline";

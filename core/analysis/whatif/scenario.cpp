@@ -69,6 +69,7 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
     if (!scenario.pipeline.any()) {
         Prediction prediction = compare(run, run.timed.durations, run, changed);
+        prediction.step = run.step_time;
         BUBBLESCOPE_TRY(checkFit(run, prediction.fit, most_error));
         return prediction;
     }
@@ -76,6 +77,7 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     BUBBLESCOPE_ASSIGN(Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
     Prediction prediction =
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
+    prediction.step = run.step_time;
     BUBBLESCOPE_TRY(checkFit(run, prediction.fit, most_error));
     prediction.schedule = std::move(after.schedule);
     prediction.microbatches_after /= scenario.pipeline.split; // parts of one count as one

@@ -18,6 +18,7 @@ struct Prediction {
         TimeNs after{0};
     };
 
+    TimeNs step{0};   ///< what a step takes as it ran, see RunModel::step_time
     ModelFit fit;     ///< of the model on the unchanged run
     TimeNs before{0}; ///< the unchanged run's mean step as simulated
     TimeNs after{0};  ///< the changed one's
@@ -29,8 +30,8 @@ struct Prediction {
     int microbatches_after = 1;
 
     [[nodiscard]] TimeNs change() const { return after - before; }
-    /// The observed step and the change: what the graph does not explain is taken to stay.
-    [[nodiscard]] TimeNs predicted() const { return fit.observed + change(); }
+    /// The typical step and the change: what the graph does not explain is taken to stay.
+    [[nodiscard]] TimeNs predicted() const { return step + change(); }
     [[nodiscard]] double relativeChange() const;
 };
 

@@ -12,6 +12,9 @@ namespace bubblescope {
 /// The relative error of a model up to which its predictions are reported.
 inline constexpr double kMaxFitError = 0.05;
 
+/// The study calls a job straggling from this slowdown on.
+inline constexpr double kStragglingSlowdown = 1.1;
+
 /// The mean step of a run as observed and as simulated on the measured times.
 struct ModelFit {
     TimeNs observed{0};

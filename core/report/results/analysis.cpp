@@ -6,6 +6,7 @@
 #include "core/report/results/common.h"
 #include "core/report/results/diagnosis.h"
 #include "core/report/results/trace.h"
+#include "core/report/results/verdict.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/draw_timelines.h"
 #include "core/theory/closed_form.h"
@@ -15,6 +16,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,17 +32,38 @@ std::string stepName(const StepAnalysis& step) {
 
 // ---- Steps ----
 
+/// What the steps say together, in a line.
+std::string stepTimeText(const StepSelection& selection) {
+    return fmt::format("A step takes {}: step {} stands for {}", formatTime(selection.stepTime()),
+                       selection.typical().index, selection.summary().text());
+}
+
+/// Those to be listed: by number, those asked for if any were.
+std::vector<const SelectedStep*> listedSteps(const StepSelection& selection) {
+    std::vector<const SelectedStep*> listed;
+    for (const SelectedStep& step : selection.steps()) {
+        if (step.why != SetAside::NotAsked) listed.push_back(&step);
+    }
+    return listed;
+}
+
+/// Of replicas of a step the one that takes longest.
 Section stepsSection(const RunReport& report) {
     Section section;
     section.heading = "Steps";
     section.note = "t_f and t_b are medians, which the closed form is fed with";
-    Table table({},
-                {shown("step"), shown("wall"), shown("bubble rate"), shown("closed form"), shown("t_f"), shown("t_b")});
+    section.line("  " + stepTimeText(report.selection));
+    const bool replicas = report.selection.replicas() > 1;
+    Table table({}, {shown("step"), shown("wall"), shown("bubble rate"), shown("closed form"), shown("t_f"),
+                     shown("t_b"), shown(replicas ? "longest replica" : "", replicas ? Align::Right : Align::Left),
+                     shown("", Align::Left)});
     table.most_in_text = 40;
-    for (const StepAnalysis& step : report.steps) {
-        table.row(stepName(step), step.wall, Cell(step.rates.over_makespan, Look::Percent),
+    for (const SelectedStep* const selected : listedSteps(report.selection)) {
+        const StepAnalysis& step = report.steps[selected->longest];
+        table.row(selected->index, step.wall, Cell(step.rates.over_makespan, Look::Percent),
                   step.form ? Cell(step.form->bubble_rate, Look::Percent) : Cell("none"), step.typical.forward,
-                  step.typical.backward);
+                  step.typical.backward, replicas ? Cell(step.replica) : Cell(""),
+                  selected->taken() ? std::string() : std::string(setAsideName(selected->why)));
     }
     section.add(std::move(table));
     return section;
@@ -55,16 +79,16 @@ TimeNs meanExpected(const StepAnalysis& step) {
 /// Steps are joined in groups where there are too many for a bar each: the longest of each group is shown.
 Section stepBars(const RunReport& report) {
     constexpr std::size_t kMaxBars = 60;
-    const std::size_t group = (report.steps.size() + kMaxBars - 1) / kMaxBars;
+    const std::vector<const SelectedStep*> listed = listedSteps(report.selection);
+    const std::size_t group = (listed.size() + kMaxBars - 1) / kMaxBars;
     Section section;
-    section.heading = "Steps";
+    section.heading = "Time of steps";
     section.note =
-        group == 1 ? "Mean time of a rank in each step." : fmt::format("The longest of every {} steps.", group);
+        group <= 1 ? "Mean time of a rank in each step." : fmt::format("The longest of every {} steps.", group);
     Bars bars;
-    for (std::size_t i = 0; i < report.steps.size(); i += group) {
-        const auto begin = report.steps.begin() + static_cast<std::ptrdiff_t>(i);
-        const auto end = begin + static_cast<std::ptrdiff_t>(std::min(group, report.steps.size() - i));
-        const StepAnalysis& step = *std::ranges::max_element(begin, end, {}, &StepAnalysis::wall);
+    for (std::size_t i = 0; i < listed.size(); i += group) {
+        const auto some = std::span(listed).subspan(i, std::min(group, listed.size() - i));
+        const StepAnalysis& step = report.steps[(*std::ranges::max_element(some, {}, &SelectedStep::time))->longest];
         const TimeNs idle{std::llround(static_cast<double>(step.wall.count()) * step.rates.over_makespan)};
         const TimeNs due = step.form ? std::min(idle, meanExpected(step)) : TimeNs{0};
         bars.list.push_back(
@@ -101,7 +125,8 @@ Value positionsOf(const RankAccount& account, const StepAnalysis& step) {
 }
 
 /// `checked`: how much of each bubble checks filled.
-Table ranksTable(const StepAnalysis& step, const StepDiagnosis& diagnosis, bool checked, bool people) {
+Table ranksTable(const StepAnalysis& step, const StepDiagnosis& diagnosis, const StepRequest& request, bool checked,
+                 bool people) {
     Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble")});
     if (checked) {
         table.columns.push_back(shown("of it idle"));
@@ -111,6 +136,7 @@ Table ranksTable(const StepAnalysis& step, const StepDiagnosis& diagnosis, bool 
                          {column("expected_bubble_ns", "closed form"), shown("difference", Align::Left),
                           data("positions"), data("accounting"), data("replay_ns")});
     for (const RankAccount& account : step.ranks) {
+        if (!request.shows(account.rank)) continue;
         table.row(account.rank, Cell(account.busy).withBar(fractionOf(account.busy, step.wall)),
                   Cell(account.bubble).withBar(fractionOf(account.bubble, step.wall)));
         std::vector<Cell>& cells = table.rows.back();
@@ -139,7 +165,7 @@ std::string_view expressionAt(const ClosedForm& form, Rank rank, Position positi
     return "0";
 }
 
-Section positionsSection(const StepAnalysis& step) {
+Section positionsSection(const StepAnalysis& step, const StepRequest& request) {
     Section section;
     section.heading = "Bubbles by position";
     if (!step.form) {
@@ -157,6 +183,7 @@ Section positionsSection(const StepAnalysis& step) {
     Table table({}, {shown("rank"), shown("position", Align::Left), shown("observed"), shown("closed form"),
                      shown("difference", Align::Left), shown("expression", Align::Left)});
     for (const RankAccount& account : step.ranks) {
+        if (!request.shows(account.rank)) continue;
         for (std::size_t i = 0; i < kPositionCount; ++i) {
             const TimeNs observed = account.observed[i];
             const TimeNs expected = account.expected[i];
@@ -176,20 +203,20 @@ Section positionsSection(const StepAnalysis& step) {
     return section;
 }
 
-/// A step: one of many for programs, the only one for people.
-Section stepSection(const Run& run, const RunReport& report, std::size_t index, Reader reader) {
-    const bool people = reader != Reader::Programs;
+/// A step for programs.
+Section stepData(const Run& run, const RunReport& report, std::size_t index) {
     const StepAnalysis& step = report.steps[index];
     const StepDiagnosis& diagnosis = report.diagnoses[index];
     Section section;
     section.data("index", step.index);
     section.data("replica", step.replica);
+    if (!report.selection.takes(index)) section.data("set_aside", setAsideName(report.selection.whyAside(index)));
     section.data("wall_ns", step.wall);
     section.data("bubble_rate", step.rates.over_makespan);
     section.data("span_bubble_rate", step.rates.span);
     section.data("over_ideal", step.rates.over_ideal);
     section.data("typical_ns", Value::Object{{"F", step.typical.forward}, {"B", step.typical.backward}});
-    section.add(ranksTable(step, diagnosis, report.coverage.has_value(), people));
+    section.add(ranksTable(step, diagnosis, report.request, report.coverage.has_value(), false));
     if (step.form) {
         section.data("expected_bubble_rate", step.form->bubble_rate);
         section.data("expected_makespan_ns", step.form->makespan);
@@ -197,18 +224,38 @@ Section stepSection(const Run& run, const RunReport& report, std::size_t index, 
         section.data("no_closed_form", step.form_note);
         if (step.at_least) section.data("makespan_at_least_ns", *step.at_least);
     }
-    if (people) section.add(positionsSection(step));
-    addDiagnosis(section, run.steps[index], diagnosis, reader);
+    addDiagnosis(section, run.steps[index], diagnosis, report.request, Reader::Programs);
     return section;
 }
 
-Section shownStep(const Run& run, const RunReport& report, std::size_t index, const AnalysisOptions& options) {
-    Section section = stepSection(run, report, index, options.reader);
-    section.heading = "Step " + stepName(report.steps[index]);
-    if (!options.step) {
-        section.heading += ", the one of median length";
-        if (options.reader == Reader::Text) section.note = "--step N shows another";
-    }
+/// Which step people see, and why this one: "Step 12 of replica 3, the typical one, on its longest replica".
+std::string shownName(const RunReport& report) {
+    const SelectedStep& step = report.selection.typical();
+    std::string name = fmt::format("Step {}", step.index);
+    if (report.selection.replicas() > 1)
+        name += fmt::format(" of replica {}", report.steps[report.typicalStep()].replica);
+    if (report.selection.taken() > 1) name += ", the typical one";
+    if (step.timelines.size() > 1) name += fmt::format(", on the longest of {} replicas", step.timelines.size());
+    return name;
+}
+
+Section whereSection(const Run& run, const RunReport& report, Reader reader) {
+    const std::size_t index = report.typicalStep();
+    Section section;
+    section.heading = "Where the time went: " + shownName(report);
+    if (reader == Reader::Text && report.request.steps.empty())
+        section.note = report.selection.replicas() > 1 ? "--step N/REPLICA shows another" : "--step N shows another";
+    addDiagnosis(section, run.steps[index], report.diagnoses[index], report.request, reader);
+    return section;
+}
+
+Section bubblesSection(const RunReport& report) {
+    const StepAnalysis& step = report.steps[report.typicalStep()];
+    Section section;
+    section.heading = "Bubbles against the closed form: " + shownName(report);
+    section.add(
+        ranksTable(step, report.diagnoses[report.typicalStep()], report.request, report.coverage.has_value(), true));
+    section.add(positionsSection(step, report.request));
     return section;
 }
 
@@ -258,12 +305,12 @@ Table stagesTable(const RunReport& report) {
     return table;
 }
 
-Section stagesSection(const Run& run, const RunReport& report, Reader reader) {
+Section stagesSection(const RunReport& report, Reader reader) {
     Section section;
     constexpr std::size_t kMaxInText = 64;
     if (reader == Reader::Text && report.stages.size() > kMaxInText) return section;
     section.heading = "Op times by stage";
-    section.note = fmt::format("medians over {}", pluralize(run.steps.size(), "step"));
+    section.note = "medians over the steps but warm-up and outliers";
     section.add(stagesTable(report));
     return section;
 }
@@ -275,6 +322,9 @@ Section findingsSection(const RunReport& report, bool people) {
     section.heading = "Findings";
     Findings findings{"anomalies", {}};
     for (const Anomaly& anomaly : report.anomalies) {
+        const bool elsewhere = (anomaly.rank && !report.request.shows(*anomaly.rank)) ||
+                               (anomaly.replica && !report.request.holds(*anomaly.replica));
+        if (elsewhere) continue;
         findings.list.push_back({severityName(anomaly.severity), anomalyKindName(anomaly.kind), anomaly.message,
                                  anomaly.suggestion, people ? Value() : anomalyOf(anomaly)});
     }
@@ -291,12 +341,12 @@ Section problemsSection(const Run& run) {
     return section;
 }
 
-Figures figuresOf(const Run& run, const RunReport& report, const StepAnalysis& step, bool chosen) {
+Figures figuresOf(const Run& run, const RunReport& report) {
+    const StepAnalysis& step = report.steps[report.typicalStep()];
     Figures figures;
     auto& list = figures.list;
-    list.push_back(
-        {"Step time", formatTime(step.wall),
-         fmt::format("step {}{}, of {}", stepName(step), chosen ? "" : ", the median one", report.steps.size())});
+    list.push_back({"Step time", formatTime(step.wall),
+                    fmt::format("step {}, of {}", stepName(step), report.selection.summary().text())});
     list.push_back({"Bubble rate", formatPercent(step.rates.over_makespan), "idle over makespan, mean of all ranks"});
     if (step.form) {
         list.push_back({"Closed form", formatPercent(step.form->bubble_rate), "what the schedule must leave idle"});
@@ -347,28 +397,32 @@ Section timelineSection(const Run& run, const RunReport& report, std::size_t sho
 
 // ---- A document for each reader ----
 
-void addForText(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options,
-                std::size_t shown) {
-    addTraceLines(document, run);
+void addForText(Document& document, const Run& run, const RunReport& report) {
+    document.add(verdictSection(verdictOf(run, report)));
+    document.line("");
+    addTraceLines(document, run, report.selection);
     document.add(clocksSection(report.clocks));
-    document.add(stepsSection(report));
-    document.add(shownStep(run, report, shown, options));
-    document.add(stagesSection(run, report, options.reader));
-    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, options.reader));
     document.add(findingsSection(report, true));
+    document.add(whereSection(run, report, Reader::Text));
+    document.add(stepsSection(report));
+    document.add(stagesSection(report, Reader::Text));
+    document.add(bubblesSection(report));
+    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Text));
 }
 
-void addForPage(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options,
-                std::size_t shown) {
+void addForPage(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options) {
     document.title = scheduleTitle(run.schedule);
     if (!run.files.empty()) document.subtitle = filesText(run.files);
-    document.add(figuresOf(run, report, report.steps[shown], options.step.has_value()));
+    document.add(verdictSection(verdictOf(run, report)));
+    document.add(figuresOf(run, report));
     document.add(findingsSection(report, true));
-    document.add(timelineSection(run, report, shown, options.most_rows));
-    if (report.steps.size() > 1) document.add(stepBars(report));
-    document.add(shownStep(run, report, shown, options));
-    document.add(stagesSection(run, report, options.reader));
-    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, options.reader));
+    document.add(timelineSection(run, report, report.typicalStep(), options.most_rows));
+    document.add(whereSection(run, report, Reader::Page));
+    if (report.selection.steps().size() > 1) document.add(stepBars(report));
+    document.add(stepsSection(report));
+    document.add(stagesSection(report, Reader::Page));
+    document.add(bubblesSection(report));
+    if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Page));
     document.add(problemsSection(run));
     document.foot = fmt::format(
         "Made by Bubblescope {} from {} slices of {}. A bubble is time in a step in which a rank has no op running; "
@@ -377,16 +431,20 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
 }
 
 void addForPrograms(Document& document, const Run& run, const RunReport& report) {
+    addSchemaVersion(document);
+    document.add(verdictSection(verdictOf(run, report)));
     document.add(traceData(run));
     document.add(scheduleData(run));
     document.add(clocksSection(report.clocks));
+    addSelection(document, report.selection);
     document.data("typical_step", report.steps[report.typicalStep()].index);
     Sections steps;
     steps.key = "steps";
-    for (std::size_t i = 0; i < report.steps.size(); ++i)
-        steps.list.push_back(stepSection(run, report, i, Reader::Programs));
+    for (std::size_t i = 0; i < report.steps.size(); ++i) {
+        if (report.selection.whyAside(i) != SetAside::NotAsked) steps.list.push_back(stepData(run, report, i));
+    }
     document.add(std::move(steps));
-    document.add(stagesSection(run, report, Reader::Programs));
+    document.add(stagesSection(report, Reader::Programs));
     document.add(findingsSection(report, false));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Programs));
 }
@@ -395,13 +453,20 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
 
 Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options) {
     Document document;
-    const std::size_t shown = options.step.value_or(report.typicalStep());
     if (options.reader == Reader::Programs)
         addForPrograms(document, run, report);
     else if (options.reader == Reader::Page)
-        addForPage(document, run, report, options, shown);
+        addForPage(document, run, report, options);
     else
-        addForText(document, run, report, options, shown);
+        addForText(document, run, report);
+    return document;
+}
+
+Document summaryDocument(const Run& run, const RunReport& report) {
+    Document document;
+    addSchemaVersion(document);
+    document.add(verdictSection(verdictOf(run, report)));
+    addSelection(document, report.selection);
     return document;
 }
 

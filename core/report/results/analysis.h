@@ -4,7 +4,6 @@
 #include "core/report/document.h"
 
 #include <cstddef>
-#include <optional>
 #include <string>
 
 namespace bubblescope::report {
@@ -12,14 +11,17 @@ namespace bubblescope::report {
 struct AnalysisOptions {
     /// Whom the document is made for: Text, Page or Programs. What is not for them is not made.
     Reader reader = Reader::Text;
-    /// Index into RunReport::steps of the step that people see rank by rank; the typical one if not given.
-    std::optional<std::size_t> step;
     std::size_t most_rows = 64; ///< ranks that a page draws; it says so when there are more
     std::string version;        ///< of the program, for the foot of a page
 };
 
-/// What `analyze` and `run` found. `report` is of `run`.
+/// What `analyze` and `run` found. `report` is of `run`. People see one step rank by rank: the one that stands for
+/// those that the report's selection takes. Text and pages have one order: the verdict, what is found, where the time
+/// went, the steps, and the bubbles against the closed form.
 [[nodiscard]] Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options);
+
+/// The verdict alone, with what a step takes and which steps say so.
+[[nodiscard]] Document summaryDocument(const Run& run, const RunReport& report);
 
 /// One of the document's "anomalies".
 [[nodiscard]] Value::Object anomalyOf(const Anomaly& anomaly);

@@ -42,6 +42,32 @@ void addOrder(Section& object, const RunInfo& recorded) {
     object.data("vpp", recorded.vpp);
 }
 
+Value::Object selectionOf(const StepSelection& selection) {
+    Value::List taken;
+    Value::List aside;
+    for (const SelectedStep& step : selection.steps()) {
+        if (step.taken())
+            taken.emplace_back(step.index);
+        else
+            aside.emplace_back(
+                Value::Object{{"step", step.index}, {"why", setAsideName(step.why)}, {"wall_ns", step.time}});
+    }
+    return {{"steps", selection.steps().size()},
+            {"replicas", selection.replicas()},
+            {"taken", std::move(taken)},
+            {"set_aside", std::move(aside)},
+            {"typical_step", selection.typical().index}};
+}
+
+void addSchemaVersion(Section& document) {
+    document.data("schema_version", kSchemaVersion);
+}
+
+void addSelection(Section& object, const StepSelection& selection) {
+    object.data("step_time_ns", selection.stepTime());
+    object.data("selection", selectionOf(selection));
+}
+
 Value::Object placeOf(const MeshNumbers& place) {
     Value::Object object;
     for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis)

@@ -5,6 +5,7 @@
 #include "core/report/document.h"
 #include "core/schedule/schedule.h"
 #include "core/timeline/run_info.h"
+#include "core/timeline/step_selection.h"
 
 #include <filesystem>
 #include <string>
@@ -25,6 +26,16 @@ namespace bubblescope::report {
 /// A schedule's name and sizes: "schedule", "flavor", "pp", "microbatches", "vpp".
 void addOrder(Section& object, const Schedule& order);
 void addOrder(Section& object, const RunInfo& recorded);
+
+/// "schema_version", for programs: it grows when a key changes its meaning or goes, not when one is added. The manual
+/// lists all keys (json.md).
+inline constexpr int kSchemaVersion = 1;
+void addSchemaVersion(Section& document);
+
+/// What a step takes and which steps say so: "step_time_ns" and "selection", for programs.
+void addSelection(Section& object, const StepSelection& selection);
+/// The latter alone: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
+[[nodiscard]] Value::Object selectionOf(const StepSelection& selection);
 
 /// {"pp": 1, "dp": 0, …}
 [[nodiscard]] Value::Object placeOf(const MeshNumbers& place);

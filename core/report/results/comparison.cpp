@@ -134,9 +134,9 @@ void addChanges(Section& document, std::string heading, const std::vector<Change
 
 // ---- For people ----
 
-void addSide(Section& document, char name, const Run& run, std::size_t steps) {
+void addSide(Section& document, char name, const Run& run, const StepSelection& selection) {
     document.line(fmt::format("{}: {}", name, filesText(run.files)));
-    document.line(fmt::format("   {}, {} compared", scheduleTitle(run.schedule), pluralize(steps, "step")));
+    document.line(fmt::format("   {}, {}", scheduleTitle(run.schedule), selection.summary().text()));
 }
 
 void addStep(Section& document, const RunComparison& result) {
@@ -176,12 +176,12 @@ void addTest(Section& document, const RunComparison& result) {
     }
     document.line(
         "\nToo few steps to tell changes from chance: differences are listed as they are. Record five steps or "
-        "more\n  of each run, the first of which is left out.");
+        "more\n  of each run, and some to warm up.");
 }
 
 void addForPeople(Section& document, const Run& a, const Run& b, const RunComparison& result) {
-    addSide(document, 'A', a, result.steps_a);
-    addSide(document, 'B', b, result.steps_b);
+    addSide(document, 'A', a, result.selection_a);
+    addSide(document, 'B', b, result.selection_b);
     if (!result.matching_note.empty()) document.line("  ", result.matching_note.text());
     addStep(document, result);
     addOrder(document, result);
@@ -203,20 +203,22 @@ void addForPeople(Section& document, const Run& a, const Run& b, const RunCompar
 
 // ---- For programs ----
 
-Section sideData(std::string key, const Run& run, std::size_t steps) {
+Section sideData(std::string key, const Run& run, std::size_t steps, const StepSelection& selection) {
     Section side;
     side.key = std::move(key);
     side.data("files", filesOf(run.files));
     addOrder(side, run.schedule);
     side.data("steps", steps);
+    addSelection(side, selection);
     side.add(problemsTable(run.problems, Reader::Programs));
     return side;
 }
 
 void addForPrograms(Section& document, const Run& a, const Run& b, const RunComparison& result) {
+    addSchemaVersion(document);
     static constexpr std::string_view kMatching[] = {"rank", "stage", "total"};
-    document.add(sideData("a", a, result.steps_a));
-    document.add(sideData("b", b, result.steps_b));
+    document.add(sideData("a", a, result.steps_a, result.selection_a));
+    document.add(sideData("b", b, result.steps_b, result.selection_b));
     document.data("matched_by", kMatching[static_cast<std::size_t>(result.matching)]);
     document.data("note", result.matching_note);
     document.data("tested", result.tested);

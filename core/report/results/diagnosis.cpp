@@ -76,12 +76,18 @@ Bars accountBars(const StepAccounting& account, const std::vector<AccountEntry>&
     Bars bars;
     for (std::size_t r = 0; r < std::min(kMaxBars, account.ranks.size()); ++r) {
         Bars::Bar& bar = bars.list.emplace_back();
-        bar.name = fmt::format("rank {}", r);
+        bar.name = fmt::format("rank {}", account.ranks[r].rank.value);
         for (const AccountEntry& entry : entries)
             bar.parts.push_back({entry.name, entry.colour, entry.times[r]});
         takeOffNegative(bar.parts);
     }
     return bars;
+}
+
+/// With the ranks that were asked for alone.
+StepAccounting shownRanks(StepAccounting account, const StepRequest& request) {
+    std::erase_if(account.ranks, [&](const RankAccounting& rank) { return !request.shows(rank.rank); });
+    return account;
 }
 
 Section accountSection(const StepAccounting& account, TimeNs wall, Reader reader) {
@@ -267,9 +273,10 @@ Section blameSection(const StepTimeline& step, const StepDiagnosis& diagnosis, b
 
 } // namespace
 
-void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis, Reader reader) {
+void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis,
+                  const StepRequest& request, Reader reader) {
     const bool people = reader != Reader::Programs;
-    if (people) section.add(accountSection(diagnosis.accounting, step.wall(), reader));
+    if (people) section.add(accountSection(shownRanks(diagnosis.accounting, request), step.wall(), reader));
     section.add(waterfallSection(diagnosis.accounting, step.wall(), people));
     section.add(pathSection(step, diagnosis, people));
     section.add(blameSection(step, diagnosis, people));

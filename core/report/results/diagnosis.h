@@ -2,12 +2,15 @@
 
 #include "core/analysis/step_diagnosis.h"
 #include "core/report/document.h"
+#include "core/timeline/step_selection.h"
 
 namespace bubblescope::report {
 
 /// Adds to a step's section where its time went, what made it longer, its critical path and who is to blame. Times
-/// count from the step's begin. `reader` is whom the document is made for: Text, Page or Programs.
-void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis, Reader reader);
+/// count from the step's begin. `request` says which ranks are shown. `reader` is whom the document is made for: Text,
+/// Page or Programs.
+void addDiagnosis(Section& section, const StepTimeline& step, const StepDiagnosis& diagnosis,
+                  const StepRequest& request, Reader reader);
 
 /// `accounting` of a rank: whole nanoseconds that sum to the step's wall time.
 [[nodiscard]] Value accountingOf(const RankAccounting& account);

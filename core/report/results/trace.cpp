@@ -90,12 +90,14 @@ Section scheduleData(const Run& run) {
     return schedule;
 }
 
-void addTraceLines(Section& document, const Run& run) {
+void addTraceLines(Section& document, const Run& run, const StepSelection& selection) {
+    std::string steps = pluralize(selection.steps().size(), "step");
+    if (selection.replicas() > 1) steps += fmt::format(" × {} replicas", selection.replicas());
     const auto line = [&](std::string text) { document.line(std::move(text), Reader::Text); };
     line(fmt::format("{}: {}, {}, {}, {} slices, {}",
                      run.files.size() == 1 ? run.files.front().string() : fmt::format("{} files", run.files.size()),
-                     run.format, pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"),
-                     pluralize(run.steps.size(), "step"), run.slices, formatTime(run.span)));
+                     run.format, pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"), steps, run.slices,
+                     formatTime(run.span)));
     line(fmt::format("Schedule: {} ({})", scheduleTitle(run.schedule), run.annotation));
     if (run.departure) {
         line(fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due", run.closest,

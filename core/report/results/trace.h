@@ -6,7 +6,7 @@
 namespace bubblescope::report {
 
 /// What a terminal shows first: what was read, and which schedule it is.
-void addTraceLines(Section& document, const Run& run);
+void addTraceLines(Section& document, const Run& run, const StepSelection& selection);
 
 /// For programs: files, sizes, faults and origin of the trace, "trace"; its schedule, and how that is known,
 /// "schedule".

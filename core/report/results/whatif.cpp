@@ -13,19 +13,18 @@ namespace bubblescope::report {
 namespace {
 
 // The study's thresholds: a job is called straggling, a cause is sought, a cause explains the loss.
-constexpr double kStraggling = 1.1;
 constexpr double kAttributed = 1.03;
 constexpr double kExplains = 0.5;
 
 // ---- The straggler study, for people ----
 
 void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
-    document.line(fmt::format("{}: {}, {}, {}", model.where, sizesText(model.pp, model.microbatches, model.vpp),
-                              pluralize(model.replicas.size(), "replica"), pluralize(model.steps.size(), "step")));
-    document.paragraph("", fmt::format("A step took {} in the mean; replayed as recorded it takes {}, {} off "
-                                       "(launch delays: {}).",
-                                       formatTime(fit.observed), formatTime(fit.simulated), formatPercent(fit.error()),
-                                       formatPercent(fit.launchDelay())));
+    document.line(fmt::format("{}: {}, {}", model.where, sizesText(model.pp, model.microbatches, model.vpp),
+                              model.selection.summary().text()));
+    document.paragraph("", fmt::format("A step takes {}. The mean of those replayed took {}; replayed as recorded it "
+                                       "takes {}, {} off (launch delays: {}).",
+                                       formatTime(model.step_time), formatTime(fit.observed), formatTime(fit.simulated),
+                                       formatPercent(fit.error()), formatPercent(fit.launchDelay())));
 }
 
 void addVerdict(Section& document, const StragglerStudy& study) {
@@ -46,8 +45,8 @@ void addVerdict(Section& document, const StragglerStudy& study) {
                                        "rest, {} (M_W = {:.4f}): that {}.",
                                        formatPercent(*study.m_s), *study.m_s, explains(*study.m_s), workers,
                                        formatPercent(*study.m_w), *study.m_w, explains(*study.m_w)));
-    if (study.slowdown < kStraggling)
-        document.paragraph("", fmt::format("Below S = {} a job is not called straggling.", kStraggling));
+    if (study.slowdown < kStragglingSlowdown)
+        document.paragraph("", fmt::format("Below S = {} a job is not called straggling.", kStragglingSlowdown));
 }
 
 Section opTypesSection(const StragglerStudy& study) {
@@ -63,7 +62,7 @@ Section opTypesSection(const StragglerStudy& study) {
 /// How dark a cell of the heat map is.
 std::string_view shade(double slowdown) {
     if (slowdown < kAttributed) return "·";
-    if (slowdown < kStraggling) return "░";
+    if (slowdown < kStragglingSlowdown) return "░";
     if (slowdown < 1.25) return "▒";
     if (slowdown < 1.5) return "▓";
     return "█";
@@ -132,6 +131,7 @@ void addStudyData(Section& document, const RunModel& model, const StragglerStudy
         slowest.row(worker.replica, worker.rank);
     document.add(std::move(slowest));
     document.data("replicas", model.replicas);
+    addSelection(document, model.selection);
     document.data("observed_ns", study.fit.observed);
     document.data("replayed_ns", study.fit.simulated);
     document.data("ideal_ns", study.ideal);
@@ -148,6 +148,7 @@ void addStudyData(Section& document, const RunModel& model, const StragglerStudy
 
 Document studyDocument(const RunModel& model, const StragglerStudy& study) {
     Document document;
+    addSchemaVersion(document);
     addHead(document, model, study.fit);
     addVerdict(document, study);
     document.add(opTypesSection(study));
@@ -162,13 +163,12 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     for (const std::string& change : changes)
         document.line(fmt::format("{} {}", &change == changes.data() ? "If" : "  ", change));
     if (prediction.schedule) document.line(fmt::format("Schedule: {}", scheduleTitle(*prediction.schedule)));
-    document.line(fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)", formatTime(prediction.fit.observed),
+    document.line(fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)", formatTime(prediction.step),
                               formatTime(prediction.predicted()), formatTimeDelta(prediction.change()),
                               100 * prediction.relativeChange()));
     if (prediction.microbatches_before != prediction.microbatches_after) {
         const auto each = [](TimeNs step, int count) { return formatTime(step / count); };
-        document.line(fmt::format("  per micro-batch: {} -> {}",
-                                  each(prediction.fit.observed, prediction.microbatches_before),
+        document.line(fmt::format("  per micro-batch: {} -> {}", each(prediction.step, prediction.microbatches_before),
                                   each(prediction.predicted(), prediction.microbatches_after)));
     }
     document.paragraph("", fmt::format("Unchanged, the model replays the step in {}: {} off. Doubt changes that are "
@@ -181,7 +181,7 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
                         "({}) less. What of it makes steps long is taken to stay.",
                         formatTime(prediction.late), formatPercent(fractionOf(prediction.late, prediction.before))));
     }
-    document.data("observed_ns", prediction.fit.observed);
+    document.data("observed_ns", prediction.step);
     document.data("predicted_ns", prediction.predicted());
     document.data("replayed_before_ns", prediction.before);
     document.data("replayed_after_ns", prediction.after);

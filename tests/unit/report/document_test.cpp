@@ -1,3 +1,4 @@
+#include "core/report/csv.h"
 #include "core/report/document.h"
 #include "core/report/html.h"
 #include "core/report/json.h"
@@ -123,6 +124,26 @@ TEST(Report, JsonIsWhatTheLibraryWrites) {
 
 TEST(Report, BytesThatAreNoTextDoNotBreakJson) {
     EXPECT_EQ(toJson(Value("a\xff")), "\"a\xEF\xBF\xBD\"");
+}
+
+TEST(Report, CsvCellsAreNoFormulas) {
+    for (const char* const formula : {"=1+1", "+1", "-1", "@SUM(A1)", "\t=1"})
+        EXPECT_EQ(csvCell(formula), std::string("'") + formula);
+    EXPECT_EQ(csvCell("\r=1"), "\"'\r=1\"");
+    EXPECT_EQ(csvCell("a = b"), "a = b");
+    EXPECT_EQ(csvCell(-7), "-7") << "a number is none";
+    EXPECT_EQ(csvCell(TimeNs{-1500}), "-1500");
+    EXPECT_EQ(csvCell(0.25), "0.25");
+    EXPECT_EQ(csvCell(std::numeric_limits<double>::infinity()), "");
+    EXPECT_EQ(csvCell(Value()), "");
+    EXPECT_EQ(csvCell(true), "true");
+    EXPECT_EQ(csvCell("say \"a, b\""), "\"say \"\"a, b\"\"\"");
+    EXPECT_EQ(csvCell("two\nlines"), "\"two\nlines\"");
+    std::string text;
+    CsvRows rows([&text](std::string_view line) { text += line; });
+    rows.row({"a", 1, Value()});
+    rows.row({"=b", 2, "c"});
+    EXPECT_EQ(text, "a,1,\n'=b,2,c\n");
 }
 
 TEST(Report, WrapsAtTheTerminalsWidthCountingCharacters) {

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "app/cli/command_line.h"
+#include "core/timeline/step_selection.h"
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// Which steps, replicas and ranks of a run a command is about.
+class StepOptions {
+public:
+    /// --step and --replica. `about` is the help of --step.
+    void add(Command command, const std::string& about);
+    /// And --rank, for commands that show ranks.
+    void addRanks(Command command);
+
+    /// Error: Usage, where the text is none of steps.
+    [[nodiscard]] Result<StepRequest> request() const;
+    /// The options as given, to be given to another command.
+    [[nodiscard]] std::vector<std::string> words() const;
+
+private:
+    std::vector<std::string> steps_;
+    std::vector<int> replicas_;
+    std::vector<int> ranks_;
+};
+
+} // namespace bubblescope::cli

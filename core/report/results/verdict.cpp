@@ -1,0 +1,91 @@
+#include "core/report/results/verdict.h"
+
+#include "core/base/text.h"
+
+#include <algorithm>
+
+namespace bubblescope::report {
+namespace {
+
+constexpr double kWorthNaming = 0.01; ///< of a step
+
+Sentence stateOf(const Run& run, const RunReport& report) {
+    const StepAnalysis& step = report.steps[report.typicalStep()];
+    const Sentence schedule{scheduleTitle(run.schedule)};
+    const std::string time = formatTime(report.selection.stepTime());
+    const std::string idle = formatPercent(step.rates.over_makespan);
+    if (step.form) {
+        return say("{}: a step takes {}, and ranks idle {} of it where the schedule needs {}.", schedule, time, idle,
+                   formatPercent(step.form->bubble_rate));
+    }
+    return say("{}: a step takes {}, and ranks idle {} of it.", schedule, time, idle);
+}
+
+/// The finding that costs most, of those that last or of those of single steps; null if none has a known cost.
+const Anomaly* mostCostly(const std::vector<Anomaly>& found, bool lasting) {
+    const Anomaly* most = nullptr;
+    for (const Anomaly& anomaly : found) {
+        if (anomaly.cost <= TimeNs{0} || lasting == anomaly.step.has_value()) continue;
+        if (most == nullptr || anomaly.cost > most->cost) most = &anomaly;
+    }
+    return most;
+}
+
+Sentence actionAgainst(Cause cause) {
+    switch (cause) {
+    case Cause::Imbalance: return say("Balance the stages: 'bubblescope partition' finds a split of the layers.");
+    case Cause::Jitter:
+        return say("See which ops take longer than usual, and when: 'bubblescope analyze --csv' has all.");
+    case Cause::Gaps: return say("Let the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
+    case Cause::Communication:
+        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif --if comm=0' says what "
+                   "that can save.");
+    case Cause::Order:
+        return say("Run the ops in the planned order: ops that are decided at run time wait for each other.");
+    case Cause::Peer: return say("Post receives earlier: ranks block in sends and receives of each other.");
+    case Cause::Replay: return say("Give checks less of the bubbles: they delay ops.");
+    case Cause::LateStart:
+        return say("See what the host does before the ops that begin late: nothing on record holds them up.");
+    default: return say("Record more of what ranks wait for: transfers, waits and the host's launches.");
+    }
+}
+
+} // namespace
+
+Verdict verdictOf(const Run& run, const RunReport& report) {
+    Verdict out{stateOf(run, report), {}, {}};
+    const TimeNs step_time = report.selection.stepTime();
+    const StepAccounting& account = report.diagnoses[report.typicalStep()].accounting;
+    const auto worst = std::ranges::max_element(account.waterfall, {}, &WaterfallStep::without);
+    const auto take = [&out](const Anomaly& finding) {
+        out.cost = finding.message;
+        out.action = finding.suggestion;
+    };
+    if (const Anomaly* const lasting = mostCostly(report.anomalies, true)) {
+        take(*lasting);
+    } else if (fractionOf(worst->without, step_time) >= kWorthNaming) {
+        out.cost = say("{} of a step ({}): {}.", formatTime(worst->without),
+                       formatPercent(fractionOf(worst->without, step_time)), Sentence::term(causeName(worst->cause)));
+        out.action = actionAgainst(worst->cause);
+    } else if (const Anomaly* const single = mostCostly(report.anomalies, false)) {
+        take(*single);
+    } else {
+        out.cost = say("Nothing but the schedule's own bubble costs a step more than 1 %.");
+        out.action = say("There is nothing to mend; 'bubblescope advise' looks for a schedule with a smaller bubble.");
+    }
+    return out;
+}
+
+Section verdictSection(const Verdict& verdict) {
+    Section section;
+    section.key = "summary";
+    section.data("verdict", verdict.verdict);
+    section.data("cost", verdict.cost);
+    section.data("action", verdict.action);
+    section.paragraph("Verdict: ", verdict.verdict.text());
+    section.paragraph("Cost:    ", verdict.cost.text());
+    section.paragraph("Action:  ", verdict.action.text());
+    return section;
+}
+
+} // namespace bubblescope::report

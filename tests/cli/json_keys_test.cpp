@@ -1,0 +1,141 @@
+#include "tests/cli/program.h"
+#include "tests/support/shared_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::test {
+namespace {
+
+using Keys = std::vector<std::string>;
+
+/// The keys that a page of the manual documents, by command: the first column of the tables below "`analyze --json`" …
+std::map<std::string, Keys> documentedKeys(const std::string& page) {
+    std::ifstream file(dataDir() / "../../resources/manual" / page);
+    std::map<std::string, Keys> keys;
+    std::string command;
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("#")) {
+            const std::size_t begin = line.find('`');
+            const std::size_t end = line.find(" --json`");
+            command = end == std::string::npos ? "" : line.substr(begin + 1, end - begin - 1);
+        } else if (!command.empty() && line.starts_with("| `")) {
+            keys[command].push_back(line.substr(3, line.find('`', 3) - 3));
+        }
+    }
+    return keys;
+}
+
+/// "a.b[].c": names, each with how many lists it is of.
+std::vector<std::string> partsOf(std::string_view key) {
+    std::vector<std::string> parts;
+    while (!key.empty()) {
+        const std::size_t dot = key.find('.');
+        parts.emplace_back(key.substr(0, dot));
+        key.remove_prefix(dot == std::string_view::npos ? key.size() : dot + 1);
+    }
+    return parts;
+}
+
+bool isDocumented(const std::vector<std::string>& pattern, const std::vector<std::string>& key) {
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+        if (pattern[i] == "*") return true;
+        if (i >= key.size()) return false;
+        const bool any = pattern[i].starts_with('{');
+        if (!any && pattern[i] != key[i]) return false;
+    }
+    return pattern.size() == key.size();
+}
+
+/// The keys of a document that hold values and no further keys; a list counts as its elements.
+void collect(const nlohmann::json& value, std::vector<std::string>& path, std::set<std::vector<std::string>>& out) {
+    if (value.is_array()) {
+        path.back() += "[]";
+        for (const auto& element : value) {
+            if (element.is_object())
+                collect(element, path, out);
+            else
+                out.insert(path);
+        }
+        path.back().resize(path.back().size() - 2);
+    } else if (value.is_object()) {
+        for (const auto& [name, below] : value.items()) {
+            // Names hold no dots, but for those of hosts and the like, which are values.
+            path.push_back(name);
+            collect(below, path, out);
+            path.pop_back();
+        }
+    } else {
+        out.insert(path);
+    }
+}
+
+class JsonKeys : public testing::Test {
+protected:
+    void look(const std::vector<std::string>& words) {
+        std::vector<std::string> line = words;
+        line.emplace_back("--json");
+        const auto result = runProgram(line);
+        ASSERT_EQ(result.exit_code, 0) << words.front() << ": " << result.err;
+        const auto document = result.json();
+        EXPECT_EQ(document["schema_version"], 1) << words.front();
+        std::vector<std::string> path;
+        collect(document, path, seen_[words.front()]);
+    }
+
+    std::map<std::string, std::set<std::vector<std::string>>> seen_;
+};
+
+TEST_F(JsonKeys, AreAllInTheManual) {
+    const ScratchFolder folder;
+    const auto examples = dataDir() / "../../resources/manual/examples";
+    const std::string slow = (examples / "slow-rank.pftrace.gz").string();
+    const std::string last = (examples / "slow-last-stage.pftrace").string();
+    const std::string trained = folder.file("trained");
+    ASSERT_EQ(runProgram({"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "4", "--steps", "6", "--forward",
+                          "1ms", "--backward", "2ms", "--inject", "slow:rank=1,factor=2", "--out", trained})
+                  .exit_code,
+              0);
+    for (const std::string& trace : {slow, last, trained})
+        look({"analyze", trace});
+    look({"analyze", trained, "--step", "2-4"});
+    look({"analyze", trained, "--summary"});
+    look({"whatif", last});
+    look({"whatif", last, "--if", "rank:3=usual"});
+    look({"whatif", last, "--if", "schedule=zb-v"});
+    look({"advise", last});
+    look({"diff", slow, last});
+    look({"diff", trained, trained});
+    const auto megatron = sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json";
+    if (std::filesystem::exists(megatron)) look({"analyze", megatron.string()});
+
+    const auto english = documentedKeys("report.md");
+    EXPECT_EQ(documentedKeys("zh_CN/report.md"), english);
+    for (const auto& [command, keys] : seen_) {
+        ASSERT_TRUE(english.contains(command));
+        std::vector<std::vector<std::string>> patterns;
+        for (const std::string& key : english.at(command))
+            patterns.push_back(partsOf(key));
+        std::set<std::size_t> used;
+        for (const auto& key : keys) {
+            std::string name;
+            for (const std::string& part : key)
+                name += (name.empty() ? "" : ".") + part;
+            const auto of = std::ranges::find_if(patterns, [&](const auto& each) { return isDocumented(each, key); });
+            EXPECT_NE(of, patterns.end()) << command << " --json: " << name << " is not in report.md";
+            if (of != patterns.end()) used.insert(static_cast<std::size_t>(of - patterns.begin()));
+        }
+        // Most of what is documented is there in these few documents: the page is no invention.
+        EXPECT_GT(used.size() * 3, patterns.size() * 2) << command;
+    }
+}
+
+} // namespace
+} // namespace bubblescope::test
