@@ -76,7 +76,7 @@ std::string runOfReplicas(const ScratchFolder& folder) {
                 const int unit = (step == 0 ? 500 : 100) * (1 + replica);
                 const auto op = [&](const char* name, int microbatch, int start) {
                     events << comma << R"({"ph":"X","cat":"x","name":")" << name << " " << step << " " << microbatch
-                           << R"(","pid":)" << replica * 2 + rank << R"(,"tid":1,"ts":)" << step * 100000 + start * unit
+                           << R"(","pid":)" << rank * 2 + replica << R"(,"tid":1,"ts":)" << step * 100000 + start * unit
                            << R"(,"dur":)" << unit << "}";
                     comma = ",";
                 };
@@ -131,7 +131,7 @@ TEST(StepSelectionOfCommands, ReplicasCanBeAskedFor) {
 
     const auto text = analyze({});
     EXPECT_THAT(text.out, HasSubstr("3 of 4 steps × 2 replicas; set aside: warm-up 0"));
-    EXPECT_THAT(text.out, HasSubstr("Step 1 of replica 1, the typical one, on the longest of 2 replicas"));
+    EXPECT_THAT(text.out, HasSubstr("Step 2 of replica 1, the typical one, on the longest of 2 replicas"));
     EXPECT_THAT(analyze({"--step", "2/0"}).out, HasSubstr("Where the time went: Step 2 of replica 0\n"));
 
     const auto healthy = analyze({"--replica", "0", "--json"}).json();
@@ -200,7 +200,7 @@ TEST(AnalyzeCommand, BudgetsAreExitCodes) {
     EXPECT_EQ(run({"whatif", "--max-step", "32ms"}).exit_code, 1);
     EXPECT_EQ(run({"whatif", "--max-step", "33ms"}).exit_code, 0);
     EXPECT_EQ(run({"whatif", "--if", "compute=-50%", "--max-step", "32ms"}).exit_code, 0) << "as it would be";
-    EXPECT_EQ(run({"whatif", "--if", "rank:2=2x", "--fail-on", "slower"}).exit_code, 1);
+    EXPECT_EQ(run({"whatif", "--if", "rank:2=+50%", "--fail-on", "slower"}).exit_code, 1);
     EXPECT_EQ(run({"whatif", "--if", "compute=-50%", "--fail-on", "slower"}).exit_code, 0);
     EXPECT_EQ(run({"whatif", "--fail-on", "straggling"}).exit_code, 0) << "equal stages";
     for (const char* const wrong : {"much", "-1", "101", "nan"})

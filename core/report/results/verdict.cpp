@@ -21,11 +21,11 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     return say("{}: a step takes {}, and ranks idle {} of it.", schedule, time, idle);
 }
 
-/// The finding that costs most, of those that last or of those of single steps; null if none has a known cost.
-const Anomaly* mostCostly(const std::vector<Anomaly>& found, bool lasting) {
+/// The finding that costs most, of those that are not of a single step; null if none has a known cost.
+const Anomaly* mostCostly(const std::vector<Anomaly>& found) {
     const Anomaly* most = nullptr;
     for (const Anomaly& anomaly : found) {
-        if (anomaly.cost <= TimeNs{0} || lasting == anomaly.step.has_value()) continue;
+        if (anomaly.cost <= TimeNs{0} || anomaly.step) continue;
         if (most == nullptr || anomaly.cost > most->cost) most = &anomaly;
     }
     return most;
@@ -57,18 +57,13 @@ Verdict verdictOf(const Run& run, const RunReport& report) {
     const TimeNs step_time = report.selection.stepTime();
     const StepAccounting& account = report.diagnoses[report.typicalStep()].accounting;
     const auto worst = std::ranges::max_element(account.waterfall, {}, &WaterfallStep::without);
-    const auto take = [&out](const Anomaly& finding) {
-        out.cost = finding.message;
-        out.action = finding.suggestion;
-    };
-    if (const Anomaly* const lasting = mostCostly(report.anomalies, true)) {
-        take(*lasting);
+    if (const Anomaly* const finding = mostCostly(report.anomalies)) {
+        out.cost = finding->message;
+        out.action = finding->suggestion;
     } else if (fractionOf(worst->without, step_time) >= kWorthNaming) {
         out.cost = say("{} of a step ({}): {}.", formatTime(worst->without),
                        formatPercent(fractionOf(worst->without, step_time)), Sentence::term(causeName(worst->cause)));
         out.action = actionAgainst(worst->cause);
-    } else if (const Anomaly* const single = mostCostly(report.anomalies, false)) {
-        take(*single);
     } else {
         out.cost = say("Nothing but the schedule's own bubble costs a step more than 1 %.");
         out.action = say("There is nothing to mend; 'bubblescope advise' looks for a schedule with a smaller bubble.");

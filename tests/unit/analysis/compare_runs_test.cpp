@@ -32,7 +32,7 @@ TEST(CompareRuns, TwoEqualRunsShowNoChange) {
     JitteredRun run{.spec = spec("1f1b", 4, 8)};
     const RunComparison result = compareRuns(makeJitteredRun(run, 1), makeJitteredRun(run, 2));
     EXPECT_TRUE(result.tested);
-    EXPECT_EQ(result.steps_a, 9U);
+    EXPECT_EQ(result.steps_a, 10U);
     EXPECT_TRUE(result.changes.empty());
     EXPECT_TRUE(result.ops.empty());
     EXPECT_TRUE(result.order_changes.empty());
@@ -40,6 +40,20 @@ TEST(CompareRuns, TwoEqualRunsShowNoChange) {
     // Of the 64 ops, those of groups of two and less have no likes: two forwards and backwards of rank 1, one of
     // rank 2.
     EXPECT_EQ(result.compared_ops, 58U);
+}
+
+TEST(CompareRuns, WarmUpAndOutliersAreNotCompared) {
+    JitteredRun run{.spec = spec("1f1b", 4, 8)};
+    const Run before = makeJitteredRun(run, 1);
+    run.op_factor = [](int step, Rank, const Op&) { return step == 0 ? 5.0 : step == 6 ? 3.0 : 1.0; };
+    const RunComparison result = compareRuns(before, makeJitteredRun(run, 2));
+    EXPECT_EQ(result.steps_a, 10U);
+    EXPECT_EQ(result.steps_b, 8U);
+    EXPECT_EQ(result.selection_b.count(SetAside::WarmUp), 1U);
+    EXPECT_EQ(result.selection_b.count(SetAside::Outlier), 1U);
+    EXPECT_FALSE(result.step_changed);
+    EXPECT_TRUE(result.changes.empty());
+    EXPECT_EQ(result.step.b, result.selection_b.stepTime());
 }
 
 TEST(CompareRuns, NamesTheSlowRankAndWhatItCosts) {
@@ -149,7 +163,7 @@ TEST(CompareRuns, AStepThatAReplicaLacksIsLeftOut) {
         return run;
     };
     const RunComparison result = compareRuns(twice(1), twice(2));
-    EXPECT_EQ(result.steps_a, 6U);
+    EXPECT_EQ(result.steps_a, 7U);
     EXPECT_EQ(result.unmatched, 0U);
     EXPECT_TRUE(result.changes.empty());
 }
