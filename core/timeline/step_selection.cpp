@@ -203,7 +203,7 @@ std::string toText(const StepRequest::Range& range) {
 
 namespace {
 
-/// "3 to 9", or "3, 5 to 9" where some are missing; the first few.
+/// "3-9", or "3,5-9" where some are missing, as --step takes them; the first few.
 std::string numbersText(std::vector<int> numbers) {
     constexpr int kMostRanges = 8;
     std::ranges::sort(numbers);
@@ -211,16 +211,12 @@ std::string numbersText(std::vector<int> numbers) {
     std::string text;
     int ranges = 0;
     for (std::size_t i = 0; i < numbers.size(); ++ranges) {
-        std::size_t end = i + 1;
-        while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1)
-            ++end;
-        if (ranges == kMostRanges) return text + fmt::format(" and {} more", numbers.size() - i);
-        text += text.empty() ? "" : ", ";
-        const std::size_t length = end - i;
-        text += length > 2   ? fmt::format("{} to {}", numbers[i], numbers[end - 1])
-                : length > 1 ? fmt::format("{}, {}", numbers[i], numbers[i + 1])
-                             : fmt::format("{}", numbers[i]);
-        i = end;
+        if (ranges == kMostRanges) return text + ",…";
+        std::size_t last = i;
+        while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+            ++last;
+        text += (text.empty() ? "" : ",") + toText(StepRequest::Range{numbers[i], numbers[last], {}});
+        i = last + 1;
     }
     return text;
 }
@@ -325,7 +321,7 @@ Sentence StepSelection::summary() const {
     if (asked_) return say("{}, as asked for", text);
     std::vector<Sentence> aside;
     if (count(SetAside::WarmUp) > 0) aside.push_back(say("warm-up {}", numbers(SetAside::WarmUp)));
-    if (count(SetAside::Outlier) > 0) aside.push_back(say("unlike the others {}", numbers(SetAside::Outlier)));
+    if (count(SetAside::Outlier) > 0) aside.push_back(say("outliers {}", numbers(SetAside::Outlier)));
     return aside.empty() ? text : say("{}; set aside: {}", text, sayListed(aside));
 }
 

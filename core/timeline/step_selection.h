@@ -104,7 +104,7 @@ public:
     /// Whether it is neither warm-up nor outlier, whatever was asked for: what is usual is learnt from these.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
-    /// "23 of 26 steps: warm-up 0, 1 and outlier 17 set aside"; "all 5 steps" where nothing is set aside.
+    /// "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17"; "5 steps" where nothing is set aside.
     [[nodiscard]] Sentence summary() const;
 
 private:

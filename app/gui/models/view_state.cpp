@@ -121,9 +121,12 @@ void ViewState::setSession(SessionPtr session) {
     measure({});
     resetRows();
     if (session_) {
+        // The second of those that count: the first is often still a little warm.
         step_ = 0;
-        for (int place = session_->stepCount() - 1; place > 0; --place) {
-            if (session_->step(place).index != session_->step(0).index) step_ = place; // the earliest of its replicas
+        for (int seen = 0; const SelectedStep& step : session_->report.selection.steps()) {
+            if (!step.taken()) continue;
+            step_ = static_cast<int>(step.timelines.front()); // the earliest of its replicas
+            if (++seen == 2) break;
         }
         // The step is set before the range: a change of range may otherwise choose a step.
         range_.setLimits(limits());

@@ -40,7 +40,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     headline_->setTextFormat(Qt::PlainText);
     choose_->setObjectName(QStringLiteral("compareChoose"));
     below_->setObjectName(QStringLiteral("compareBelow"));
-    below_->setToolTip(tr("Its step of median length, rank by rank below the open run's step"));
+    below_->setToolTip(tr("Its typical step, rank by rank below the open run's step"));
     table_->setObjectName(QStringLiteral("compareTable"));
     table_->setAccessibleName(tr("Changes"));
     sorted_->setSourceModel(model_);
@@ -173,8 +173,8 @@ void ComparePanel::updateReference() {
     if (!comparison_ || !below_->isChecked() || !state_.session() || state_.step() < 0) return;
     const StepTimeline& other = comparison_->after->steps[static_cast<std::size_t>(comparison_->typical_after)];
     state_.setReference(std::make_shared<const ReferenceOverlay>(
-        ReferenceOverlay::make(comparison_->after_name, tr("The other run's step of median length."), state_.step(),
-                               other, state_.session()->window(state_.step()).begin)));
+        ReferenceOverlay::make(comparison_->after_name, tr("The other run's typical step."), state_.step(), other,
+                               state_.session()->window(state_.step()).begin)));
 }
 
 void ComparePanel::goTo(const QModelIndex& index) {

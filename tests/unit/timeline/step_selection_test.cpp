@@ -195,6 +195,16 @@ TEST(StepSelection, ReplicasOfANumberAreOneStep) {
     EXPECT_EQ(selection.summary().text(), "5 of 6 steps × 3 replicas; set aside: warm-up 0");
 }
 
+TEST(StepSelection, SaysInALineWhatIsSetAside) {
+    EXPECT_EQ(selectSteps(stepsOf({5})).summary().text(), "1 step");
+    EXPECT_EQ(selectSteps(stepsOf({5, 5, 5})).summary().text(), "3 steps");
+    const auto steps = stepsOf({90, 40, 5, 5, 5, 5, 25, 5, 5, 5, 5, 5, 5, 5, 25, 5, 5});
+    EXPECT_EQ(selectSteps(steps).summary().text(), "13 of 17 steps; set aside: warm-up 0-1, outliers 6,14");
+    StepRequest request;
+    request.steps = parseStepRanges("0,3-4").value();
+    EXPECT_EQ(selectSteps(steps, request).value().summary().text(), "3 of 17 steps, as asked for");
+}
+
 TEST(StepSelection, WhatIsAskedForIsTaken) {
     std::vector<StepTimeline> steps;
     for (int index = 0; index < 6; ++index) {
@@ -230,7 +240,7 @@ TEST(StepSelection, SaysWhatDoesNotExist) {
     };
     EXPECT_EQ(refusal("1-19"), "") << "as far as there are";
     EXPECT_NE(refusal("7").find("there is no step 7"), std::string::npos);
-    EXPECT_NE(refusal("7").find("0 to 2"), std::string::npos);
+    EXPECT_NE(refusal("7").find("steps 0-2"), std::string::npos);
     EXPECT_NE(refusal("1/4").find("there is no step 1/4"), std::string::npos);
     StepRequest rank;
     rank.ranks = {4};
