@@ -44,7 +44,8 @@ Option Option::excludes(Option other) const {
 }
 
 Option Option::delimiter(char between) const {
-    option_->delimiter(between);
+    // Otherwise an option before the files would take them as values.
+    option_->delimiter(between)->allow_extra_args(false);
     return *this;
 }
 

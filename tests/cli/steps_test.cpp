@@ -141,6 +141,11 @@ TEST(StepSelectionOfCommands, ReplicasCanBeAskedFor) {
     const auto asked = analyze({"--step", "0,2-3/1", "--json"}).json();
     EXPECT_EQ(asked["steps"].size(), 4U) << "both replicas of step 0, one of two more";
     EXPECT_EQ(asked["selection"]["taken"], (std::vector<int>{0, 2, 3}));
+    EXPECT_EQ(runProgram({"analyze", "--step", "2", "--step", "3", "--replica", "0", traces, "--rules",
+                          folder.file("rules.json"), "--mesh", "pp=2,dp=2", "--json"})
+                  .json()["selection"]["taken"],
+              (std::vector<int>{2, 3}))
+        << "options before the files do not take them";
     const auto one_rank = analyze({"--rank", "1", "--json"}).json();
     EXPECT_EQ(one_rank["steps"][0]["ranks"].size(), 1U);
     EXPECT_EQ(one_rank["steps"][0]["ranks"][0]["rank"], 1);
