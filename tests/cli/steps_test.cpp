@@ -155,6 +155,40 @@ TEST(StepSelectionOfCommands, ReplicasCanBeAskedFor) {
     EXPECT_EQ(analyze({"--rank", "2"}).exit_code, 2);
 }
 
+TEST(StepSelectionOfCommands, AHiccupOfTheFirstStepBlamesNobody) {
+    const ScratchFolder folder;
+    const std::string traces = folder.file("traces");
+    const auto run = runProgram({"run",
+                                 "--schedule",
+                                 "1f1b",
+                                 "--pp",
+                                 "4",
+                                 "--microbatches",
+                                 "8",
+                                 "--steps",
+                                 "6",
+                                 "--forward",
+                                 "5ms",
+                                 "--backward",
+                                 "10ms",
+                                 "--pace-tolerance",
+                                 "1000s",
+                                 "--inject",
+                                 "slow:rank=2,factor=1.3",
+                                 "--inject",
+                                 "op:F3,rank=3,step=0,add=1s",
+                                 "--out",
+                                 traces});
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const auto study = runProgram({"whatif", traces, "--json"}).json();
+    EXPECT_EQ(study["selection"]["set_aside"][0]["why"], "warm-up");
+    EXPECT_EQ(study["slowest_workers"][0]["rank"], 2);
+    const auto fixed = runProgram({"whatif", traces, "--if", "rank:2=usual", "--json"}).json()["scenario"];
+    // Seven micro-batches of 15 ms, 4.5 ms longer each on rank 2.
+    EXPECT_EQ(fixed["change_ns"], -31'500'000);
+    EXPECT_EQ(fixed["observed_ns"], 196'500'000);
+}
+
 std::string simulatedRun(const ScratchFolder& folder) {
     const std::string trace = folder.file("run.pftrace");
     const auto result = runProgram({"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--forward",
