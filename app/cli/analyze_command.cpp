@@ -117,7 +117,6 @@ Status help(const AnalyzeArguments& options, ProcessTeam& team) {
 }
 
 CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
-    BUBBLESCOPE_TRY(options.budgets.parse());
     std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
     if (team != nullptr && team->size() > 1) {
         if (team->isRoot()) {
@@ -127,6 +126,7 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
             return 0;
         }
     }
+    BUBBLESCOPE_TRY(options.budgets.parse());
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());

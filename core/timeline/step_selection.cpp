@@ -237,7 +237,9 @@ Status checkRequest(std::span<const StepTimeline> steps, const StepRequest& requ
         if (exists({{range}, {}, {}})) continue;
         return usageError(
             fmt::format("there is no step {}", toText(range)),
-            fmt::format("steps {} of replicas {} are complete", numbersText(indices), numbersText(replicas)));
+            std::ranges::max(replicas) == std::ranges::min(replicas)
+                ? fmt::format("steps {} are complete", numbersText(indices))
+                : fmt::format("steps {} of replicas {} are complete", numbersText(indices), numbersText(replicas)));
     }
     for (const int replica : request.replicas) {
         if (exists({{}, {replica}, {}})) continue;
