@@ -27,6 +27,8 @@ struct AnalyzeArguments {
     std::vector<std::string> fail_on;
     StepOptions steps;
     Budgets budgets;
+    std::optional<int> top;
+    bool all = false;
     RecogniseOptions recognise;
     SvgOptions svg;
     std::string html;
@@ -71,9 +73,11 @@ Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments&
     return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
-report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed) {
+report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     report::AnalysisOptions content;
     content.reader = reader;
+    if (options.top) content.most_findings = static_cast<std::size_t>(*options.top);
+    if (options.all) content.most_findings = diagnosed.report.anomalies.size();
     content.version = BUBBLESCOPE_VERSION;
     return report::analysisDocument(diagnosed.run, diagnosed.report, content);
 }
@@ -81,7 +85,7 @@ report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnose
 Status writePage(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     if (options.html.empty()) return {};
     ReplacingFile file(options.html);
-    file.write(report::toHtml(documentFor(report::Reader::Page, diagnosed)));
+    file.write(report::toHtml(documentFor(report::Reader::Page, diagnosed, options)));
     BUBBLESCOPE_TRY(file.commit());
     fmt::print(stderr, "Report written to {}\n", options.html);
     return {};
@@ -105,7 +109,7 @@ Status writeTables(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 
 report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     if (options.summary) return report::summaryDocument(diagnosed.run, diagnosed.report);
-    return documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed);
+    return documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options);
 }
 
 /// What all processes but the first do: they hold a part of the trace and answer for it.
@@ -186,6 +190,10 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
                     "Say in three lines how the run is, what costs most, and what to do");
     options->recognise.add(command);
     options->svg.add(command);
+    command.addOption("--top", options->top, "Print so many findings (as many as fit on a screen)")
+        .typeName("N")
+        .positive();
+    command.addFlag("--all", options->all, "Print all findings");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options, team] { action = [options, team] { return analyze(*options, team); }; });
 }

@@ -228,8 +228,11 @@ Value eventOf(const LiveEvent& event, const LiveAnalyzer& analyzer) {
         }
         break;
     case LiveEvent::Kind::AnomalyFound:
-        object.push_back({"event", "anomaly"});
+    case LiveEvent::Kind::AnomalyResolved:
+        object.push_back({"event", event.kind == LiveEvent::Kind::AnomalyFound ? "anomaly" : "resolved"});
         object.push_back({"found_at", event.anomaly->found_at});
+        object.push_back({"resolved_at", event.anomaly->resolved_at});
+        object.push_back({"times", event.anomaly->times});
         append(report::anomalyOf(event.anomaly->anomaly));
         break;
     case LiveEvent::Kind::Mismatch:

@@ -57,7 +57,8 @@ RunReport makeReport(const Run& run, StepSelection selection, std::vector<StepAn
                                       .known = knownOfSteps(run, options.clocks.bound()),
                                       .replays = std::move(replays),
                                       .coverage = report.coverage ? &*report.coverage : nullptr,
-                                      .slices = std::move(slices)});
+                                      .slices = std::move(slices),
+                                      .communication = communicationCosts(report.diagnoses)});
     return report;
 }
 

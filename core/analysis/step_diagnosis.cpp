@@ -65,6 +65,26 @@ StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
     return {clock_error, recordsLost(run)};
 }
 
+namespace {
+
+/// A step that is no longer than planned has nobody to blame: its ops began late within their slack, as checks in
+/// bubbles make them do. All waits are then the schedule's.
+void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnosis& diagnosis) {
+    const TimeNs rounding = step.wall() / 1000;
+    if (step.wall() > diagnosis.accounting.ideal + clock_error + rounding) return;
+    StepAttribution& blame = diagnosis.attribution;
+    blame.ranking.clear();
+    blame.usual += blame.attributed + blame.unexplained;
+    blame.attributed = TimeNs{0};
+    blame.unexplained = TimeNs{0};
+    for (AttributedBubble& bubble : blame.bubbles) {
+        bubble.usual = bubble.end - bubble.start;
+        bubble.cause.reset();
+    }
+}
+
+} // namespace
+
 std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection, TimeNs clock_error,
                                          std::size_t from) {
     std::vector<StepDiagnosis> result;
@@ -86,8 +106,19 @@ std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& se
         result.push_back({places, accountStep(step, observed, replay, planned, usual),
                           criticalPath(observed.graph, observed.latest),
                           attributeWaits(step, observed, replay, usual)});
+        acquitIfAsPlanned(step, clock_error, result.back());
     }
     return result;
+}
+
+std::vector<TimeNs> communicationCosts(const std::vector<StepDiagnosis>& diagnoses) {
+    std::vector<TimeNs> costs;
+    for (const StepDiagnosis& diagnosis : diagnoses) {
+        const auto& causes = diagnosis.accounting.waterfall;
+        const auto found = std::ranges::find(causes, Cause::Communication, &WaterfallStep::cause);
+        costs.push_back(found == causes.end() ? TimeNs{0} : found->without);
+    }
+    return costs;
 }
 
 std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis, const RootCause& root_cause) {

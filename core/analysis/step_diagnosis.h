@@ -45,6 +45,9 @@ struct StepDiagnosis {
 [[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection,
                                                        TimeNs clock_error = TimeNs{0}, std::size_t from = 0);
 
+/// What each step would save without any communication, by its accounting.
+[[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepDiagnosis>& diagnoses);
+
 /// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
 [[nodiscard]] std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis,
                                         const RootCause& root_cause);

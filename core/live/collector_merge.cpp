@@ -114,7 +114,7 @@ std::vector<Anomaly> CollectorMerge::findings() const {
         }
     }
     std::ranges::stable_sort(found, [](const Anomaly& a, const Anomaly& b) {
-        return std::pair(a.cost, a.severity) > std::pair(b.cost, b.severity);
+        return std::pair(a.meanCost(), a.severity) > std::pair(b.meanCost(), b.severity);
     });
     return found;
 }

@@ -208,6 +208,14 @@ std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
     const auto end = event.integer("end_ns");
     if (start && end) anomaly.when = TimeInterval{TimeNs{*start}, TimeNs{*end}};
     anomaly.cost = TimeNs{event.integer("cost_ns").value_or(0)};
+    NumberReader seen(event.text("seen").value_or(""));
+    anomaly.seen.cases = seen.next();
+    for (int* const steps : {&anomaly.seen.steps, &anomaly.seen.of_steps, &anomaly.seen.since_first,
+                             &anomaly.seen.first, &anomaly.seen.last})
+        *steps = seen.nextInt();
+    anomaly.seen.goes_on = seen.next() != 0;
+    anomaly.seen.total = seen.nextTime();
+    if (seen.bad()) anomaly.seen = {};
     anomaly.message = words(event, "message");
     anomaly.suggestion = words(event, "suggestion");
     for (const Arg& arg : event.args) {
@@ -358,7 +366,7 @@ void encodeRanks(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, co
 void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveAnomaly& found) {
     const Anomaly& anomaly = found.anomaly;
     std::vector<std::string> names; // keeps the strings that args view
-    names.reserve(anomaly.evidence.size() + 1);
+    names.reserve(anomaly.evidence.size() + 2);
     Args args{{"kind", anomalyKindName(anomaly.kind)}, {"severity", severityName(anomaly.severity)}};
     const auto add = [&args](std::string_view name, const auto& id) {
         if (id) args.push_back({name, std::int64_t{id->value}});
@@ -374,6 +382,13 @@ void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
         args.push_back({"end_ns", anomaly.when->end.count()});
     }
     args.push_back({"cost_ns", anomaly.cost.count()});
+    Numbers seen;
+    for (const std::int64_t number :
+         {anomaly.seen.cases, std::int64_t{anomaly.seen.steps}, std::int64_t{anomaly.seen.of_steps},
+          std::int64_t{anomaly.seen.since_first}, std::int64_t{anomaly.seen.first}, std::int64_t{anomaly.seen.last},
+          std::int64_t{anomaly.seen.goes_on}, anomaly.seen.total.count()})
+        seen.add(number);
+    args.push_back({"seen", std::string_view(names.emplace_back(seen.text()))});
     args.push_back({"message", std::string_view(anomaly.message.text())});
     args.push_back({"suggestion", std::string_view(anomaly.suggestion.text())});
     for (const auto& [name, value] : anomaly.evidence)
@@ -477,7 +492,7 @@ Status SummaryWriter::write(const LiveAnalyzer& analyzer, const std::vector<Live
             encodeSummary(*encoder_, kTrack, now, event.rank);
         } else if (event.kind == LiveEvent::Kind::StepClosed) {
             encodeSummary(*encoder_, kTrack, now,
-                          SummaryStep{event.reduced, analyzer.ranks(), analyzer.anomalies(), countsSince(analyzer)});
+                          SummaryStep{event.reduced, analyzer.ranks(), analyzer.found(), countsSince(analyzer)});
         }
     }
     return file_ ? writeOut(analyzer, now) : Status();

@@ -1,5 +1,7 @@
 #include "core/live/live_analyzer.h"
 
+#include "core/base/median.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,8 +92,7 @@ private:
 };
 
 LiveAnalyzer::LiveAnalyzer(LiveOptions options)
-    : options_(std::move(options)), merge_(options_.assembly),
-      anomalies_(2 * static_cast<int>(options_.window.last + options_.window.first)) {}
+    : options_(std::move(options)), merge_(options_.assembly), anomalies_({.least = options_.thresholds.least_cost}) {}
 LiveAnalyzer::~LiveAnalyzer() = default;
 
 // ---- Streams in -----------------------------------------------------------------------------------------
@@ -516,12 +517,12 @@ void LiveAnalyzer::closeStep(ClosedStep closed) {
             if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
         }
     }
-    if (any) logAnomalies(window_->findings(), step.index);
+    if (any) logAnomalies(window_->findings(), step);
     keepStep(std::move(step));
 }
 
 void LiveAnalyzer::closeMerged(CollectorMerge::Merged merged) {
-    logAnomalies(std::move(merged.found), merged.step.index);
+    logAnomalies(std::move(merged.found), merged.step);
     keepStep(std::move(merged.step));
 }
 
@@ -543,11 +544,24 @@ void LiveAnalyzer::keepStep(ReducedStep reduced) {
     events_.back().reduced = std::move(reduced);
 }
 
-void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, int step) {
-    for (LiveAnomaly& anomaly : anomalies_.update(std::move(found), step)) {
-        report(LiveEvent::Kind::AnomalyFound, step);
-        events_.back().anomaly = std::move(anomaly);
+void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, const ReducedStep& step) {
+    // The median of the last steps: one long step is not what a step takes.
+    constexpr std::size_t kRecent = 9;
+    std::vector<TimeNs> recent{TimeNs{0}};
+    for (const ReducedReplica& replica : step.replicas) // they run side by side
+        recent.front() = std::max(recent.front(), replica.wall);
+    for (auto before = steps_.rbegin(); before != steps_.rend() && recent.size() < kRecent; ++before) {
+        if (before->complete) recent.push_back(before->wall);
     }
+    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step.index, median(std::move(recent)));
+    const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
+        for (LiveAnomaly& anomaly : list) {
+            report(kind, step.index);
+            events_.back().anomaly = std::move(anomaly);
+        }
+    };
+    tell(LiveEvent::Kind::AnomalyFound, changes.opened);
+    tell(LiveEvent::Kind::AnomalyResolved, changes.resolved);
 }
 
 } // namespace bubblescope::live

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/live/anomaly_log.h"
 #include "core/live/captured_job.h"
 #include "core/live/collector_merge.h"
 #include "core/live/collector_summary.h"
@@ -36,7 +37,7 @@ struct LiveOptions {
 ///
 /// Its parts do the work: a RecordStream per file decodes records, StepAssembler assembles steps (CollectorMerge those
 /// that other collectors report, CapturedJob those that were recognised), StepWindow analyses each as `analyze` does,
-/// AnomalyLog determines which findings are new. This class keeps the ranks' states and connects the parts.
+/// AnomalyLog determines which findings are told. This class keeps the ranks' states and connects the parts.
 ///
 /// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
 class LiveAnalyzer final : public StreamTarget {
@@ -78,7 +79,9 @@ public:
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, oldest first
     [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const {
         return anomalies_.current();
-    } ///< holding now, worst first
+    } ///< open now, worst first
+    /// All that was found after the last step, told or not: what other collectors get.
+    [[nodiscard]] const std::vector<LiveAnomaly>& found() const { return anomalies_.found(); }
     [[nodiscard]] LiveCounts counts() const;
     [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
@@ -119,7 +122,7 @@ private:
     void closeStep(ClosedStep closed);
     void closeMerged(CollectorMerge::Merged merged);
     void keepStep(ReducedStep reduced);
-    void logAnomalies(std::vector<Anomaly> found, int step);
+    void logAnomalies(std::vector<Anomaly> found, const ReducedStep& step);
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;

@@ -6,31 +6,16 @@
 #include <cstddef>
 
 namespace bubblescope::live {
-namespace {
-
-/// Whether an anomaly concerns one step, not everything from then on.
-bool isOfOneStep(AnomalyKind kind) {
-    switch (kind) {
-    case AnomalyKind::SlowOp:
-    case AnomalyKind::OrderDeparture:
-    case AnomalyKind::MissingOp:
-    case AnomalyKind::DuplicateOp:
-    case AnomalyKind::OutOfPlaceOp:
-    case AnomalyKind::CausalityViolation:
-    case AnomalyKind::AadiffMismatch: return true;
-    default: return false;
-    }
-}
-
-} // namespace
-
-// The step at which a change is seen may move by a few between looks, and is left out.
+// What one finding stands for, all cases of a kind at a place, is one; but each mismatch of a check is told. The step
+// at which a change is seen may move by a few between looks, and is left out.
 std::string identityOf(const Anomaly& anomaly) {
     const auto number = [](const auto& id) { return id ? id->value : -1; };
-    return fmt::format("{}/{}/{}/{}/{}/{}/{}", anomalyKindName(anomaly.kind), number(anomaly.rank),
-                       number(anomaly.peer), anomaly.replica.value_or(-1), number(anomaly.chunk),
-                       anomaly.op ? opName(*anomaly.op) : "",
-                       isOfOneStep(anomaly.kind) ? anomaly.step.value_or(-1) : -1);
+    const bool each = anomaly.kind == AnomalyKind::AadiffMismatch;
+    const std::string one =
+        each && anomaly.op ? fmt::format("{}/{}", opName(*anomaly.op), anomaly.step.value_or(-1)) : "";
+    return fmt::format("{}/{}/{}/{}/{}/{}", anomalyKindName(anomaly.kind), number(anomaly.rank), number(anomaly.peer),
+                       anomaly.kind == AnomalyKind::DataImbalance ? -1 : anomaly.replica.value_or(-1),
+                       anomaly.op ? -1 : number(anomaly.chunk), one);
 }
 
 std::string_view rankStateName(RankState state) {

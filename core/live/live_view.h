@@ -153,11 +153,13 @@ struct ReducedStep {
 /// What a view keeps of a step of a run with `replicas` replicas.
 [[nodiscard]] LiveStep summed(const ReducedStep& step, int replicas);
 
-/// An anomaly that holds now, or did once.
+/// An anomaly that holds now, or did once; see AnomalyLog.
 struct LiveAnomaly {
-    Anomaly anomaly;
-    int found_at = 0; ///< the step after which it was first reported
-    int last_at = 0;  ///< the last step after which it was reported
+    Anomaly anomaly;                ///< as it was last found
+    int found_at = 0;               ///< the step after which it was told
+    int last_at = 0;                ///< the last step after which it was found
+    int times = 0;                  ///< how many steps added a case
+    std::optional<int> resolved_at; ///< the step after which it was over; none while it is open
 };
 
 /// Equal for the same anomaly at two times during a run, or as seen by two collectors.
@@ -184,11 +186,12 @@ struct LiveCounts {
 struct LiveEvent {
     enum class Kind : std::uint8_t {
         RunBegan,
-        RankChanged, ///< `rank`, in its new state
-        StepClosed,  ///< `step`
-        AnomalyFound,
-        Mismatch, ///< of a check, which `text` names
-        RunEnded, ///< all ranks have ended or are gone
+        RankChanged,     ///< `rank`, in its new state
+        StepClosed,      ///< `step`
+        AnomalyFound,    ///< `anomaly` opens
+        AnomalyResolved, ///< `anomaly` is over
+        Mismatch,        ///< of a check, which `text` names
+        RunEnded,        ///< all ranks have ended or are gone
     };
     Kind kind = Kind::RunBegan;
     int step = 0;

@@ -146,13 +146,19 @@ struct Finding {
     std::string_view severity; ///< "good", "notice", "warning", "serious"
     std::string_view kind;
     Sentence message;
+    Sentence seen; ///< in how many steps, and how sure that is; may be empty
     Sentence suggestion;
+    std::string command; ///< that shows it; may be empty
     Value data;
 };
 
+/// For people the first ones, then how many there are besides; all for programs.
 struct Findings {
+    static constexpr std::size_t kScreen = static_cast<std::size_t>(-1); ///< as many as fit on a screen of text
+
     std::string key;
     std::vector<Finding> list;
+    std::size_t most = kScreen; ///< shown in text
 };
 
 // ---- Pictures, on pages -------------------------------------------------------------------------------------

@@ -181,7 +181,9 @@ private:
         for (const Finding& finding : findings.list) {
             out_ += fmt::format("<div class=\"note {0}\"><b data-mark=\"{0}\">{1}</b><p>{2}</p></div>\n",
                                 finding.severity, escapeXml(finding.kind),
-                                escapeXml(finding.message.text() + " " + finding.suggestion.text()));
+                                escapeXml(finding.message.text() + " " +
+                                          (finding.seen.empty() ? "" : "(" + finding.seen.text() + ") ") +
+                                          finding.suggestion.text()));
         }
         if (findings.list.empty()) {
             out_ += "<div class=\"note good\"><b data-mark=\"good\">Nothing stands out</b><p>No anomaly beyond the "

@@ -103,11 +103,23 @@ std::string matrixText(const Matrix& matrix) {
 }
 
 std::string findingsText(const Findings& findings) {
+    constexpr std::ptrdiff_t kScreen = 24;
     std::string out;
+    std::size_t shown = 0;
     for (const Finding& finding : findings.list) {
-        out += wrapped(fmt::format("  {} ({}): ", finding.severity, finding.kind), finding.message.text());
-        out += wrapped("    -> ", finding.suggestion.text());
+        std::string text = wrapped(fmt::format("  {} ({}): ", finding.severity, finding.kind), finding.message.text());
+        if (!finding.seen.empty()) text += wrapped("    ", finding.seen.text());
+        text += wrapped("    -> ", finding.suggestion.text());
+        if (!finding.command.empty()) text += "    $ " + finding.command + "\n";
+        const bool fits = findings.most == Findings::kScreen
+                              ? shown == 0 || std::ranges::count(out + text, '\n') <= kScreen
+                              : shown < findings.most;
+        if (!fits) break;
+        out += text;
+        ++shown;
     }
+    if (const std::size_t left = findings.list.size() - shown; left > 0)
+        out += fmt::format("  … and {} more (--top {}, --all)\n", left, findings.list.size());
     return out;
 }
 

@@ -41,6 +41,7 @@ TEST(Campaign, FindsFaultsAndBlamesTheRightRankAndOp) {
     tally.print();
     EXPECT_GE(tally.told(), 0.99 * tally.due());
     EXPECT_GE(tally.blamedFirst(), 0.99 * tally.told());
+    EXPECT_LE(tally.costError(), 0.05);
 }
 
 } // namespace

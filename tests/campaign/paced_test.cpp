@@ -167,6 +167,7 @@ TEST(PacedCampaign, FindsFaultsAndBlamesTheRightRank) {
     tally.print();
     EXPECT_GE(tally.told(), 0.99 * tally.due());
     EXPECT_GE(tally.blamedFirst(), 0.99 * tally.told());
+    EXPECT_LE(tally.costError(), 0.05);
 }
 
 // On the real clock, recorded to files and loaded again. The tolerance is far above what a busy machine adds, so that

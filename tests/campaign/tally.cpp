@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope::campaign {
 namespace {
@@ -25,9 +27,26 @@ const Anomaly* leading(const RunReport& report, FaultKind kind) {
     return nullptr;
 }
 
-void printRow(const std::string& name, const std::string& runs, int due, int told, int blamed) {
-    fmt::print("{:<26}{:>6}{:>6}{:>9.1f}{:>9.1f}\n", name, runs, due, 100.0 * told / std::max(1, due),
-               100.0 * blamed / std::max(1, told));
+double medianOf(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::ranges::sort(values);
+    return values[values.size() / 2];
+}
+
+/// What a finding says that a step would save, as a share of the median step that has it.
+double shareOf(const Anomaly& anomaly, const RunReport& report) {
+    std::vector<double> walls;
+    for (const StepAnalysis& step : report.steps) {
+        const bool has = anomaly.kind == AnomalyKind::SlowOp ? step.index == anomaly.step
+                                                             : step.index >= anomaly.step.value_or(step.index);
+        if (has) walls.push_back(static_cast<double>(step.wall.count()));
+    }
+    return static_cast<double>(anomaly.cost.count()) / std::max(1.0, medianOf(std::move(walls)));
+}
+
+void printRow(const std::string& name, const std::string& runs, int due, int told, int blamed, double cost_error) {
+    fmt::print("{:<26}{:>6}{:>6}{:>9.1f}{:>9.1f}{:>15.1f}\n", name, runs, due, 100.0 * told / std::max(1, due),
+               100.0 * blamed / std::max(1, told), 100 * cost_error);
 }
 
 } // namespace
@@ -63,14 +82,26 @@ void Tally::add(const Job& job, const RunReport& report, const std::string& wher
     const bool blamed = first != nullptr && blames(*first, job);
     row.told += first != nullptr ? 1 : 0;
     row.blamed_first += blamed ? 1 : 0;
+    if (blamed && first->cost > TimeNs{0} && job.cost > 0) {
+        const double saved = 1 - 1 / (1 + job.cost); // of a step with the fault
+        row.cost_errors.push_back(std::abs(shareOf(*first, report) / saved - 1));
+    }
     if (!told || !blamed) fmt::print("{}: {}\n", where, describe(job, report));
 }
 
 void Tally::print() const {
-    fmt::print("{:<26}{:>6}{:>6}{:>9}{:>9}\n", "fault", "runs", "due", "found %", "blame %");
+    fmt::print("{:<26}{:>6}{:>6}{:>9}{:>9}{:>15}\n", "fault", "runs", "due", "found %", "blame %", "cost off by %");
     for (const auto& [kind, row] : rows_)
-        printRow(faultName(kind), std::to_string(row.runs), row.due, row.told, row.blamed_first);
-    printRow("all", "", due(), told(), blamedFirst());
+        printRow(faultName(kind), std::to_string(row.runs), row.due, row.told, row.blamed_first,
+                 medianOf(row.cost_errors));
+    printRow("all", "", due(), told(), blamedFirst(), costError());
+}
+
+double Tally::costError() const {
+    std::vector<double> all;
+    for (const auto& [kind, row] : rows_)
+        all.insert(all.end(), row.cost_errors.begin(), row.cost_errors.end());
+    return medianOf(std::move(all));
 }
 
 int Tally::sum(int Row::*of) const {

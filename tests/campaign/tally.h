@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace bubblescope::campaign {
 
@@ -28,6 +29,9 @@ public:
     [[nodiscard]] int due() const; ///< faults that cost enough, or whose kind is told whatever it costs
     [[nodiscard]] int told() const;
     [[nodiscard]] int blamedFirst() const; ///< of those told: what costs most is blamed on the right rank and op
+    /// How far the findings' costs are off what the steps save when the fault is taken away, as shares of the latter:
+    /// the median over all faults of which the finding names a cost.
+    [[nodiscard]] double costError() const;
 
 private:
     struct Row {
@@ -35,6 +39,7 @@ private:
         int due = 0;
         int told = 0;
         int blamed_first = 0;
+        std::vector<double> cost_errors;
     };
     [[nodiscard]] int sum(int Row::*of) const;
 

@@ -164,6 +164,7 @@ void LiveFeed::take(live::LiveEvent event) {
         }
         alert.rank = std::move(event.rank);
         break;
+    case Kind::AnomalyResolved:
     case Kind::StepClosed:
     case Kind::RunEnded: return;
     }

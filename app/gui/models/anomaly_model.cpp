@@ -1,6 +1,7 @@
 #include "app/gui/models/anomaly_model.h"
 
 #include "app/gui/language/text.h"
+#include "core/analysis/anomalies/occurrence.h"
 
 #include <QCoreApplication>
 #include <QLocale>
@@ -86,21 +87,7 @@ AnomalyTarget targetOf(const Session& session, const Anomaly& anomaly, int curre
 }
 
 QString changeFor(const Session& session, const Anomaly& anomaly) {
-    if (!anomaly.rank) return {};
-    switch (anomaly.kind) {
-    case AnomalyKind::Straggler:
-    case AnomalyKind::SlowStage:
-    case AnomalyKind::LastStageImbalance: {
-        if (!anomaly.chunk) return QStringLiteral("rank:%1=usual").arg(anomaly.rank->value);
-        const Stage stage = session.step(0).stageOf(*anomaly.rank, *anomaly.chunk);
-        return QStringLiteral("stage:%1=usual").arg(stage.value);
-    }
-    case AnomalyKind::SlowLink:
-    case AnomalyKind::DegradingLink:
-        if (!anomaly.peer) return {};
-        return QStringLiteral("link:%1-%2=usual").arg(anomaly.rank->value).arg(anomaly.peer->value);
-    default: return {};
-    }
+    return fromUtf8(changeWithout(session.step(0), anomaly));
 }
 
 void goTo(ViewState& state, const Anomaly& anomaly) {

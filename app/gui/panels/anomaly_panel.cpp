@@ -4,6 +4,7 @@
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/theme/theme.h"
+#include "core/analysis/anomalies/occurrence.h"
 
 #include <QHeaderView>
 #include <QLabel>
@@ -114,13 +115,14 @@ QWidget* AnomalyPanel::buildDetails() {
     bold.setBold(true);
     title_->setFont(bold);
     message_ = label("anomalyMessage");
+    seen_ = label("anomalySeen");
     suggestion_ = label("anomalySuggestion");
     evidence_ = label("anomalyEvidence");
     go_ = new QPushButton(tr("Go to it on the timeline"), content);
     go_->setObjectName(QStringLiteral("anomalyGo"));
     ask_ = new QPushButton(tr("What would a step take without it?"), content);
     ask_->setObjectName(QStringLiteral("anomalyAsk"));
-    for (QLabel* each : {title_, message_, suggestion_})
+    for (QLabel* each : {title_, message_, seen_, suggestion_})
         column->addWidget(each);
     column->addWidget(go_, 0, Qt::AlignLeft);
     column->addWidget(ask_, 0, Qt::AlignLeft);
@@ -151,6 +153,7 @@ void AnomalyPanel::showDetails() {
     go_->setVisible(anomaly != nullptr);
     ask_->setVisible(anomaly != nullptr && !changeFor(*state_.session(), *anomaly).isEmpty());
     evidence_->setVisible(anomaly != nullptr);
+    seen_->setVisible(anomaly != nullptr);
     suggestion_->setVisible(anomaly != nullptr);
     if (anomaly == nullptr) {
         title_->setText(tr("Nothing stands out"));
@@ -161,6 +164,9 @@ void AnomalyPanel::showDetails() {
     const QString kind = sentence(anomalyKindText(anomaly->kind));
     title_->setText(place.isEmpty() ? kind : tr("%1: %2").arg(kind, place));
     message_->setText(sentence(translated(anomaly->message)));
+    const Sentence seen = occurrenceText(anomaly->seen);
+    const Sentence sure = certaintyText(*anomaly);
+    seen_->setText(sentence(translated(seen.empty() ? sure : say("{}; {}", seen, sure))));
     suggestion_->setText(translated(anomaly->suggestion));
     evidence_->setText(evidenceTable(*anomaly));
 }

@@ -48,6 +48,7 @@ private:
     QScrollArea* details_ = nullptr;
     QLabel* title_ = nullptr;
     QLabel* message_ = nullptr;
+    QLabel* seen_ = nullptr;
     QLabel* evidence_ = nullptr;
     QLabel* suggestion_ = nullptr;
     QPushButton* go_ = nullptr;

@@ -20,10 +20,13 @@ struct Mismatches {
     const CheckRecord* first = nullptr;
     std::int64_t count = 0;
     int last_step = 0;
+    Cases cases; ///< in the steps that were looked at
 };
 
-Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const CheckCoverage& coverage) {
+Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
     const CheckRecord& check = *mismatches.first;
+    const CheckLog& log = input.run.checks;
+    const CheckCoverage& coverage = *input.coverage;
     const auto device = log.devices.find(placeOf(check));
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::AadiffMismatch;
@@ -36,6 +39,7 @@ Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const Chec
     }
     anomaly.step = check.step;
     anomaly.when = TimeInterval{check.start, check.end};
+    input.setSeen(anomaly, mismatches.cases);
     anomaly.evidence = {{"mismatches", static_cast<double>(mismatches.count)},
                         {"last_step", static_cast<double>(mismatches.last_step)},
                         {"layer", static_cast<double>(check.layer)},
@@ -59,9 +63,12 @@ Anomaly mismatchOf(const Mismatches& mismatches, const CheckLog& log, const Chec
     return anomaly;
 }
 
-void findMismatches(const CheckLog& log, const CheckCoverage& coverage, Anomalies& found) {
+void findMismatches(const AnomalyInput& input, Anomalies& found) {
+    std::map<std::pair<int, int>, std::size_t> steps; // by number and replica
+    for (std::size_t s = 0; s < input.run.steps.size(); ++s)
+        steps.try_emplace({input.run.steps[s].index, input.run.steps[s].replica}, s);
     std::map<Story, Mismatches> stories;
-    for (const CheckRecord& check : log.checks) {
+    for (const CheckRecord& check : input.run.checks.checks) {
         if (check.outcome != CheckOutcome::Mismatch) continue;
         Mismatches& story = stories[storyOf(check)];
         if (story.first == nullptr ||
@@ -69,9 +76,11 @@ void findMismatches(const CheckLog& log, const CheckCoverage& coverage, Anomalie
             story.first = &check;
         ++story.count;
         story.last_step = std::max(story.last_step, check.step);
+        if (const auto step = steps.find({check.step, check.replica}); step != steps.end())
+            story.cases.add(step->second);
     }
     for (const auto& [story, mismatches] : stories)
-        found.push_back(mismatchOf(mismatches, log, coverage));
+        found.push_back(mismatchOf(input, mismatches));
 }
 
 void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
@@ -103,7 +112,7 @@ void findUnchecked(const CheckCoverage& coverage, Anomalies& found) {
 
 void findAadiffFaults(const AnomalyInput& input, Anomalies& found) {
     if (input.coverage == nullptr) return;
-    findMismatches(input.run.checks, *input.coverage, found);
+    findMismatches(input, found);
     findUnchecked(*input.coverage, found);
 }
 

@@ -21,11 +21,15 @@ enum class Severity : std::uint8_t { Notice, Warning, Serious };
 
 enum class AnomalyKind : std::uint8_t {
     Straggler,
+    HiddenStraggler,
     SlowStage,
     LastStageImbalance,
     SlowOp,
+    DataImbalance,
     SlowLink,
     DegradingLink,
+    ExposedCommunication,
+    GradientExchange,
     OrderDeparture,
     MissingOp,
     DuplicateOp,
@@ -33,6 +37,7 @@ enum class AnomalyKind : std::uint8_t {
     BubbleAboveForm,
     BlockingReceive,
     LaunchBound,
+    LongWarmUp,
     StepTimeChange,
     ClockSkew,
     CausalityViolation,
@@ -53,7 +58,20 @@ struct AnomalyKindInfo {
 [[nodiscard]] std::span<const AnomalyKindInfo> anomalyKinds();
 [[nodiscard]] std::string_view anomalyKindName(AnomalyKind kind);
 
-/// A fault that a user should know of, with the numbers that show it.
+/// In how much of a run a finding was seen, and what it cost in all.
+struct Occurrence {
+    std::int64_t cases = 1; ///< single ones: slow ops, departures, waits
+    int steps = 0;          ///< that have a case; 0 where it concerns no steps, as damaged files do not
+    int of_steps = 0;       ///< that were looked at
+    int since_first = 0;    ///< of these, those from the first with a case on
+    int first = 0;          ///< StepTimeline::index
+    int last = 0;           ///< the same
+    bool goes_on = false;   ///< another case would be due only after the last step
+    TimeNs total{0};        ///< cost over all of its steps; 0 where that is not known
+};
+
+/// A fault that a user should know of, with the numbers that show it. It stands for all cases of its kind at its place;
+/// `op`, `step`, `when` and the evidence are those of the worst.
 struct Anomaly {
     AnomalyKind kind = AnomalyKind::Straggler;
     Severity severity = Severity::Notice;
@@ -64,10 +82,14 @@ struct Anomaly {
     std::optional<Op> op;       ///< none when it concerns no single op
     std::optional<int> step;    ///< StepTimeline::index; none when it concerns all steps
     std::optional<TimeInterval> when;
-    TimeNs cost{0}; ///< by what a step would be shorter without it; 0 where that is not known
+    TimeNs cost{0}; ///< by what a step that has a case would be shorter without it, median; 0 where that is not known
+    Occurrence seen;
     std::vector<std::pair<std::string, double>> evidence; ///< times end in _ns
     Sentence message;                                     ///< what is wrong
     Sentence suggestion;                                  ///< what to do about it
+
+    /// The cost over all steps that were looked at, divided by their number: what findings are ordered by.
+    [[nodiscard]] TimeNs meanCost() const { return seen.of_steps > 0 ? seen.total / seen.of_steps : cost; }
 };
 
 } // namespace bubblescope

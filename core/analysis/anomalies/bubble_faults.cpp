@@ -34,6 +34,12 @@ void findAboveForm(const AnomalyInput& input, Anomalies& found) {
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::BubbleAboveForm;
     anomaly.severity = Severity::Warning; // a symptom: its causes have severities of their own
+    Cases cases;
+    for (std::size_t s = 0; s < input.analyses.size(); ++s) {
+        const auto of_step = excessOf(input.analyses[s]);
+        if (of_step && input.fraction(*of_step, s) >= input.limits.bubble_excess) cases.add(s);
+    }
+    input.setSeen(anomaly, cases);
     anomaly.evidence = {{"excess_ns", static_cast<double>(excess->count())},
                         {"excess_share", share},
                         {"steps", static_cast<double>(shares.size())},
@@ -161,8 +167,11 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
         finder.find(input.run.steps[s], s, input.analyses[s].order_of_previous, blocked);
     for (const auto& [rank, places] : blocked) {
         std::map<std::size_t, TimeNs> per_step;
-        for (const Blocked& place : places)
+        Cases cases;
+        for (const Blocked& place : places) {
             per_step[place.step] += place.when.end - place.when.start;
+            cases.add(place.step);
+        }
         const auto worst = std::ranges::max_element(per_step, {}, [](const auto& entry) { return entry.second; });
         if (!input.worthReporting(worst->second, worst->first)) continue;
         const Blocked& shown = *std::ranges::max_element(places, {}, [&](const Blocked& place) {
@@ -175,6 +184,7 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
         anomaly.op = shown.op;
         anomaly.step = input.run.steps[worst->first].index;
         anomaly.when = shown.when;
+        input.setSeen(anomaly, cases);
         anomaly.evidence = {{"blocked_ns", static_cast<double>(worst->second.count())},
                             {"places", static_cast<double>(places.size())},
                             {"steps", static_cast<double>(per_step.size())}};

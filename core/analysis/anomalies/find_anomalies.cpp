@@ -5,26 +5,34 @@
 
 namespace bubblescope {
 
+Sentence nameRank(int replica, Rank rank, int replicas) {
+    return replicas == 1 ? say("rank {}", rank.value) : say("rank {} of replica {}", rank.value, replica);
+}
+
 Anomalies findAnomalies(const AnomalyInput& input) {
     Anomalies found;
     {
         const OpSamples samples(input.run.steps);
         findStragglers(input, samples, found);
         findSlowStages(input, samples, found);
-        findSlowOps(input, samples, found); // uses the stragglers found
+        const auto levels = findDataImbalance(input, samples, found);
+        findSlowOps(input, samples, levels, found); // uses the stragglers found
     }
     const TransferSamples transfers(input.run.steps);
     findSlowLinks(input, transfers, found);
+    findExposedCommunication(input, found);
+    findGradientExchange(input, found);
     findOrderFaults(input, found);
     findLaunchBound(input, found);
     findBubbleFaults(input, found); // uses all causes found
+    findLongWarmUp(input, found);
     findStepTimeChanges(input, found);
     findClockFaults(input, transfers, found);
     findLostRecords(input, found);
     findMemoryFaults(input, found);
     findAadiffFaults(input, found);
     std::ranges::stable_sort(found, [](const Anomaly& a, const Anomaly& b) {
-        return std::pair(a.cost, a.severity) > std::pair(b.cost, b.severity);
+        return std::pair(a.meanCost(), a.severity) > std::pair(b.meanCost(), b.severity);
     });
     return found;
 }

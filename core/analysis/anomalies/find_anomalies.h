@@ -2,6 +2,7 @@
 
 #include "core/aadiff/coverage.h"
 #include "core/analysis/anomalies/anomaly.h"
+#include "core/analysis/anomalies/occurrence.h"
 #include "core/analysis/anomalies/samples.h"
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/anomalies/thresholds.h"
@@ -28,6 +29,7 @@ struct AnomalyInput {
     std::vector<StepReplays> replays = {};     ///< per step; empty where no check took time
     const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
     SliceEvidence slices = {};                 ///< empty where raw slices are not searched
+    std::vector<TimeNs> communication = {};    ///< per step: what it would save without any, by its accounting
 
     /// Index of the step for which costs of lasting faults are reported.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
@@ -47,23 +49,46 @@ struct AnomalyInput {
     [[nodiscard]] Severity severityOf(TimeNs cost, std::size_t step) const {
         return fraction(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
     }
+    /// Sets in how many steps it was seen and, where they are known, its costs.
+    void setSeen(Anomaly& anomaly, const Cases& cases) const {
+        anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
+        if (const TimeNs cost = cases.typicalCost(); cost > TimeNs{0}) anomaly.cost = cost;
+    }
+    /// The same for one of all steps, or of those from a number on, which costs each of them `anomaly.cost`.
+    void setLasting(Anomaly& anomaly, int from = 0) const {
+        Cases cases;
+        cases.addAll(run.steps, anomaly.replica, anomaly.cost, from);
+        anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
+    }
 };
 
 using Anomalies = std::vector<Anomaly>;
+
+/// "rank 3", or "rank 3 of replica 1" where there are several.
+[[nodiscard]] Sentence nameRank(int replica, Rank rank, int replicas);
 
 // One for each group of kinds; they append what they find.
 /// Among replicas and ranks, and from some step on.
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Of ranks that are no stragglers.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// But for those of ranks and steps found above.
-void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
+/// Returns how long micro-batches take, by the run's steps, see microbatchLevels(); nothing where their data is alike.
+[[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,
+                                                                 Anomalies& found);
+/// But for those of ranks and steps found above. `levels` are of findDataImbalance(): what a longer micro-batch takes
+/// longer is usual.
+void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
+                 Anomalies& found);
 /// slow-link, degrading-link
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
+/// But for what slow links cost, found above.
+void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
+void findGradientExchange(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
 void findBubbleFaults(const AnomalyInput& input, Anomalies& found); ///< bubble-above-form, blocking-receive
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
+void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
 /// clock-skew, causality-violation
 void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
@@ -71,7 +96,7 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found);
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
 void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-mismatch, aadiff-unchecked
 
-/// All of them: what costs a step most first, then what costs nothing that is known.
+/// All of them: what costs the run most first, then what costs nothing that is known.
 [[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
 
 } // namespace bubblescope

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <tuple>
 
 namespace bubblescope {
 namespace {
-
-constexpr std::size_t kMaxPerKind = 20; // a broken trace would else be told op by op
 
 bool sameOps(std::vector<Op> a, std::vector<Op> b) {
     std::ranges::sort(a);
@@ -49,62 +49,106 @@ std::vector<Op> lacking(const Schedule& usual, const Schedule& order, Rank rank)
     return missing;
 }
 
-/// What validate() says of a step's ops.
-void tellProblems(const StepTimeline& step, const Schedule& usual, const Schedule& order, Anomalies& found) {
+/// One finding for each kind on each rank, and the cases that it stands for. The first case is the worst until another
+/// costs more.
+class OrderFindings {
+public:
+    explicit OrderFindings(const AnomalyInput& input) : input_(input) {}
+
+    /// `weight`: of the cases of a finding, that with the largest is told.
+    template <class Describe>
+    void add(AnomalyKind kind, std::size_t step, Rank rank, TimeNs weight, const Describe& describe) {
+        const int replica = input_.run.steps[step].replica;
+        const auto [entry, is_new] = findings_.try_emplace({kind, replica, rank});
+        Finding& finding = entry->second;
+        finding.cases.add(step);
+        if (!is_new && weight <= finding.weight) return;
+        finding.weight = weight;
+        Anomaly anomaly = describe();
+        anomaly.kind = kind;
+        anomaly.rank = rank;
+        anomaly.step = input_.run.steps[step].index;
+        if (replica != 0) anomaly.replica = replica;
+        finding.anomaly = std::move(anomaly);
+    }
+    /// In another step of the same order.
+    void addLike(AnomalyKind kind, std::size_t step, Rank rank) {
+        add(kind, step, rank, TimeNs::min(), [] { return Anomaly(); });
+    }
+
+    void moveTo(Anomalies& found) {
+        for (auto& [place, finding] : findings_) {
+            const std::optional<int> told = finding.anomaly.replica;
+            finding.anomaly.replica = std::get<int>(place);
+            input_.setSeen(finding.anomaly, finding.cases);
+            finding.anomaly.replica = told;
+            found.push_back(std::move(finding.anomaly));
+        }
+    }
+
+private:
+    struct Finding {
+        Anomaly anomaly;
+        Cases cases;
+        TimeNs weight{0};
+    };
+    const AnomalyInput& input_;
+    std::map<std::tuple<AnomalyKind, int, Rank>, Finding> findings_; ///< by kind, replica and rank
+};
+
+/// What validate() says of the ops of steps of one order.
+void tellProblems(const AnomalyInput& input, const std::vector<std::size_t>& steps, const Schedule& usual,
+                  const Schedule& order, OrderFindings& found) {
     if (!hasBackward(order)) return; // evaluation: only forwards are due
     for (const ScheduleProblem& problem : validate(order)) {
-        Anomaly anomaly;
-        anomaly.kind = kindOf(problem.kind);
-        // First, since a damaged step may have a problem for each of its ops.
-        const auto told = std::ranges::count_if(found, [&](const Anomaly& a) { return a.kind == anomaly.kind; });
-        if (static_cast<std::size_t>(told) >= kMaxPerKind) continue;
-        anomaly.severity = Severity::Serious;
-        anomaly.rank = problem.rank;
-        anomaly.step = step.index;
-        if (step.replica != 0) anomaly.replica = step.replica;
-        if (problem.index < order.ranks[problem.rank.index()].size() && anomaly.kind != AnomalyKind::MissingOp)
-            anomaly.op = order.ranks[problem.rank.index()][problem.index];
-        if (anomaly.kind == AnomalyKind::MissingOp) {
-            if (const auto missing = lacking(usual, order, problem.rank); missing.size() == 1)
-                anomaly.op = missing.front();
-        }
-        anomaly.evidence = {{"index", static_cast<double>(problem.index)}};
-        anomaly.message = say("step {}: {}", step.index, problem.message);
-        anomaly.suggestion = suggestionOf(anomaly.kind);
-        found.push_back(std::move(anomaly));
+        const AnomalyKind kind = kindOf(problem.kind);
+        found.add(kind, steps.front(), problem.rank, TimeNs{0}, [&] {
+            Anomaly anomaly;
+            anomaly.severity = Severity::Serious;
+            if (problem.index < order.ranks[problem.rank.index()].size() && kind != AnomalyKind::MissingOp)
+                anomaly.op = order.ranks[problem.rank.index()][problem.index];
+            if (kind == AnomalyKind::MissingOp) {
+                if (const auto missing = lacking(usual, order, problem.rank); missing.size() == 1)
+                    anomaly.op = missing.front();
+            }
+            anomaly.evidence = {{"index", static_cast<double>(problem.index)}};
+            anomaly.message = say("step {}: {}", input.run.steps[steps.front()].index, problem.message);
+            anomaly.suggestion = suggestionOf(kind);
+            return anomaly;
+        });
+        for (std::size_t i = 1; i < steps.size(); ++i)
+            found.addLike(kind, steps[i], problem.rank);
     }
 }
 
 /// The first place at which two orders of the same ops differ.
 void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usual, const Schedule& order,
-                   Anomalies& found) {
+                   OrderFindings& found) {
     const StepTimeline& step = input.run.steps[s];
+    const TimeNs longer = step.wall() - input.run.steps[input.typicalStep()].wall();
     for (std::size_t r = 0; r < order.ranks.size(); ++r) {
         const auto [expected, seen] = std::ranges::mismatch(usual.ranks[r], order.ranks[r]);
         if (seen == order.ranks[r].end() || expected == usual.ranks[r].end()) continue;
         if (!sameOps(usual.ranks[r], order.ranks[r])) continue; // told as missing or the like
-        Anomaly anomaly;
-        anomaly.kind = AnomalyKind::OrderDeparture;
-        anomaly.rank = Rank{r};
-        anomaly.op = *seen;
-        anomaly.step = step.index;
-        if (step.replica != 0) anomaly.replica = step.replica;
-        const auto ran = std::ranges::find(step.ranks[r], *seen, &TimelineOp::op);
-        if (ran != step.ranks[r].end()) anomaly.when = TimeInterval{ran->start, ran->end};
-        const TimeNs longer = step.wall() - input.run.steps[input.typicalStep()].wall();
-        anomaly.severity = input.worthReporting(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
-        const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
-        anomaly.evidence = {{"index", static_cast<double>(index)},
-                            {"step_longer_ns", static_cast<double>(longer.count())}};
-        anomaly.message = say("in step {}, rank {} ran {} as its op {} where the other steps run {}; the step "
-                              "took {}.",
-                              step.index, r, opName(*seen), index, opName(*expected),
-                              longer.count() >= 0 ? say("{} longer than the typical one", formatTime(longer))
-                                                  : say("{} less than the typical one", formatTime(-longer)));
-        anomaly.suggestion =
-            say("Orders that are decided at run time differ with what arrives first; fix the order, or "
-                "look for what arrived late.");
-        found.push_back(std::move(anomaly));
+        found.add(AnomalyKind::OrderDeparture, s, Rank{r}, longer, [&] {
+            Anomaly anomaly;
+            anomaly.op = *seen;
+            const auto ran = std::ranges::find(step.ranks[r], *seen, &TimelineOp::op);
+            if (ran != step.ranks[r].end()) anomaly.when = TimeInterval{ran->start, ran->end};
+            anomaly.severity = input.worthReporting(longer, s) ? input.severityOf(longer, s) : Severity::Notice;
+            const auto index = static_cast<std::size_t>(seen - order.ranks[r].begin());
+            anomaly.evidence = {{"index", static_cast<double>(index)},
+                                {"step_longer_ns", static_cast<double>(longer.count())}};
+            anomaly.message = say("in step {}, rank {} ran {} as its op {} where the other steps run {}; the step "
+                                  "took {}.",
+                                  step.index, r, opName(*seen), index, opName(*expected),
+                                  longer.count() >= 0 ? say("{} longer than the typical one", formatTime(longer))
+                                                      : say("{} less than the typical one", formatTime(-longer)));
+            anomaly.suggestion =
+                say("Orders that are decided at run time differ with what arrives first; fix the order, or "
+                    "look for what arrived late.");
+            return anomaly;
+        });
     }
 }
 
@@ -125,6 +169,7 @@ void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     const bool twice = text.ends_with(" twice");
     anomaly.kind = twice ? AnomalyKind::DuplicateOp : AnomalyKind::MissingOp;
     if (takeWord(text, " lacks ") || takeWord(text, " ran ")) anomaly.op = parseOpName(text.substr(0, text.find(' ')));
+    anomaly.seen.cases = static_cast<std::int64_t>(problem.count);
     anomaly.evidence = {{"steps", static_cast<double>(problem.count)}};
     anomaly.message = problem.count == 1
                           ? say("A step is left out because it misses ops or holds one twice: {}.", problem.where)
@@ -151,16 +196,15 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
         return std::pair(entry.second.size(), -static_cast<std::int64_t>(entry.second.front()));
     });
     const Schedule usual_order = executedOrder(input.run.steps[usual->second.front()]);
+    OrderFindings findings(input);
     for (const auto& [ranks, steps] : steps_of_order) {
         const Schedule order = executedOrder(input.run.steps[steps.front()]);
-        tellProblems(input.run.steps[steps.front()], usual_order, order, found);
+        tellProblems(input, steps, usual_order, order, findings);
         if (ranks == usual->first) continue;
-        for (const std::size_t s : steps) {
-            const auto told =
-                std::ranges::count_if(found, [](const Anomaly& a) { return a.kind == AnomalyKind::OrderDeparture; });
-            if (static_cast<std::size_t>(told) < kMaxPerKind) tellDeparture(input, s, usual_order, order, found);
-        }
+        for (const std::size_t s : steps)
+            tellDeparture(input, s, usual_order, order, findings);
     }
+    findings.moveTo(found);
     if (!input.run.departure) return;
     // The first step names the schedule; if it alone departs, that was told as a departure from the other steps.
     if (usual->second.front() != 0) return;

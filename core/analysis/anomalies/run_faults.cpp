@@ -10,17 +10,50 @@
 // What concerns a run as a whole: its step times, clocks, records, memory and devices.
 namespace bubblescope {
 
-void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
-    std::map<int, TimeNs> wall_of_step; // replicas wait for each other at the end of a step: the longest counts
-    for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
-        TimeNs& wall = wall_of_step[input.run.steps[s].index];
-        wall = std::max(wall, input.wall(s));
+void findLongWarmUp(const AnomalyInput& input, Anomalies& found) {
+    TimeNs longer{0};
+    std::size_t count = 0;
+    Cases cases;
+    for (const SelectedStep& step : input.selection.steps()) {
+        if (step.timelines.empty() || input.selection.whyAside(step.longest) != SetAside::WarmUp) continue;
+        longer += step.time - input.selection.stepTime();
+        cases.add(step.longest);
+        ++count;
     }
+    const auto typical = static_cast<double>(input.selection.stepTime().count());
+    const double steps = typical > 0 ? static_cast<double>(longer.count()) / typical : 0;
+    if (count == 0 || steps < input.limits.warm_up) return;
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::LongWarmUp;
+    anomaly.severity = Severity::Notice; // it comes once
+    anomaly.step = input.selection.steps().front().index;
+    input.setSeen(anomaly, cases);
+    anomaly.evidence = {{"longer_ns", static_cast<double>(longer.count())},
+                        {"warm_up_steps", static_cast<double>(count)},
+                        {"typical_ns", typical}};
+    anomaly.message = say("warm-up takes {}, together {} longer than typical ones, as much as {:.1f} of these.",
+                          sayCounted("{} step", "{} steps", count), formatTime(longer), steps);
+    anomaly.suggestion = say("It comes once a start: keep compiled kernels and autotuning results, and allocate before "
+                             "the first step, where jobs start often; record later steps.");
+    found.push_back(std::move(anomaly));
+}
+
+void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
     std::vector<int> steps;
     std::vector<double> walls;
-    for (const auto& [step, wall] : wall_of_step) {
-        steps.push_back(step);
-        walls.push_back(static_cast<double>(wall.count()));
+    const auto& all = input.selection.steps();
+    const auto aside = [&](const SelectedStep& step) {
+        return !step.timelines.empty() && !input.selection.isSteady(step.longest);
+    };
+    // The last steps may be the first of a change.
+    std::size_t settled = all.size();
+    while (settled > 0 && aside(all[settled - 1]))
+        --settled;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const SelectedStep& step = all[i];
+        if (i < settled && aside(step)) continue;
+        steps.push_back(step.index);
+        walls.push_back(static_cast<double>(step.time.count()));
     }
     statistics::ChangeLimits limits;
     limits.probability = input.limits.step_change_chance;
@@ -36,6 +69,7 @@ void findStepTimeChanges(const AnomalyInput& input, Anomalies& found) {
                            : ratio - 1 >= input.limits.serious_cost * 2 ? Severity::Serious
                                                                         : Severity::Warning;
         anomaly.step = steps[change.at];
+        input.setLasting(anomaly, *anomaly.step);
         anomaly.evidence = {{"before_ns", change.before},
                             {"after_ns", change.after},
                             {"ratio", ratio},
@@ -87,9 +121,11 @@ void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, 
     std::size_t count = 0;
     TimeNs worst{0};
     Anomaly anomaly;
+    Cases cases;
     for (const Backwards& transfer : transfers.backwards) {
         if (transfer.early <= bound) continue;
         ++count;
+        cases.add(transfer.step);
         if (transfer.early <= worst) continue;
         worst = transfer.early;
         anomaly.rank = transfer.to;
@@ -98,6 +134,7 @@ void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, 
         anomaly.when = TimeInterval{transfer.start, transfer.end};
     }
     if (count == 0) return;
+    input.setSeen(anomaly, cases);
     anomaly.kind = AnomalyKind::CausalityViolation;
     anomaly.severity = Severity::Serious;
     anomaly.evidence = {{"transfers", static_cast<double>(count)},
@@ -175,6 +212,7 @@ void findLaunchBound(const AnomalyInput& input, Anomalies& found) {
         anomaly.severity = Severity::Warning;
         anomaly.rank = rank;
         anomaly.chunk = chunk;
+        input.setLasting(anomaly);
         anomaly.evidence = {{"chunk", chunk.value},
                             {"gap_share", fraction},
                             {"idle_per_step_ns", static_cast<double>(idle.count())},

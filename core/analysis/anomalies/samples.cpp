@@ -134,18 +134,31 @@ TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)
     return length_ - replay_.run({changed, &graph.transfer, delays_});
 }
 
-TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
+template <class Chosen>
+TimeNs StepCosts::savedByTransfers(TimeNs most, const Chosen& chosen) {
     const StepGraph& graph = observed_.graph;
     std::array<std::vector<TimeNs>, 2> changed = graph.transfer;
     for (std::size_t side = 0; side < graph.sides(); ++side) {
         for (std::size_t unit = 0; unit < durations_.size(); ++unit) {
-            const UnitIndex input = graph.input(side, unit);
-            if (input == kNoUnit || graph.rank[unit] != to.value) continue;
-            if (graph.rank[StepGraph::at(input)] == from.value)
+            if (graph.input(side, unit) != kNoUnit && chosen(side, unit))
                 changed[side][unit] = std::min(changed[side][unit], most);
         }
     }
     return length_ - replay_.run({durations_, &changed, delays_});
+}
+
+TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {
+    const StepGraph& graph = observed_.graph;
+    return savedByTransfers(most, [&](std::size_t side, std::size_t unit) {
+        return graph.rank[unit] == to.value && graph.rank[StepGraph::at(graph.input(side, unit))] == from.value;
+    });
+}
+
+TimeNs StepCosts::savedByPayload(Payload payload) {
+    const StepGraph& graph = observed_.graph;
+    const Way way = payload == Payload::Activation ? Way::Activation : Way::Gradient;
+    return savedByTransfers(TimeNs{0},
+                            [&](std::size_t side, std::size_t unit) { return graph.way[side][unit] == way; });
 }
 
 } // namespace bubblescope

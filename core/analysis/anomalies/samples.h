@@ -124,8 +124,14 @@ public:
     [[nodiscard]] TimeNs savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time);
     /// The same if no transfer from one rank to another takes longer than `most`.
     [[nodiscard]] TimeNs savedByLink(Rank from, Rank to, TimeNs most);
+    /// The same if no transfer of activations, or of gradients, takes any time.
+    [[nodiscard]] TimeNs savedByPayload(Payload payload);
 
 private:
+    /// If the transfers that `chosen(unit, its input)` names take no longer than `most`.
+    template <class Chosen>
+    [[nodiscard]] TimeNs savedByTransfers(TimeNs most, const Chosen& chosen);
+
     const StepTimeline& step_;
     ObservedStep observed_;
     StepReplay replay_;

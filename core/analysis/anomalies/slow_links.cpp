@@ -89,6 +89,7 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
         const TimeNs cost = costOf(input, s, link, usual);
         if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
+        input.setLasting(anomaly);
         anomaly.evidence.emplace_back("chance", corrected[place - 1]);
         anomaly.message = say(
             "transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step would be {} "
@@ -109,6 +110,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
     struct Candidate {
         LinkKey link;
         std::size_t step = 0; ///< the last
+        std::size_t late = 0; ///< the first of the last third
         double before = 0;
         double after = 0;
         std::size_t place = 0;
@@ -124,7 +126,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
         if (steps.size() < kFewestSteps) continue;
         // The first third against the last: a slope shows there as well as a step.
         const std::size_t third = steps.size() / 3;
-        Candidate candidate{link, 0, 0, 0, chances.size() - 1};
+        Candidate candidate{link, 0, steps[steps.size() - third], 0, 0, chances.size() - 1};
         std::vector<double> early;
         std::vector<double> late;
         for (const Transferred& transfer : transfers) {
@@ -148,6 +150,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
         if (!input.worthReporting(cost, s)) continue;
         Anomaly anomaly =
             describe(input, AnomalyKind::DegradingLink, candidate.link, s, candidate.after, candidate.before, cost);
+        input.setLasting(anomaly, input.run.steps[candidate.late].index);
         anomaly.evidence.emplace_back("chance", corrected[candidate.place]);
         anomaly.message = say(
             "transfers from rank {} to rank {} took {} in the first third of the steps and take {} in the last ({:.1f} "

@@ -3,6 +3,7 @@
 #include "core/analysis/statistics/tests.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,6 +15,58 @@ namespace {
 
 /// Groups of fewer ops say nothing about what is usual.
 constexpr std::size_t kFewestLikes = 4;
+
+/// What each sample should take: the median of its likes, and as much more as its micro-batch makes ops of its place
+/// longer. With data twice as long attention takes four times as long and other work twice, so that places differ in
+/// how much.
+class UsualTimes {
+public:
+    /// `levels` by the run's steps and micro-batch; may be empty.
+    UsualTimes(const std::vector<StepTimeline>& steps, const OpSamples& samples,
+               const std::vector<std::vector<double>>& levels)
+        : samples_(samples) {
+        if (levels.empty()) return;
+        levels_.reserve(samples.size());
+        for (const OpRow& row : samples.rows()) {
+            const std::vector<double>& of_step = levels[row.step];
+            for (const TimelineOp& op : steps[row.step].ranks[row.rank.index()]) {
+                if (op.op.kind == OpKind::Optimizer) continue;
+                const std::size_t microbatch = op.op.microbatch.index();
+                levels_.push_back(static_cast<float>(microbatch < of_step.size() ? of_step[microbatch] : 1));
+            }
+        }
+        fitSlopes();
+    }
+    /// ns; 0 where nothing says what is usual.
+    [[nodiscard]] double of(std::size_t sample) const {
+        const std::size_t group = samples_.group(sample);
+        if (samples_.count(group) < kFewestLikes) return 0;
+        if (levels_.empty()) return samples_.median(group);
+        const double slope = slopes_[samples_.placeOf(group)];
+        return samples_.median(group) * std::max(0.1, 1 + slope * (static_cast<double>(levels_[sample]) - 1));
+    }
+
+private:
+    /// By place the median of how much longer ops are, over how much longer their micro-batch is.
+    void fitSlopes() {
+        constexpr double kTelling = 0.1; // nearer to the usual it is noise
+        std::vector<std::vector<double>> of_place;
+        for (std::size_t i = 0; i < samples_.size(); ++i) {
+            const std::size_t place = samples_.placeOf(samples_.group(i));
+            if (place >= of_place.size()) of_place.resize(place + 1);
+            const double longer = static_cast<double>(levels_[i]) - 1;
+            const double usual = samples_.median(samples_.group(i));
+            if (usual > 0 && std::abs(longer) >= kTelling)
+                of_place[place].push_back((samples_.duration(i) / usual - 1) / longer);
+        }
+        for (std::vector<double>& slopes : of_place)
+            slopes_.push_back(slopes.size() < kFewestLikes ? 1 : statistics::medianInPlace(slopes));
+    }
+
+    const OpSamples& samples_;
+    std::vector<float> levels_;  ///< per sample
+    std::vector<double> slopes_; ///< per place
+};
 
 struct SlowOps {
     std::vector<std::size_t> samples; ///< of one row
@@ -32,90 +85,205 @@ bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     });
 }
 
-Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const OpRow& row, const SlowOps& slow,
-                 TimeNs cost) {
+/// All rows of one rank of a replica that hold slow ops.
+struct SlowPlace {
+    int replica = 0;
+    Rank rank;
+    Cases cases;
+    std::size_t worst_row = 0; ///< what costs its step most
+    TimeNs worst_cost{0};
+    std::vector<OpKind> kinds; ///< of its slow ops, each once
+    TimeNs total{0};           ///< over its steps
+
+    void add(const OpSamples& samples, std::size_t row, const SlowOps& slow, TimeNs cost) {
+        cases.add(samples.rows()[row].step, cost, static_cast<std::int64_t>(slow.samples.size()));
+        total += cost;
+        for (const std::size_t sample : slow.samples) {
+            const auto kind = static_cast<OpKind>(samples.kindOf(sample) % 4);
+            if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+        }
+        if (cost <= worst_cost) return;
+        worst_cost = cost;
+        worst_row = row;
+    }
+};
+
+Sentence nameOps(const std::vector<OpKind>& kinds) {
+    if (kinds.size() == 1) {
+        switch (kinds.front()) {
+        case OpKind::Forward: return say("forward ops");
+        case OpKind::Backward: return say("backward ops");
+        case OpKind::BackwardInput: return say("input gradients");
+        case OpKind::BackwardWeight: return say("weight gradients");
+        case OpKind::Optimizer: break;
+        }
+    }
+    return say("ops");
+}
+
+/// What is told of a row: the worst, or the only one.
+struct WorstOp {
+    Anomaly anomaly; ///< without words
+    TimeNs usual{0};
+    double ratio = 1;
+    std::string name;       ///< "B3.0", or "F3.0+B1.1" of a pair
+    std::size_t others = 0; ///< slow ops of the row besides
+};
+
+WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow& row, const SlowOps& slow,
+                const UsualTimes& usual) {
     const StepTimeline& step = input.run.steps[row.step];
-    const auto usualOf = [&](std::size_t sample) { return samples.median(samples.group(sample)); };
     const std::size_t slowest = *std::ranges::max_element(
-        slow.samples, {}, [&](std::size_t sample) { return samples.duration(sample) - usualOf(sample); });
+        slow.samples, {}, [&](std::size_t sample) { return samples.duration(sample) - usual.of(sample); });
     const TimelineOp& worst = sampledOp(input.run.steps, row, slowest);
-    const TimeNs usual{static_cast<std::int64_t>(usualOf(slowest))};
-    Anomaly anomaly;
-    anomaly.kind = AnomalyKind::SlowOp;
-    anomaly.severity = input.severityOf(cost, row.step);
-    anomaly.rank = row.rank;
-    if (samples.replicas() > 1) anomaly.replica = step.replica;
-    anomaly.chunk = worst.op.chunk;
-    anomaly.op = worst.op;
-    anomaly.step = step.index;
-    anomaly.when = TimeInterval{worst.start, worst.end};
-    anomaly.cost = cost;
-    const double ratio = samples.duration(slowest) / std::max(1.0, usualOf(slowest));
-    anomaly.evidence = {{"duration_ns", samples.duration(slowest)},
-                        {"usual_ns", static_cast<double>(usual.count())},
-                        {"ratio", ratio},
-                        {"deviations", slow.deviations},
-                        {"chance", slow.chance},
-                        {"ops", static_cast<double>(slow.samples.size())}};
+    WorstOp out;
+    out.usual = TimeNs{static_cast<std::int64_t>(usual.of(slowest))};
+    out.ratio = samples.duration(slowest) / std::max(1.0, usual.of(slowest));
+    out.anomaly.kind = AnomalyKind::SlowOp;
+    out.anomaly.rank = row.rank;
+    if (samples.replicas() > 1) out.anomaly.replica = step.replica;
+    out.anomaly.chunk = worst.op.chunk;
+    out.anomaly.op = worst.op;
+    out.anomaly.step = step.index;
+    out.anomaly.when = TimeInterval{worst.start, worst.end};
+    out.anomaly.evidence = {{"duration_ns", samples.duration(slowest)},
+                            {"usual_ns", static_cast<double>(out.usual.count())},
+                            {"ratio", out.ratio},
+                            {"deviations", slow.deviations},
+                            {"chance", slow.chance},
+                            {"ops", static_cast<double>(slow.samples.size())}};
     // The halves of a pair are slow together, and which of them it was cannot be told.
-    std::string name = opName(worst.op);
-    std::size_t others = 0;
+    out.name = opName(worst.op);
     for (const std::size_t sample : slow.samples) {
         const TimelineOp& op = sampledOp(input.run.steps, row, sample);
         if (&op == &worst) continue;
         const bool of_pair = worst.op.overlapped && op.op.overlapped && op.start == worst.start;
-        if (of_pair) name += "+" + opName(op.op);
-        others += of_pair ? 0 : 1;
+        if (of_pair) out.name += "+" + opName(op.op);
+        out.others += of_pair ? 0 : 1;
     }
-    const Sentence more = others == 0   ? Sentence()
-                          : others == 1 ? say(" and another op there was slow too")
-                                        : say(" and {} more ops there were slow too", others);
-    anomaly.message = say("in step {}, {} of rank {} took {}, {:.2f} times its usual {}{}; the step would be {} "
-                          "shorter ({:.1f} %) without that.",
-                          step.index, name, row.rank.value, formatTime(worst.duration()), ratio, formatTime(usual),
-                          more, formatTime(cost), 100 * input.fraction(cost, row.step));
-    anomaly.suggestion =
-        say("Once is chance (garbage collection, a page fault, another process); if it comes back, look "
-            "at what else ran on that host at that time.");
+    return out;
+}
+
+/// Serious is what costs the run much; what happens now and then and costs a step much is still worth a look.
+Severity severityOf(const AnomalyInput& input, const Anomaly& anomaly, std::size_t step) {
+    if (input.fraction(anomaly.meanCost(), step) >= input.limits.serious_cost) return Severity::Serious;
+    return anomaly.seen.steps > 1 || input.fraction(anomaly.cost, step) >= input.limits.serious_cost ? Severity::Warning
+                                                                                                     : Severity::Notice;
+}
+
+Sentence lookAtHost() {
+    return say("Look at what else runs on that host when it happens: garbage collection, page faults, other processes, "
+               "clock speed.");
+}
+
+Anomaly describe(const AnomalyInput& input, const OpSamples& samples, const UsualTimes& usual, const SlowByRow& by_row,
+                 const SlowPlace& place) {
+    const OpRow& row = samples.rows()[place.worst_row];
+    WorstOp worst = worstOf(input, samples, row, by_row.at(place.worst_row), usual);
+    Anomaly& anomaly = worst.anomaly;
+    input.setSeen(anomaly, place.cases);
+    anomaly.severity = severityOf(input, anomaly, row.step);
+    const std::string took = formatTime(anomaly.when->end - anomaly.when->start);
+    const Sentence who = nameRank(place.replica, row.rank, samples.replicas());
+    const double share = 100 * input.fraction(place.worst_cost, row.step);
+    if (anomaly.seen.steps <= 1) {
+        const Sentence more = worst.others == 0   ? Sentence()
+                              : worst.others == 1 ? say(" and another op there was slow too")
+                                                  : say(" and {} more ops there were slow too", worst.others);
+        anomaly.message = say("in step {}, {} of {} took {}, {:.2f} times its usual {}{}; the step would be {} "
+                              "shorter ({:.1f} %) without that.",
+                              *anomaly.step, worst.name, who, took, worst.ratio, formatTime(worst.usual), more,
+                              formatTime(anomaly.cost), share);
+        anomaly.suggestion =
+            say("Once is chance (garbage collection, a page fault, another process); if it comes back, look "
+                "at what else ran on that host at that time.");
+        return anomaly;
+    }
+    anomaly.message =
+        say("{} of {} are slow now and then ({} times); a step with some is {} longer ({:.1f} %). The worst, {} in "
+            "step {}, took {}, {:.2f} times its usual {}.",
+            nameOps(place.kinds), who, anomaly.seen.cases, formatTime(anomaly.cost),
+            100 * input.fraction(anomaly.cost, row.step), worst.name, *anomaly.step, took, worst.ratio,
+            formatTime(worst.usual));
+    anomaly.suggestion = lookAtHost();
     return anomaly;
 }
 
-/// What every process pays for once, lazy initialisation, autotuning, cold caches, makes the first recorded step slow
-/// on most ranks: worth knowing, and nobody's fault. Takes those ops out of `by_row`.
-void tellWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& by_row, Anomalies& found) {
-    const auto of_first = [&](const auto& entry) { return samples.rows()[entry.first].step == 0; };
-    const auto ranks = static_cast<std::size_t>(std::ranges::count_if(by_row, of_first));
-    if (input.run.steps.size() < 2 || 2 * ranks <= input.run.steps.front().ranks.size()) return;
-    std::size_t ops = 0;
-    for (const auto& entry : by_row)
-        ops += of_first(entry) ? entry.second.samples.size() : 0;
-    std::erase_if(by_row, of_first);
-    const TimeNs longer = input.wall(0) - input.wall(input.typicalStep());
-    if (!input.worthReporting(longer, 0)) return;
-    Anomaly anomaly;
-    anomaly.kind = AnomalyKind::SlowOp;
-    anomaly.severity = Severity::Notice;
-    anomaly.step = input.run.steps.front().index;
-    anomaly.evidence = {{"ops", static_cast<double>(ops)},
-                        {"ranks", static_cast<double>(ranks)},
-                        {"step_longer_ns", static_cast<double>(longer.count())}};
-    anomaly.message = say("in step {}, the first that was recorded, {} ops on {} ranks were slow; the step took "
-                          "{} longer than the typical one.",
-                          input.run.steps.front().index, ops, ranks, formatTime(longer));
-    anomaly.suggestion = say("Warm-up, as it seems: record some steps later if it is in the way.");
-    found.push_back(std::move(anomaly));
+/// Slow ops here and there, on more than half of all ranks and on none above all.
+bool isEverywhere(const std::vector<SlowPlace>& places, std::size_t ranks) {
+    constexpr std::size_t kFewest = 3;
+    if (places.size() < kFewest || 2 * places.size() <= ranks) return false;
+    TimeNs sum{0};
+    TimeNs most{0};
+    for (const SlowPlace& place : places) {
+        sum += place.total;
+        most = std::max(most, place.total);
+    }
+    return 2 * most < sum;
+}
+
+/// One finding for all ranks.
+Anomaly describeAll(const AnomalyInput& input, const OpSamples& samples, const UsualTimes& usual,
+                    const SlowByRow& by_row, const std::vector<SlowPlace>& places, std::size_t ranks) {
+    SlowPlace all = places.front();
+    for (const SlowPlace& place : places) {
+        if (&place == &places.front()) continue;
+        all.cases.merge(place.cases);
+        all.total += place.total;
+        for (const OpKind kind : place.kinds) {
+            if (std::ranges::find(all.kinds, kind) == all.kinds.end()) all.kinds.push_back(kind);
+        }
+        if (place.worst_cost <= all.worst_cost) continue;
+        all.worst_cost = place.worst_cost;
+        all.worst_row = place.worst_row;
+    }
+    const OpRow& row = samples.rows()[all.worst_row];
+    WorstOp worst = worstOf(input, samples, row, by_row.at(all.worst_row), usual);
+    Anomaly& anomaly = worst.anomaly;
+    const int replica = anomaly.replica.value_or(0);
+    anomaly.rank.reset();
+    anomaly.replica.reset();
+    input.setSeen(anomaly, all.cases);
+    anomaly.severity = severityOf(input, anomaly, row.step);
+    anomaly.evidence.emplace_back("ranks", static_cast<double>(places.size()));
+    anomaly.evidence.emplace_back("worst_rank", static_cast<double>(row.rank.value));
+    if (samples.replicas() > 1) anomaly.evidence.emplace_back("worst_replica", static_cast<double>(replica));
+    anomaly.message = say(
+        "{} are slow now and then on {} of {} ranks, and no rank stands out ({} times); a step with some is {} longer "
+        "({:.1f} %). The worst, {} of {} in step {}, took {}, {:.2f} times its usual {}.",
+        nameOps(all.kinds), places.size(), ranks, anomaly.seen.cases, formatTime(anomaly.cost),
+        100 * input.fraction(anomaly.cost, row.step), worst.name, nameRank(replica, row.rank, samples.replicas()),
+        *anomaly.step, formatTime(anomaly.when->end - anomaly.when->start), worst.ratio, formatTime(worst.usual));
+    anomaly.suggestion =
+        say("What slows all ranks now and then is their hosts or the data: look for other processes, garbage "
+            "collection, and inputs of unequal size.");
+    return anomaly;
+}
+
+/// What every process pays for once, lazy initialisation, autotuning, cold caches, makes the steps of the warm-up slow
+/// on most ranks: nobody's fault, and told as a long warm-up where it is long.
+void takeOutWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& by_row) {
+    std::map<std::size_t, std::size_t> ranks; // of a step of the warm-up: how many have slow ops
+    for (const auto& [row, slow] : by_row) {
+        const std::size_t step = samples.rows()[row].step;
+        if (input.selection.whyAside(step) == SetAside::WarmUp) ++ranks[step];
+    }
+    std::erase_if(by_row, [&](const auto& entry) {
+        const std::size_t step = samples.rows()[entry.first].step;
+        const auto found = ranks.find(step);
+        return found != ranks.end() && 2 * found->second > input.run.steps[step].ranks.size();
+    });
 }
 
 } // namespace
 
-void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
-    std::vector<double> usual(samples.groupCount(), 0); // of groups that say what it is
-    for (std::size_t g = 0; g < usual.size(); ++g)
-        usual[g] = samples.count(g) >= kFewestLikes ? samples.median(g) : 0;
+void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
+                 Anomalies& found) {
+    const UsualTimes usual(input.run.steps, samples, levels);
     std::vector<double> residuals;
     residuals.reserve(samples.size());
     for (std::size_t i = 0; i < samples.size(); ++i) {
-        const double own = usual[samples.group(i)];
+        const double own = usual.of(i);
         if (own > 0) residuals.push_back(samples.duration(i) / own - 1);
     }
     if (residuals.empty()) return;
@@ -127,7 +295,7 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies&
     for (std::size_t r = 0; r < samples.rows().size(); ++r) {
         const OpRow& row = samples.rows()[r];
         for (std::size_t i = row.begin; i < row.end; ++i) {
-            if (usual[samples.group(i)] <= 0) continue;
+            if (usual.of(i) <= 0) continue;
             const double deviations = *residual++ / sigma;
             if (deviations < input.limits.op_deviations) continue;
             // Bonferroni: Holm's first step, and the rest are no stricter.
@@ -141,26 +309,41 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, Anomalies&
             }
         }
     }
-    tellWarmUp(input, samples, by_row, found);
+    takeOutWarmUp(input, samples, by_row);
     std::optional<std::pair<std::size_t, StepCosts>> costs; // of a step: rows go step after step
+    std::map<std::pair<int, Rank>, SlowPlace> by_place;     // by replica and rank
     for (const auto& [r, slow] : by_row) {
         const OpRow& row = samples.rows()[r];
         double excess = 0;
         for (const std::size_t sample : slow.samples)
-            excess += samples.duration(sample) - usual[samples.group(sample)];
+            excess += samples.duration(sample) - usual.of(sample);
         if (!input.worthReporting(TimeNs{static_cast<std::int64_t>(excess)}, row.step)) continue;
         if (!costs || costs->first != row.step)
             costs.emplace(row.step, StepCosts(input.run.steps[row.step], input.knownOf(row.step)));
         std::map<const TimelineOp*, TimeNs> usual_of;
         for (const std::size_t sample : slow.samples)
-            usual_of[&sampledOp(input.run.steps, row, sample)] =
-                TimeNs{static_cast<std::int64_t>(usual[samples.group(sample)])};
+            usual_of[&sampledOp(input.run.steps, row, sample)] = TimeNs{static_cast<std::int64_t>(usual.of(sample))};
         const TimeNs cost = costs->second.savedByOps([&](Rank, const TimelineOp& op) {
             const auto known = usual_of.find(&op);
             return known == usual_of.end() ? op.duration() : known->second;
         });
-        if (input.worthReporting(cost, row.step)) found.push_back(describe(input, samples, row, slow, cost));
+        if (!input.worthReporting(cost, row.step)) continue;
+        const int replica = input.run.steps[row.step].replica;
+        SlowPlace& place = by_place.try_emplace({replica, row.rank}).first->second;
+        place.replica = replica;
+        place.rank = row.rank;
+        place.add(samples, r, slow, cost);
     }
+    std::vector<SlowPlace> places;
+    for (auto& [key, place] : by_place)
+        places.push_back(std::move(place));
+    const auto ranks = static_cast<std::size_t>(input.run.steps.front().pp * samples.replicas());
+    if (isEverywhere(places, ranks)) {
+        found.push_back(describeAll(input, samples, usual, by_row, places, ranks));
+        return;
+    }
+    for (const SlowPlace& place : places)
+        found.push_back(describe(input, samples, usual, by_row, place));
 }
 
 } // namespace bubblescope

@@ -101,6 +101,7 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
     anomaly.rank = slow.rank;
     anomaly.chunk = slow.chunk;
     anomaly.cost = cost;
+    input.setLasting(anomaly);
     anomaly.evidence = {{"chunk", slow.chunk.value},
                         {"stage", slow.stage.value},
                         {"work_ns", slow.work / microbatches},

@@ -13,10 +13,6 @@
 namespace bubblescope {
 namespace {
 
-Sentence nameRank(int replica, Rank rank, int replicas) {
-    return replicas == 1 ? say("rank {}", rank.value) : say("rank {} of replica {}", rank.value, replica);
-}
-
 Sentence lookAtDevice() {
     return say("Look at that rank's device and host: clock speed, temperature, other processes, memory errors.");
 }
@@ -113,11 +109,118 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         if (!slowdown) continue;
         Anomaly& anomaly = slowdown->anomaly;
         anomaly.replica = key.first;
+        input.setLasting(anomaly);
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[i]}};
         anomaly.message = say("{} takes {:.2f} times what the same rank of the other replicas takes for the "
                               "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
                               nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
                               100 * input.fraction(anomaly.cost, slowdown->step));
+        anomaly.suggestion = lookAtDevice();
+        found.push_back(std::move(anomaly));
+    }
+}
+
+/// Ranks that compute longer while their ops last as long as those of their equals, which wait for them in collectives
+/// inside the ops.
+void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    if (samples.replicas() < 2) return;
+    struct Times {
+        std::vector<double> compute; ///< relative to the equals in the other replicas
+        std::vector<double> whole;
+        double waits = 0;
+        double ops = 0;
+    };
+    const auto waits = [](const TimelineOp& op) { return op.exposed_comm > TimeNs{0}; };
+    const auto& steps = input.run.steps;
+    const bool any = std::ranges::any_of(steps, [&](const StepTimeline& step) {
+        return std::ranges::any_of(step.ranks, [&](const auto& ops) { return std::ranges::any_of(ops, waits); });
+    });
+    if (!any) return;
+    const auto eachOp = [&](const auto& use) {
+        for (const OpRow& row : samples.rows()) {
+            std::size_t sample = row.begin;
+            for (const TimelineOp& op : steps[row.step].ranks[row.rank.index()]) {
+                if (op.op.kind != OpKind::Optimizer) use(row, sample++, op);
+            }
+        }
+    };
+    std::vector<std::vector<double>> of_group(samples.groupCount());
+    eachOp([&](const OpRow&, std::size_t sample, const TimelineOp& op) {
+        of_group[samples.group(sample)].push_back(static_cast<double>((op.duration() - op.exposed_comm).count()));
+    });
+    std::vector<double> compute;
+    for (std::vector<double>& of_one : of_group)
+        compute.push_back(of_one.empty() ? 0 : statistics::medianInPlace(of_one));
+    std::vector<double> usual_compute(samples.groupCount());
+    std::vector<double> usual_whole(samples.groupCount());
+    for (std::size_t g = 0; g < samples.groupCount(); ++g) {
+        std::vector<double> computes;
+        std::vector<double> wholes;
+        for (int replica = 0; replica < samples.replicas(); ++replica) {
+            const std::size_t other = samples.groupAt(replica, samples.placeOf(g));
+            if (other == g || samples.count(other) == 0) continue;
+            computes.push_back(compute[other]);
+            wholes.push_back(samples.median(other));
+        }
+        usual_compute[g] = statistics::median(std::move(computes));
+        usual_whole[g] = statistics::median(std::move(wholes));
+    }
+    std::map<std::pair<int, Rank>, Times> times;
+    eachOp([&](const OpRow& row, std::size_t sample, const TimelineOp& op) {
+        const std::size_t group = samples.group(sample);
+        if (usual_compute[group] <= 0 || usual_whole[group] <= 0) return;
+        Times& own = times[{steps[row.step].replica, row.rank}];
+        own.compute.push_back(static_cast<double>((op.duration() - op.exposed_comm).count()) / usual_compute[group]);
+        own.whole.push_back(samples.duration(sample) / usual_whole[group]);
+        own.waits += static_cast<double>(op.exposed_comm.count());
+        own.ops += 1;
+    });
+    std::vector<double> chances;
+    for (const auto& [key, own] : times) {
+        std::vector<double> equals;
+        double waits_of_equals = 0;
+        double ops_of_equals = 0;
+        for (const auto& [other, its] : times) {
+            if (other.second != key.second || other.first == key.first) continue;
+            equals.insert(equals.end(), its.compute.begin(), its.compute.end());
+            waits_of_equals += its.waits;
+            ops_of_equals += its.ops;
+        }
+        const bool hidden = statistics::median(own.compute) >= input.limits.replica_ratio &&
+                            statistics::median(own.whole) < input.limits.replica_ratio && ops_of_equals > 0 &&
+                            own.waits / own.ops < waits_of_equals / ops_of_equals;
+        chances.push_back(hidden ? statistics::mannWhitney(thinned(own.compute), thinned(std::move(equals))).p_greater
+                                 : 1);
+    }
+    const std::vector<double> corrected = statistics::holm(chances);
+    std::size_t place = 0;
+    for (const auto& [key, own] : times) {
+        const double chance = corrected[place++];
+        const auto step = stepToReplay(input, key.first, 0);
+        if (chance > input.limits.chance || !step) continue;
+        const double ratio = statistics::median(own.compute);
+        // Its equals' ops end with its own: what it saves, all save.
+        const TimeNs cost =
+            StepCosts(steps[*step], input.knownOf(*step)).savedByOps([&](Rank rank, const TimelineOp& op) {
+                if (rank != key.second) return op.duration();
+                const auto computes = static_cast<double>((op.duration() - op.exposed_comm).count());
+                return op.duration() - TimeNs{static_cast<std::int64_t>(computes * (1 - 1 / ratio))};
+            });
+        if (!input.worthReporting(cost, *step)) continue;
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::HiddenStraggler;
+        anomaly.severity = input.severityOf(cost, *step);
+        anomaly.rank = key.second;
+        anomaly.replica = key.first;
+        anomaly.cost = cost;
+        input.setLasting(anomaly);
+        anomaly.evidence = {{"ratio", ratio}, {"chance", chance}};
+        anomaly.message =
+            say("{} computes {:.2f} times as long as the same rank of the other replicas, which wait for it "
+                "in the collectives inside their ops, so that all ops last alike; a step would be {} "
+                "shorter ({:.1f} %) if it were like them.",
+                nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(cost),
+                100 * input.fraction(cost, *step));
         anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }
@@ -169,6 +272,7 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
             Anomaly& anomaly = slowdown->anomaly;
             if (samples.replicas() > 1) anomaly.replica = key.first;
             anomaly.step = input.run.steps[first].index;
+            input.setLasting(anomaly, *anomaly.step);
             anomaly.evidence = {
                 {"ratio", ratio}, {"from_step", input.run.steps[first].index}, {"probability", change.probability}};
             anomaly.message = say(
@@ -234,6 +338,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         anomaly.severity = input.severityOf(cost, input.typicalStep());
         anomaly.rank = Rank{r};
         anomaly.cost = cost;
+        input.setLasting(anomaly);
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
         anomaly.message = say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
                               "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
@@ -248,6 +353,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
 
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     findAmongReplicas(input, samples, found);
+    findHidden(input, samples, found);
     findAmongRanks(input, samples, found);
     if (input.run.steps.front().pp > 1) findOnsets(input, samples, found);
 }

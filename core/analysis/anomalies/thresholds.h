@@ -18,9 +18,14 @@ struct Thresholds {
     double replica_ratio = 1.02;
     double onset_share = 0.03;
     double op_deviations = 8;
+    double data_correlation = 0.7;
+    double data_spread = 0.05;
     double link_ratio = 1.5;
+    double exposed_comm = 0.05;
+    double gradient_exchange = 0.05;
     double bubble_excess = 0.05;
     double device_gaps = 0.25;
+    double warm_up = 1;
     double step_change_share = 0.1;
     double step_change_chance = 0.9;
     double step_change_hazard = 0.01;

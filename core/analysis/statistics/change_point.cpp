@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 #include <optional>
+#include <utility>
 
 namespace bubblescope::statistics {
 
@@ -130,18 +131,76 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
 
 } // namespace
 
-std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits) {
-    std::vector<Change> changes;
-    if (values.size() < 2 * limits.least_values) return changes;
-    const double spread = spreadOf(values);
-    if (spread <= 0) return changes;
+namespace {
+
+/// A stretch between two changes.
+struct Level {
     std::size_t begin = 0;
-    while (const auto change = nextChange(values, begin, medianOf(values), spread, limits)) {
-        if (!changes.empty()) changes.back().after = change->before;
-        changes.push_back(*change);
-        begin = change->at;
+    std::size_t end = 0;
+    double probability = 1; ///< that it differs from the one before
+    double median = 0;
+};
+
+/// Joins the stretch at `at` with the one before it; medians do not heed the few values of an episode.
+void joinWithPrevious(std::vector<Level>& levels, std::size_t at, std::span<const double> values) {
+    Level& kept = levels[at - 1];
+    kept.end = levels[at].end;
+    kept.median = medianOf(values.subspan(kept.begin, kept.end - kept.begin));
+    levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+/// Joins neighbours that do not differ, the likest first, so that a slow slope does not vanish in small parts.
+void joinAlike(std::vector<Level>& levels, std::span<const double> values, double least_share) {
+    for (;;) {
+        std::size_t likest = 0;
+        double smallest = least_share;
+        for (std::size_t i = 1; i < levels.size(); ++i) {
+            const double before = std::abs(levels[i - 1].median);
+            const double share = before > 0 ? std::abs(levels[i].median - levels[i - 1].median) / before : 1;
+            if (share >= smallest) continue;
+            smallest = share;
+            likest = i;
+        }
+        if (likest == 0) return;
+        joinWithPrevious(levels, likest, values);
     }
-    if (!changes.empty()) changes.back().after = medianOf(values.subspan(begin));
+}
+
+/// Leaves the stretches that last and differ: episodes become part of what was before them, the shortest first.
+void dropEpisodes(std::vector<Level>& levels, std::span<const double> values, const ChangeLimits& limits) {
+    const double least = limits.least_part * static_cast<double>(values.size());
+    joinAlike(levels, values, limits.least_share);
+    while (levels.size() > 1) {
+        const auto shortest = std::min_element(levels.begin(), levels.end() - 1, [](const Level& a, const Level& b) {
+            return a.end - a.begin < b.end - b.begin;
+        });
+        if (static_cast<double>(shortest->end - shortest->begin) >= least) return;
+        if (shortest == levels.begin()) {
+            levels.erase(shortest); // what the series begins with
+        } else {
+            joinWithPrevious(levels, static_cast<std::size_t>(shortest - levels.begin()), values);
+        }
+        joinAlike(levels, values, limits.least_share);
+    }
+}
+
+} // namespace
+
+std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits) {
+    if (values.size() < 2 * limits.least_values) return {};
+    const double spread = spreadOf(values);
+    if (spread <= 0) return {};
+    std::vector<Level> levels{{0, values.size(), 1, 0}};
+    while (const auto change = nextChange(values, levels.back().begin, medianOf(values), spread, limits)) {
+        levels.back().end = change->at;
+        levels.push_back({change->at, values.size(), change->probability, 0});
+    }
+    for (Level& level : levels)
+        level.median = medianOf(values.subspan(level.begin, level.end - level.begin));
+    dropEpisodes(levels, values, limits);
+    std::vector<Change> changes;
+    for (std::size_t i = 1; i < levels.size(); ++i)
+        changes.push_back({levels[i].begin, levels[i].probability, levels[i - 1].median, levels[i].median});
     return changes;
 }
 

@@ -12,6 +12,7 @@ struct ChangeLimits {
     double probability = 0.9;     ///< posterior chance from which on a change is taken
     double least_share = 0.1;     ///< by how much the medians before and after must differ, as a share of the former
     std::size_t least_values = 4; ///< on each side, so that a single odd value is no change
+    double least_part = 0.05;     ///< of all values that a stretch holds; a shorter one is an episode, and no change
 };
 
 struct Change {
@@ -26,8 +27,9 @@ struct Change {
 /// is Student's t), scaled by the whole series' median and the spread of its successive differences. After each value
 /// the run-length posterior says with what chance the stretch is younger than the last change; above
 /// `limits.probability` its likeliest beginning is a candidate, which is kept if both sides are long enough and their
-/// medians differ enough. Of the stretches followed at once only the likeliest are kept, 512 at most, so that time
-/// grows linearly with long series.
+/// medians differ enough. Stretches that are episodes are then taken out, but for the last, which may go on; of the
+/// levels before and after one it is told where they differ. Of the stretches followed at once only the likeliest are
+/// kept, 512 at most, so that time grows linearly with long series.
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
 /// Density of Student's t with `freedom` degrees, moved by `centre` and stretched by `scale`; its logarithm.

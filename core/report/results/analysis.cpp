@@ -1,5 +1,6 @@
 #include "core/report/results/analysis.h"
 
+#include "core/analysis/anomalies/occurrence.h"
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/report/results/checks.h"
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -317,16 +319,40 @@ Section stagesSection(const RunReport& report, Reader reader) {
 
 // ---- Findings, problems, pictures ----
 
-Section findingsSection(const RunReport& report, bool people) {
+/// What a finding's command is to read: the file, or the folder that holds them all.
+std::string filesOf(const Run& run) {
+    if (run.files.empty()) return {};
+    std::filesystem::path common = run.files.front();
+    for (const std::filesystem::path& file : run.files) {
+        while (!common.empty() && file != common &&
+               !file.string().starts_with((common / std::filesystem::path()).string()))
+            common = common.parent_path();
+    }
+    const std::string name = common.empty() ? "." : common.string();
+    return name.find_first_of(" '\"$&;()*") == std::string::npos ? name : fmt::format("'{}'", name);
+}
+
+Section findingsSection(const Run& run, const RunReport& report, bool people, std::size_t most = Findings::kScreen) {
     Section section;
     section.heading = "Findings";
-    Findings findings{"anomalies", {}};
+    Findings findings{"anomalies", {}, most};
+    const std::string files = filesOf(run);
     for (const Anomaly& anomaly : report.anomalies) {
         const bool elsewhere = (anomaly.rank && !report.request.shows(*anomaly.rank)) ||
                                (anomaly.replica && !report.request.holds(*anomaly.replica));
         if (elsewhere) continue;
+        const Sentence seen = occurrenceText(anomaly.seen);
+        const Sentence sure = certaintyText(anomaly);
+        const std::string command = files.empty() ? std::string() : commandThatShows(run.steps.front(), anomaly, files);
+        Value data;
+        if (!people) {
+            Value::Object object = anomalyOf(anomaly);
+            if (!command.empty()) object.push_back({"command", command});
+            data = std::move(object);
+        }
         findings.list.push_back({severityName(anomaly.severity), anomalyKindName(anomaly.kind), anomaly.message,
-                                 anomaly.suggestion, people ? Value() : anomalyOf(anomaly)});
+                                 seen.empty() ? sure : say("{}; {}", seen, sure), anomaly.suggestion, command,
+                                 std::move(data)});
     }
     section.add(std::move(findings));
     return section;
@@ -397,12 +423,12 @@ Section timelineSection(const Run& run, const RunReport& report, std::size_t sho
 
 // ---- A document for each reader ----
 
-void addForText(Document& document, const Run& run, const RunReport& report) {
+void addForText(Document& document, const Run& run, const RunReport& report, std::size_t most_findings) {
     document.add(verdictSection(verdictOf(run, report)));
     document.line("");
     addTraceLines(document, run, report.selection);
     document.add(clocksSection(report.clocks));
-    document.add(findingsSection(report, true));
+    document.add(findingsSection(run, report, true, most_findings));
     document.add(whereSection(run, report, Reader::Text));
     document.add(stepsSection(report));
     document.add(stagesSection(report, Reader::Text));
@@ -415,7 +441,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
     if (!run.files.empty()) document.subtitle = filesText(run.files);
     document.add(verdictSection(verdictOf(run, report)));
     document.add(figuresOf(run, report));
-    document.add(findingsSection(report, true));
+    document.add(findingsSection(run, report, true));
     document.add(timelineSection(run, report, report.typicalStep(), options.most_rows));
     document.add(whereSection(run, report, Reader::Page));
     if (report.selection.steps().size() > 1) document.add(stepBars(report));
@@ -445,7 +471,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     }
     document.add(std::move(steps));
     document.add(stagesSection(report, Reader::Programs));
-    document.add(findingsSection(report, false));
+    document.add(findingsSection(run, report, false));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Programs));
 }
 
@@ -458,7 +484,7 @@ Document analysisDocument(const Run& run, const RunReport& report, const Analysi
     else if (options.reader == Reader::Page)
         addForPage(document, run, report, options);
     else
-        addForText(document, run, report);
+        addForText(document, run, report, options.most_findings);
     return document;
 }
 
@@ -489,6 +515,20 @@ Value::Object anomalyOf(const Anomaly& anomaly) {
     entry.push_back({"chunk", ifAny(anomaly.chunk)});
     if (anomaly.op) entry.push_back({"op", opName(*anomaly.op)});
     if (anomaly.when) entry.push_back({"interval_ns", Value::List{anomaly.when->start, anomaly.when->end}});
+    const Occurrence& seen = anomaly.seen;
+    entry.push_back({"cases", seen.cases});
+    if (seen.steps > 0) {
+        entry.push_back({"steps", seen.steps});
+        entry.push_back({"of_steps", seen.of_steps});
+        entry.push_back({"first_step", seen.first});
+        entry.push_back({"last_step", seen.last});
+        entry.push_back({"goes_on", seen.goes_on});
+    }
+    if (seen.total > TimeNs{0}) {
+        entry.push_back({"total_cost_ns", seen.total});
+        entry.push_back({"mean_cost_ns", anomaly.meanCost()});
+    }
+    entry.push_back({"certainty", certaintyText(anomaly)});
     return entry;
 }
 

@@ -11,8 +11,9 @@ namespace bubblescope::report {
 struct AnalysisOptions {
     /// Whom the document is made for: Text, Page or Programs. What is not for them is not made.
     Reader reader = Reader::Text;
-    std::size_t most_rows = 64; ///< ranks that a page draws; it says so when there are more
-    std::string version;        ///< of the program, for the foot of a page
+    std::size_t most_findings = Findings::kScreen; ///< that text shows
+    std::size_t most_rows = 64;                    ///< ranks that a page draws; it says so when there are more
+    std::string version;                           ///< of the program, for the foot of a page
 };
 
 /// What `analyze` and `run` found. `report` is of `run`. People see one step rank by rank: the one that stands for

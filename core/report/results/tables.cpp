@@ -56,12 +56,15 @@ void writeAccounting(const Run& run, const RunReport& report, CsvRows& out) {
 }
 
 void writeFindings(const RunReport& report, CsvRows& out) {
-    out.row(
-        {"kind", "severity", "step", "replica", "rank", "peer", "chunk", "cost_per_step_ns", "message", "suggestion"});
+    out.row({"kind", "severity", "step", "replica", "rank", "peer", "chunk", "cost_per_step_ns", "total_cost_ns",
+             "cases", "steps", "of_steps", "first_step", "last_step", "goes_on", "message", "suggestion"});
     for (const Anomaly& found : report.anomalies) {
         out.row({anomalyKindName(found.kind), severityName(found.severity), Value(found.step), Value(found.replica),
                  Value(found.rank), Value(found.peer), Value(found.chunk),
-                 found.cost > TimeNs{0} ? Value(found.cost) : Value(), found.message, found.suggestion});
+                 found.cost > TimeNs{0} ? Value(found.cost) : Value(),
+                 found.seen.total > TimeNs{0} ? Value(found.seen.total) : Value(), found.seen.cases, found.seen.steps,
+                 found.seen.of_steps, found.seen.first, found.seen.last, found.seen.goes_on, found.message,
+                 found.suggestion});
     }
 }
 

@@ -21,12 +21,13 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     return say("{}: a step takes {}, and ranks idle {} of it.", schedule, time, idle);
 }
 
-/// The finding that costs most, of those that are not of a single step; null if none has a known cost.
+/// The finding that costs the run most, of those that are not of a single step; null if none has a known cost.
 const Anomaly* mostCostly(const std::vector<Anomaly>& found) {
     const Anomaly* most = nullptr;
     for (const Anomaly& anomaly : found) {
-        if (anomaly.cost <= TimeNs{0} || anomaly.step) continue;
-        if (most == nullptr || anomaly.cost > most->cost) most = &anomaly;
+        const bool once = anomaly.seen.steps == 1 && anomaly.seen.of_steps > 1;
+        if (once || anomaly.meanCost() <= TimeNs{0}) continue;
+        if (most == nullptr || anomaly.meanCost() > most->meanCost()) most = &anomaly;
     }
     return most;
 }
@@ -57,7 +58,8 @@ Verdict verdictOf(const Run& run, const RunReport& report) {
     const TimeNs step_time = report.selection.stepTime();
     const StepAccounting& account = report.diagnoses[report.typicalStep()].accounting;
     const auto worst = std::ranges::max_element(account.waterfall, {}, &WaterfallStep::without);
-    if (const Anomaly* const finding = mostCostly(report.anomalies)) {
+    const Anomaly* const finding = mostCostly(report.anomalies);
+    if (finding != nullptr && fractionOf(finding->meanCost(), step_time) >= kWorthNaming) {
         out.cost = finding->message;
         out.action = finding->suggestion;
     } else if (fractionOf(worst->without, step_time) >= kWorthNaming) {

@@ -1,66 +1,18 @@
 // Kinds of findings that the campaign does not put in, thresholds, and what must not be told.
 
-#include "core/analysis/report.h"
-#include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "core/trace/trace_builder.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/unit/analysis/simulated_run.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
-#include <random>
 
 namespace bubblescope {
 namespace {
 
-constexpr TimeNs kForward{1'000'000};
-constexpr TimeNs kComm{10'000};
-
-void shift(StepTimeline& step, TimeNs by) {
-    for (auto& ops : step.ranks) {
-        for (TimelineOp& op : ops) {
-            op.start += by;
-            op.end += by;
-        }
-    }
-    for (auto& spans : step.comm) {
-        for (CommSpan& span : spans) {
-            span.start += by;
-            span.end += by;
-        }
-    }
-    step.fitWindow();
-}
-
-/// Steps one after another; `change(step, costs)` may change what one costs.
-bubblescope::Run makeRun(
-    const ScheduleSpec& spec, int steps, const std::function<void(int, CostModel&)>& change = [](int, CostModel&) {}) {
-    bubblescope::Run run;
-    run.schedule = makeSchedule(spec).value();
-    TimeNs begin{0};
-    for (int i = 0; i < steps; ++i) {
-        CostModel costs;
-        costs.times = makeOpTimes(kForward, 2 * kForward, {}, {}).value();
-        costs.comm = kComm;
-        change(i, costs);
-        StepTimeline step = simulate(run.schedule, costs).value();
-        step.index = i;
-        shift(step, begin);
-        begin = step.end + kForward;
-        run.steps.push_back(std::move(step));
-    }
-    return run;
-}
-
-const ScheduleSpec k1F1B{"1f1b", "", 4, 8, 1};
-
-std::vector<Anomaly> ofKind(const RunReport& report, AnomalyKind kind) {
-    std::vector<Anomaly> found;
-    std::ranges::copy_if(report.anomalies, std::back_inserter(found), [&](const Anomaly& a) { return a.kind == kind; });
-    return found;
-}
+using namespace test;
 
 TEST(Anomalies, ExactRunsHaveNone) {
     for (const ScheduleSpec& spec :

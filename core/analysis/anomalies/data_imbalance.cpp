@@ -1,0 +1,129 @@
+#include "core/analysis/anomalies/find_anomalies.h"
+#include "core/analysis/anomalies/microbatch_levels.h"
+#include "core/analysis/statistics/tests.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+// Micro-batches whose forward and backward take long together, on all ranks: their data is longer. What it costs is
+// what the step takes longer than if every micro-batch of all replicas, which wait for each other at the step's end,
+// held the same work.
+namespace bubblescope {
+namespace {
+
+/// What a step number costs: its replicas, and the slowest of them.
+struct NumberedCost {
+    TimeNs cost{0};
+    std::size_t slowest = 0; ///< index into the run's steps
+};
+
+/// Levels by the run's steps.
+using Levels = std::vector<std::vector<double>>;
+
+NumberedCost costOfNumber(const AnomalyInput& input, const std::vector<std::size_t>& rows, const Levels& levels) {
+    double mean = 0;
+    double count = 0;
+    for (const std::size_t s : rows) {
+        for (const double level : levels[s]) {
+            mean += level;
+            count += 1;
+        }
+    }
+    mean /= std::max(1.0, count);
+    NumberedCost out;
+    TimeNs now{0};
+    TimeNs balanced{0};
+    for (const std::size_t s : rows) {
+        const std::vector<double>& of_step = levels[s];
+        const TimeNs saved =
+            StepCosts(input.run.steps[s], input.knownOf(s)).savedByOps([&](Rank, const TimelineOp& op) {
+                if (op.op.microbatch.index() >= of_step.size()) return op.duration();
+                const double share = mean / of_step[op.op.microbatch.index()];
+                return TimeNs{std::llround(static_cast<double>(op.duration().count()) * share)};
+            });
+        balanced = std::max(balanced, input.wall(s) - saved);
+        if (input.wall(s) <= now) continue;
+        now = input.wall(s);
+        out.slowest = s;
+    }
+    out.cost = now - balanced;
+    return out;
+}
+
+/// Chance of such a correlation or a larger one where there is none (Fisher).
+double chanceOf(double correlation, std::size_t count) {
+    const double bounded = std::min(correlation, 1 - 1e-12);
+    return statistics::normalTail(std::atanh(bounded) *
+                                  std::sqrt(static_cast<double>(std::max<std::size_t>(count, 4) - 3)));
+}
+
+} // namespace
+
+Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
+    const std::vector<StepTimeline>& steps = input.run.steps;
+    const MicrobatchTies ties = microbatchTies(steps, samples);
+    if (ties.count == 0 || ties.spread < input.limits.data_spread) return {};
+    const double tie = std::min(ties.forward_backward, ties.ranks);
+    const double chance = chanceOf(tie, ties.count) * static_cast<double>(steps.front().pp);
+    if (tie < input.limits.data_correlation || chance > input.limits.chance) return {};
+
+    Levels levels(steps.size());
+    std::map<int, std::vector<std::size_t>> numbered;
+    const auto rows = samples.rows();
+    for (std::size_t begin = 0; begin < rows.size();) {
+        const std::size_t s = rows[begin].step;
+        std::size_t end = begin;
+        while (end < rows.size() && rows[end].step == s)
+            ++end;
+        levels[s] = microbatchLevels(steps[s], samples, rows.subspan(begin, end - begin));
+        numbered[steps[s].index].push_back(s);
+        begin = end;
+    }
+    // A replay of each step would take long for long runs: some are replayed, evenly spread.
+    constexpr std::size_t kMostOps = 400'000;
+    const std::size_t apart = 1 + samples.size() / kMostOps;
+    Cases cases;
+    NumberedCost worst;
+    std::size_t place = 0;
+    std::vector<TimeNs> costs;
+    for (const auto& [number, of_number] : numbered) {
+        if (place++ % apart != 0) continue;
+        const NumberedCost cost = costOfNumber(input, of_number, levels);
+        if (cost.cost > worst.cost) worst = cost;
+        if (input.worthReporting(cost.cost, cost.slowest)) cases.add(cost.slowest, cost.cost);
+    }
+    if (cases.empty()) return levels; // no finding, and yet the reason of slow ops
+    const StepTimeline& shown = steps[worst.slowest];
+    const auto longest = std::ranges::max_element(levels[worst.slowest]);
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::DataImbalance;
+    input.setSeen(anomaly, cases);
+    if (!input.worthReporting(anomaly.meanCost(), input.typicalStep())) return levels;
+    anomaly.severity = input.severityOf(anomaly.meanCost(), input.typicalStep());
+    anomaly.step = shown.index;
+    if (samples.replicas() > 1) anomaly.replica = shown.replica;
+    anomaly.when = TimeInterval{shown.begin, shown.end};
+    anomaly.evidence = {{"forward_backward_correlation", ties.forward_backward},
+                        {"ranks_correlation", ties.ranks},
+                        {"spread_ratio", ties.spread},
+                        {"longest_ratio", *longest},
+                        {"longest_microbatch", static_cast<double>(longest - levels[worst.slowest].begin())},
+                        {"chance", chance}};
+    const Sentence where = samples.replicas() > 1 ? say("all {} replicas", samples.replicas()) : say("all ranks");
+    anomaly.message = say("micro-batches are of unequal length: the forward and backward times of one go together "
+                          "(correlation {:.2f}) on "
+                          "{}, and in step {} the longest, micro-batch {}, takes {:.2f} times the usual; if all held "
+                          "the same work, a step "
+                          "would be {} shorter ({:.1f} %).",
+                          ties.forward_backward, where, shown.index, longest - levels[worst.slowest].begin(), *longest,
+                          formatTime(anomaly.cost), 100 * input.fraction(anomaly.cost, worst.slowest));
+    anomaly.suggestion =
+        say("Balance the input: cut or pack sequences so that every micro-batch of every replica holds as much work; "
+            "count attention by the square of a sequence's length.");
+    found.push_back(std::move(anomaly));
+    return levels;
+}
+
+} // namespace bubblescope

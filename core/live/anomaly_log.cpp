@@ -1,0 +1,87 @@
+#include "core/live/anomaly_log.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace bubblescope::live {
+
+bool AnomalyLog::isWorthTelling(const Known& known, TimeNs step_time) const {
+    const Anomaly& anomaly = known.told.anomaly;
+    if (anomaly.kind == AnomalyKind::BubbleAboveForm && causes_found_) return false; // a symptom of those
+    const auto share = [&](TimeNs cost) {
+        return step_time > TimeNs{0} ? static_cast<double>(cost.count()) / static_cast<double>(step_time.count()) : 1;
+    };
+    if (anomaly.cost <= TimeNs{0} || share(anomaly.cost) >= limits_.worth) return true;
+    return share(anomaly.meanCost()) >= limits_.least && known.in_succession >= limits_.in_succession;
+}
+
+bool AnomalyLog::isExplained(const Anomaly& anomaly) const {
+    return anomaly.kind == AnomalyKind::SlowOp && std::ranges::any_of(found_, [&](const LiveAnomaly& other) {
+               return other.anomaly.kind == AnomalyKind::Straggler && other.anomaly.rank == anomaly.rank &&
+                      other.anomaly.replica == anomaly.replica;
+           });
+}
+
+void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes) {
+    const int newest = anomaly.seen.steps > 0 ? anomaly.seen.last : step;
+    if (newest > known.newest) ++known.told.times;
+    known.newest = std::max(known.newest, newest);
+    known.in_succession = known.found_last >= 0 && step > known.found_last ? known.in_succession + 1 : 1;
+    known.found_last = step;
+    known.told.anomaly = std::move(anomaly);
+    known.told.last_at = step;
+    if (known.open || known.newest <= known.resolved_at || !isWorthTelling(known, step_time)) return;
+    known.open = true;
+    known.told.found_at = step;
+    known.told.resolved_at.reset();
+    known.quiet = known.quiet == 0 ? limits_.quiet : std::min(2 * known.quiet, limits_.most_quiet);
+    changes.opened.push_back(known.told);
+}
+
+AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, TimeNs step_time) {
+    constexpr std::size_t kMaxKnown = 4096;
+    Changes changes;
+    found_.clear();
+    current_.clear();
+    causes_found_ = std::ranges::any_of(found, [](const Anomaly& anomaly) { return anomaly.cost > TimeNs{0}; });
+    for (Anomaly& anomaly : found) {
+        const std::string identity = identityOf(anomaly);
+        if (known_.size() >= kMaxKnown && !known_.contains(identity)) continue;
+        Known& known = known_[identity];
+        if (known.found_last == step) continue; // twice the same
+        take(known, std::move(anomaly), step, step_time, changes);
+        found_.push_back(known.told);
+        if (known.open) current_.push_back(known.told);
+    }
+    for (auto& [identity, known] : known_) {
+        const bool missed = known.found_last != step;
+        if (missed) known.in_succession = 0;
+        // A fact stays open while the trace shows it; what costs time, while it goes on.
+        const int since = step - (known.told.anomaly.cost > TimeNs{0} ? known.newest : known.found_last);
+        if (known.open && (since > known.quiet || (missed && isExplained(known.told.anomaly)))) {
+            known.open = false;
+            known.resolved_at = step;
+            known.told.resolved_at = step;
+            std::erase_if(current_, [&](const LiveAnomaly& one) { return identityOf(one.anomaly) == identity; });
+            changes.resolved.push_back(known.told);
+        } else if (known.open && missed) {
+            current_.push_back(known.told);
+        }
+    }
+    std::ranges::stable_sort(current_, std::ranges::greater{}, [](const LiveAnomaly& one) {
+        return std::pair(one.anomaly.meanCost(), one.anomaly.severity);
+    });
+    std::erase_if(known_, [&](const auto& entry) {
+        return !entry.second.open && step - entry.second.found_last > 2 * limits_.most_quiet;
+    });
+    return changes;
+}
+
+void AnomalyLog::clear() {
+    current_.clear();
+    found_.clear();
+    known_.clear();
+}
+
+} // namespace bubblescope::live
