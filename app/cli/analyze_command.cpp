@@ -10,6 +10,7 @@
 #include "core/formats/source/replacing_file.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
+#include "core/report/results/devices.h"
 #include "core/report/results/tables.h"
 
 #include <fmt/format.h>
@@ -82,22 +83,22 @@ report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnose
     return report::analysisDocument(diagnosed.run, diagnosed.report, content);
 }
 
-Status writePage(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+Status writePage(const report::Document& page, const AnalyzeArguments& options) {
     if (options.html.empty()) return {};
     ReplacingFile file(options.html);
-    file.write(report::toHtml(documentFor(report::Reader::Page, diagnosed, options)));
+    file.write(report::toHtml(page));
     BUBBLESCOPE_TRY(file.commit());
     fmt::print(stderr, "Report written to {}\n", options.html);
     return {};
 }
 
-Status writeTables(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
+Status writeTables(const std::vector<report::AnalysisTable>& tables, const AnalyzeArguments& options) {
     if (options.csv.empty()) return {};
     const std::filesystem::path folder(options.csv);
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
     if (failed) return inputError(options.csv, "cannot be made a folder: " + failed.message(), "name another one");
-    for (const report::AnalysisTable& table : report::analysisTables(diagnosed.run, diagnosed.report)) {
+    for (const report::AnalysisTable& table : tables) {
         ReplacingFile file(folder / fmt::format("{}.csv", table.name));
         report::CsvRows rows([&file](std::string_view text) { file.write(text); });
         table.write(rows);
@@ -120,6 +121,21 @@ Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
 
+/// A trace without a pipeline: what its devices did. Whoever asks for more than that gets the reason why there is none.
+CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
+    const bool about_steps = options.steps.any() || options.budgets.any() || !options.fail_on.empty();
+    if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;
+    BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, extract(loaded.run, kActivity));
+    if (!report::showsActivity(files)) return *loaded.no_pipeline;
+    BUBBLESCOPE_TRY(writePage(report::activityDocument(loaded, files, BUBBLESCOPE_VERSION), options));
+    BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
+    printProblems(loaded.run.problems);
+    print(options.summary ? report::activitySummary(loaded, files)
+                          : report::activityDocument(loaded, files, BUBBLESCOPE_VERSION),
+          options.json);
+    return 0;
+}
+
 CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
     std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
     if (team != nullptr && team->size() > 1) {
@@ -134,16 +150,18 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-    BUBBLESCOPE_ASSIGN(Run loaded, watchLoad(control, [&] {
-                           return lead ? loadRun(files, control, known_of, *lead) : loadRun(files, control, known_of);
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, watchLoad(control, [&] {
+                           return loadTrace(files, control, known_of, lead ? &*lead : nullptr);
                        }));
-    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded, options));
-    BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded), diagnosis));
+    if (loaded.no_pipeline) return analyzeActivity(loaded, options);
+    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded.run, options));
+    BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded.run), diagnosis));
     const Run& run = diagnosed.run;
     const RunReport& report = diagnosed.report;
     BUBBLESCOPE_TRY(drawStep(run, report, options));
-    BUBBLESCOPE_TRY(writePage(diagnosed, options));
-    BUBBLESCOPE_TRY(writeTables(diagnosed, options));
+    if (!options.html.empty())
+        BUBBLESCOPE_TRY(writePage(documentFor(report::Reader::Page, diagnosed, options), options));
+    BUBBLESCOPE_TRY(writeTables(report::analysisTables(run, report), options));
     printProblems(run.problems);
     print(shownDocument(diagnosed, options), options.json);
     const bool failed = std::ranges::any_of(

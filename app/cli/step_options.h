@@ -16,6 +16,7 @@ public:
     /// And --rank, for commands that show ranks.
     void addRanks(Command command);
 
+    [[nodiscard]] bool any() const { return !steps_.empty() || !replicas_.empty() || !ranks_.empty(); }
     /// Error: Usage, where the text is none of steps.
     [[nodiscard]] Result<StepRequest> request() const;
     /// The options as given, to be given to another command.

@@ -2,13 +2,14 @@
 
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/clocks/clock_evidence.h"
+#include "core/analysis/devices/device_summary.h"
 #include "core/recognise/load_tasks.h"
 
 namespace bubblescope {
 
 PartitionTasks analysisTasks() {
     PartitionTasks tasks = loadTasks();
-    tasks.add(kInstantVotes, kCollectives, kNativeClocks, kHasKernels, kDeviceUse, kMemoryPeaks);
+    tasks.add(kInstantVotes, kCollectives, kNativeClocks, kHasKernels, kDeviceUse, kMemoryPeaks, kActivity);
     return tasks;
 }
 

@@ -29,23 +29,19 @@ std::vector<StringId> known(const Trace& trace, const std::array<std::string_vie
     return ids;
 }
 
-bool contains(const std::vector<StringId>& ids, StringId id) {
+bool hasId(const std::vector<StringId>& ids, StringId id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-WorkKind workKind(const Trace& trace, SliceId slice) {
-    const std::string_view category = trace.category(slice);
-    if (std::find(kKernelCategories.begin(), kKernelCategories.end(), category) == kKernelCategories.end())
-        return WorkKind::Copy;
-    const std::string_view name = trace.name(slice);
-    if (!movesBetweenRanks(name)) return WorkKind::Compute;
+/// Of a kernel that moves data between ranks.
+WorkKind transferKind(const Trace& trace, SliceId slice) {
     // An all-to-all runs under the name of a send and receive, and RCCL has one name for everything: the metadata is
     // exact.
     if (const auto call = trace.textArg(trace.sliceArgs()[slice], "Collective name"); call && !call->empty()) {
         const bool point_to_point = *call == "send" || *call == "recv" || call->find("isend") != std::string::npos;
         return point_to_point ? WorkKind::PointToPoint : WorkKind::Collective;
     }
-    return name.find("SendRecv") != std::string_view::npos ? WorkKind::PointToPoint : WorkKind::Collective;
+    return trace.name(slice).find("SendRecv") != std::string_view::npos ? WorkKind::PointToPoint : WorkKind::Collective;
 }
 
 /// What one launch started.
@@ -89,19 +85,18 @@ public:
     using Launches = std::map<std::uint64_t, std::vector<GpuWork::Launch>>; ///< by process
 
     Ties(const Trace& trace, NumberOf number_of, const JobControl& control)
-        : trace_(trace), number_of_(number_of), stop_(control, 1U << 12) {} // an iteration may parse args
+        : trace_(trace), number_of_(number_of), devices_(trace), stop_(control, 1U << 12) {} // one may parse args
 
     /// The device's side, for processes that `wanted` accepts. One launch of a CUDA graph starts many kernels.
     template <class Wanted>
     void readDevice(const Wanted& wanted) {
-        const std::vector<StringId> categories = known(trace_, kDeviceCategories);
-        for (SliceId slice = 0; slice < trace_.sliceCount() && !categories.empty(); ++slice) {
+        for (SliceId slice = 0; slice < trace_.sliceCount() && devices_.any(); ++slice) {
             if (stop_.requested()) return;
-            if (!contains(categories, trace_.sliceCategories()[slice])) continue;
+            if (!devices_.contains(slice)) continue;
             const std::uint64_t process = processKey(slice);
             const auto id = wanted(process) ? number_of_(trace_, slice) : std::nullopt;
             if (!id) continue;
-            const Started started{workKind(trace_, slice), slice, {trace_.start(slice), trace_.end(slice)}};
+            const Started started{devices_.kind(slice), slice, {trace_.start(slice), trace_.end(slice)}};
             const auto [place, is_new] = work_[process].try_emplace(*id, started);
             if (!is_new) add(place->second, started);
         }
@@ -109,12 +104,12 @@ public:
 
     /// The host's side.
     template <std::size_t N>
-    [[nodiscard]] Launches launches(const std::array<std::string_view, N>& host_categories) {
+    [[nodiscard]] Launches launches(const std::array<std::string_view, N>& host_categories, bool calls) {
         Launches out;
         const std::vector<StringId> categories = known(trace_, host_categories);
         for (SliceId slice = 0; slice < trace_.sliceCount() && !work_.empty(); ++slice) {
             if (stop_.requested()) break;
-            if (!contains(categories, trace_.sliceCategories()[slice])) continue;
+            if (!hasId(categories, trace_.sliceCategories()[slice])) continue;
             const std::uint64_t process = processKey(slice);
             const auto of_process = work_.find(process);
             const auto id = of_process == work_.end() ? std::nullopt : number_of_(trace_, slice);
@@ -122,8 +117,8 @@ public:
             const auto place = of_process->second.find(*id);
             if (place == of_process->second.end()) continue;
             const Started& started = place->second;
-            out[process].push_back(
-                {process, trace_.start(slice), trace_.sliceTracks()[slice], started.kind, started.first, started.work});
+            out[process].push_back({process, trace_.start(slice), trace_.end(slice), calls, trace_.sliceTracks()[slice],
+                                    started.kind, started.first, started.work});
         }
         return out;
     }
@@ -141,6 +136,7 @@ private:
 
     const Trace& trace_;
     NumberOf number_of_;
+    DeviceSlices devices_;
     StopCheck stop_;
     std::map<std::uint64_t, std::unordered_map<std::int64_t, Started>> work_;
 };
@@ -149,6 +145,22 @@ private:
 
 bool movesBetweenRanks(std::string_view kernel) {
     return kernel.find("nccl") != std::string_view::npos || kernel.find("rccl") != std::string_view::npos;
+}
+
+DeviceSlices::DeviceSlices(const Trace& trace)
+    : trace_(trace), device_(known(trace, kDeviceCategories)), kernels_(known(trace, kKernelCategories)),
+      moves_(device_.empty() ? 0 : trace.strings().size()) {}
+
+bool DeviceSlices::contains(SliceId slice) const {
+    return hasId(device_, trace_.sliceCategories()[slice]);
+}
+
+WorkKind DeviceSlices::kind(SliceId slice) {
+    if (!hasId(kernels_, trace_.sliceCategories()[slice])) return WorkKind::Copy;
+    const StringId name = trace_.sliceNames()[slice];
+    Moves& moves = moves_[name];
+    if (moves == Moves::Unknown) moves = movesBetweenRanks(trace_.text(name)) ? Moves::Data : Moves::Nothing;
+    return moves == Moves::Nothing ? WorkKind::Compute : transferKind(trace_, slice);
 }
 
 std::uint64_t GpuWork::key(std::uint32_t file, std::int64_t process) {
@@ -162,7 +174,7 @@ std::int64_t GpuWork::processOf(const Trace& trace, const Track& track) {
 GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
     Ties by_correlation(trace, correlationOf, control);
     by_correlation.readDevice([](std::uint64_t) { return true; });
-    Ties::Launches launches = by_correlation.launches(kLaunchCategories);
+    Ties::Launches launches = by_correlation.launches(kLaunchCategories, true);
 
     // If launches were not recorded, operators serve instead, less exactly.
     Ties by_operator(trace, externalIdOf, control);
@@ -170,7 +182,7 @@ GpuWork::GpuWork(const Trace& trace, const JobControl& control) {
         const auto tied = launches.find(process);
         return tied == launches.end() || 2 * tied->second.size() < by_correlation.workOf(process);
     });
-    for (auto& [process, of_operators] : by_operator.launches(kOperatorCategories)) {
+    for (auto& [process, of_operators] : by_operator.launches(kOperatorCategories, false)) {
         auto& tied = launches[process];
         if (of_operators.size() > tied.size()) tied = std::move(of_operators);
     }

@@ -20,6 +20,27 @@ enum class WorkKind : std::uint8_t {
     PointToPoint, ///< a send, a receive, or several of both in one kernel
 };
 
+/// The kernels, copies and sets of devices among a trace's slices. Not for several threads at once: it remembers what
+/// it has classified.
+class DeviceSlices {
+public:
+    explicit DeviceSlices(const Trace& trace);
+    /// False for traces without any.
+    [[nodiscard]] bool any() const { return !device_.empty(); }
+    /// Whether the slice ran on a device, by its category.
+    [[nodiscard]] bool contains(SliceId slice) const;
+    /// Of a slice that did. Parses the args of kernels that move data between ranks.
+    [[nodiscard]] WorkKind kind(SliceId slice);
+
+private:
+    enum class Moves : std::uint8_t { Unknown, Nothing, Data };
+
+    const Trace& trace_;
+    std::vector<StringId> device_;  ///< categories
+    std::vector<StringId> kernels_; ///< those of them that are kernels'
+    std::vector<Moves> moves_;      ///< by name: whether it moves data between ranks
+};
+
 /// Which work on a device was launched when by the host, by the correlation ids that CUPTI and similar libraries
 /// record. If the launching calls were not recorded (most of a process's work has none), the operator with the kernels'
 /// external id counts as the launch. Transfers between ranks (kernels of NCCL and RCCL) are kept separate, since they
@@ -38,6 +59,8 @@ public:
     struct Launch {
         std::uint64_t process = 0; ///< of one file
         TimeNs time{0};            ///< of the call on the host
+        TimeNs returned{0};        ///< its end
+        bool call = true;          ///< false for an operator that counts as the launch
         TrackId thread = 0;        ///< that called
         WorkKind kind = WorkKind::Compute;
         SliceId first = kNoId; ///< first slice of what it started on the device; a launch of a graph starts many

@@ -222,33 +222,21 @@ Result<CheckLog> readChecks(PartitionedTrace& trace, const Layout& layout, const
     return checks;
 }
 
-Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
-                 Coordinator* coordinator) {
-    DiagnosticLog log;
-    BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
-                       PartitionedTrace::read(paths, control, options.rules, coordinator, log));
-    const std::string where = nameInput(paths);
-    if (control.stopRequested()) return cancelledError();
-
-    Run run;
-    if (coordinator == nullptr)
-        run.trace = trace->local().sharedTrace();
-    else
-        run.partitions = trace;
-    describeInput(*trace, run);
-    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(*trace, options, where, run, log));
+/// Finds the pipeline of a trace that was read; the trace's own members of `run` are there.
+Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
+                    DiagnosticLog& log) {
+    const JobControl& control = trace.local().control();
+    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(trace, options, where, run, log));
     run.info = found.info;
-    trace->local().forgetGpu(); // this process needs the most memory from here on
+    trace.local().forgetGpu(); // this process needs the most memory from here on
     if (control.stopRequested()) return cancelledError();
 
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
-    BUBBLESCOPE_ASSIGN(run.checks, readChecks(*trace, layout, where, log));
+    BUBBLESCOPE_ASSIGN(run.checks, readChecks(trace, layout, where, log));
     if (control.stopRequested()) return cancelledError();
-    BUBBLESCOPE_TRY(nameSchedule(run, options, where, log));
-    run.problems = log.take();
-    return run;
+    return nameSchedule(run, options, where, log);
 }
 
 } // namespace
@@ -258,13 +246,47 @@ std::span<const TraceFile> Run::inputs() const {
     return trace != nullptr ? trace->files() : std::span<const TraceFile>{};
 }
 
+Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
+                              const LoadOptions& options, Coordinator* coordinator) {
+    DiagnosticLog log;
+    BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
+                       PartitionedTrace::read(paths, control, options.rules, coordinator, log));
+    const std::string where = nameInput(paths);
+    if (control.stopRequested()) return cancelledError();
+
+    Run read;
+    if (coordinator == nullptr)
+        read.trace = trace->local().sharedTrace();
+    else
+        read.partitions = trace;
+    describeInput(*trace, read);
+    LoadedTrace loaded{read, {}};
+    if (const Status found = findPipeline(*trace, options, where, loaded.run, log); !found.ok()) {
+        const bool stated = options.schedule || options.family;
+        if (found.error().kind != ErrorKind::Input || stated) return found.error();
+        loaded = {std::move(read), found.error()};
+    }
+    loaded.run.problems = log.take();
+    return loaded;
+}
+
+namespace {
+
+Result<Run> withPipeline(Result<LoadedTrace> loaded) {
+    if (!loaded.ok()) return std::move(loaded).error();
+    if (loaded.value().no_pipeline) return *std::move(loaded).value().no_pipeline;
+    return std::move(loaded).value().run;
+}
+
+} // namespace
+
 Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options) {
-    return load(paths, control, options, nullptr);
+    return withPipeline(loadTrace(paths, control, options));
 }
 
 Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
                     Coordinator& coordinator) {
-    return load(paths, control, options, &coordinator);
+    return withPipeline(loadTrace(paths, control, options, &coordinator));
 }
 
 Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control) {

@@ -95,6 +95,17 @@ struct Run {
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                   const LoadOptions& options, Coordinator& coordinator);
 
+/// A loaded trace, with the pipeline in it if there is one.
+struct LoadedTrace {
+    Run run;                          ///< without a pipeline: files, format, problems, sizes and raw slices alone
+    std::optional<Error> no_pipeline; ///< why there is none
+};
+
+/// As loadRun(), for those who can do with less: a trace in which no pipeline is found is no error, unless the user
+/// stated its schedule. `coordinator` is null for this process alone.
+[[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
+                                            const LoadOptions& options = {}, Coordinator* coordinator = nullptr);
+
 /// What a run recorded about checks and digests, whether or not its files hold ops.
 struct RecordedChecks {
     std::vector<std::filesystem::path> files;

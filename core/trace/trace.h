@@ -107,7 +107,7 @@ public:
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const {
         return args_.arg(set, name, strings_);
     }
-    /// A set as a JSON object in one line; empty for no args.
+    /// A set as a JSON object in one line; empty for no args, and where they cannot be read (any more).
     [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
     /// The value if it is a whole number; true and false are 1 and 0.
     [[nodiscard]] std::optional<std::int64_t> intArg(ArgSetId set, std::string_view name) const;

@@ -152,7 +152,9 @@ TEST(AnalyzeCommand, TakesRulesAndAMesh) {
                                                    R"({"name": "fwd {microbatch}", "kind": "F"},)"
                                                    R"({"name": "bwd {microbatch}", "kind": "B"}]}]})");
     const auto traces = scratch.file("traces");
-    EXPECT_EQ(runProgram({"analyze", traces}).exit_code, 3);
+    const auto untaught = runProgram({"analyze", traces, "--json"});
+    ASSERT_EQ(untaught.exit_code, 0) << untaught.err;
+    EXPECT_TRUE(untaught.json()["schedule"].is_null()) << "nobody taught the names";
     const auto found = runProgram({"analyze", traces, "--rules", rules.string(), "--mesh", "pp=1,dp=2", "--json"});
     ASSERT_EQ(found.exit_code, 0) << found.err;
     EXPECT_EQ(found.json()["schedule"]["recognised_by"], "ours");
@@ -177,6 +179,39 @@ TEST(AnalyzeCommand, TakesRulesAndAMesh) {
     EXPECT_NE(wrong.err.find("rules.json: rules[0], ops[0], name"), std::string::npos) << wrong.err;
     EXPECT_EQ(runProgram({"analyze", traces, "--mesh", "pp=two"}).exit_code, 2);
     EXPECT_EQ(runProgram({"analyze", traces, "--mesh-order", "megatron"}).exit_code, 2) << "an order of what?";
+}
+
+TEST(AnalyzeCommand, ReportsDevicesWhereThereIsNoPipeline) {
+    const ScratchFolder scratch;
+    const auto trace = scratch.write("trace.json", R"({"traceEvents":[
+        {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":0,"dur":60},
+        {"ph":"X","cat":"kernel","name":"ncclDevKernel_AllReduce","pid":0,"tid":8,"ts":50,"dur":50}]})");
+    const auto result = runProgram({"analyze", trace.string()});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find("Verdict: The device computes 60.0 % of its time. 40.0 % is communication"),
+              std::string::npos)
+        << result.out;
+    const auto document = runProgram({"analyze", trace.string(), "--json"}).json();
+    EXPECT_EQ(document["devices"][0]["exposed_communication_ns"], 40'000);
+    EXPECT_EQ(document["summary"], runProgram({"analyze", trace.string(), "--summary", "--json"}).json()["summary"]);
+
+    const std::string page = scratch.file("page.html");
+    const std::string tables = scratch.file("tables");
+    ASSERT_EQ(runProgram({"analyze", trace.string(), "--html", page, "--csv", tables}).exit_code, 0);
+    EXPECT_NE(readAll(page).find("gemm"), std::string::npos);
+    EXPECT_NE(readAll(scratch.path() / "tables/kernels.csv").find("gemm,compute,1,60000"), std::string::npos);
+
+    // Who asks about steps gets the reason, not a pass.
+    for (const std::vector<std::string>& about : {std::vector<std::string>{"--fail-on", "any"},
+                                                  {"--max-step", "1ms"},
+                                                  {"--step", "1"},
+                                                  {"--schedule", "1f1b"}}) {
+        std::vector<std::string> words{"analyze", trace.string()};
+        words.insert(words.end(), about.begin(), about.end());
+        const auto refused = runProgram(words);
+        EXPECT_EQ(refused.exit_code, 3) << about.front();
+        EXPECT_NE(refused.err.find("no "), std::string::npos) << refused.err;
+    }
 }
 
 TEST(AnalyzeCommand, BadInputIsThreeAndNamesTheFile) {

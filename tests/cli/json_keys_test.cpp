@@ -107,6 +107,13 @@ TEST_F(JsonKeys, AreAllInTheManual) {
         look({"analyze", trace});
     look({"analyze", trained, "--step", "2-4"});
     look({"analyze", trained, "--summary"});
+    const auto kernels = folder.write("kernels.json", R"({"traceEvents":[
+        {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":0,"dur":5,"args":{"correlation":1}},
+        {"ph":"X","cat":"kernel","name":"ncclDevKernel","pid":0,"tid":7,"ts":9,"dur":5,"args":{"correlation":1}}]})");
+    const auto operators = folder.write("operators.json", R"({"traceEvents":[
+        {"ph":"X","cat":"cpu_op","name":"add","pid":1,"tid":1,"ts":0,"dur":5}]})");
+    look({"analyze", kernels.string()});
+    look({"analyze", operators.string()});
     look({"whatif", last});
     look({"whatif", last, "--if", "rank:3=usual"});
     look({"whatif", last, "--if", "schedule=zb-v"});

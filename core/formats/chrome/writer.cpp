@@ -134,8 +134,8 @@ private:
     }
 
     void args(ArgSetId set) {
-        if (set == 0) return;
-        add(R"(,"args":{})", trace_.argsJson(set));
+        // Empty also where a damaged file's args have no end.
+        if (const std::string json = trace_.argsJson(set); !json.empty()) add(R"(,"args":{})", json);
     }
 
     void names(TrackId id) {

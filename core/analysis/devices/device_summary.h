@@ -1,0 +1,191 @@
+#pragma once
+
+#include "core/recognise/partitioned_trace.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// What devices did in a trace, with or without a pipeline in it. Terms are those of HolisticTraceAnalysis, so that
+// figures can be compared: compute is time with at least one kernel that moves no data between ranks, communication
+// time with at least one kernel of NCCL or RCCL, memory time with at least one copy or set; a device is idle while it
+// runs none of them, from its first to its last. Unlike there, events of synchronisation are not work.
+namespace bubblescope {
+
+/// How a device was used, by what ran at the same time.
+struct DeviceTimes {
+    static constexpr std::size_t kCompute = 1;
+    static constexpr std::size_t kCommunication = 2;
+    static constexpr std::size_t kMemory = 4;
+    /// By the sum of the classes that ran; 0 is idle. They add up to the device's span.
+    std::array<TimeNs, 8> by_mix{};
+
+    /// Time in which at least one of these classes ran, and none of `without`.
+    [[nodiscard]] TimeNs with(std::size_t classes, std::size_t without = 0) const;
+    [[nodiscard]] TimeNs compute() const { return with(kCompute); }
+    [[nodiscard]] TimeNs communication() const { return with(kCommunication); }
+    [[nodiscard]] TimeNs memory() const { return with(kMemory); }
+    [[nodiscard]] TimeNs exposedCommunication() const { return with(kCommunication, kCompute); }
+    [[nodiscard]] TimeNs hiddenCommunication() const { return communication() - exposedCommunication(); }
+    /// Of copies and sets beside which nothing else ran.
+    [[nodiscard]] TimeNs exposedMemory() const { return with(kMemory, kCompute | kCommunication); }
+    [[nodiscard]] TimeNs idle() const { return by_mix[0]; }
+    [[nodiscard]] TimeNs span() const;
+};
+
+/// Time without work, by what the next work waited for.
+struct IdleTimes {
+    TimeNs host{0}; ///< the host launched it after the last work had ended
+    TimeNs gaps{0}; ///< shorter than kShortGap: the device's own time between kernels
+    TimeNs other{
+        0}; ///< it was launched in time: waits for events, other streams or other devices, or no launch is known
+
+    [[nodiscard]] TimeNs total() const { return host + gaps + other; }
+};
+/// HolisticTraceAnalysis' bound between gaps that the device itself makes and waits.
+inline constexpr TimeNs kShortGap{30'000};
+
+/// All instances of one kernel or copy on a device.
+struct KernelTotals {
+    std::string name;
+    WorkKind kind = WorkKind::Compute;
+    std::int64_t count = 0;
+    TimeNs total{0};
+    TimeNs shortest{0};
+    TimeNs longest{0};
+    TimeNs longest_at{0};     ///< when the longest began
+    double square_sum_ns = 0; ///< of the durations' differences from their mean
+
+    [[nodiscard]] TimeNs mean() const { return TimeNs{count == 0 ? 0 : total.count() / count}; }
+    [[nodiscard]] double deviationNs() const; ///< of the sample, as pandas has it; 0 for one instance
+    /// As if all had been instances of one.
+    void add(const KernelTotals& other);
+};
+
+/// Transfers of one kind between ranks, by what the profiler recorded of them.
+struct CollectiveTotals {
+    std::string name;            ///< "allreduce"; the kernel's where the profiler recorded no more
+    std::string group;           ///< the process group's description, or its name; may be empty
+    std::int64_t group_size = 0; ///< 0 where it is not known
+    std::int64_t count = 0;
+    std::int64_t bytes = 0; ///< in all; of each what a rank puts in or gets out, whichever is more; 0 = not recorded
+    TimeNs total{0};
+    TimeNs exposed{0}; ///< while the device computed nothing
+    TimeNs longest{0};
+    /// The highest bus bandwidth of an instance, in bytes a second: instances that waited for other ranks have less. 0
+    /// where sizes were not recorded. See busBytes().
+    double best_bandwidth = 0;
+};
+
+/// How many bytes each rank's link carries for a transfer of this size, nccl-tests' bus bandwidth times the time: of an
+/// all-reduce 2 (n - 1) / n of it, of an all-gather, a reduce-scatter or an all-to-all (n - 1) / n, of others all.
+[[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
+
+struct StreamSummary {
+    std::string name;
+    std::int64_t count = 0; ///< kernels, copies and sets
+    TimeNs busy{0};
+    IdleTimes idle;               ///< between them
+    std::int64_t most_queued = 0; ///< launched, but not begun; 0 where launches were not recorded
+};
+
+/// The host's calls that started work, and how long that took to begin.
+struct LaunchSummary {
+    std::int64_t count = 0;
+    TimeNs call_median{0};
+    TimeNs delay_median{0}; ///< from the call's end to the work's begin; 0 if the work began before
+    TimeNs delay_p95{0};
+    TimeNs delay_longest{0};
+    std::int64_t shorter_than_call = 0; ///< work that took less time than the call that launched it
+};
+
+struct DeviceSummary {
+    std::uint32_t file = 0; ///< of the trace
+    std::int64_t rank = 0;  ///< that wrote the file
+    std::string name;       ///< "GPU 0"
+    TimeNs first{0};
+    TimeNs last{0};
+    DeviceTimes times;
+    IdleTimes idle;                            ///< of the whole device
+    std::vector<KernelTotals> kernels;         ///< longest total first
+    std::vector<CollectiveTotals> collectives; ///< the same
+    std::vector<StreamSummary> streams;
+    LaunchSummary launches;
+};
+
+/// What a thread of the host spent its time on, where a file has no work of a device.
+struct HostSummary {
+    std::uint32_t file = 0;
+    std::int64_t rank = 0;
+    std::string thread;
+    TimeNs first{0};
+    TimeNs last{0};
+    TimeNs busy{0};
+    /// By time in the operator itself, without those inside it; longest first.
+    std::vector<KernelTotals> operators;
+};
+
+/// What one file shows: its devices, or its host's threads if it has no device.
+struct FileActivity {
+    std::vector<DeviceSummary> devices;
+    std::vector<HostSummary> threads;
+};
+
+/// One for each file. O(n log n) in the slices of devices.
+[[nodiscard]] Result<std::vector<FileActivity>> extractActivity(TracePartition& partition);
+inline constexpr Extractor<FileActivity> kActivity{"activity", withoutQuery<extractActivity>};
+
+/// The same kernels on several devices, longest total first.
+[[nodiscard]] std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices);
+/// The same transfers on several devices, longest total first; `exposed` and `total` are sums.
+[[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
+
+template <class Wire>
+void fields(Wire& wire, DeviceTimes& value) {
+    wire(value.by_mix);
+}
+template <class Wire>
+void fields(Wire& wire, IdleTimes& value) {
+    auto& [host, gaps, other] = value;
+    wire(host, gaps, other);
+}
+template <class Wire>
+void fields(Wire& wire, KernelTotals& value) {
+    auto& [name, kind, count, total, shortest, longest, longest_at, square_sum] = value;
+    wire(name, kind, count, total, shortest, longest, longest_at, square_sum);
+}
+template <class Wire>
+void fields(Wire& wire, CollectiveTotals& value) {
+    auto& [name, group, group_size, count, bytes, total, exposed, longest, bandwidth] = value;
+    wire(name, group, group_size, count, bytes, total, exposed, longest, bandwidth);
+}
+template <class Wire>
+void fields(Wire& wire, StreamSummary& value) {
+    auto& [name, count, busy, idle, most_queued] = value;
+    wire(name, count, busy, idle, most_queued);
+}
+template <class Wire>
+void fields(Wire& wire, LaunchSummary& value) {
+    auto& [count, call_median, delay_median, delay_p95, delay_longest, shorter_than_call] = value;
+    wire(count, call_median, delay_median, delay_p95, delay_longest, shorter_than_call);
+}
+template <class Wire>
+void fields(Wire& wire, DeviceSummary& value) {
+    auto& [file, rank, name, first, last, times, idle, kernels, collectives, streams, launches] = value;
+    wire(file, rank, name, first, last, times, idle, kernels, collectives, streams, launches);
+}
+template <class Wire>
+void fields(Wire& wire, HostSummary& value) {
+    auto& [file, rank, thread, first, last, busy, operators] = value;
+    wire(file, rank, thread, first, last, busy, operators);
+}
+template <class Wire>
+void fields(Wire& wire, FileActivity& value) {
+    auto& [devices, threads] = value;
+    wire(devices, threads);
+}
+
+} // namespace bubblescope

@@ -1,0 +1,471 @@
+#include "core/report/results/devices.h"
+
+#include "core/base/text.h"
+#include "core/report/results/common.h"
+#include "core/report/results/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+constexpr std::size_t kMostRows = 16;    ///< of ranks and streams, in a terminal
+constexpr std::size_t kMostKernels = 12; ///< the same
+constexpr std::size_t kLongestName = 60; ///< of a kernel, in a terminal
+
+std::string_view kindName(WorkKind kind) {
+    switch (kind) {
+    case WorkKind::Compute: return "compute";
+    case WorkKind::Copy: return "memory";
+    case WorkKind::Collective: return "collective";
+    case WorkKind::PointToPoint: return "point-to-point";
+    }
+    return "";
+}
+
+std::string percent(TimeNs part, TimeNs whole) {
+    return fmt::format("{:.1f} %", 100 * fractionOf(part, whole));
+}
+
+/// Names of kernels are signatures of templates, of hundreds of letters. What differs is in front and in the arguments
+/// of the template, behind which stand those of the function.
+std::string shortName(std::string_view name) {
+    if (name.starts_with("void ")) name.remove_prefix(5);
+    if (name.ends_with(')')) {
+        int depth = 0;
+        std::size_t at = name.size();
+        while (at-- > 0) {
+            depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+            if (depth == 0) break;
+        }
+        if (at > 0 && at < name.size()) name = name.substr(0, at);
+    }
+    if (name.size() <= kLongestName) return std::string(name);
+    const auto inside = [&](std::size_t at) {
+        return (static_cast<unsigned char>(name[at]) & 0xc0U) == 0x80U;
+    }; // UTF-8
+    std::size_t head = kLongestName / 2;
+    while (head > 0 && inside(head))
+        --head;
+    std::size_t tail = name.size() - (kLongestName - kLongestName / 2 - 1);
+    while (tail < name.size() && inside(tail))
+        ++tail;
+    return fmt::format("{}…{}", name.substr(0, head), name.substr(tail));
+}
+
+Cell nameCell(const std::string& name) {
+    std::string brief = shortName(name);
+    return brief == name ? Cell(name) : Cell(name).as(std::move(brief));
+}
+
+// ---- All devices together ----
+
+struct Sums {
+    TimeNs span{0};
+    TimeNs compute{0};
+    TimeNs exposed_communication{0};
+    TimeNs hidden_communication{0};
+    TimeNs exposed_memory{0};
+    IdleTimes idle;
+
+    explicit Sums(const std::vector<DeviceSummary>& devices) {
+        for (const DeviceSummary& device : devices) {
+            span += device.times.span();
+            compute += device.times.compute();
+            exposed_communication += device.times.exposedCommunication();
+            hidden_communication += device.times.hiddenCommunication();
+            exposed_memory += device.times.exposedMemory();
+            idle.host += device.idle.host;
+            idle.gaps += device.idle.gaps;
+            idle.other += device.idle.other;
+        }
+    }
+};
+
+Sentence stateOf(const Sums& sums, std::size_t devices) {
+    const std::string compute = percent(sums.compute, sums.span);
+    const std::string communication = percent(sums.exposed_communication, sums.span);
+    const std::string copies = percent(sums.exposed_memory, sums.span);
+    const std::string idle = percent(sums.idle.total(), sums.span);
+    return devices == 1 ? say("The device computes {} of its time. {} is communication that no compute hides, {} is "
+                              "copies, {} is idle.",
+                              compute, communication, copies, idle)
+                        : say("{} devices compute {} of their time. {} is communication that no compute hides, {} is "
+                              "copies, {} is idle.",
+                              devices, compute, communication, copies, idle);
+}
+
+/// By the largest part of the time that is not compute.
+Verdict verdictOf(const std::vector<DeviceSummary>& devices, const std::vector<CollectiveTotals>& collectives) {
+    const Sums sums(devices);
+    Verdict out{stateOf(sums, devices.size()), {}, {}};
+    const TimeNs largest = std::max({sums.exposed_communication, sums.idle.host, sums.idle.other, sums.exposed_memory});
+    const std::string time = formatTime(largest);
+    const std::string part = percent(largest, sums.span);
+    constexpr double kWorthNaming = 0.05;
+    if (fractionOf(largest, sums.span) < kWorthNaming) {
+        out.cost = say("Nothing but compute takes 5 % of the time.");
+        out.action = say("Make the longest kernels faster.");
+    } else if (largest == sums.exposed_communication) {
+        const auto most = std::ranges::max_element(collectives, {}, &CollectiveTotals::exposed);
+        out.cost = say("{} ({}): exposed communication, {} of it in {} calls of {}.", time, part,
+                       formatTime(most->exposed), most->count, shortName(most->name));
+        out.action = say("Overlap that with compute, or make it smaller.");
+    } else if (largest == sums.idle.host) {
+        out.cost = say("{} ({}): devices wait for the host to launch work.", time, part);
+        out.action =
+            say("Launch earlier: fewer, larger kernels, CUDA graphs or a compiled model; no synchronisation and "
+                "no slow data loading in between.");
+    } else if (largest == sums.idle.other) {
+        out.cost = say("{} ({}): devices idle though work was launched in time.", time, part);
+        out.action = say("See what that work waited for: events, other streams, other devices.");
+    } else {
+        out.cost = say("{} ({}): copies that no compute hides.", time, part);
+        out.action = say("Overlap copies with compute: pinned memory, a stream of their own, prefetching.");
+    }
+    return out;
+}
+
+Verdict verdictOf(const std::vector<HostSummary>& threads) {
+    const auto busiest = std::ranges::max_element(threads, {}, &HostSummary::busy);
+    Verdict out;
+    out.verdict = say("No device was recorded; {} threads of the host were.", threads.size());
+    out.cost = say("The busiest thread runs operators for {} of {}.", formatTime(busiest->busy),
+                   formatTime(busiest->last - busiest->first));
+    out.action = say("Record the devices as well, to see what they wait for.");
+    return out;
+}
+
+// ---- Tables ----
+
+Table devicesTable(const std::vector<DeviceSummary>& devices) {
+    Table table({}, {shown("rank"), shown("device", Align::Left), shown("time"), shown("compute"),
+                     shown("exposed communication"), shown("hidden"), shown("copies"), shown("idle"),
+                     shown("waits for the host"), shown("launch delay")});
+    table.reader = Reader::People;
+    table.most_in_text = kMostRows;
+    table.more = "… and {} more (--json has all)";
+    const auto part = [](TimeNs time, TimeNs whole) { return Cell(fractionOf(time, whole), Look::Percent); };
+    for (const DeviceSummary& device : devices) {
+        const DeviceTimes& times = device.times;
+        const TimeNs span = times.span();
+        const TimeNs communication = times.communication();
+        table.row(device.rank, device.name, span, part(times.compute(), span), part(times.exposedCommunication(), span),
+                  communication == TimeNs{0} ? Cell("-") : part(times.hiddenCommunication(), communication),
+                  part(times.exposedMemory(), span), part(times.idle(), span), part(device.idle.host, span),
+                  device.launches.count == 0 ? Cell("-") : Cell(device.launches.delay_median));
+    }
+    return table;
+}
+
+Table kernelsTable(std::string key, const std::vector<KernelTotals>& kernels, TimeNs all) {
+    Table table(std::move(key), {column("name", "kernel", Align::Left), column("kind", "kind", Align::Left),
+                                 column("count", "count"), column("total_ns", "total"), shown("of all"),
+                                 column("mean_ns", "mean"), column("shortest_ns", "shortest"),
+                                 column("longest_ns", "longest"), data("longest_at_ns"), data("deviation_ns")});
+    table.most_in_text = kMostKernels;
+    table.more = "… and {} more (--json has all)";
+    for (const KernelTotals& kernel : kernels) {
+        table.row(nameCell(kernel.name), kindName(kernel.kind), kernel.count, kernel.total,
+                  Cell(fractionOf(kernel.total, all), Look::Percent), kernel.mean(), kernel.shortest, kernel.longest,
+                  kernel.longest_at, kernel.deviationNs());
+    }
+    return table;
+}
+
+Table collectivesTable(std::string key, const std::vector<CollectiveTotals>& collectives) {
+    Table table(std::move(key),
+                {column("name", "transfer", Align::Left), column("group", "group", Align::Left),
+                 column("group_size", "ranks"), column("count", "count"), column("bytes", "bytes"),
+                 column("total_ns", "total"), column("exposed_ns", "exposed"), column("longest_ns", "longest"),
+                 column("best_bus_bytes_per_s", "best bus bandwidth")});
+    table.most_in_text = kMostKernels;
+    table.more = "… and {} more (--json has all)";
+    for (const CollectiveTotals& each : collectives) {
+        const bool sized = each.bytes > 0;
+        table.row(nameCell(each.name), each.group, each.group_size > 0 ? Cell(each.group_size) : Cell(Value()).as("-"),
+                  each.count, sized ? Cell(each.bytes, Look::Bytes) : Cell(Value()).as("-"), each.total, each.exposed,
+                  each.longest,
+                  sized ? Cell(each.best_bandwidth).as(fmt::format("{:.1f} GB/s", each.best_bandwidth * 1e-9))
+                        : Cell(Value()).as("-"));
+    }
+    return table;
+}
+
+Table threadsTable(const std::vector<HostSummary>& threads) {
+    Table table({}, {shown("rank"), shown("thread", Align::Left), shown("time"), shown("busy")});
+    table.reader = Reader::People;
+    table.most_in_text = kMostRows;
+    table.more = "… and {} more (--json has all)";
+    for (const HostSummary& thread : threads) {
+        const TimeNs span = thread.last - thread.first;
+        table.row(thread.rank, thread.thread, span, Cell(fractionOf(thread.busy, span), Look::Percent));
+    }
+    return table;
+}
+
+// ---- For programs ----
+
+Section idleData(const IdleTimes& idle) {
+    Section section;
+    section.key = "idle";
+    section.data("host_ns", idle.host);
+    section.data("gaps_ns", idle.gaps);
+    section.data("other_ns", idle.other);
+    return section;
+}
+
+Section deviceData(const DeviceSummary& device) {
+    const DeviceTimes& times = device.times;
+    Section section;
+    section.data("file", device.file);
+    section.data("rank", device.rank);
+    section.data("device", device.name);
+    section.data("first_ns", device.first);
+    section.data("last_ns", device.last);
+    section.data("span_ns", times.span());
+    section.data("compute_ns", times.compute());
+    section.data("communication_ns", times.communication());
+    section.data("exposed_communication_ns", times.exposedCommunication());
+    section.data("memory_ns", times.memory());
+    section.data("exposed_memory_ns", times.exposedMemory());
+    section.data("idle_ns", times.idle());
+    section.add(idleData(device.idle));
+    const LaunchSummary& launches = device.launches;
+    section.data("launches", Value::Object{{"count", launches.count},
+                                           {"call_median_ns", launches.call_median},
+                                           {"delay_median_ns", launches.delay_median},
+                                           {"delay_p95_ns", launches.delay_p95},
+                                           {"delay_longest_ns", launches.delay_longest},
+                                           {"shorter_than_call", launches.shorter_than_call}});
+    Sections streams;
+    streams.key = "streams";
+    for (const StreamSummary& stream : device.streams) {
+        Section& each = streams.list.emplace_back();
+        each.data("name", stream.name);
+        each.data("count", stream.count);
+        each.data("busy_ns", stream.busy);
+        each.add(idleData(stream.idle));
+        each.data("most_queued", stream.most_queued);
+    }
+    section.add(std::move(streams));
+    section.add(kernelsTable("kernels", device.kernels, times.span()));
+    section.add(collectivesTable("collectives", device.collectives));
+    return section;
+}
+
+Section threadData(const HostSummary& thread) {
+    Section section;
+    section.data("file", thread.file);
+    section.data("rank", thread.rank);
+    section.data("thread", thread.thread);
+    section.data("first_ns", thread.first);
+    section.data("last_ns", thread.last);
+    section.data("busy_ns", thread.busy);
+    section.add(kernelsTable("operators", thread.operators, thread.busy));
+    return section;
+}
+
+template <class Item, class Of>
+Sections listOf(std::string key, const std::vector<Item>& items, Of of) {
+    Sections sections;
+    sections.key = std::move(key);
+    sections.reader = Reader::Programs;
+    for (const Item& item : items)
+        sections.list.push_back(of(item));
+    return sections;
+}
+
+/// Without what was looked for and found, which fills a screen.
+std::string reasonText(const Error& error) {
+    const std::string reason =
+        fmt::format("No pipeline was found ({})", error.message.substr(0, error.message.find(':')));
+    return error.hint.empty() ? reason + "." : fmt::format("{}. If there is one: {}.", reason, error.hint);
+}
+
+Section traceOf(const Run& run, std::size_t files) {
+    Section trace;
+    trace.key = "trace";
+    trace.data("files", filesOf(run.files));
+    trace.data("format", run.format);
+    trace.data("ranks", files);
+    trace.data("slices", run.slices);
+    trace.data("span_ns", run.span);
+    trace.add(problemsTable(run.problems, Reader::Programs));
+    return trace;
+}
+
+void addForDevices(Document& document, const std::vector<DeviceSummary>& devices,
+                   const std::vector<CollectiveTotals>& collectives) {
+    Section time;
+    time.heading = "Where the devices' time went";
+    time.add(devicesTable(devices));
+    document.add(std::move(time));
+    Section longest;
+    longest.heading = devices.size() == 1 ? "The longest kernels" : "The longest kernels, over all devices";
+    const std::vector<KernelTotals> kernels = joinedKernels(devices);
+    longest.add(kernelsTable({}, kernels, Sums(devices).span)).reader = Reader::People;
+    document.add(std::move(longest));
+    if (collectives.empty()) return;
+    Section transfers;
+    transfers.heading = "Transfers between ranks";
+    transfers.add(collectivesTable({}, collectives)).reader = Reader::People;
+    document.add(std::move(transfers));
+}
+
+void addForThreads(Document& document, const std::vector<HostSummary>& threads) {
+    Section time;
+    time.heading = "Where the threads' time went";
+    time.add(threadsTable(threads));
+    document.add(std::move(time));
+    std::map<std::string_view, KernelTotals> by_name;
+    TimeNs all{0};
+    for (const HostSummary& thread : threads) {
+        all += thread.busy;
+        for (const KernelTotals& each : thread.operators)
+            by_name[each.name].add(each);
+    }
+    std::vector<KernelTotals> operators;
+    for (auto& [name, totals] : by_name)
+        operators.push_back(std::move(totals));
+    std::ranges::stable_sort(operators, std::ranges::greater(), &KernelTotals::total);
+    Section longest;
+    longest.heading = "The longest operators, without those inside them";
+    Table& table = longest.add(kernelsTable({}, operators, all));
+    table.reader = Reader::People;
+    document.add(std::move(longest));
+}
+
+/// Of all files, by rank.
+struct Activity {
+    std::vector<DeviceSummary> devices;
+    std::vector<HostSummary> threads;
+
+    explicit Activity(const std::vector<FileActivity>& files) {
+        for (const FileActivity& file : files) {
+            devices.insert(devices.end(), file.devices.begin(), file.devices.end());
+            threads.insert(threads.end(), file.threads.begin(), file.threads.end());
+        }
+        const auto by_rank = [](const auto& a, const auto& b) { return a.rank < b.rank; };
+        std::ranges::stable_sort(devices, by_rank);
+        std::ranges::stable_sort(threads, by_rank);
+    }
+
+    [[nodiscard]] Verdict verdict() const {
+        return devices.empty() ? verdictOf(threads) : verdictOf(devices, joinedCollectives(devices));
+    }
+};
+
+void writeDevices(const Activity& activity, CsvRows& out) {
+    out.row({"rank", "device", "first_ns", "last_ns", "compute_ns", "communication_ns", "exposed_communication_ns",
+             "memory_ns", "exposed_memory_ns", "idle_ns", "idle_host_ns", "idle_gaps_ns", "idle_other_ns", "launches",
+             "launch_delay_median_ns", "launch_delay_p95_ns", "launch_delay_longest_ns"});
+    for (const DeviceSummary& device : activity.devices) {
+        const DeviceTimes& times = device.times;
+        out.row({device.rank, device.name, device.first, device.last, times.compute(), times.communication(),
+                 times.exposedCommunication(), times.memory(), times.exposedMemory(), times.idle(), device.idle.host,
+                 device.idle.gaps, device.idle.other, device.launches.count, device.launches.delay_median,
+                 device.launches.delay_p95, device.launches.delay_longest});
+    }
+}
+
+void writeStreams(const Activity& activity, CsvRows& out) {
+    out.row({"rank", "device", "stream", "count", "busy_ns", "idle_host_ns", "idle_gaps_ns", "idle_other_ns",
+             "most_queued"});
+    for (const DeviceSummary& device : activity.devices) {
+        for (const StreamSummary& stream : device.streams) {
+            out.row({device.rank, device.name, stream.name, stream.count, stream.busy, stream.idle.host,
+                     stream.idle.gaps, stream.idle.other, stream.most_queued});
+        }
+    }
+}
+
+/// Of devices, or else the operators of threads.
+void writeKernels(const Activity& activity, CsvRows& out) {
+    out.row({"rank", "where", "name", "kind", "count", "total_ns", "mean_ns", "shortest_ns", "longest_ns",
+             "longest_at_ns", "deviation_ns"});
+    const auto write = [&](std::int64_t rank, const std::string& where, const KernelTotals& each,
+                           std::string_view kind) {
+        out.row({rank, where, each.name, kind, each.count, each.total, each.mean(), each.shortest, each.longest,
+                 each.longest_at, each.deviationNs()});
+    };
+    for (const DeviceSummary& device : activity.devices) {
+        for (const KernelTotals& each : device.kernels)
+            write(device.rank, device.name, each, kindName(each.kind));
+    }
+    for (const HostSummary& thread : activity.threads) {
+        for (const KernelTotals& each : thread.operators)
+            write(thread.rank, thread.thread, each, "host");
+    }
+}
+
+void writeTransfers(const Activity& activity, CsvRows& out) {
+    out.row({"rank", "device", "name", "group", "group_size", "count", "bytes", "total_ns", "exposed_ns", "longest_ns",
+             "best_bus_bytes_per_s"});
+    for (const DeviceSummary& device : activity.devices) {
+        for (const CollectiveTotals& each : device.collectives) {
+            out.row({device.rank, device.name, each.name, each.group, each.group_size, each.count, each.bytes,
+                     each.total, each.exposed, each.longest, each.best_bandwidth});
+        }
+    }
+}
+
+} // namespace
+
+bool showsActivity(const std::vector<FileActivity>& files) {
+    return std::ranges::any_of(files,
+                               [](const FileActivity& file) { return !file.devices.empty() || !file.threads.empty(); });
+}
+
+Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files) {
+    const Activity activity(files);
+    Document document;
+    addSchemaVersion(document);
+    document.add(verdictSection(activity.verdict()));
+    document.data("schedule", Value());
+    document.data("no_pipeline", trace.no_pipeline ? Value(trace.no_pipeline->message) : Value());
+    return document;
+}
+
+Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivity>& files,
+                          const std::string& version) {
+    const Activity activity(files);
+    const Run& run = trace.run;
+    const bool hosts = activity.devices.empty();
+    Document document;
+    document.title = "What the devices did";
+    document.subtitle =
+        fmt::format("{}: {}, {}, {} slices, {}", filesText(run.files), run.format,
+                    hosts ? pluralize(activity.threads.size(), "thread") : pluralize(activity.devices.size(), "device"),
+                    run.slices, formatTime(run.span));
+    document.foot = fmt::format("Bubblescope {}", version);
+    addSchemaVersion(document);
+    document.add(verdictSection(activity.verdict()));
+    document.line("", Reader::Text);
+    document.line(document.subtitle, Reader::Text);
+    if (trace.no_pipeline) document.paragraph("", reasonText(*trace.no_pipeline));
+    document.add(traceOf(run, files.size()));
+    document.data("schedule", Value());
+    document.data("no_pipeline", trace.no_pipeline ? Value(trace.no_pipeline->message) : Value());
+    if (hosts)
+        addForThreads(document, activity.threads);
+    else
+        addForDevices(document, activity.devices, joinedCollectives(activity.devices));
+    document.add(listOf("devices", activity.devices, deviceData));
+    document.add(listOf("threads", activity.threads, threadData));
+    return document;
+}
+
+std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files) {
+    return {{"devices", [&](CsvRows& out) { writeDevices(Activity(files), out); }},
+            {"streams", [&](CsvRows& out) { writeStreams(Activity(files), out); }},
+            {"kernels", [&](CsvRows& out) { writeKernels(Activity(files), out); }},
+            {"transfers", [&](CsvRows& out) { writeTransfers(Activity(files), out); }}};
+}
+
+} // namespace bubblescope::report

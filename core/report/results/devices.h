@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/analysis/devices/device_summary.h"
+#include "core/recognise/run.h"
+#include "core/report/document.h"
+#include "core/report/results/tables.h"
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::report {
+
+/// What `analyze` reports of a trace without a pipeline: how the devices, or else the hosts' threads, used their time.
+/// `files` has one entry for each of Run::inputs() and shows some activity; `version` is the program's.
+[[nodiscard]] Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivity>& files,
+                                        const std::string& version);
+
+/// The verdict alone.
+[[nodiscard]] Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files);
+
+/// "devices", "streams", "kernels" (or the hosts' operators) and "transfers", each with a row of column names first.
+/// `files` must outlive what is returned.
+[[nodiscard]] std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files);
+
+/// Whether there is anything to report.
+[[nodiscard]] bool showsActivity(const std::vector<FileActivity>& files);
+
+} // namespace bubblescope::report
