@@ -376,6 +376,7 @@ Result<std::vector<FileActivity>> extractActivity(TracePartition& partition) {
     }
     for (const Track& track : trace.tracks()) {
         if (!files[track.file].devices.empty() || track.first_slice == track.end_slice || track.may_overlap) continue;
+        if (trace.category(track.first_slice) == "Trace") continue; // Kineto's own span
         if (stop.requested()) return files;
         HostSummary& thread = files[track.file].threads.emplace_back(hostThread(trace, track));
         thread.file = partition.firstFile() + track.file;

@@ -163,15 +163,22 @@ Table devicesTable(const std::vector<DeviceSummary>& devices) {
     return table;
 }
 
-Table kernelsTable(std::string key, const std::vector<KernelTotals>& kernels, TimeNs all) {
-    Table table(std::move(key), {column("name", "kernel", Align::Left), column("kind", "kind", Align::Left),
-                                 column("count", "count"), column("total_ns", "total"), shown("of all"),
-                                 column("mean_ns", "mean"), column("shortest_ns", "shortest"),
-                                 column("longest_ns", "longest"), data("longest_at_ns"), data("deviation_ns")});
+/// The kernels of devices, or the operators of hosts, which are of no kind.
+enum class Whose { Devices, Hosts };
+
+Table kernelsTable(std::string key, const std::vector<KernelTotals>& kernels, TimeNs all,
+                   Whose whose = Whose::Devices) {
+    const bool hosts = whose == Whose::Hosts;
+    Table table(std::move(key),
+                {column("name", hosts ? "operator" : "kernel", Align::Left), column("kind", "kind", Align::Left),
+                 column("count", "count"), column("total_ns", "total"), shown("of all"), column("mean_ns", "mean"),
+                 column("shortest_ns", "shortest"), column("longest_ns", "longest"), data("longest_at_ns"),
+                 data("deviation_ns")});
+    table.columns[1].hidden = hosts;
     table.most_in_text = kMostKernels;
     table.more = "… and {} more (--json has all)";
     for (const KernelTotals& kernel : kernels) {
-        table.row(nameCell(kernel.name), kindName(kernel.kind), kernel.count, kernel.total,
+        table.row(nameCell(kernel.name), hosts ? absent() : Cell(kindName(kernel.kind)), kernel.count, kernel.total,
                   Cell(fractionOf(kernel.total, all), Look::Percent), kernel.mean(), kernel.shortest, kernel.longest,
                   kernel.longest_at, kernel.deviationNs());
     }
@@ -267,7 +274,7 @@ Section threadData(const HostSummary& thread) {
     section.data("first_ns", thread.first);
     section.data("last_ns", thread.last);
     section.data("busy_ns", thread.busy);
-    section.add(kernelsTable("operators", thread.operators, thread.busy));
+    section.add(kernelsTable("operators", thread.operators, thread.busy, Whose::Hosts));
     return section;
 }
 
@@ -336,7 +343,7 @@ void addForThreads(Document& document, const std::vector<HostSummary>& threads) 
     std::ranges::stable_sort(operators, std::ranges::greater(), &KernelTotals::total);
     Section longest;
     longest.heading = "The longest operators, without those inside them";
-    Table& table = longest.add(kernelsTable({}, operators, all));
+    Table& table = longest.add(kernelsTable({}, operators, all, Whose::Hosts));
     table.reader = Reader::People;
     document.add(std::move(longest));
 }
