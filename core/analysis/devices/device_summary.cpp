@@ -19,6 +19,10 @@ void sortByTotal(std::vector<Totals>& list) {
 
 } // namespace
 
+TimeNs boundedSum(TimeNs a, TimeNs b) {
+    return a > TimeNs::max() - b ? TimeNs::max() : a + b;
+}
+
 TimeNs DeviceTimes::with(std::size_t classes, std::size_t without) const {
     TimeNs sum{0};
     for (std::size_t mix = 1; mix < by_mix.size(); ++mix) {
@@ -47,7 +51,7 @@ void KernelTotals::add(const KernelTotals& other) {
     const double apart = static_cast<double>(other.total.count()) / m - static_cast<double>(total.count()) / n;
     square_sum_ns += other.square_sum_ns + apart * apart * n * m / (n + m);
     count += other.count;
-    total += other.total;
+    total = boundedSum(total, other.total);
     shortest = std::min(shortest, other.shortest);
     if (other.longest > longest) std::tie(longest, longest_at) = std::pair(other.longest, other.longest_at);
 }
@@ -87,9 +91,9 @@ std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>
             if (is_new) continue;
             CollectiveTotals& sum = place->second;
             sum.count += of_device.count;
-            sum.bytes += of_device.bytes;
-            sum.total += of_device.total;
-            sum.exposed += of_device.exposed;
+            sum.bytes = boundedSum(TimeNs{sum.bytes}, TimeNs{of_device.bytes}).count();
+            sum.total = boundedSum(sum.total, of_device.total);
+            sum.exposed = boundedSum(sum.exposed, of_device.exposed);
             sum.longest = std::max(sum.longest, of_device.longest);
             sum.best_bandwidth = std::max(sum.best_bandwidth, of_device.best_bandwidth);
         }

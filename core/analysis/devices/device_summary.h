@@ -15,6 +15,10 @@
 // runs none of them, from its first to its last. Unlike there, events of synchronisation are not work.
 namespace bubblescope {
 
+/// a + b, neither negative; the longest time there is where that is longer, as sums over slices of a hostile file can
+/// be.
+[[nodiscard]] TimeNs boundedSum(TimeNs a, TimeNs b);
+
 /// How a device was used, by what ran at the same time.
 struct DeviceTimes {
     static constexpr std::size_t kCompute = 1;

@@ -329,9 +329,9 @@ HostSummary hostThread(const Trace& trace, const Track& track) {
         const TimeNs own = std::max(TimeNs{0}, whole - inside);
         by_name[trace.sliceNames()[slice]].add({{}, WorkKind::Compute, 1, own, own, own, trace.start(slice)});
         if (open.empty())
-            thread.busy += whole;
+            thread.busy = boundedSum(thread.busy, whole);
         else
-            open.back().inside += whole;
+            open.back().inside = boundedSum(open.back().inside, whole);
     };
     for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
         while (!open.empty() && trace.end(open.back().slice) <= trace.start(slice))

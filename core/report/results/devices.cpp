@@ -69,20 +69,21 @@ struct Sums {
     TimeNs span{0};
     TimeNs compute{0};
     TimeNs exposed_communication{0};
-    TimeNs hidden_communication{0};
     TimeNs exposed_memory{0};
-    IdleTimes idle;
+    TimeNs idle{0};
+    TimeNs idle_host{0};
+    TimeNs idle_other{0};
 
     explicit Sums(const std::vector<DeviceSummary>& devices) {
+        const auto add = [](TimeNs& sum, TimeNs time) { sum = boundedSum(sum, time); };
         for (const DeviceSummary& device : devices) {
-            span += device.times.span();
-            compute += device.times.compute();
-            exposed_communication += device.times.exposedCommunication();
-            hidden_communication += device.times.hiddenCommunication();
-            exposed_memory += device.times.exposedMemory();
-            idle.host += device.idle.host;
-            idle.gaps += device.idle.gaps;
-            idle.other += device.idle.other;
+            add(span, device.times.span());
+            add(compute, device.times.compute());
+            add(exposed_communication, device.times.exposedCommunication());
+            add(exposed_memory, device.times.exposedMemory());
+            add(idle, device.times.idle());
+            add(idle_host, device.idle.host);
+            add(idle_other, device.idle.other);
         }
     }
 };
@@ -91,7 +92,7 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
     const std::string compute = percent(sums.compute, sums.span);
     const std::string communication = percent(sums.exposed_communication, sums.span);
     const std::string copies = percent(sums.exposed_memory, sums.span);
-    const std::string idle = percent(sums.idle.total(), sums.span);
+    const std::string idle = percent(sums.idle, sums.span);
     return devices == 1 ? say("The device computes {} of its time. {} is communication that no compute hides, {} is "
                               "copies, {} is idle.",
                               compute, communication, copies, idle)
@@ -104,7 +105,7 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
 Verdict verdictOf(const std::vector<DeviceSummary>& devices, const std::vector<CollectiveTotals>& collectives) {
     const Sums sums(devices);
     Verdict out{stateOf(sums, devices.size()), {}, {}};
-    const TimeNs largest = std::max({sums.exposed_communication, sums.idle.host, sums.idle.other, sums.exposed_memory});
+    const TimeNs largest = std::max({sums.exposed_communication, sums.idle_host, sums.idle_other, sums.exposed_memory});
     const std::string time = formatTime(largest);
     const std::string part = percent(largest, sums.span);
     constexpr double kWorthNaming = 0.05;
@@ -116,12 +117,12 @@ Verdict verdictOf(const std::vector<DeviceSummary>& devices, const std::vector<C
         out.cost = say("{} ({}): exposed communication, {} of it in {} calls of {}.", time, part,
                        formatTime(most->exposed), most->count, shortName(most->name));
         out.action = say("Overlap that with compute, or make it smaller.");
-    } else if (largest == sums.idle.host) {
+    } else if (largest == sums.idle_host) {
         out.cost = say("{} ({}): devices wait for the host to launch work.", time, part);
         out.action =
             say("Launch earlier: fewer, larger kernels, CUDA graphs or a compiled model; no synchronisation and "
                 "no slow data loading in between.");
-    } else if (largest == sums.idle.other) {
+    } else if (largest == sums.idle_other) {
         out.cost = say("{} ({}): devices idle though work was launched in time.", time, part);
         out.action = say("See what that work waited for: events, other streams, other devices.");
     } else {
@@ -333,7 +334,7 @@ void addForThreads(Document& document, const std::vector<HostSummary>& threads) 
     std::map<std::string_view, KernelTotals> by_name;
     TimeNs all{0};
     for (const HostSummary& thread : threads) {
-        all += thread.busy;
+        all = boundedSum(all, thread.busy);
         for (const KernelTotals& each : thread.operators)
             by_name[each.name].add(each);
     }
