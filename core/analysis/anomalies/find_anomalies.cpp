@@ -12,7 +12,7 @@ Sentence nameRank(int replica, Rank rank, int replicas) {
 Anomalies findAnomalies(const AnomalyInput& input) {
     Anomalies found;
     {
-        const OpSamples samples(input.run.steps);
+        const OpSamples samples(input.run.steps, input.selection);
         findStragglers(input, samples, found);
         findSlowStages(input, samples, found);
         const auto levels = findDataImbalance(input, samples, found);

@@ -8,14 +8,14 @@
 
 namespace bubblescope {
 
-OpSamples::OpSamples(std::span<const StepTimeline> steps) {
+OpSamples::OpSamples(std::span<const StepTimeline> steps, const StepSelection& selection) {
     if (steps.empty()) return;
-    read(steps);
+    read(steps, selection);
     sortByPlace();
     findMedians();
 }
 
-void OpSamples::read(std::span<const StepTimeline> steps) {
+void OpSamples::read(std::span<const StepTimeline> steps, const StepSelection& selection) {
     std::size_t ops = 0;
     std::size_t rows = 0;
     for (const StepTimeline& step : steps) {
@@ -27,18 +27,20 @@ void OpSamples::read(std::span<const StepTimeline> steps) {
     }
     per_replica_ = static_cast<std::size_t>(steps.front().pp) * chunks_ * kKinds;
     counts_.resize(per_replica_ * static_cast<std::size_t>(replicas_));
+    steady_counts_.resize(counts_.size());
     rows_.reserve(rows);
     groups_.reserve(ops);
     durations_.reserve(ops);
     for (std::size_t s = 0; s < steps.size(); ++s) {
         for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
-            OpRow row{s, Rank{r}, groups_.size(), 0};
+            OpRow row{s, Rank{r}, groups_.size(), 0, selection.isSteady(s)};
             for (const TimelineOp& op : steps[s].ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer) continue;
                 const std::size_t group = groupAt(steps[s].replica, placeOf(Rank{r}, op.op.chunk, kindOf(op.op)));
                 groups_.push_back(static_cast<std::uint32_t>(group));
                 durations_.push_back(static_cast<double>(op.duration().count()));
                 ++counts_[group];
+                steady_counts_[group] += row.steady ? 1 : 0;
             }
             row.end = groups_.size();
             rows_.push_back(row);
@@ -46,16 +48,24 @@ void OpSamples::read(std::span<const StepTimeline> steps) {
     }
 }
 
+template <class Visit>
+void OpSamples::eachSteady(Visit visit) const {
+    for (const OpRow& row : rows_) {
+        for (std::size_t i = row.begin; i < row.end; ++i) {
+            if (row.steady || steady_counts_[groups_[i]] == 0) visit(i);
+        }
+    }
+}
+
 void OpSamples::sortByPlace() {
     place_begin_.assign(per_replica_ + 1, 0);
     for (std::size_t g = 0; g < counts_.size(); ++g)
-        place_begin_[placeOf(g) + 1] += counts_[g];
+        place_begin_[placeOf(g) + 1] += steadyCount(g);
     for (std::size_t place = 0; place < per_replica_; ++place)
         place_begin_[place + 1] += place_begin_[place];
     std::vector<std::size_t> next(place_begin_.begin(), place_begin_.end() - 1);
-    by_place_.resize(size());
-    for (std::size_t i = 0; i < size(); ++i)
-        by_place_[next[placeOf(groups_[i])]++] = durations_[i];
+    by_place_.resize(place_begin_.back());
+    eachSteady([&](std::size_t i) { by_place_[next[placeOf(groups_[i])]++] = durations_[i]; });
 }
 
 void OpSamples::findMedians() {
@@ -71,9 +81,8 @@ void OpSamples::findMedians() {
     }
     std::vector<std::vector<double>> durations(counts_.size());
     for (std::size_t g = 0; g < durations.size(); ++g)
-        durations[g].reserve(counts_[g]);
-    for (std::size_t i = 0; i < size(); ++i)
-        durations[groups_[i]].push_back(durations_[i]);
+        durations[g].reserve(steadyCount(g));
+    eachSteady([&](std::size_t i) { durations[groups_[i]].push_back(durations_[i]); });
     for (std::size_t g = 0; g < durations.size(); ++g)
         medians_[g] = statistics::median(std::move(durations[g]));
 }

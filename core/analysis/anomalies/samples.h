@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/graph/step_replay.h"
+#include "core/timeline/step_selection.h"
 #include "core/timeline/step_timeline.h"
 
 #include <compare>
@@ -19,13 +20,17 @@ struct OpRow {
     Rank rank;
     std::size_t begin = 0;
     std::size_t end = 0;
+    bool steady = true; ///< see StepSelection::isSteady()
 };
 
 /// How long all ops of a run took, but optimizers, in groups of likes: those of one replica, rank, chunk and kind. The
 /// halves of a pair, which last as long as the pair, are kinds of their own. 20 bytes an op; linear in ops.
+/// Of warm-up and outlying steps there are samples, but medians are those of the other steps, as far as these have
+/// likes.
 class OpSamples {
 public:
-    explicit OpSamples(std::span<const StepTimeline> steps);
+    /// `selection` is of the steps.
+    OpSamples(std::span<const StepTimeline> steps, const StepSelection& selection);
 
     static constexpr std::size_t kKinds = 8; ///< F, B, I, W alone and as half of a pair
     [[nodiscard]] static std::size_t kindOf(const Op& op) {
@@ -49,7 +54,7 @@ public:
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
     }
-    /// The durations of a place's ops, by step.
+    /// The durations of a place's ops that medians are of, by step.
     [[nodiscard]] std::span<const double> ofPlace(std::size_t place) const {
         return std::span(by_place_).subspan(place_begin_[place], place_begin_[place + 1] - place_begin_[place]);
     }
@@ -59,7 +64,13 @@ public:
     }
 
 private:
-    void read(std::span<const StepTimeline> steps);
+    void read(std::span<const StepTimeline> steps, const StepSelection& selection);
+    /// Visits the samples that medians are of.
+    template <class Visit>
+    void eachSteady(Visit visit) const;
+    [[nodiscard]] std::size_t steadyCount(std::size_t group) const {
+        return steady_counts_[group] > 0 ? steady_counts_[group] : counts_[group];
+    }
     void sortByPlace();
     void findMedians();
 
@@ -73,6 +84,7 @@ private:
     std::vector<std::size_t> place_begin_; ///< and the end of the last
     std::vector<double> medians_;
     std::vector<std::size_t> counts_;
+    std::vector<std::size_t> steady_counts_;
 };
 
 /// The op of a sample of this row.
