@@ -4,9 +4,11 @@
 #include "core/base/bytes.h"
 #include "core/optimize/advice/advise.h"
 #include "core/report/results/common.h"
+#include "core/report/results/whatif.h"
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <memory>
 
 namespace bubblescope::cli {
@@ -55,8 +57,12 @@ report::Value suggestionsOf(const AdviseArguments& options, const Advice& advice
                                     {"predicted_ns", suggestion.prediction.predicted()},
                                     {"change_ns", suggestion.prediction.change()},
                                     {"change", suggestion.prediction.relativeChange()},
-                                    {"model_error", suggestion.prediction.fit.error()}};
+                                    {"model_error", suggestion.prediction.check.error()},
+                                    {"error_bar_ns", suggestion.prediction.bar.time}};
         std::ranges::move(memoryOf(suggestion.memory), std::back_inserter(entry));
+        entry.push_back({"effort", effortName(suggestion.effort)});
+        entry.push_back({"frameworks", suggestion.frameworks});
+        if (!suggestion.moved.empty()) entry.push_back({"moved", suggestion.moved});
         entry.push_back({"command", commandOf(options, suggestion)});
         list.emplace_back(std::move(entry));
     }
@@ -83,18 +89,41 @@ report::Table suggestionsTable(TimeNs observed, const Advice& advice) {
     const bool bytes = advice.present.bytes.has_value();
     report::Table table({}, {report::shown("step"), report::shown("change"), report::shown("activations")});
     if (bytes) table.columns.push_back(report::shown("memory"));
-    table.columns.push_back(report::shown("", report::Align::Left));
-    const auto row = [&](TimeNs step, const std::string& change, const HeldMemory& memory, const std::string& what) {
+    table.columns.push_back(report::shown("what", report::Align::Left));
+    table.columns.push_back(report::shown("in", report::Align::Left));
+    const auto row = [&](TimeNs step, const std::string& change, const HeldMemory& memory, const std::string& what,
+                         const std::string& frameworks) {
         table.row(step, change, report::Cell(memory.activations).as(fmt::format("{:.2f}", memory.activations)));
         if (bytes) table.rows.back().emplace_back(memory.bytes.value_or(0), report::Look::Bytes);
         table.rows.back().emplace_back(memory.copies == 1 ? what : what + " (holds the model twice)");
+        table.rows.back().emplace_back(frameworks);
     };
-    row(observed, "", advice.present, "as it ran");
+    row(observed, "", advice.present, "as it ran", "");
     for (const Suggestion& suggestion : advice.suggestions) {
-        row(suggestion.prediction.predicted(), fmt::format("{:+.1f} %", 100 * suggestion.prediction.relativeChange()),
-            suggestion.memory, fmt::format("{}", fmt::join(suggestion.texts, " ")));
+        row(suggestion.prediction.predicted(),
+            fmt::format("{:+.1f} % ± {:.1f}", 100 * suggestion.prediction.relativeChange(),
+                        100 * fractionOf(suggestion.prediction.bar.time, observed)),
+            suggestion.memory, fmt::format("{}", fmt::join(suggestion.texts, " ")),
+            suggestion.frameworks.empty() ? "none that is known"
+                                          : fmt::format("{}", fmt::join(suggestion.frameworks, ", ")));
     }
     return table;
+}
+
+/// Which stages would give or take how much.
+void addMoved(report::Section& document, const Advice& advice) {
+    constexpr double kWorthMoving = 0.02;
+    for (const Suggestion& suggestion : advice.suggestions) {
+        std::string text;
+        for (std::size_t stage = 0; stage < suggestion.moved.size(); ++stage) {
+            const double share = suggestion.moved[stage];
+            if (std::abs(share) < kWorthMoving) continue;
+            text += fmt::format("{}stage {} {:+.0f} %", text.empty() ? "" : ", ", stage, 100 * share);
+        }
+        if (text.empty()) continue;
+        document.paragraph(
+            "", fmt::format("Balanced means, of each stage's time: {}. With --layers it is said in layers.", text));
+    }
 }
 
 report::Document toDocument(const AdviseArguments& options, const RunModel& model, const Advice& advice) {
@@ -110,6 +139,7 @@ report::Document toDocument(const AdviseArguments& options, const RunModel& mode
                               model.selection.summary().text(), advice.tried));
     if (advice.suggestions.empty()) {
         document.line("None of them is predicted to save half a percent of it.");
+        report::addReplayCheck(document, model.check);
         addLarger(document, advice);
         return document;
     }
@@ -117,10 +147,11 @@ report::Document toDocument(const AdviseArguments& options, const RunModel& mode
     document.add(suggestionsTable(observed, advice));
     document.line("");
     document.paragraph(
-        "", fmt::format("Activations are those on the fullest rank, counted in what its whole share of the model keeps "
+        "", std::string("Activations are those on the fullest rank, counted in what its whole share of the model keeps "
                         "of a micro-batch as it ran. Smaller micro-batches and chunks are taken to be as efficient as "
-                        "large ones, which devices are not quite. The model is {:.1f} % off on the unchanged steps.",
-                        100 * advice.suggestions.back().prediction.fit.error()));
+                        "large ones, which devices are not quite."));
+    report::addReplayCheck(document, model.check);
+    addMoved(document, advice);
     addLarger(document, advice);
     document.line("\nEach in turn:");
     for (const Suggestion& suggestion : advice.suggestions)
@@ -129,7 +160,7 @@ report::Document toDocument(const AdviseArguments& options, const RunModel& mode
 }
 
 CommandResult adviseOn(const AdviseArguments& options) {
-    BUBBLESCOPE_ASSIGN(const Run run, options.run.load());
+    BUBBLESCOPE_ASSIGN(const AlignedRun run, options.run.load());
     BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run));
     AdviceOptions advice_options;
     if (!options.memory_model.empty()) {
@@ -139,8 +170,8 @@ CommandResult adviseOn(const AdviseArguments& options) {
         BUBBLESCOPE_ASSIGN(advice_options.budget, parseBytes(options.memory_budget));
     }
     BUBBLESCOPE_ASSIGN(const Advice advice,
-                       advise(model, run.schedule, options.run.cut(), advice_options, options.run.mostError()));
-    printProblems(run.problems);
+                       advise(model, run.run.schedule, options.run.cut(), advice_options, options.run.mostError()));
+    printProblems(run.run.problems);
     print(toDocument(options, model, advice), options.json);
     return 0;
 }

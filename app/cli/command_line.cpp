@@ -109,6 +109,7 @@ template Option Command::addOption(const std::string&, float&, const std::string
 template Option Command::addOption(const std::string&, double&, const std::string&) const;
 template Option Command::addOption(const std::string&, std::optional<std::string>&, const std::string&) const;
 template Option Command::addOption(const std::string&, std::optional<int>&, const std::string&) const;
+template Option Command::addOption(const std::string&, std::optional<double>&, const std::string&) const;
 template Option Command::addOption(const std::string&, std::optional<std::int64_t>&, const std::string&) const;
 template Option Command::addOption(const std::string&, std::vector<std::string>&, const std::string&) const;
 template Option Command::addOption(const std::string&, std::vector<int>&, const std::string&) const;

@@ -31,7 +31,8 @@ CommandResult diff(const DiffArguments& options) {
     JobControl control;
     const auto load = [&](const std::string& file) -> Result<Run> {
         BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] { return loadRun({file}, control, known_of); }));
-        return putOnOneClock(std::move(recorded));
+        BUBBLESCOPE_ASSIGN(AlignedRun aligned, alignedRun(std::move(recorded)));
+        return std::move(aligned.run);
     };
     BUBBLESCOPE_ASSIGN(const Run a, load(options.a));
     BUBBLESCOPE_ASSIGN(const Run b, load(options.b));

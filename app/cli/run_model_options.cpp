@@ -20,24 +20,26 @@ void RunModelOptions::add(Command command) {
                    "Part of a whole backward that is the gradient for the input, where a schedule splits it (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0);
-    command.addOption("--max-error", max_error_, "How far the replay may be off the steps that were measured (5)")
+    command
+        .addOption("--max-error", max_error_,
+                   "Give no answer where the replay is further off the steps that were measured (any)")
         .typeName("PERCENT")
         .range(0.0, 1e6);
 }
 
-Result<Run> RunModelOptions::load() const {
+Result<AlignedRun> RunModelOptions::load() const {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, recognise_.options());
     JobControl control;
     BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] {
                            return loadRun({files_.begin(), files_.end()}, control, known_of);
                        }));
-    return putOnOneClock(std::move(recorded));
+    return alignedRun(std::move(recorded));
 }
 
-Result<RunModel> RunModelOptions::model(const Run& run) const {
+Result<RunModel> RunModelOptions::model(const AlignedRun& run) const {
     BUBBLESCOPE_ASSIGN(const StepRequest request, steps_.request());
-    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.steps, request));
-    return runModel(run, selection);
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, request));
+    return runModel(run.run, selection, run.clocks.bound());
 }
 
 std::vector<std::string> RunModelOptions::words() const {
@@ -53,7 +55,7 @@ std::vector<std::string> RunModelOptions::words() const {
         words.push_back(std::move(word));
     if (!layers_.empty()) add("--layers", fmt::format("{}", fmt::join(layers_, ",")));
     if (input_share_ != usual.input_share_) add("--input-share", fmt::format("{}", input_share_));
-    if (max_error_ != usual.max_error_) add("--max-error", fmt::format("{}", max_error_));
+    if (max_error_) add("--max-error", fmt::format("{}", *max_error_));
     return words;
 }
 

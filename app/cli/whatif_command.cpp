@@ -44,30 +44,23 @@ int exitCodeOf(const WhatifArguments& options, const Prediction& prediction) {
 CommandResult whatIf(WhatifArguments& options) {
     BUBBLESCOPE_TRY(options.budgets.parse());
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
-    BUBBLESCOPE_ASSIGN(const Run run, options.run.load());
+    BUBBLESCOPE_ASSIGN(const AlignedRun run, options.run.load());
     BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run));
-    const Result<StragglerStudy> study = studyStragglers(model, options.run.mostError());
+    BUBBLESCOPE_TRY(checkError(model, options.run.mostError()));
     if (options.changes.empty()) {
-        if (!study.ok()) return study.error();
-        printProblems(run.problems);
-        print(report::studyDocument(model, study.value()), options.json);
-        return exitCodeOf(options, run, model, study.value());
+        const StragglerStudy study = studyStragglers(model);
+        printProblems(run.run.problems);
+        print(report::studyDocument(model, study), options.json);
+        return exitCodeOf(options, run.run, model, study);
     }
-    BUBBLESCOPE_ASSIGN(const Prediction prediction,
-                       predict(model, run.schedule, scenario, options.run.cut(), options.run.mostError()));
-    printProblems(run.problems);
+    BUBBLESCOPE_ASSIGN(const Prediction prediction, predict(model, run.run.schedule, scenario, options.run.cut()));
+    printProblems(run.run.problems);
     report::Document answer = report::predictionDocument(options.changes, prediction);
     if (!options.json) {
         print(answer, false);
         return exitCodeOf(options, prediction);
     }
-    // Late starts keep the study from saying anything, not the scenario, where they stay.
-    report::Document document;
-    if (!study.ok()) report::addSchemaVersion(document);
-    if (study.ok())
-        document = report::studyDocument(model, study.value());
-    else
-        document.data("study_refused", study.error().text());
+    report::Document document = report::studyDocument(model, studyStragglers(model));
     answer.key = "scenario";
     document.add(static_cast<report::Section&&>(answer));
     print(document, true);

@@ -38,12 +38,13 @@ bool shows(Cause cause, const AttributedBubble& wait) {
     case Cause::Schedule: return wait.usual > TimeNs{0};
     case Cause::Imbalance: return behind(RootCauseKind::SlowStage);
     case Cause::Jitter: return behind(RootCauseKind::SlowOp);
-    case Cause::Communication: return behind(RootCauseKind::SlowLink);
+    case Cause::Communication: return behind(RootCauseKind::SlowLink) || behind(RootCauseKind::InTransfer);
+    case Cause::Peer: return behind(RootCauseKind::Blocked);
+    case Cause::Replay: return behind(RootCauseKind::ReplayedWork);
     case Cause::LateStart: return behind(RootCauseKind::LateStart);
     case Cause::Gaps: return false;
+    case Cause::Slowdown:
     case Cause::Order:
-    case Cause::Peer:
-    case Cause::Replay:
     case Cause::Unknown: break;
     }
     return !wait.cause && wait.end - wait.start > wait.usual;

@@ -27,9 +27,10 @@ struct AccountPiece {
 /// Where on the rank's timeline to look for a piece, by start, on the clock of the trace. Ops and pairs are exactly
 /// their time. A cause is a difference between two replays and not an interval, so for it these are the places where
 /// it shows: the waits attributed to it (the schedule's: those of which a part would remain at typical times;
-/// imbalance, jitter, communication, late starts: those behind such an excess; order, peer, replay, unknown: those that
-/// are longer than usual for no excess), and for gaps and communication also the ops that have them inside and the
-/// recorded waits for transfers. May be empty where the cause acts on other ranks. Linear in the rank's ops and waits.
+/// imbalance, jitter, communication, peer, replay, late starts: those behind such an excess; slowdown, order, unknown:
+/// those that are longer than usual for no excess), and for gaps and communication also the ops that have them inside
+/// and the recorded waits for transfers. May be empty where the cause acts on other ranks. Linear in the rank's ops and
+/// waits.
 [[nodiscard]] std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline& step,
                                                 const StepDiagnosis& diagnosis, Rank rank);
 

@@ -72,15 +72,16 @@ RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     return makeReport(run, std::move(selection), std::move(steps), std::move(replays), std::move(slices), options);
 }
 
-Result<Run> putOnOneClock(Run recorded) {
-    BUBBLESCOPE_ASSIGN(const RunClocks clocks, estimateClocks(recorded, clockOptions({}, ClockUse::Auto)));
-    return alignRun(std::move(recorded), clocks);
+Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options) {
+    BUBBLESCOPE_ASSIGN(RunClocks clocks, estimateClocks(run, clockOptions(options.thresholds, options.clocks)));
+    run = alignRun(std::move(run), clocks);
+    return AlignedRun{std::move(run), std::move(clocks)};
 }
 
 Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {
-    ReportOptions report{options.thresholds, {}, options.memory_estimate, options.request};
-    BUBBLESCOPE_ASSIGN(report.clocks, estimateClocks(recorded, clockOptions(options.thresholds, options.clocks)));
-    Run run = alignRun(std::move(recorded), report.clocks);
+    BUBBLESCOPE_ASSIGN(AlignedRun aligned, alignedRun(std::move(recorded), options));
+    Run& run = aligned.run;
+    const ReportOptions report{options.thresholds, std::move(aligned.clocks), options.memory_estimate, options.request};
     BUBBLESCOPE_ASSIGN(StepSelection selection, selectSteps(run.steps, options.request));
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));

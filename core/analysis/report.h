@@ -72,8 +72,14 @@ struct DiagnosedRun {
     RunReport report;
 };
 
-/// The run with its ranks on one clock, as diagnoseRun() has it. Errors: as estimateClocks().
-[[nodiscard]] Result<Run> putOnOneClock(Run run);
+/// A run whose ranks are on one clock, and what is known of their clocks.
+struct AlignedRun {
+    Run run;
+    RunClocks clocks;
+};
+
+/// Errors: as estimateClocks().
+[[nodiscard]] Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options = {});
 
 /// The whole diagnosis of a loaded run, for the command line, the GUI and everybody else: aligns its clocks and
 /// analyses it. `run.steps` must not be empty (loadRun never returns such a run). `control` may stop it between steps.

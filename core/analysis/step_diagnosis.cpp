@@ -4,22 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <span>
-#include <string_view>
 
 namespace bubblescope {
 namespace {
-
-/// Whether what is missing from the steps may have been recorded and lost.
-bool recordsLost(const Run& run) {
-    constexpr std::array<std::string_view, 7> kLosses{"truncated",       "corrupt",       "bad-event", "bad-packet",
-                                                      "unmatched-begin", "unmatched-end", "lost-names"};
-    return std::ranges::any_of(run.problems, [&](const Diagnostic& problem) {
-        return std::ranges::find(kLosses, problem.kind) != kLosses.end();
-    });
-}
 
 std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
     auto places = std::make_shared<std::vector<UnitPlace>>(graph.rank.size());
@@ -61,10 +49,6 @@ std::string unitName(const StepTimeline& step, const UnitPlace& place) {
     return place.pair ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
 }
 
-StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
-    return {clock_error, recordsLost(run)};
-}
-
 namespace {
 
 /// A step that is no longer than planned has nobody to blame: its ops began late within their slack, as checks in
@@ -104,7 +88,7 @@ std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& se
         if (s > 0) shared.assign(step, knownOf(s), usual_times, plan);
         auto& [observed, replay, planned, usual, places] = shared;
         result.push_back({places, accountStep(step, observed, replay, planned, usual),
-                          criticalPath(observed.graph, observed.latest),
+                          criticalPath(observed.graph, observed.latest, observed.delays),
                           attributeWaits(step, observed, replay, usual)});
         acquitIfAsPlanned(step, clock_error, result.back());
     }
@@ -130,6 +114,9 @@ std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnos
                            unitName(step, diagnosis.place(*root_cause.unit)));
     case RootCauseKind::SlowLink:
         return fmt::format("rank {} to {}: slow link", root_cause.rank.value, root_cause.peer->value);
+    case RootCauseKind::InTransfer: return fmt::format("rank {}: starts during transfers", root_cause.rank.value);
+    case RootCauseKind::Blocked: return fmt::format("rank {}: blocked by the peer", root_cause.rank.value);
+    case RootCauseKind::ReplayedWork: return fmt::format("rank {}: replayed work", root_cause.rank.value);
     case RootCauseKind::LateStart: return fmt::format("rank {}: late starts", root_cause.rank.value);
     }
     return {};

@@ -36,9 +36,6 @@ struct StepDiagnosis {
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
-/// What a run says of its steps beside their timelines. `clock_error` is how far two ranks' clocks can be off.
-[[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
-
 /// One per Run::steps, from index `from` on; what is usual is told by the steady ones of `selection`, which is of these
 /// steps. `clock_error` is how far two ranks' clocks
 /// can be off: delays up to it count as unknown. Linear in ops and transfers.

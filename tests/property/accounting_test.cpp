@@ -336,6 +336,43 @@ TEST_F(PlantedCause, OptimizerOpsFillTheBubbleAndChangeNothingElse) {
     }
 }
 
+// A step in which all ops take a third longer, but for one that takes three times as long: the clock rate and the one
+// op are told apart, also where stages differ, and cancel nowhere.
+TEST(Accounting, OpsThatAreSlowTogetherAreACommonSlowdown) {
+    const Schedule order = makeSchedule({"1f1b", "", 4, 16, 1}).value();
+    const auto stepOf = [&](int percent, bool hiccup) {
+        auto times = std::make_shared<MeasuredTimes>();
+        for (std::size_t r = 0; r < order.ranks.size(); ++r) {
+            for (const Op& op : order.ranks[r]) {
+                const int base = (op.kind == OpKind::Forward ? 1000 : 2000) + (r == 3 ? 500 : 0);
+                const bool stuck = hiccup && r == 1 && op.kind == OpKind::Forward && op.microbatch.value == 9;
+                times->setOp(Rank{r}, op, TimeNs{base * percent / 100 * (stuck ? 3 : 1)});
+            }
+        }
+        CostModel costs;
+        costs.measured = times;
+        return simulate(order, costs).value();
+    };
+    std::vector<StepTimeline> steps;
+    for (int i = 0; i < 5; ++i) {
+        steps.push_back(stepOf(i == 3 ? 133 : 100, i == 3));
+        steps.back().index = i;
+    }
+    const UsualTimes usual(steps);
+    const StepAccounting slow = accountOf(steps[3], usual, &order);
+    expectExact(steps[3], slow, "slow together");
+    const TimeNs longer = stepOf(133, false).wall() - steps[0].wall();
+    EXPECT_EQ(waterfallStep(slow, Cause::Slowdown).adds, longer);
+    EXPECT_EQ(waterfallStep(slow, Cause::Jitter).adds, steps[3].wall() - stepOf(133, false).wall());
+    EXPECT_EQ(waterfallStep(slow, Cause::Imbalance).adds,
+              waterfallStep(accountOf(steps[0], usual, &order), Cause::Imbalance).adds);
+    for (const RankAccounting& rank : slow.ranks)
+        EXPECT_GE(cause(rank, Cause::Jitter), TimeNs{-2660}) << "no more than the stuck op's own time";
+    const StepAccounting usually = accountOf(steps[0], usual, &order);
+    EXPECT_EQ(waterfallStep(usually, Cause::Slowdown).adds, TimeNs{0});
+    EXPECT_EQ(waterfallStep(usually, Cause::Jitter).adds, TimeNs{0});
+}
+
 TEST(Accounting, CausesThatHideEachOtherShowInTheOtherFigures) {
     // Two of three parallel delays: removing one of two equally slow stages saves little, either alone costs much.
     const Schedule order = makeSchedule({"1f1b", "", 4, 32, 1}).value();

@@ -117,9 +117,12 @@ Path StepFlows::findCriticalPath() const {
         before = {rank, LaneKind::Compute, range.end};
     }
     const TimeNs wall = session_->window(step_).length();
-    out.caption = FlowText::tr("Critical path of %1: ops %2, transfers %3, late starts %4")
-                      .arg(shortTime(wall), shortTime(diagnosis.path.ops), shortTime(diagnosis.path.transfers),
-                           shortTime(diagnosis.path.delays));
+    const CriticalPath& path = diagnosis.path;
+    const TimeNs in_transfers = path.delayed[bubblescope::indexOf(Cause::Communication)];
+    const TimeNs late = path.delayed[bubblescope::indexOf(Cause::LateStart)];
+    out.caption = FlowText::tr("Critical path of %1: ops %2, transfers %3, late starts %4, other delays %5")
+                      .arg(shortTime(wall), shortTime(path.ops), shortTime(path.transfers + in_transfers),
+                           shortTime(late), shortTime(path.delays - in_transfers - late));
     return out;
 }
 
@@ -206,6 +209,9 @@ QString causeText(const Session& session, int step, const AttributedBubble& blam
     case RootCauseKind::SlowLink:
         text = FlowText::tr("The transfer to %1 of rank %2 took %3 longer than is typical");
         break;
+    case RootCauseKind::InTransfer: text = FlowText::tr("%1 of rank %2 began %3 later, during transfers"); break;
+    case RootCauseKind::Blocked: text = FlowText::tr("%1 of rank %2 began %3 later, blocked by its peer"); break;
+    case RootCauseKind::ReplayedWork: text = FlowText::tr("%1 of rank %2 began %3 later, behind replayed work"); break;
     case RootCauseKind::LateStart: text = FlowText::tr("%1 of rank %2 began %3 later than it could"); break;
     }
     return text.arg(op).arg(place.rank.value).arg(by);

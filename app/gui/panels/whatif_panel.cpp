@@ -35,7 +35,8 @@ enum BarPiece : int { Remains, Saved, Added };
 /// `known`, or a new model of the session.
 Result<WhatIfModelPtr> modelOf(const SessionPtr& session, const WhatIfModelPtr& known) {
     if (known) return known;
-    BUBBLESCOPE_ASSIGN(RunModel made, runModel(session->run));
+    BUBBLESCOPE_ASSIGN(RunModel made,
+                       runModel(session->run, session->report.selection, session->report.clocks.bound()));
     return WhatIfModelPtr(new WhatIfModel{session, std::move(made)});
 }
 
@@ -369,16 +370,16 @@ QString WhatIfPanel::stepText() const {
 }
 
 void WhatIfPanel::showNumbers(const Prediction& prediction) {
-    headline_->setText(tr("%1 → %2 a step (%3)")
+    headline_->setText(tr("%1 → %2 a step (%3 ± %4)")
                            .arg(shortTime(prediction.step), shortTime(prediction.predicted()),
-                                percentDelta(prediction.relativeChange())));
+                                percentDelta(prediction.relativeChange()), shortTime(prediction.bar.time)));
     QStringList notes;
     if (const QString step = stepText(); !step.isEmpty()) notes << step;
     if (prediction.schedule)
         notes << tr("It would run %1 with v = %2.")
                      .arg(fromUtf8(prediction.schedule->name))
                      .arg(prediction.schedule->vpp);
-    notes << tr("Replayed unchanged, the model is %1 off the run.").arg(percent(prediction.fit.error()));
+    notes << tr("On steps that it was not given, the replay is %1 off.").arg(percent(prediction.check.error()));
     note_->setText(notes.join(QLatin1Char(' ')));
     std::vector<Bar> bars;
     for (const Prediction::RankBubble& rank : prediction.ranks) {

@@ -169,6 +169,7 @@ QColor causeColour(const Theme& theme, Cause cause) {
     switch (cause) {
     case Cause::Schedule: return dark ? "#4b545f" : "#c2c8d0";
     case Cause::Imbalance: return dark ? "#e0609a" : "#b8236a";
+    case Cause::Slowdown: return dark ? "#c65f5f" : "#8f2f3f";
     case Cause::Jitter: return dark ? "#f3b6d3" : "#e79ac2";
     case Cause::Gaps: return dark ? "#b08860" : "#7d5733";
     case Cause::Communication: return theme.fill(Role::Send);

@@ -1,11 +1,13 @@
 #include "core/analysis/accounting/accounting.h"
 
+#include "core/analysis/accounting/step_parts.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>
-#include <bitset>
+#include <array>
 #include <numeric>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 // The waterfall. A step is replayed again and again, each time with one cause more, from the ideal step (planned order,
@@ -15,30 +17,15 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t indexOf(Cause cause) {
-    return static_cast<std::size_t>(cause);
-}
-
-/// Which causes a replay has.
-using Causes = std::bitset<kCauseCount>;
-
 class Waterfall {
 public:
     Waterfall(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, PlannedReplay& planned,
               const UnitTimes& usual)
-        : step_(step), graph_(observed.graph), delays_(observed.delays), replay_(replay), planned_(planned),
-          typical_(usual.typical), usual_(usual.usual) {
-        readDurations();
-        present_.set();
-        present_[indexOf(Cause::Imbalance)] = typical_ != usual_;
-        present_[indexOf(Cause::Jitter)] = usual_ != on_device_;
-        present_[indexOf(Cause::Gaps)] = gaps_;
-        present_[indexOf(Cause::Communication)] = graph_.recorded_transfers + graph_.estimated_transfers > 0 ||
-                                                  !delays_.communication.empty() || !exposed_.empty();
-        present_[indexOf(Cause::Order)] = planned_.replay.has_value();
-        present_[indexOf(Cause::Peer)] = !delays_.peer.empty();
-        present_[indexOf(Cause::Replay)] = !delays_.replay.empty();
-        present_[indexOf(Cause::LateStart)] = !delays_.late.empty();
+        : step_(step), graph_(observed.graph), parts_(observed, usual), replay_(replay), planned_(planned) {
+        for (std::size_t c = 0; c < kCauseCount; ++c)
+            present_[c] = parts_.has(static_cast<Cause>(c));
+        present_.set(indexOf(Cause::Order), planned_.replay.has_value());
+        present_.set(indexOf(Cause::Unknown));
     }
 
     StepAccounting account() {
@@ -55,25 +42,6 @@ public:
     }
 
 private:
-    void readDurations() {
-        observed_.resize(graph_.rank.size());
-        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
-            observed_[StepGraph::at(unit)] = graph_.duration(unit);
-        on_device_ = observed_;
-        for (std::size_t i = 0; i < graph_.device_idle.size(); ++i) {
-            const TimeNs idle = std::clamp(graph_.device_idle[i], TimeNs{0}, observed_[i]);
-            on_device_[i] -= idle;
-            gaps_ = gaps_ || idle > TimeNs{0};
-        }
-        for (std::size_t i = 0; i < graph_.exposed_comm.size(); ++i) {
-            const TimeNs exposed = std::clamp(graph_.exposed_comm[i], TimeNs{0}, on_device_[i]);
-            if (exposed == TimeNs{0}) continue;
-            if (exposed_.empty()) exposed_.resize(observed_.size());
-            exposed_[i] = exposed;
-            on_device_[i] -= exposed;
-        }
-    }
-
     void readCompute(StepAccounting& result) const {
         for (std::size_t r = 0; r < step_.ranks.size(); ++r)
             result.ranks.emplace_back().rank = Rank{r};
@@ -81,9 +49,10 @@ private:
             const auto rank = StepGraph::at(graph_.rank[unit]);
             RankAccounting& account = result.ranks[rank];
             const auto kind = static_cast<std::size_t>(graph_.kind[unit]);
-            (graph_.pair[unit] ? account.overlapped : account.compute[kind]) += on_device_[unit];
-            account.causes[indexOf(Cause::Gaps)] += observed_[unit] - on_device_[unit] - exposedIn(unit);
-            account.causes[indexOf(Cause::Communication)] += exposedIn(unit);
+            const OpParts parts = parts_.ofOp(unit);
+            (graph_.pair[unit] ? account.overlapped : account.compute[kind]) += parts_.onDevice()[unit];
+            account.causes[indexOf(Cause::Gaps)] += parts.gaps;
+            account.causes[indexOf(Cause::Communication)] += parts.exposed;
         }
         for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
             result.ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)] +=
@@ -102,47 +71,6 @@ private:
         return inside;
     }
 
-    /// What ops take with these causes.
-    std::span<const TimeNs> durationsWith(Causes causes) {
-        // What makes no difference may as well be there, if a list that is there already then serves.
-        const auto absent = [&](Cause cause) { return !present_[indexOf(cause)]; };
-        const bool imbalance = causes[indexOf(Cause::Imbalance)] || absent(Cause::Imbalance);
-        const bool jitter = causes[indexOf(Cause::Jitter)] || (imbalance && absent(Cause::Jitter));
-        const bool gaps = causes[indexOf(Cause::Gaps)];
-        const bool exposed = causes[indexOf(Cause::Communication)] && !exposed_.empty();
-        if (imbalance && jitter && gaps && exposed == !exposed_.empty()) return observed_;
-        if (imbalance && jitter && !gaps && !exposed) return on_device_;
-        if (!jitter && !gaps && !exposed) return imbalance ? usual_ : typical_;
-        mixed_.resize(observed_.size());
-        for (std::size_t i = 0; i < observed_.size(); ++i) {
-            TimeNs time = typical_[i];
-            if (imbalance) time += usual_[i] - typical_[i];
-            if (jitter) time += on_device_[i] - usual_[i];
-            if (gaps) time += observed_[i] - on_device_[i] - exposedIn(i);
-            if (exposed) time += exposedIn(i);
-            mixed_[i] = std::max(TimeNs{0}, time);
-        }
-        return mixed_;
-    }
-
-    void makeDelays(Causes causes) {
-        delay_.clear();
-        const std::array<std::pair<Cause, const std::vector<TimeNs>*>, 4> parts{
-            {{Cause::Communication, &delays_.communication},
-             {Cause::Peer, &delays_.peer},
-             {Cause::Replay, &delays_.replay},
-             {Cause::LateStart, &delays_.late}}};
-        for (const auto& [cause, part] : parts) {
-            if (!causes[indexOf(cause)] || part->empty()) continue;
-            if (delay_.empty()) {
-                delay_ = *part;
-                continue;
-            }
-            for (std::size_t i = 0; i < delay_.size(); ++i)
-                delay_[i] += (*part)[i];
-        }
-    }
-
     /// The step with these causes.
     struct Replayed {
         TimeNs length{0};
@@ -150,11 +78,9 @@ private:
         const StepReplay* ends = nullptr;
     };
     Replayed run(Causes causes) {
-        makeDelays(causes);
         StepReplay& order = planned_.replay && !causes[indexOf(Cause::Order)] ? *planned_.replay : replay_;
-        const auto* const transfers = causes[indexOf(Cause::Communication)] ? &graph_.transfer : nullptr;
-        Replayed step{{}, durationsWith(causes), &order};
-        step.length = order.run({step.durations, transfers, delay_});
+        Replayed step{{}, parts_.durations(causes), &order};
+        step.length = order.run({step.durations, parts_.transfers(causes), parts_.delays(causes)});
         return step;
     }
 
@@ -172,8 +98,6 @@ private:
         return idle(step.durations, step.length, [&](UnitIndex unit) { return step.ends->end(unit); });
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
-    /// How long a unit waited for collectives inside it.
-    [[nodiscard]] TimeNs exposedIn(std::size_t unit) const { return exposed_.empty() ? TimeNs{0} : exposed_[unit]; }
 
     void climb(StepAccounting& result) {
         Causes causes;
@@ -190,7 +114,7 @@ private:
             TimeNs next = graph_.wall;
             std::vector<TimeNs> now;
             if (entry.cause == Cause::Unknown) {
-                now = idle(observed_, next, [this](UnitIndex unit) { return observedEnd(unit); });
+                now = idle(parts_.asObserved(), next, [this](UnitIndex unit) { return observedEnd(unit); });
             } else {
                 const Replayed step = run(causes);
                 next = step.length;
@@ -224,19 +148,10 @@ private:
 
     const StepTimeline& step_;
     const StepGraph& graph_;
-    const DelayParts& delays_;
+    StepParts parts_;
     StepReplay& replay_; ///< in the observed order
     PlannedReplay& planned_;
-    const std::vector<TimeNs>& typical_;
-    const std::vector<TimeNs>& usual_;
-    std::vector<TimeNs> on_device_; ///< observed, without gaps and exposed collectives
-    std::vector<TimeNs> observed_;
-    std::vector<TimeNs> exposed_; ///< in collectives inside ops; empty where there is none
-    bool gaps_ = false;           ///< the device idled within some op
-    Causes present_;              ///< those that can make a difference
-
-    std::vector<TimeNs> mixed_; ///< durations of the latest replay, where none of the lists above are
-    std::vector<TimeNs> delay_; ///< of the latest replay
+    Causes present_; ///< those that can make a difference
 };
 
 /// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.
@@ -259,38 +174,6 @@ bool ranAs(const StepTimeline& step, const Schedule& plan) {
 }
 
 } // namespace
-
-std::string_view causeName(Cause cause) {
-    switch (cause) {
-    case Cause::Schedule: return "the schedule's own bubble";
-    case Cause::Imbalance: return "imbalance between stages";
-    case Cause::Jitter: return "jitter and stragglers";
-    case Cause::Gaps: return "gaps inside ops";
-    case Cause::Communication: return "exposed communication";
-    case Cause::Order: return "order departures";
-    case Cause::Peer: return "blocked by the peer";
-    case Cause::Replay: return "replayed work";
-    case Cause::LateStart: return "late starts";
-    case Cause::Unknown: return "unknown";
-    }
-    return "";
-}
-
-std::string_view causeKey(Cause cause) {
-    switch (cause) {
-    case Cause::Schedule: return "schedule_bubble";
-    case Cause::Imbalance: return "imbalance";
-    case Cause::Jitter: return "jitter";
-    case Cause::Gaps: return "gaps_inside_ops";
-    case Cause::Communication: return "exposed_communication";
-    case Cause::Order: return "order_departures";
-    case Cause::Peer: return "blocked_by_peer";
-    case Cause::Replay: return "replayed_work";
-    case Cause::LateStart: return "late_starts";
-    case Cause::Unknown: return "unknown";
-    }
-    return "";
-}
 
 TimeNs RankAccounting::total() const {
     const TimeNs work = std::accumulate(compute.begin(), compute.end(), overlapped);
@@ -334,7 +217,20 @@ double fractionInPlace(const Schedule& plan, const Schedule& ran) {
     return static_cast<double>(in_place) / static_cast<double>(std::max<std::size_t>(ran.opCount(), 1));
 }
 
+/// Whether what is missing from the steps may have been recorded and lost.
+bool recordsLost(const Run& run) {
+    constexpr std::array<std::string_view, 7> kLosses{"truncated",       "corrupt",       "bad-event", "bad-packet",
+                                                      "unmatched-begin", "unmatched-end", "lost-names"};
+    return std::ranges::any_of(run.problems, [&](const Diagnostic& problem) {
+        return std::ranges::find(kLosses, problem.kind) != kLosses.end();
+    });
+}
+
 } // namespace
+
+StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
+    return {clock_error, recordsLost(run), {}};
+}
 
 const Schedule& plannedOrder(const Run& run) {
     if (!run.departure || !run.closest_order) return run.schedule;

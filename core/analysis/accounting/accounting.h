@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/accounting/cause.h"
 #include "core/analysis/accounting/usual_times.h"
 #include "core/base/sentence.h"
 #include "core/graph/step_replay.h"
@@ -8,33 +9,10 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace bubblescope {
-
-/// Why a rank waited, in the order in which the waterfall adds one after another. The manual (accounting.md) derives
-/// it.
-enum class Cause : std::uint8_t {
-    Schedule,      ///< the bubble of the planned order at typical op times and free transfers: the closed form, where
-                   ///< one holds
-    Imbalance,     ///< stages that usually take longer or shorter than the typical one
-    Jitter,        ///< ops that took longer or shorter than is usual on their stage
-    Gaps,          ///< the device idle within ops: the host launched too late
-    Communication, ///< transfers under way, and collectives inside ops
-    Order,         ///< another order than the planned one
-    Peer,          ///< blocked in a send or receive that the other rank had not posted
-    Replay,        ///< replayed work that delayed ops
-    LateStart,     ///< ops that began later than they could, with nothing recorded in between: host or launch bound
-    Unknown,       ///< what no record explains: lost records, times below the clocks' error, contradictory clocks
-};
-inline constexpr std::size_t kCauseCount = 10;
-template <class T>
-using PerCause = std::array<T, kCauseCount>;
-
-[[nodiscard]] std::string_view causeName(Cause cause); ///< for people: "exposed communication"
-[[nodiscard]] std::string_view causeKey(Cause cause);  ///< in JSON, without "_ns": "exposed_communication"
 
 /// A rank's step. The times of `compute`, `overlapped` and `causes` sum to the step's wall time, to the nanosecond.
 struct RankAccounting {
@@ -89,6 +67,10 @@ inline constexpr double kDepartureFraction = 0.75;
 /// The order that a run's steps were meant to follow: the family's whose order they have, or whose order they left
 /// here and there; else that of the first step. Lives as long as the run. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
+
+/// What a run says of its steps beside their timelines, without replayed work. `clock_error` is how far two ranks'
+/// clocks can be off.
+[[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
 
 /// What to know of an accounting's figures, for people; a clause each, without a full stop.
 [[nodiscard]] std::vector<Sentence> accountingNotes(const StepAccounting& account);

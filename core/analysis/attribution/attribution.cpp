@@ -23,7 +23,14 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kKinds = 4;
+constexpr std::size_t kKinds = 7;
+constexpr std::array kDelays{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
+                             RootCauseKind::LateStart};
+
+[[nodiscard]] constexpr bool isDelayKind(RootCauseKind kind) {
+    return kind >= RootCauseKind::InTransfer;
+}
+constexpr std::size_t kKindsOfTimes = 3; ///< the others
 
 constexpr std::size_t indexOf(RootCauseKind kind) {
     return static_cast<std::size_t>(kind);
@@ -36,8 +43,8 @@ TimeNs rounded(double time) {
 class Attribution {
 public:
     Attribution(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UnitTimes& usual)
-        : step_(step), graph_(observed.graph), bindings_(observed.latest), delays_(observed.delays.total()),
-          replay_(replay) {
+        : step_(step), graph_(observed.graph), bindings_(observed.latest), parts_(observed.delays),
+          delays_(parts_.total()), replay_(replay) {
         findTypicalTransfers();
         readExcess(usual);
     }
@@ -77,12 +84,20 @@ private:
             Excesses& excess = excess_[unit];
             excess[indexOf(RootCauseKind::SlowStage)] = of_stage;
             excess[indexOf(RootCauseKind::SlowOp)] = over - of_stage;
-            excess[indexOf(RootCauseKind::LateStart)] = std::max(TimeNs{0}, graph_.delay[unit]);
             const Binding& binding = bindings_[unit];
             if (!binding.crosses) continue;
             const auto side = static_cast<std::size_t>(binding.latest);
             const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[payload(side, unit)];
             excess[indexOf(RootCauseKind::SlowLink)] = std::max(TimeNs{0}, slow);
+        }
+    }
+
+    [[nodiscard]] const std::vector<TimeNs>& partOf(RootCauseKind delay) const {
+        switch (delay) {
+        case RootCauseKind::InTransfer: return parts_.communication;
+        case RootCauseKind::Blocked: return parts_.peer;
+        case RootCauseKind::ReplayedWork: return parts_.replay;
+        default: return parts_.late;
         }
     }
 
@@ -118,9 +133,14 @@ private:
             result[unit] = ofStart(unit) + ofOp(unit);
         return result;
     }
-    [[nodiscard]] TimeNs excessOf(RootCauseKind kind, std::size_t unit) const { return excess_[unit][indexOf(kind)]; }
+    [[nodiscard]] TimeNs excessOf(RootCauseKind kind, std::size_t unit) const {
+        if (!isDelayKind(kind)) return excess_[unit][indexOf(kind)];
+        const std::vector<TimeNs>& part = partOf(kind);
+        return part.empty() ? TimeNs{0} : part[unit];
+    }
     [[nodiscard]] TimeNs ofStart(std::size_t unit) const {
-        return excessOf(RootCauseKind::SlowLink, unit) + excessOf(RootCauseKind::LateStart, unit);
+        const TimeNs delay = delays_.empty() ? TimeNs{0} : delays_[unit];
+        return excessOf(RootCauseKind::SlowLink, unit) + delay;
     }
     [[nodiscard]] TimeNs ofOp(std::size_t unit) const {
         return excessOf(RootCauseKind::SlowStage, unit) + excessOf(RootCauseKind::SlowOp, unit);
@@ -210,15 +230,15 @@ private:
             const TimeNs time = unit == kNoUnit ? TimeNs{0} : excessOf(kind, StepGraph::at(unit));
             if (time > best.time) best = {kind, unit, time};
         };
-        for (const RootCauseKind kind :
-             {RootCauseKind::SlowStage, RootCauseKind::SlowOp, RootCauseKind::SlowLink, RootCauseKind::LateStart})
-            consider(on_chain, kind);
+        for (std::size_t kind = 0; kind < kKinds; ++kind)
+            consider(on_chain, static_cast<RootCauseKind>(kind));
         consider(waiting, RootCauseKind::SlowLink);
-        consider(waiting, RootCauseKind::LateStart);
+        for (const RootCauseKind kind : kDelays)
+            consider(waiting, kind);
         return best;
     }
 
-    /// What is counted together: a stage's ops, a link's transfers, a rank's late starts; slow ops on their own.
+    /// What is counted together: a stage's ops, a link's transfers, a rank's delays of a kind; slow ops on their own.
     struct Candidate {
         RootCause root_cause;
         double waits = 0;
@@ -271,10 +291,11 @@ private:
             const bool of_ops = root_cause.kind == RootCauseKind::SlowOp || root_cause.kind == RootCauseKind::SlowStage;
             if (of_ops) addExcess(root_cause, -1, observed);
             if (root_cause.kind == RootCauseKind::SlowLink) transfers = atTypicalTime(root_cause);
-            if (root_cause.kind == RootCauseKind::LateStart) delays = onTime(root_cause);
+            const bool of_delays = isDelayKind(root_cause.kind);
+            if (of_delays) delays = onTime(root_cause);
             const TimeNs without =
                 replay_.run({observed, root_cause.kind == RootCauseKind::SlowLink ? &transfers : &graph_.transfer,
-                             root_cause.kind == RootCauseKind::LateStart ? delays : delays_});
+                             of_delays ? delays : delays_});
             if (of_ops) addExcess(root_cause, 1, observed);
             root_cause.saves = length - without;
             // A rank's bubble is what its ops leave of the step.
@@ -291,7 +312,7 @@ private:
         const auto chunks = static_cast<std::size_t>(std::max(1, step_.vpp));
         std::vector<Sum> stages(ranks * chunks);
         std::vector<Sum> links(ranks * 2);
-        std::vector<Sum> starts(ranks);
+        std::vector<std::array<Sum, kDelays.size()>> starts(ranks);
         std::vector<SlowOp> slow_ops; // of the many only those that can get into the ranking, the worst first
         std::vector<Candidate> all;
         const auto count = [&](Sum& to, RootCauseKind kind, std::size_t unit, double fraction) {
@@ -307,7 +328,8 @@ private:
             const double of_start = of_op + start_fraction_[unit];
             if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
                 count(stages[rank * chunks + chunk.index()], RootCauseKind::SlowStage, unit, of_op);
-            count(starts[rank], RootCauseKind::LateStart, unit, of_start);
+            for (std::size_t i = 0; i < kDelays.size(); ++i)
+                count(starts[rank][i], kDelays[i], unit, of_start);
             if (bindings_[unit].crosses) {
                 const Rank from{graph_.rank[StepGraph::at(bindings_[unit].unit)]};
                 const std::size_t next = from.index() + 1 == ranks ? 0 : from.index() + 1;
@@ -335,8 +357,10 @@ private:
             root_cause.peer = links[i].peer;
             addCandidate(all, links[i], std::move(root_cause));
         }
-        for (std::size_t rank = 0; rank < ranks; ++rank)
-            addCandidate(all, starts[rank], rootCauseOf(RootCauseKind::LateStart, rank));
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            for (std::size_t i = 0; i < kDelays.size(); ++i)
+                addCandidate(all, starts[rank][i], rootCauseOf(kDelays[i], rank));
+        }
         return all;
     }
 
@@ -364,21 +388,23 @@ private:
         return transfers;
     }
 
-    /// The delays without those of a rank.
+    /// The delays without a rank's of one kind.
     [[nodiscard]] std::vector<TimeNs> onTime(const RootCause& root_cause) const {
         std::vector<TimeNs> delays = delays_;
-        for (std::size_t unit = 0; unit < delays.size(); ++unit) {
-            if (graph_.rank[unit] == root_cause.rank.value) delays[unit] = TimeNs{0};
+        const std::vector<TimeNs>& part = partOf(root_cause.kind);
+        for (std::size_t unit = 0; unit < part.size(); ++unit) {
+            if (graph_.rank[unit] == root_cause.rank.value) delays[unit] -= part[unit];
         }
         return delays;
     }
 
     const StepTimeline& step_;
     const StepGraph& graph_;
-    using Excesses = std::array<TimeNs, kKinds>; ///< per kind
+    using Excesses = std::array<TimeNs, kKindsOfTimes>; ///< per kind; of delays see partOf()
 
     const std::vector<Binding>& bindings_;
-    std::vector<TimeNs> delays_; ///< that stay in a replay; empty where there are none
+    const DelayParts& parts_;
+    std::vector<TimeNs> delays_; ///< their sum, that stay in a replay; empty where there are none
     StepReplay& replay_;
     std::vector<TimeNs> typical_;
     std::vector<Excesses> excess_;             ///< per unit
@@ -394,6 +420,9 @@ std::string_view rootCauseKindName(RootCauseKind kind) {
     case RootCauseKind::SlowStage: return "slow-stage";
     case RootCauseKind::SlowOp: return "slow-op";
     case RootCauseKind::SlowLink: return "slow-link";
+    case RootCauseKind::InTransfer: return "transfer-delay";
+    case RootCauseKind::Blocked: return "blocked";
+    case RootCauseKind::ReplayedWork: return "replayed-work";
     case RootCauseKind::LateStart: return "late-start";
     }
     return "";

@@ -15,11 +15,15 @@ enum class RootCauseKind : std::uint8_t {
     SlowStage, ///< a chunk's ops usually take longer than those of the typical stage
     SlowOp,    ///< an op took longer than is usual on its stage
     SlowLink,  ///< a transfer took longer than is typical
-    LateStart, ///< an op began later than it could
+    // An op began later than it could, by what the records say of the delay (DelayParts):
+    InTransfer, ///< a transfer of its rank was under way
+    Blocked,    ///< its rank was in a send, receive or wait, and nothing was under way
+    ReplayedWork,
+    LateStart, ///< nothing is recorded
 };
 
 [[nodiscard]] std::string_view
-rootCauseKindName(RootCauseKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start"
+rootCauseKindName(RootCauseKind kind); ///< "slow-stage", "slow-op", "slow-link", "late-start" …
 
 /// One op, transfer or start, and by how much it exceeds what is usual.
 struct Excess {

@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bindings) {
+CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bindings, const DelayParts& parts) {
     CriticalPath path;
     path.slack = slacks(graph);
     if (graph.size() == 0) return path;
@@ -61,6 +61,19 @@ CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bi
             walk.back(PathSegment::Kind::Transfer, unit, graph.end[StepGraph::at(before.unit)], path.transfers);
     }
     std::ranges::reverse(path.segments);
+    TimeNs known{0};
+    const auto sum = [&](Cause cause, const std::vector<TimeNs>& part) {
+        if (part.empty()) return;
+        TimeNs& time = path.delayed[indexOf(cause)];
+        for (const UnitIndex unit : units)
+            time += part[StepGraph::at(unit)];
+        known += time;
+    };
+    sum(Cause::Communication, parts.communication);
+    sum(Cause::Peer, parts.peer);
+    sum(Cause::Replay, parts.replay);
+    sum(Cause::LateStart, parts.late);
+    path.delayed[indexOf(Cause::Unknown)] = path.delays - known;
     return path;
 }
 

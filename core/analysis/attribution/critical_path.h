@@ -1,6 +1,7 @@
 #pragma once
 
-#include "core/graph/step_graph.h"
+#include "core/analysis/accounting/cause.h"
+#include "core/graph/step_replay.h"
 
 #include <cstdint>
 #include <vector>
@@ -27,12 +28,15 @@ struct CriticalPath {
     TimeNs ops{0};
     TimeNs transfers{0};
     TimeNs delays{0};
+    /// The delays by cause: Communication, Peer, Replay, LateStart; Unknown is what no record explains.
+    PerCause<TimeNs> delayed{};
     /// Per unit: how much later it could have ended without making the step longer, everything else as it was. 0 on
     /// the critical path.
     std::vector<TimeNs> slack;
 };
 
-/// Linear in units.
-[[nodiscard]] CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bindings);
+/// `parts` are the graph's delays by cause. Linear in units.
+[[nodiscard]] CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bindings,
+                                        const DelayParts& parts = {});
 
 } // namespace bubblescope

@@ -18,20 +18,26 @@ bool ChangeTarget::matches(const RunModel& model, const RunNode& node) const {
     const auto isReplica = [&] { return model.replicas[static_cast<std::size_t>(node.replica)] == replica; };
     switch (kind) {
     case Kind::Compute: return compute;
-    case Kind::Communication: return communication;
+    case Kind::Communication: return communication || compute;
+    case Kind::OfCause: return causeOf(node.op) == cause || compute;
     case Kind::All: return node.op != RunOp::Meeting;
     case Kind::OfRank: return compute && node.rank == rank;
     case Kind::Worker: return compute && node.rank == rank && isReplica();
     case Kind::Replica: return compute && isReplica();
     case Kind::OfStage:
         return isPipelineCompute(node.op) && stageOf(model.placement, model.pp, node.rank, node.chunk) == stage;
+    case Kind::Stages: return isPipelineCompute(node.op);
     case Kind::Link: {
+        if (node.op == RunOp::TransferDelay) {
+            const auto way = std::pair(node.peer, node.rank);
+            return way == std::pair(rank, peer) || (both_ways && way == std::pair(peer, rank));
+        }
         if (!isTransfer(node.op)) return false;
         const bool receives = node.op == RunOp::ForwardReceive || node.op == RunOp::BackwardReceive;
         const auto way = receives ? std::pair(node.peer, node.rank) : std::pair(node.rank, node.peer);
         return way == std::pair(rank, peer) || (both_ways && way == std::pair(peer, rank));
     }
-    case Kind::Links: return isTransfer(node.op);
+    case Kind::Links: return isTransfer(node.op) || (node.op == RunOp::TransferDelay && node.peer != Rank{-1});
     case Kind::Op: return node.op == op;
     }
     return false;
@@ -52,10 +58,11 @@ Place sameOp(const RunNode& node) {
     return {node.op, -1, -1, -1, -1};
 }
 
-class UsualTimes {
+/// Of a target's equals.
+class EqualsTimes {
 public:
     template <class Chosen, class PlaceOf>
-    UsualTimes(const RunModel& model, const std::vector<TimeNs>& durations, Chosen chosen, PlaceOf place) {
+    EqualsTimes(const RunModel& model, const std::vector<TimeNs>& durations, Chosen chosen, PlaceOf place) {
         std::map<Place, std::vector<TimeNs>> measured;
         for (NodeId id = 0; id < model.graph().size(); ++id) {
             const RunNode& node = model.graph().node(id);
@@ -81,24 +88,46 @@ TimeNs scaled(TimeNs time, double factor) {
     return TimeNs{std::llround(std::min(static_cast<double>(time.count()) * factor, kMaxTime))};
 }
 
+/// What a cause's part of an op leaves of it, where `factor` of that part remains. `now` is what it takes with the
+/// changes before this one, which left as much of the part as of the whole.
+TimeNs withoutPart(TimeNs now, TimeNs measured, TimeNs part, double factor) {
+    if (part == TimeNs{0} || measured <= TimeNs{0}) return now;
+    const TimeNs left = std::max(TimeNs{0}, measured - scaled(part, 1 - factor));
+    if (now == measured) return left;
+    return scaled(left, static_cast<double>(now.count()) / static_cast<double>(measured.count()));
+}
+
 /// What a target's nodes would take, by what takes the place of their own times.
 class Replacement {
 public:
     Replacement(const RunModel& model, const std::vector<TimeNs>& durations, const TimeChange& change)
-        : to_(change.to) {
+        : model_(model), to_(change.to) {
+        if (change.target.kind == ChangeTarget::Kind::OfCause) cause_ = change.target.cause;
+        if (change.target.kind == ChangeTarget::Kind::Communication) cause_ = Cause::Communication;
         const auto chosen = [&](const RunNode& node) { return change.target.matches(model, node); };
         const auto others = [&](const RunNode& node) { return !chosen(node); };
-        if (to_.kind == ChangedTime::Kind::Steady) {
-            sources_.emplace_back(UsualTimes(model, durations, chosen, nativePlace), nativePlace);
+        if (to_.kind == ChangedTime::Kind::Balanced) {
+            balance_ = balanceFactors(model, durations);
+        } else if (to_.kind == ChangedTime::Kind::Steady) {
+            sources_.emplace_back(EqualsTimes(model, durations, chosen, nativePlace), nativePlace);
         } else if (to_.kind == ChangedTime::Kind::Usual) {
-            sources_.emplace_back(UsualTimes(model, durations, others, sameRank), sameRank);
-            sources_.emplace_back(UsualTimes(model, durations, others, sameOp), sameOp);
-            sources_.emplace_back(UsualTimes(model, durations, chosen, sameOp), sameOp);
+            sources_.emplace_back(EqualsTimes(model, durations, others, sameRank), sameRank);
+            sources_.emplace_back(EqualsTimes(model, durations, others, sameOp), sameOp);
+            sources_.emplace_back(EqualsTimes(model, durations, chosen, sameOp), sameOp);
         }
     }
 
-    [[nodiscard]] TimeNs operator()(const RunNode& node, TimeNs now) const {
+    [[nodiscard]] TimeNs operator()(NodeId id, TimeNs now) const {
+        const RunNode& node = model_.graph().node(id);
+        if (cause_ && isOp(node.op)) {
+            if (!to_.scales() || model_.timed.parts.empty()) return now;
+            const auto at = static_cast<std::size_t>(id);
+            return withoutPart(now, model_.timed.durations[at], model_.timed.parts[at].of(*cause_), to_.factor);
+        }
+        // A delay while something was under way has no time of its own: it goes with what it waited for, or stays.
+        if (node.op == RunOp::TransferDelay && !to_.scales()) return now;
         if (to_.kind == ChangedTime::Kind::Exact) return to_.time;
+        if (to_.kind == ChangedTime::Kind::Balanced) return scaled(now, balance_[stageIndex(node)]);
         for (const auto& [times, place] : sources_) {
             if (const TimeNs* const usual = times.find(place(node))) return *usual;
         }
@@ -106,11 +135,55 @@ public:
     }
 
 private:
+    const RunModel& model_;
     ChangedTime to_;
-    std::vector<std::pair<UsualTimes, Place (*)(const RunNode&)>> sources_; ///< the first that knows it counts
+    [[nodiscard]] std::size_t stageIndex(const RunNode& node) const {
+        return stageOf(model_.placement, model_.pp, node.rank, node.chunk).index();
+    }
+
+    std::vector<double> balance_; ///< per stage
+    std::optional<Cause> cause_;  ///< whose part of ops is meant, instead of ops
+    std::vector<std::pair<EqualsTimes, Place (*)(const RunNode&)>> sources_; ///< the first that knows it counts
 };
 
 } // namespace
+
+std::vector<double> balanceFactors(const RunModel& model, const std::vector<TimeNs>& durations) {
+    std::vector<double> sums(static_cast<std::size_t>(model.pp * model.vpp));
+    double all = 0;
+    for (NodeId id = 0; id < model.graph().size(); ++id) {
+        const RunNode& node = model.graph().node(id);
+        if (!isPipelineCompute(node.op)) continue;
+        const auto time = static_cast<double>(durations[static_cast<std::size_t>(id)].count());
+        sums[stageOf(model.placement, model.pp, node.rank, node.chunk).index()] += time;
+        all += time;
+    }
+    for (double& sum : sums)
+        sum = sum > 0 ? all / static_cast<double>(sums.size()) / sum : 1;
+    return sums;
+}
+
+bool Scenario::ofCauses() const {
+    return std::ranges::any_of(times, [](const TimeChange& change) {
+        return change.target.kind == ChangeTarget::Kind::OfCause ||
+               (change.target.kind == ChangeTarget::Kind::Communication && change.to.scales());
+    });
+}
+
+bool Scenario::asPlanned() const {
+    return std::ranges::any_of(times, [](const TimeChange& change) {
+        return change.target.kind == ChangeTarget::Kind::OfCause && change.target.cause == Cause::Order;
+    });
+}
+
+double Scenario::unknownLeft() const {
+    double left = 1;
+    for (const TimeChange& change : times) {
+        if (change.target.kind == ChangeTarget::Kind::OfCause && change.target.cause == Cause::Unknown)
+            left *= change.to.factor;
+    }
+    return left;
+}
 
 Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<const TimeChange> changes) {
     std::vector<TimeNs> durations = model.timed.durations;
@@ -122,7 +195,7 @@ Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<co
             const RunNode& node = model.graph().node(id);
             if (!change.target.matches(model, node)) continue;
             any = true;
-            next[static_cast<std::size_t>(id)] = replacement(node, durations[static_cast<std::size_t>(id)]);
+            next[static_cast<std::size_t>(id)] = replacement(id, durations[static_cast<std::size_t>(id)]);
         }
         double all = 0;
         for (const TimeNs time : next)
@@ -131,7 +204,7 @@ Result<std::vector<TimeNs>> changedDurations(const RunModel& model, std::span<co
             return usageError(fmt::format("with '{}' the steps do not fit into a timeline", change.text),
                               "give shorter times");
         }
-        if (!any) {
+        if (!any && change.target.kind != ChangeTarget::Kind::OfCause) {
             return usageError(fmt::format("'{}' is about nothing in this run", change.text),
                               fmt::format("it has ranks 0 to {}, stages 0 to {} and replicas {}", model.pp - 1,
                                           model.pp * model.vpp - 1, fmt::join(model.replicas, ", ")));

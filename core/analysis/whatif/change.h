@@ -14,12 +14,14 @@ namespace bubblescope {
 struct ChangeTarget {
     enum class Kind {
         Compute,       ///< all ops
-        Communication, ///< all transfers and collectives
+        Communication, ///< all transfers and collectives, with Cause::Communication's part of delays and ops
+        OfCause,       ///< what is due to `cause`
         All,
         OfRank,  ///< ops of `rank` in every replica
         Worker,  ///< ops of `rank` in `replica`
         Replica, ///< ops of `replica`
         OfStage, ///< ops of `stage`
+        Stages,  ///< ops of the pipeline on all stages
         Link,    ///< transfers from `rank` to `peer`, with `both_ways` also back
         Links,   ///< all transfers between stages
         Op,      ///< everything of the kind `op`
@@ -31,7 +33,9 @@ struct ChangeTarget {
     int replica = 0; ///< as the trace numbers them
     Stage stage;
     RunOp op = RunOp::Forward;
+    Cause cause = Cause::Unknown;
 
+    /// Where some of a node's time is meant. Of an op whose time is due to a cause in part, only that part.
     [[nodiscard]] bool matches(const RunModel& model, const RunNode& node) const;
 };
 
@@ -42,11 +46,17 @@ struct ChangedTime {
         Steady, ///< their own mean: no jitter
         Speed,  ///< `speed` times as fast
         Share,  ///< `share` of the time
-        Exact,  ///< `time` each
+        Balanced, ///< of the stages: as much work in all, every stage the same
+        Exact,    ///< `time` each
     };
     Kind kind = Kind::Usual;
-    double factor = 1; ///< of the time, for Speed and Share
+    double factor = 1; ///< of the time, for Speed and Share; 0 for Exact times of 0
     TimeNs time{0};
+
+    /// Whether it is a multiple of what it was.
+    [[nodiscard]] bool scales() const {
+        return kind == Kind::Speed || kind == Kind::Share || (kind == Kind::Exact && time == TimeNs{0});
+    }
 };
 
 struct TimeChange {
@@ -72,17 +82,30 @@ struct PipelineChange {
 struct Scenario {
     std::vector<TimeChange> times;
     PipelineChange pipeline;
+
+    /// Whether it asks for a cause's part of the times.
+    [[nodiscard]] bool ofCauses() const;
+    /// Whether ranks are to run their ops in the order that was planned.
+    [[nodiscard]] bool asPlanned() const;
+    /// How much of what no record explains remains.
+    [[nodiscard]] double unknownLeft() const;
 };
 
 /// Parses changes of the form TARGET=VALUE:
 ///
 ///     rank:3  worker:1.3 (replica.rank)  replica:1  stage:7  link:2-3 (both ways)  link:2>3  links
 ///     type:NAME (grads-reduce-scatter, late-start …)  compute  comm  all
+///     imbalance  slowdown  jitter  gaps  order  blocked  replays  late-starts  unknown: a cause's part of the times,
+///         as the accounting has it (Cause); = 0, or a share of it; order=0 alone
+///     stages=balanced: as much work in all, the same on every stage
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
 ///     schedule=NAME[/FLAVOR]   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///
 /// Errors: Usage, naming the text that cannot be parsed.
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);
+
+/// Per stage: times what its ops would take for all stages to take the same, with as much work in all.
+[[nodiscard]] std::vector<double> balanceFactors(const RunModel& model, const std::vector<TimeNs>& durations);
 
 /// The duration of each node with the changes applied. Errors: Usage, when a change applies to no node, or makes the
 /// run longer than a timeline can be.

@@ -9,10 +9,12 @@ namespace bubblescope {
 namespace {
 
 constexpr std::string_view kHint =
-    "targets are rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, type:NAME, compute, comm "
-    "and all; values usual, steady, 2x, -20%, +5% or a time; or give schedule=NAME[/FLAVOR], vpp=N, microbatches=N, "
-    "split=N, "
-    "layers=N,N,…";
+    "targets are rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, stages, type:NAME, "
+    "compute, "
+    "comm and all; values usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, of which a share remains "
+    "or 0, are imbalance, "
+    "slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or give schedule=NAME[/FLAVOR], "
+    "vpp=N, microbatches=N, split=N, layers=N,N,…";
 
 Error unknown(std::string_view text, std::string_view what) {
     return usageError(fmt::format("'{}': {}", text, what), std::string(kHint));
@@ -51,7 +53,12 @@ std::optional<ChangeTarget> parseTarget(std::string_view text) {
             target.kind = Kind::All;
         else if (kind == "links")
             target.kind = Kind::Links;
-        else
+        else if (kind == "stages")
+            target.kind = Kind::Stages;
+        else if (const auto cause = causeOfWord(kind)) {
+            target.kind = Kind::OfCause;
+            target.cause = *cause;
+        } else
             return std::nullopt;
         return target;
     }
@@ -100,6 +107,7 @@ std::optional<ChangeTarget> parseTarget(std::string_view text) {
 std::optional<ChangedTime> parseValue(std::string_view text) {
     using Kind = ChangedTime::Kind;
     if (text == "usual") return ChangedTime{Kind::Usual, 1, TimeNs{0}};
+    if (text == "balanced") return ChangedTime{Kind::Balanced, 1, TimeNs{0}};
     if (text == "steady") return ChangedTime{Kind::Steady, 1, TimeNs{0}};
     if (text.ends_with('x')) {
         const auto speed = plainNumber(text.substr(0, text.size() - 1));
@@ -115,7 +123,7 @@ std::optional<ChangedTime> parseValue(std::string_view text) {
     }
     const Result<TimeNs> time = parseTime(text);
     if (!time.ok()) return std::nullopt;
-    return ChangedTime{Kind::Exact, 1, time.value()};
+    return ChangedTime{Kind::Exact, time.value() == TimeNs{0} ? 0.0 : 1.0, time.value()};
 }
 
 /// True if the change was one of the pipeline.
@@ -172,6 +180,14 @@ Result<Scenario> parseScenario(std::span<const std::string> texts) {
         if (!target) return unknown(text, fmt::format("'{}' is no target", key));
         const auto to = parseValue(value);
         if (!to) return unknown(text, fmt::format("'{}' is no value", value));
+        const bool balances = to->kind == ChangedTime::Kind::Balanced;
+        if (balances && target->kind != ChangeTarget::Kind::Stages)
+            return unknown(text, "only all stages together can be balanced: stages=balanced");
+        if (target->kind == ChangeTarget::Kind::OfCause) {
+            if (!to->scales()) return unknown(text, "of a cause a share remains, such as -50%, or 0");
+            if (target->cause == Cause::Order && to->factor != 0)
+                return unknown(text, "an order is departed from or not: order=0");
+        }
         scenario.times.push_back({text, *target, *to});
     }
     return scenario;

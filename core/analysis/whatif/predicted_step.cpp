@@ -62,8 +62,10 @@ Result<StepTimeline> timelineOf(const RunModel& model, const std::vector<TimeNs>
 
 Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                    const ModelCut& cut, std::size_t step, std::size_t replica) {
-    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
-    if (!scenario.pipeline.any()) return timelineOf(run, changed, step, replica);
+    if (run.accounted && scenario.ofCauses()) return predictedStep(*run.accounted, order, scenario, cut, step, replica);
+    const RunModel& then = scenario.asPlanned() && run.planned && !scenario.pipeline.any() ? *run.planned : run;
+    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(then, scenario.times));
+    if (!scenario.pipeline.any()) return timelineOf(then, changed, step, replica);
     BUBBLESCOPE_ASSIGN(const Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
     return timelineOf(after.model, after.model.timed.durations, step, replica);
 }

@@ -1,7 +1,6 @@
 #include "core/analysis/whatif/reschedule.h"
 
 #include "core/analysis/whatif/timeline_graph.h"
-#include "core/base/median.h"
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
 
@@ -20,7 +19,14 @@ int modelStages(int pp, int vpp, Placement placement) {
     return pp * vpp / routes(placement);
 }
 
-/// Transfers as the links take them.
+TimeNs meanOf(const std::vector<TimeNs>& times) {
+    TimeNs sum{0};
+    for (const TimeNs time : times)
+        sum += time;
+    return times.empty() ? sum : sum / static_cast<std::int64_t>(times.size());
+}
+
+/// Transfers as the links take them: in the mean, since an order that is made anew meets the long ones as often.
 class LinkTimes {
 public:
     LinkTimes(const RunModel& run, const std::vector<TimeNs>& durations) {
@@ -34,9 +40,9 @@ public:
             measured[receives ? std::pair(node.peer, node.rank) : std::pair(node.rank, node.peer)].push_back(time);
             all.push_back(time);
         }
-        usual_ = median(std::move(all));
+        usual_ = meanOf(all);
         for (auto& [link, times] : measured)
-            links_[link] = median(std::move(times));
+            links_[link] = meanOf(times);
     }
     [[nodiscard]] TimeNs of(Rank from, Rank to) const {
         const auto link = links_.find({from, to});
@@ -47,6 +53,48 @@ public:
 private:
     std::map<std::pair<Rank, Rank>, TimeNs> links_;
     TimeNs usual_{0};
+};
+
+/// How late ops start, in the mean by rank and kind of op, and by what the records say of it.
+class StartDelays {
+public:
+    StartDelays(const RunModel& run, const std::vector<TimeNs>& durations) {
+        for (NodeId id = 0; id < run.graph().size(); ++id) {
+            const RunNode& node = run.graph().node(id);
+            if (!isPipelineCompute(node.op)) continue;
+            for (Sum* const sum : {&sums_[{node.rank.value, node.op}], &sums_[{node.rank.value, RunOp::Pair}]}) {
+                ++sum->count;
+                for (NodeId before = delayBefore(run.graph(), id); before != kNoNode;
+                     before = delayBefore(run.graph(), before))
+                    sum->times[run.graph().node(before).op] += durations[static_cast<std::size_t>(before)];
+            }
+        }
+    }
+
+    /// Of a kind that the rank did not run, the mean of those that it did.
+    void of(Rank rank, RunOp kind, std::vector<OpDelay>& out) const {
+        auto known = sums_.find({rank.value, kind});
+        if (known == sums_.end() && kind == RunOp::BackwardInput) known = sums_.find({rank.value, RunOp::Backward});
+        if (known == sums_.end() && kind == RunOp::Backward) known = sums_.find({rank.value, RunOp::BackwardInput});
+        if (known == sums_.end()) known = sums_.find({rank.value, RunOp::Pair});
+        if (known == sums_.end()) return;
+        for (const auto& [delay, time] : known->second.times)
+            out.push_back({delay, time / known->second.count, Rank{-1}});
+    }
+
+private:
+    struct Sum {
+        std::map<RunOp, TimeNs> times;
+        std::int64_t count = 0;
+    };
+    static NodeId delayBefore(const RunGraph& graph, NodeId id) {
+        for (const NodeId before : graph.tasks().predecessors(static_cast<std::size_t>(id))) {
+            if (before != kNoNode && isDelay(graph.node(before).op)) return before;
+        }
+        return kNoNode;
+    }
+
+    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which no source has, stands for all kinds
 };
 
 Status checkSource(const RunModel& run) {
@@ -139,9 +187,9 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
 class Rebuild {
 public:
     Rebuild(const RunModel& run, const std::vector<TimeNs>& durations, const OpGraph& ops, const LinkTimes& links,
-            TimeNs late, int model_routes, int split, double input_share)
-        : run_(run), durations_(durations), ops_(ops), links_(links), late_(late), routes_(model_routes), split_(split),
-          input_share_(input_share) {}
+            const StartDelays& delays, int model_routes, int split, double input_share)
+        : run_(run), durations_(durations), ops_(ops), links_(links), delays_(delays), routes_(model_routes),
+          split_(split), input_share_(input_share) {}
 
     void add(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place, int vpp, const StageCut& cut,
              const std::vector<double>& after, const std::map<std::int32_t, std::vector<NodeId>>& around) const {
@@ -152,8 +200,9 @@ public:
         };
         const PipelineTimes times{
             [&](OpIndex op, OpIndex partner) { return partner == kNoOp ? opTime(op) : opTime(op) + opTime(partner); },
+            nullptr,
             [&](OpIndex consumer) { return links_.of(ops_.rank(ops_.producers(consumer).stage), ops_.rank(consumer)); },
-            [&](OpIndex) { return late_; }};
+            [&](OpIndex op, std::vector<OpDelay>& out) { delays_.of(ops_.rank(op), runOp(ops_.op(op).kind), out); }};
         const auto pipelines = addPipeline(builder, place, vpp, ops_, times);
         for (std::size_t r = 0; r < pipelines.size(); ++r) {
             const auto known = around.find(static_cast<std::int32_t>(r));
@@ -176,7 +225,7 @@ private:
     const std::vector<TimeNs>& durations_;
     const OpGraph& ops_;
     const LinkTimes& links_;
-    TimeNs late_;
+    const StartDelays& delays_;
     int routes_;
     int split_;
     double input_share_;
@@ -196,12 +245,8 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     std::vector<StageCut> cuts(run.steps.size() * replicas, StageCut(before, run.microbatches));
     std::vector<std::map<std::int32_t, std::vector<NodeId>>> around(cuts.size());
     StageCut mean(before, run.microbatches);
-    TimeNs late{0};
-    std::int64_t op_count = 0;
     for (NodeId id = 0; id < run.graph().size(); ++id) {
         const RunNode& node = run.graph().node(id);
-        if (node.op == RunOp::LateStart) late += durations[static_cast<std::size_t>(id)];
-        op_count += isPipelineCompute(node.op) ? 1 : 0;
         const std::size_t at = static_cast<std::size_t>(node.step) * replicas + static_cast<std::size_t>(node.replica);
         if (isSurrounding(node.op)) around[at][node.rank.value].push_back(id);
         if (!isPipelineCompute(node.op)) continue;
@@ -218,6 +263,8 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
         change.layers.empty() && stages_after == stages ? before : shares(change.layers, stages_after);
 
     Rescheduled result{std::move(made), run};
+    result.model.accounted = nullptr;
+    result.model.planned = nullptr;
     BUBBLESCOPE_ASSIGN(const OpGraph ops, completeGraph(result.schedule));
     result.model.vpp = result.schedule.vpp;
     result.model.microbatches = result.schedule.microbatches;
@@ -225,8 +272,9 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     result.model.has_streams = false;
     RunGraphBuilder builder;
     Surroundings surroundings(builder);
-    const Rebuild rebuild(run, durations, ops, links, late / std::max<std::int64_t>(op_count, 1),
-                          routes(result.schedule.placement), change.split, cut.input_share);
+    const StartDelays delays(run, durations);
+    const Rebuild rebuild(run, durations, ops, links, delays, routes(result.schedule.placement), change.split,
+                          cut.input_share);
     for (std::size_t at = 0; at < cuts.size(); ++at) {
         if (cuts[at].empty()) continue; // a replica that did not complete the step
         RunNode place;
@@ -236,7 +284,8 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     }
     for (const auto& nodes : surroundings.meetings())
         builder.meet(nodes);
-    BUBBLESCOPE_ASSIGN(result.model.timed, std::move(builder).finish(run.where));
+    BUBBLESCOPE_ASSIGN(result.model.timed,
+                       std::move(builder).finish(run.where, run.has_streams ? StepEnd::Everything : StepEnd::Pipeline));
     return result;
 }
 

@@ -39,6 +39,9 @@ constexpr std::array<RunOpInfo, kRunOpCount> kOps{
     collective(RunOp::ClipMainGrad, "optimizer-clip-main-grad", Meets::Everyone),
     compute(RunOp::GarbageCollection, "gc"),
     compute(RunOp::Optimizer, "optimizer"),
+    RunOpInfo{RunOp::TransferDelay, "transfer-delay", "transfer-delay", true, Meets::Nobody},
+    compute(RunOp::Blocked, "blocked"),
+    compute(RunOp::ReplayedWork, "replayed-work"),
     compute(RunOp::LateStart, "late-start"),
     compute(RunOp::Meeting, "meeting"),
 };
@@ -74,8 +77,19 @@ RunOp runOp(OpKind kind) {
     return RunOp::Optimizer;
 }
 
+std::optional<Cause> causeOf(RunOp op) {
+    switch (op) {
+    case RunOp::Blocked: return Cause::Peer;
+    case RunOp::ReplayedWork: return Cause::Replay;
+    case RunOp::LateStart: return Cause::LateStart;
+    default: break;
+    }
+    if (runOpInfo(op).communication) return Cause::Communication;
+    return std::nullopt;
+}
+
 TimeNs usualTime(RunOp op, std::vector<TimeNs> measured) {
-    if (measured.empty() || op == RunOp::LateStart) return TimeNs{0};
+    if (measured.empty() || isDelay(op)) return TimeNs{0};
     const auto count = static_cast<std::int64_t>(measured.size());
     if (runOpInfo(op).communication) {
         const auto middle = measured.begin() + count / 2;
@@ -96,6 +110,13 @@ NodeId RunGraphBuilder::add(const RunNode& node, TimeNs duration) {
     return size() - 1;
 }
 
+NodeId RunGraphBuilder::add(const RunNode& node, TimeNs duration, const OpParts& parts) {
+    const NodeId id = add(node, duration);
+    parts_.resize(nodes_.size());
+    parts_.back() = parts;
+    return id;
+}
+
 void RunGraphBuilder::setDuration(NodeId node, TimeNs duration) {
     durations_[static_cast<std::size_t>(node)] = std::max(duration, TimeNs{0});
 }
@@ -114,7 +135,7 @@ void RunGraphBuilder::meet(std::span<const NodeId> nodes) {
         meeting_[static_cast<std::size_t>(node)] = id;
 }
 
-Result<TimedGraph> RunGraphBuilder::finish(const std::string& where) && {
+Result<TimedGraph> RunGraphBuilder::finish(const std::string& where, StepEnd end) && {
     const std::size_t count = nodes_.size();
     // What a node waits for is waited for by its meeting, and the node waits for that: it ends its own time after
     // the last of all started.
@@ -131,11 +152,16 @@ Result<TimedGraph> RunGraphBuilder::finish(const std::string& where) && {
     TimedGraph out;
     out.graph.nodes_.reserve(count);
     out.durations.reserve(count);
+    if (!parts_.empty()) {
+        parts_.resize(count);
+        out.parts.reserve(count);
+    }
     for (const TaskIndex task : order) {
         const auto node = static_cast<std::size_t>(task);
         position[node] = out.graph.size();
         out.graph.nodes_.push_back(nodes_[node]);
         out.durations.push_back(durations_[node]);
+        if (!parts_.empty()) out.parts.push_back(parts_[node]);
     }
     if (out.graph.nodes_.size() != count) {
         const auto stuck = std::ranges::find(position, kNoNode) - position.begin();
@@ -148,8 +174,12 @@ Result<TimedGraph> RunGraphBuilder::finish(const std::string& where) && {
         edge = {position[static_cast<std::size_t>(edge.from)], position[static_cast<std::size_t>(edge.to)]};
     out.graph.tasks_ = TaskGraph(predecessorLists(count, edges_));
     out.graph.successors_ = successorLists(count, edges_);
+    const auto goesOn = [&](NodeId next) {
+        return end == StepEnd::Everything || !isSurrounding(out.graph.node(next).op);
+    };
     for (NodeId id = 0; id < out.graph.size(); ++id) {
-        if (out.graph.successors_[static_cast<std::size_t>(id)].empty()) out.graph.last_.push_back(id);
+        const auto next = out.graph.successors_[static_cast<std::size_t>(id)];
+        if (goesOn(id) && std::ranges::none_of(next, goesOn)) out.graph.last_.push_back(id);
         out.graph.steps_ = std::max(out.graph.steps_, static_cast<std::size_t>(out.graph.node(id).step) + 1);
     }
     return out;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/accounting/step_parts.h"
 #include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
@@ -39,10 +40,14 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    LateStart, ///< no op: how much later than it could have an op began
-    Meeting,   ///< no op: the moment when all participants of a transfer or collective have arrived
+    // No ops: how much later than it could have an op began, by what the records say of that time (DelayParts).
+    TransferDelay, ///< a transfer was under way
+    Blocked,
+    ReplayedWork,
+    LateStart,
+    Meeting, ///< no op: the moment when all participants of a transfer or collective have arrived
 };
-inline constexpr std::size_t kRunOpCount = 21;
+inline constexpr std::size_t kRunOpCount = 24;
 
 /// The participants that must have arrived before a transfer or collective begins.
 enum class Meets : std::uint8_t {
@@ -77,6 +82,13 @@ struct RunOpInfo {
     return op >= RunOp::ParamsAllGather && op <= RunOp::Optimizer;
 }
 
+/// By how much an op began later than it could.
+[[nodiscard]] constexpr bool isDelay(RunOp op) {
+    return op >= RunOp::TransferDelay && op <= RunOp::LateStart;
+}
+/// The cause that a node's whole time is due to, if it is one.
+[[nodiscard]] std::optional<Cause> causeOf(RunOp op);
+
 /// What runs on a rank itself, around the pipeline or in it.
 [[nodiscard]] constexpr bool isOp(RunOp op) {
     return isPipelineCompute(op) || op == RunOp::GarbageCollection || op == RunOp::Optimizer;
@@ -85,7 +97,7 @@ struct RunOpInfo {
 [[nodiscard]] RunOp runOp(OpKind kind);
 
 /// The usual time of several measurements: the mean; for communication the median (the mean of the middle two where
-/// there are two), since one disturbed transfer takes many times as long. 0 for late starts and without measurements.
+/// there are two), since one disturbed transfer takes many times as long. 0 for delays and without measurements.
 /// Rounded to nanoseconds.
 [[nodiscard]] TimeNs usualTime(RunOp op, std::vector<TimeNs> measured);
 
@@ -99,7 +111,7 @@ struct RunNode {
     std::int32_t step = 0;    ///< position in RunModel::steps
     std::int32_t replica = 0; ///< position in RunModel::replicas
     Rank rank;                ///< who spends the time; of a ForwardTransfer or BackwardTransfer, who sends
-    Rank peer{-1};            ///< the other rank of a transfer
+    Rank peer{-1};            ///< the other rank of a transfer; of a delay the one that the op's input came from
     Chunk chunk;
     Microbatch microbatch{-1}; ///< of ops; of transfers that of the op they feed
     std::int32_t sequence = 0;
@@ -116,7 +128,7 @@ public:
     [[nodiscard]] const RunNode& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
     [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
     [[nodiscard]] const TaskLists& successors() const { return successors_; }
-    /// Nodes that nothing waits for. A step ends with the last of these that belong to it.
+    /// A step ends with the last of these that belong to it; see StepEnd.
     [[nodiscard]] std::span<const NodeId> last() const { return last_; }
     [[nodiscard]] std::size_t stepCount() const { return steps_; }
 
@@ -134,6 +146,13 @@ private:
 struct TimedGraph {
     RunGraph graph;
     std::vector<TimeNs> durations; ///< per node
+    std::vector<OpParts> parts;    ///< per node: what its duration is made of; empty where that is unknown
+};
+
+/// What counts as the end of a step.
+enum class StepEnd : std::uint8_t {
+    Everything, ///< the last node
+    Pipeline,   ///< the last op of the pipeline, as StepTimeline::end; the optimizer may come after it
 };
 
 /// Builds a RunGraph.
@@ -141,6 +160,7 @@ class RunGraphBuilder {
 public:
     /// Numbers given here are those of this builder; finish() renumbers.
     NodeId add(const RunNode& node, TimeNs duration);
+    NodeId add(const RunNode& node, TimeNs duration, const OpParts& parts);
     void setDuration(NodeId node, TimeNs duration);
     /// `node` waits for the end of `dependency`. Ignored where either is kNoNode.
     void after(NodeId node, NodeId dependency);
@@ -150,11 +170,12 @@ public:
     [[nodiscard]] NodeId size() const { return static_cast<NodeId>(nodes_.size()); }
 
     /// Error: Input, when nodes wait for each other. `where` names the trace.
-    [[nodiscard]] Result<TimedGraph> finish(const std::string& where) &&;
+    [[nodiscard]] Result<TimedGraph> finish(const std::string& where, StepEnd end = StepEnd::Everything) &&;
 
 private:
     std::vector<RunNode> nodes_;
     std::vector<TimeNs> durations_;
+    std::vector<OpParts> parts_; ///< of the first nodes; empty where none is known
     std::vector<TaskEdge> edges_;
     std::vector<NodeId> meeting_; ///< per node: the meeting that waits in its place
 };

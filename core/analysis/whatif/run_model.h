@@ -1,10 +1,12 @@
 #pragma once
 
+#include "core/analysis/whatif/replay_check.h"
 #include "core/analysis/whatif/run_graph.h"
 #include "core/recognise/run.h"
 #include "core/timeline/step_selection.h"
 #include "core/trace/trace.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +15,7 @@ namespace bubblescope {
 
 struct RunStep {
     int index = 0;      ///< number of the step in its run
-    TimeNs observed{0}; ///< from its first op's start to its last op's end, on any rank of any replica
+    TimeNs observed{0}; ///< StepTimeline::wall() of its longest replica; with RunModel::has_streams the whole step
 };
 
 /// The model of a run: its steps as one graph, to be simulated on measured or changed times.
@@ -23,14 +25,19 @@ struct RunModel {
     std::vector<RunStep> steps;
     TimeNs step_time{0};       ///< what a step takes: the typical one, see StepSelection::stepTime()
     StepSelection selection;   ///< of the run's steps; `steps` are those that it takes
+    ReplayCheck check;         ///< of the replay's error; on the accounting's graph, also for one with streams
     std::vector<int> replicas; ///< their numbers in the trace
     int pp = 1;
     int vpp = 1;
     int microbatches = 1;
     Placement placement = Placement::Loop;
     /// True where the graph has both sides of every transfer and the collectives around the pipeline, as the
-    /// straggler study has; false where it has ops, transfers and late starts.
+    /// straggler study has; false where it is that of the accounting: ops, transfers and delays, with their causes.
     bool has_streams = false;
+    /// The same steps on the accounting's graph, for questions of its causes; null where this is that graph.
+    std::shared_ptr<const RunModel> accounted;
+    /// The steps in the order that they were meant to run; null where they ran so. Of the accounting's graph.
+    std::shared_ptr<const RunModel> planned;
 
     [[nodiscard]] const RunGraph& graph() const { return timed.graph; }
     /// Mean over the steps.
@@ -38,9 +45,10 @@ struct RunModel {
 };
 
 /// The model of a run's complete steps, as far as `selection`, which is of them, takes them. Timelines in the format of
-/// the straggler study get its graph (stragglerGraph), all others that of their ops, transfers and late starts
-/// (timelineGraph). Error: Input, when the trace contradicts itself.
-[[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection);
+/// the straggler study get its graph (stragglerGraph), all others that of the accounting (timelineGraph). What is usual
+/// is told by the steady steps of the run. `clock_error` is how far two ranks' clocks can be off. Error: Input, when
+/// the trace contradicts itself.
+[[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// With selectSteps() of the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
 

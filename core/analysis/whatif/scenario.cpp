@@ -2,7 +2,10 @@
 
 #include "core/analysis/whatif/run_graph.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace bubblescope {
@@ -40,6 +43,42 @@ std::vector<TimeNs> bubbles(const RunModel& model, const RunSimulation& simulati
     return result;
 }
 
+/// Of the mean change of a step.
+TimeNs standardError(const std::vector<TimeNs>& before, const std::vector<TimeNs>& after) {
+    const auto count = static_cast<double>(before.size());
+    if (before.size() < 2) return TimeNs{0};
+    double sum = 0;
+    double squares = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+        const auto change = static_cast<double>((after[i] - before[i]).count());
+        sum += change;
+        squares += change * change;
+    }
+    const double variance = std::max(0.0, (squares - sum * sum / count) / (count - 1));
+    return TimeNs{std::llround(std::sqrt(variance / count))};
+}
+
+/// How far the run's own order is off, mean over the steps, when it runs on the times that another order is made of.
+TimeNs meanOff(const RunModel& run, const RunModel& rebuilt) {
+    const std::vector<TimeNs> times = RunSimulation(rebuilt.graph(), rebuilt.timed.durations).stepTimes();
+    TimeNs off{0};
+    for (std::size_t i = 0; i < times.size(); ++i)
+        off += std::max(times[i] - run.steps[i].observed, run.steps[i].observed - times[i]);
+    return times.empty() ? off : off / static_cast<std::int64_t>(times.size());
+}
+
+/// With the spread known, and for another order by how much that is off.
+void finish(Prediction& prediction, const RunModel& run, TimeNs reorder) {
+    prediction.step = run.step_time;
+    prediction.check = run.check;
+    ErrorBar& bar = prediction.bar;
+    bar.replay = TimeNs{std::llround(run.check.error() * std::abs(static_cast<double>(prediction.change().count())))};
+    bar.reorder = reorder;
+    bar.time =
+        TimeNs{std::llround(std::hypot(static_cast<double>(bar.replay.count()), static_cast<double>(bar.spread.count()),
+                                       static_cast<double>(bar.reorder.count())))};
+}
+
 Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_before, const RunModel& after,
                    const std::vector<TimeNs>& durations_after) {
     const RunSimulation was(before.graph(), durations_before);
@@ -47,10 +86,12 @@ Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_
     Prediction prediction;
     prediction.before = was.meanStep();
     prediction.after = would_be.meanStep();
-    prediction.late = prediction.before - RunSimulation(before.graph(), withoutLateStarts(before)).meanStep();
+    prediction.late =
+        prediction.before - RunSimulation(before.graph(), withoutCause(before, Cause::LateStart)).meanStep();
     prediction.fit = {before.observed(), prediction.before};
     prediction.microbatches_before = before.microbatches;
     prediction.microbatches_after = after.microbatches;
+    prediction.bar.spread = standardError(was.stepTimes(), would_be.stepTimes());
     const std::vector<TimeNs> bubbles_before = bubbles(before, was);
     const std::vector<TimeNs> bubbles_after = bubbles(after, would_be);
     for (std::size_t r = 0; r < bubbles_before.size(); ++r)
@@ -60,27 +101,41 @@ Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_
 
 } // namespace
 
+Status checkError(const RunModel& run, std::optional<double> most) {
+    if (!most || run.check.error() <= *most) return {};
+    return inputError(run.where,
+                      fmt::format("the replay is {:.1f} % off the steps that were measured, and at most {:g} % are "
+                                  "accepted, so nothing is said of what would be if",
+                                  100 * run.check.error(), 100 * *most),
+                      "leave unusual steps out by naming the others with --step, or accept more with --max-error");
+}
+
 double Prediction::relativeChange() const {
     return before.count() == 0 ? 0 : static_cast<double>(change().count()) / static_cast<double>(before.count());
 }
 
 Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario, const ModelCut& cut,
-                           double most_error) {
-    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
+                           std::optional<double> most_error) {
+    BUBBLESCOPE_TRY(checkError(run, most_error));
+    // Causes are parts of the times on the accounting's graph.
+    if (run.accounted && scenario.ofCauses()) return predict(*run.accounted, order, scenario, cut);
+    const RunModel& then = scenario.asPlanned() && run.planned && !scenario.pipeline.any() ? *run.planned : run;
+    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(then, scenario.times));
     if (!scenario.pipeline.any()) {
-        Prediction prediction = compare(run, run.timed.durations, run, changed);
-        prediction.step = run.step_time;
-        BUBBLESCOPE_TRY(checkFit(run, prediction.fit, most_error));
+        Prediction prediction = compare(run, run.timed.durations, then, changed);
+        // What no record explains is no time on the graph: it stays as it is, or goes.
+        const auto unexplained = static_cast<double>((prediction.fit.observed - prediction.before).count());
+        prediction.after += TimeNs{std::llround((scenario.unknownLeft() - 1) * unexplained)};
+        finish(prediction, run, TimeNs{0});
         return prediction;
     }
     BUBBLESCOPE_ASSIGN(const Rescheduled before, reschedule(run, run.timed.durations, order, {}, cut));
     BUBBLESCOPE_ASSIGN(Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
     Prediction prediction =
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
-    prediction.step = run.step_time;
-    BUBBLESCOPE_TRY(checkFit(run, prediction.fit, most_error));
     prediction.schedule = std::move(after.schedule);
     prediction.microbatches_after /= scenario.pipeline.split; // parts of one count as one
+    finish(prediction, run, meanOff(run, before.model));
     return prediction;
 }
 

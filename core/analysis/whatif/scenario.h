@@ -10,6 +10,14 @@
 
 namespace bubblescope {
 
+/// How far a prediction may be off, and why.
+struct ErrorBar {
+    TimeNs time{0};    ///< one standard error of the change, from the three below
+    TimeNs replay{0};  ///< the replay's error (ReplayCheck) times the change
+    TimeNs spread{0};  ///< of the change over the steps, for their mean; 0 with one step, where it is unknown
+    TimeNs reorder{0}; ///< how far the run's own order is off on the mean times that another order is made of
+};
+
 /// What a run would take if something were otherwise.
 struct Prediction {
     struct RankBubble {
@@ -18,11 +26,13 @@ struct Prediction {
         TimeNs after{0};
     };
 
-    TimeNs step{0};   ///< what a step takes as it ran, see RunModel::step_time
-    ModelFit fit;     ///< of the model on the unchanged run
-    TimeNs before{0}; ///< the unchanged run's mean step as simulated
-    TimeNs after{0};  ///< the changed one's
-    TimeNs late{0};   ///< by how much the unchanged one is longer than without late starts
+    TimeNs step{0};    ///< what a step takes as it ran, see RunModel::step_time
+    ModelFit fit;      ///< the unchanged run as it was and as the graph has it, in the mean
+    ReplayCheck check; ///< of the replay; of the run, whatever the scenario
+    ErrorBar bar;      ///< of change()
+    TimeNs before{0};  ///< the unchanged run's mean step as simulated
+    TimeNs after{0};   ///< the changed one's
+    TimeNs late{0};    ///< by how much the unchanged one is longer than without late starts
     std::vector<RankBubble> ranks;
     std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
     /// Of the run's size.
@@ -36,10 +46,13 @@ struct Prediction {
 };
 
 /// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers (reschedule.h), any
-/// other change two simulations of the run's graph. Errors: as changedDurations(), reschedule() and
-/// checkFit().
+/// other change two simulations of the run's graph. Errors: as changedDurations() and reschedule(); Input, when
+/// `most_error` is given and the replay's error exceeds it.
 [[nodiscard]] Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario,
-                                         const ModelCut& cut = {}, double most_error = kMaxFitError);
+                                         const ModelCut& cut = {}, std::optional<double> most_error = {});
+
+/// Error: Input, when the replay's error exceeds `most`.
+[[nodiscard]] Status checkError(const RunModel& run, std::optional<double> most);
 
 /// One of the model's steps (its place in RunModel::steps) in one of its replicas (place in RunModel::replicas),
 /// as it would run: the ops of the same simulation that predict() makes, without transfers and what surrounds the

@@ -2,11 +2,8 @@
 
 #include "core/analysis/whatif/run_graph.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
@@ -58,7 +55,7 @@ struct Groups {
         : by_replica(model.replicas.size()), by_rank(static_cast<std::size_t>(model.pp)) {
         for (NodeId id = 0; id < model.graph().size(); ++id) {
             const RunNode& node = model.graph().node(id);
-            if (node.op == RunOp::Meeting || node.op == RunOp::LateStart) continue;
+            if (node.op == RunOp::Meeting || isDelay(node.op)) continue;
             by_op[runOpInfo(node.op).group].push_back(id);
             by_replica[static_cast<std::size_t>(node.replica)].push_back(id);
             by_rank[node.rank.index()].push_back(id);
@@ -95,25 +92,19 @@ double ModelFit::launchDelay() const {
     return ratio(observed, simulated) - 1;
 }
 
-double ModelFit::error() const {
-    return std::abs(ratio(simulated, observed) - 1);
-}
-
-Status checkFit(const RunModel& model, const ModelFit& fit, double most) {
-    if (fit.error() <= most) return {};
-    return inputError(
-        model.where,
-        fmt::format("replaying what was recorded gives steps of {}, but they took {}: {:.1f} % off, and at most {:g} % "
-                    "are accepted, so nothing is said of what would be if",
-                    formatTime(fit.simulated), formatTime(fit.observed), 100 * fit.error(), 100 * most),
-        "ops start later than all they are known to wait for; leave unusual steps out by naming the others with "
-        "--step, or accept more with --max-error");
-}
-
-std::vector<TimeNs> withoutLateStarts(const RunModel& model) {
+std::vector<TimeNs> withoutDelays(const RunModel& model) {
     std::vector<TimeNs> durations = model.timed.durations;
     for (NodeId id = 0; id < model.graph().size(); ++id) {
-        if (model.graph().node(id).op == RunOp::LateStart) durations[static_cast<std::size_t>(id)] = TimeNs{0};
+        if (isDelay(model.graph().node(id).op)) durations[static_cast<std::size_t>(id)] = TimeNs{0};
+    }
+    return durations;
+}
+
+std::vector<TimeNs> withoutCause(const RunModel& model, Cause cause) {
+    std::vector<TimeNs> durations = model.timed.durations;
+    for (NodeId id = 0; id < model.graph().size(); ++id) {
+        const RunOp op = model.graph().node(id).op;
+        if (isDelay(op) && causeOf(op) == cause) durations[static_cast<std::size_t>(id)] = TimeNs{0};
     }
     return durations;
 }
@@ -132,13 +123,12 @@ std::vector<TimeNs> idealDurations(const RunModel& model) {
     return ideal;
 }
 
-Result<StragglerStudy> studyStragglers(const RunModel& model, double most_error) {
+StragglerStudy studyStragglers(const RunModel& model) {
     StragglerStudy study;
     const std::vector<TimeNs> ideal = idealDurations(model);
-    const std::vector<TimeNs> on_time = withoutLateStarts(model);
+    const std::vector<TimeNs> on_time = withoutDelays(model);
     Exchange measured(model, on_time, ideal);
     study.fit = {model.observed(), measured.simulation().meanStep()};
-    BUBBLESCOPE_TRY(checkFit(model, study.fit, most_error));
 
     Exchange best(model, ideal, on_time);
     const std::vector<TimeNs> times = measured.simulation().stepTimes();

@@ -9,9 +9,6 @@
 
 namespace bubblescope {
 
-/// The relative error of a model up to which its predictions are reported.
-inline constexpr double kMaxFitError = 0.05;
-
 /// The study calls a job straggling from this slowdown on.
 inline constexpr double kStragglingSlowdown = 1.1;
 
@@ -19,17 +16,14 @@ inline constexpr double kStragglingSlowdown = 1.1;
 struct ModelFit {
     TimeNs observed{0};
     TimeNs simulated{0};
-    /// observed / simulated − 1: the cost of launches and of all else that is not in the graph.
+    /// observed / simulated − 1; of a simulation without delays what launches cost, and all else that is not in the
+    /// graph. The error of replays is ReplayCheck's.
     [[nodiscard]] double launchDelay() const;
-    [[nodiscard]] double error() const; ///< |simulated − observed| / observed
 };
 
-/// Error: Input, when the relative error exceeds `most`, so that predictions would mislead.
-[[nodiscard]] Status checkFit(const RunModel& model, const ModelFit& fit, double most);
-
 /// The stragglers of a job: how much faster it would run if equal work took equal time. The what-if analysis of Lin et
-/// al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Late starts are left out,
-/// as the study leaves out launch delays.
+/// al., "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI '25. Delays are left out, as
+/// the study leaves out launch delays.
 struct StragglerStudy {
     struct Step {
         int index = 0;
@@ -42,7 +36,7 @@ struct StragglerStudy {
         Rank rank;
     };
 
-    ModelFit fit;        ///< fit.simulated is T
+    ModelFit fit;        ///< without delays: fit.simulated is T
     TimeNs ideal{0};     ///< T_ideal: every op takes what its kind takes in the mean, transfers in the median
     double slowdown = 1; ///< S = T / T_ideal
     double waste = 0;    ///< 1 − 1/S
@@ -59,14 +53,15 @@ struct StragglerStudy {
     std::optional<double> m_s;
 };
 
-/// The measured durations, with late starts set to 0.
-[[nodiscard]] std::vector<TimeNs> withoutLateStarts(const RunModel& model);
+/// The measured durations, with all delays set to 0: ops begin as soon as they can.
+[[nodiscard]] std::vector<TimeNs> withoutDelays(const RunModel& model);
+/// The same, with delays due to this cause set to 0.
+[[nodiscard]] std::vector<TimeNs> withoutCause(const RunModel& model, Cause cause);
 
 /// The ideal duration of each node: the mean over its kind of op on all ranks, replicas, micro-batches and steps; for
 /// communication the median.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// Errors: as checkFit(); without late starts the simulation must be as long as the steps were.
-[[nodiscard]] Result<StragglerStudy> studyStragglers(const RunModel& model, double most_error = kMaxFitError);
+[[nodiscard]] StragglerStudy studyStragglers(const RunModel& model);
 
 } // namespace bubblescope

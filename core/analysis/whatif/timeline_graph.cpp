@@ -1,8 +1,11 @@
 #include "core/analysis/whatif/timeline_graph.h"
 
-#include "core/graph/step_replay.h"
+#include "core/analysis/accounting/accounting.h"
+#include "core/analysis/accounting/step_parts.h"
+#include "core/analysis/whatif/replay_check.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 #include <utility>
@@ -30,7 +33,8 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         static_cast<std::size_t>(ops.rankCount()),
         {kNoNode, std::vector<NodeId>(chunks, kNoNode), std::vector<NodeId>(chunks, kNoNode)});
     std::vector<NodeId> nodes(at(ops.size()), kNoNode);
-    std::vector<NodeId> starts(nodes); // where an op is waited for: itself, or its late start
+    std::vector<NodeId> starts(nodes); // what waits for an op's inputs: itself, or the first delay before it
+    std::vector<OpDelay> delays;
     for (OpIndex index = 0; index < ops.size(); ++index) {
         const Op& op = ops.op(index);
         RankPipeline& pipeline = pipelines[ops.rank(index).index()];
@@ -42,13 +46,22 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         } else {
             const RunOp kind = partner == kNoOp ? runOp(op.kind) : RunOp::Pair;
             NodeId& start = starts[at(index)];
-            const TimeNs late = times.late(index);
-            if (late > TimeNs{0}) {
-                start = builder.add(nodeOf(place, ops, index, RunOp::LateStart), late);
-                builder.after(start, pipeline.last);
+            NodeId before = pipeline.last;
+            delays.clear();
+            times.delays(index, delays);
+            for (const OpDelay& delay : delays) {
+                if (delay.time <= TimeNs{0}) continue;
+                RunNode node = nodeOf(place, ops, index, delay.kind);
+                node.peer = delay.from;
+                const NodeId id = builder.add(node, delay.time);
+                builder.after(id, before);
+                if (start == kNoNode) start = id;
+                before = id;
             }
-            nodes[at(index)] = builder.add(nodeOf(place, ops, index, kind), times.op(index, partner));
-            builder.after(nodes[at(index)], start == kNoNode ? pipeline.last : start);
+            const RunNode node = nodeOf(place, ops, index, kind);
+            const TimeNs time = times.op(index, partner);
+            nodes[at(index)] = times.parts ? builder.add(node, time, times.parts(index)) : builder.add(node, time);
+            builder.after(nodes[at(index)], before);
             if (start == kNoNode) start = nodes[at(index)];
             pipeline.last = nodes[at(index)];
         }
@@ -76,67 +89,116 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
 namespace {
 
 /// One step of one replica.
-void addStep(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place, const StepTimeline& step) {
-    const ObservedStep observed(step);
-    const StepGraph& graph = observed.graph;
-    const OpGraph& ops = graph.ops();
-    const std::vector<TimeNs> late = observed.delays.total();
-    const PipelineTimes times{
-        [&](OpIndex op, OpIndex) { return graph.duration(graph.unitOf(op)); },
-        [&](OpIndex consumer) -> std::optional<TimeNs> {
-            const std::size_t unit = StepGraph::at(graph.unitOf(consumer));
-            const bool second = graph.pair[unit] && ops.partner(consumer) < consumer;
-            if (graph.input(second ? 1 : 0, unit) == kNoUnit) return std::nullopt;
-            return graph.transfer[second ? 1 : 0][unit];
-        },
-        [&](OpIndex op) { return late.empty() ? TimeNs{0} : late[StepGraph::at(graph.unitOf(op))]; }};
-    const auto pipelines = addPipeline(builder, place, step.vpp, ops, times);
-    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-        RunNode node = place;
-        node.op = RunOp::Optimizer;
-        node.rank = Rank{r};
-        std::vector<Surrounding> around;
-        for (const TimelineOp& op : step.ranks[r]) {
-            if (op.op.kind == OpKind::Optimizer)
-                around.push_back({node.op, node.chunk, builder.add(node, op.duration())});
+class StepOnGraph {
+public:
+    StepOnGraph(const KnownStep& known, const StepReading& reading)
+        : step_(*known.step), observed_(step_, known.known), usual_(reading.usual, step_, observed_.graph),
+          parts_(observed_, usual_) {
+        if (reading.as_planned && PlannedReplay(step_, observed_.graph, &reading.plan).replay) {
+            Schedule plan = reading.plan;
+            for (auto& list : plan.ranks)
+                std::erase_if(list, [](const Op& op) { return op.kind == OpKind::Optimizer; });
+            planned_.emplace(plan);
         }
-        surroundings.add(node, pipelines[r], around);
     }
-}
+
+    StepOnGraph(const StepOnGraph&) = delete;
+    StepOnGraph& operator=(const StepOnGraph&) = delete;
+
+    [[nodiscard]] CheckedStep checked() const { return {&step_, &observed_}; }
+
+    void add(RunGraphBuilder& builder, Surroundings& surroundings, const RunNode& place) const {
+        const PipelineTimes times{
+            [this](OpIndex op, OpIndex) { return observed_.graph.duration(unitOf(op)); },
+            [this](OpIndex op) { return parts_.ofOp(StepGraph::at(unitOf(op))); },
+            [this](OpIndex consumer) { return transferTo(consumer); },
+            [this](OpIndex op, std::vector<OpDelay>& out) { addDelays(StepGraph::at(unitOf(op)), out); }};
+        const auto pipelines = addPipeline(builder, place, step_.vpp, ops(), times);
+        for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
+            RunNode node = place;
+            node.op = RunOp::Optimizer;
+            node.rank = Rank{r};
+            std::vector<Surrounding> around;
+            for (const TimelineOp& op : step_.ranks[r]) {
+                if (op.op.kind == OpKind::Optimizer)
+                    around.push_back({node.op, node.chunk, builder.add(node, op.duration())});
+            }
+            surroundings.add(node, pipelines[r], around);
+        }
+    }
+
+private:
+    [[nodiscard]] const OpGraph& ops() const { return planned_ ? *planned_ : observed_.graph.ops(); }
+    [[nodiscard]] UnitIndex unitOf(OpIndex index) const {
+        const OpGraph& ran = observed_.graph.ops();
+        if (!planned_) return observed_.graph.unitOf(index);
+        const Op& op = planned_->op(index);
+        return observed_.graph.unitOf(ran.find(op.kind, op.microbatch, planned_->stage(index), op.sequence));
+    }
+    [[nodiscard]] std::optional<TimeNs> transferTo(OpIndex consumer) const {
+        const StepGraph& graph = observed_.graph;
+        const std::size_t unit = StepGraph::at(unitOf(consumer));
+        const std::size_t side = graph.pair[unit] && ops().partner(consumer) < consumer ? 1 : 0;
+        if (graph.input(side, unit) == kNoUnit) return std::nullopt;
+        return graph.transfer[side][unit];
+    }
+    void addDelays(std::size_t unit, std::vector<OpDelay>& out) const {
+        const Binding& binding = observed_.latest[unit];
+        const Rank from{binding.crosses ? observed_.graph.rank[StepGraph::at(binding.unit)] : -1};
+        const DelayParts& delays = observed_.delays;
+        const auto put = [&](RunOp kind, const std::vector<TimeNs>& times) {
+            if (!times.empty()) out.push_back({kind, times[unit], from});
+        };
+        put(RunOp::TransferDelay, delays.communication);
+        put(RunOp::Blocked, delays.peer);
+        put(RunOp::ReplayedWork, delays.replay);
+        put(RunOp::LateStart, delays.late);
+    }
+
+    const StepTimeline& step_;
+    ObservedStep observed_;
+    UnitTimes usual_;
+    StepParts parts_;
+    std::optional<OpGraph> planned_; ///< the ops in the plan's order
+};
 
 } // namespace
 
-Result<RunModel> timelineGraph(std::span<const StepTimeline* const> steps, RunModel model) {
+Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReading& reading, RunModel model) {
     std::set<int> replicas;
-    std::map<int, std::vector<const StepTimeline*>> by_index;
-    for (const StepTimeline* step : steps) {
-        replicas.insert(step->replica);
-        by_index[step->index].push_back(step);
+    std::map<int, std::vector<const KnownStep*>> by_index;
+    for (const KnownStep& known : steps) {
+        replicas.insert(known.step->replica);
+        by_index[known.step->index].push_back(&known);
     }
     model.replicas.assign(replicas.begin(), replicas.end());
     RunGraphBuilder builder;
     Surroundings surroundings(builder);
+    std::deque<StepOnGraph> kept; // the last of them only while it is added
+    std::vector<CheckedStep> checked;
+    std::size_t passed = 0;
     for (const auto& [index, together] : by_index) {
         RunNode place;
         place.step = static_cast<std::int32_t>(model.steps.size());
-        TimeNs begin = TimeNs::max();
-        TimeNs end = TimeNs::min();
-        for (const StepTimeline* step : together) {
-            place.replica =
-                static_cast<std::int32_t>(std::ranges::find(model.replicas, step->replica) - model.replicas.begin());
-            addStep(builder, surroundings, place, *step);
-            for (const auto& rank : step->ranks) {
-                for (const TimelineOp& op : rank) {
-                    begin = std::min(begin, op.start);
-                    end = std::max(end, op.end);
-                }
+        TimeNs longest{0};
+        for (const KnownStep* known : together) {
+            place.replica = static_cast<std::int32_t>(std::ranges::find(model.replicas, known->step->replica) -
+                                                      model.replicas.begin());
+            kept.emplace_back(*known, reading).add(builder, surroundings, place);
+            const std::size_t apart = (steps.size() + kMostChecked - 1) / kMostChecked;
+            if (!reading.as_planned && passed++ % apart == 0) {
+                checked.push_back(kept.back().checked());
+            } else {
+                kept.pop_back();
             }
+            longest = std::max(longest, known->step->wall());
         }
-        model.steps.push_back({index, end - begin});
+        model.steps.push_back({index, longest});
     }
     for (const auto& nodes : surroundings.meetings())
         builder.meet(nodes);
-    BUBBLESCOPE_ASSIGN(model.timed, std::move(builder).finish(model.where));
+    model.check = checkReplay(checked);
+    BUBBLESCOPE_ASSIGN(model.timed, std::move(builder).finish(model.where, StepEnd::Pipeline));
     return model;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include "core/analysis/accounting/usual_times.h"
 #include "core/analysis/whatif/run_model.h"
 #include "core/analysis/whatif/surroundings.h"
+#include "core/graph/step_replay.h"
 #include "core/schedule/dependency.h"
 
 #include <functional>
@@ -11,23 +13,45 @@
 
 namespace bubblescope {
 
-/// The times of a pipeline's ops and transfers.
-struct PipelineTimes {
-    std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< of a pair where `partner` is not kNoOp
-    /// Of the transfer that feeds an op; none where the op did not wait for it.
-    std::function<std::optional<TimeNs>(OpIndex consumer)> transfer;
-    std::function<TimeNs(OpIndex op)> late; ///< the late start of an op, or of the pair that it begins
+/// A part of what an op began later than it could.
+struct OpDelay {
+    RunOp kind = RunOp::LateStart;
+    TimeNs time{0};
+    Rank from{-1}; ///< where the op's input came from, if it waited for that last
 };
 
-/// Adds a pipeline of which only ops and transfers are known: ops run on their rank in order; a transfer between two
-/// ranks starts when the op that made its payload has ended, and the op that it feeds waits for it. `place` names step
-/// and replica. Returns where each rank's pipeline begins and ends. Optimizer ops are left out: they surround it.
+/// The times of a pipeline's ops and transfers. For an overlapped pair `op` is the first of its halves.
+struct PipelineTimes {
+    std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< of a pair where `partner` is not kNoOp
+    std::function<OpParts(OpIndex op)> parts;              ///< what that is made of; empty where it is unknown
+    /// Of the transfer that feeds an op; none where the op did not wait for it.
+    std::function<std::optional<TimeNs>(OpIndex consumer)> transfer;
+    std::function<void(OpIndex op, std::vector<OpDelay>& out)> delays; ///< before an op, one after the other
+};
+
+/// Adds a pipeline: ops run on their rank in order; a transfer between two ranks starts when the op that made its
+/// payload has ended, and the op that it feeds waits for it. `place` names step and replica. Returns where each rank's
+/// pipeline begins and ends. Optimizer ops are left out: they surround it.
 [[nodiscard]] std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& place, int vpp,
                                                     const OpGraph& ops, const PipelineTimes& times);
 
-/// The model of steps that are known as timelines: their ops, transfers and late starts as the accounting reads them
-/// (StepGraph, DelayParts), so that simulated steps are as long as observed. `model` comes with names and sizes filled
-/// in. Errors: Input, when ops wait for each other.
-[[nodiscard]] Result<RunModel> timelineGraph(std::span<const StepTimeline* const> steps, RunModel model);
+/// A step, and what is known of it besides.
+struct KnownStep {
+    const StepTimeline* step = nullptr;
+    StepKnowledge known;
+};
+
+/// How to read steps: as the accounting does.
+struct StepReading {
+    const UsualTimes& usual;
+    const Schedule& plan;    ///< that the steps were meant to follow
+    bool as_planned = false; ///< each step in the order of the plan where that fits, instead of its own
+};
+
+/// The model of steps that are known as timelines: the accounting's graph of each (StepGraph), with the same parts of
+/// times and delays (StepParts, DelayParts), so that a replay without a cause takes what the accounting says. `model`
+/// comes with names and sizes filled in. Errors: Input, when ops wait for each other.
+[[nodiscard]] Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReading& reading,
+                                             RunModel model);
 
 } // namespace bubblescope

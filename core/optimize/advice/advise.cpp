@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -232,14 +234,119 @@ std::vector<const Candidate*> chosen(const std::vector<Candidate>& found, const 
     return kept;
 }
 
+Effort effortOf(const Candidate& candidate, const Candidate& present) {
+    if (candidate.memory.copies > present.memory.copies) return Effort::Copies;
+    if (candidate.change.schedule.empty()) return Effort::Balance;
+    const bool same_size = candidate.schedule.vpp == present.schedule.vpp && candidate.change.split == 1;
+    return same_size ? Effort::Order : Effort::Chunks;
+}
+
+/// Work moved between the stages, in shares of their times; none where that gains nothing.
+Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& order, const ModelCut& cut,
+                                           const HeldMemory& present) {
+    Suggestion suggestion;
+    suggestion.effort = Effort::Balance;
+    suggestion.texts = {"stages=balanced"};
+    suggestion.memory = present;
+    BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(suggestion.texts));
+    BUBBLESCOPE_ASSIGN(suggestion.prediction, predict(run, order, scenario, cut));
+    if (suggestion.prediction.relativeChange() > -kMinGain) return std::optional<Suggestion>{};
+    for (const double factor : balanceFactors(run, run.timed.durations))
+        suggestion.moved.push_back(factor - 1);
+    return std::optional(std::move(suggestion));
+}
+
+/// Whether `a` is as good as `b` in everything, and better in something: if in nothing else, in who ships it.
+bool dominates(const Suggestion& a, const Suggestion& b) {
+    if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // another kind of work
+    const auto costs = [](const Suggestion& s) {
+        return std::array<double, 5>{static_cast<double>(s.prediction.after.count()), s.memory.activations,
+                                     static_cast<double>(s.memory.copies), static_cast<double>(s.change.split),
+                                     static_cast<double>(s.prediction.schedule ? s.prediction.schedule->vpp : 1)};
+    };
+    const auto ours = costs(a);
+    const auto theirs = costs(b);
+    const bool no_worse = std::ranges::equal(ours, theirs, std::less_equal{});
+    return no_worse && a.change.layers.empty() >= b.change.layers.empty() &&
+           (ours != theirs || a.frameworks.size() > b.frameworks.size() ||
+            (a.frameworks.size() == b.frameworks.size() && a.texts < b.texts));
+}
+
+void dropDominated(std::vector<Suggestion>& suggestions) {
+    std::vector<char> dominated(suggestions.size(), 0);
+    for (std::size_t b = 0; b < suggestions.size(); ++b) {
+        dominated[b] =
+            std::ranges::any_of(suggestions, [&](const Suggestion& a) { return dominates(a, suggestions[b]); }) ? 1 : 0;
+    }
+    std::vector<Suggestion> kept;
+    for (std::size_t i = 0; i < suggestions.size(); ++i) {
+        if (dominated[i] == 0) kept.push_back(std::move(suggestions[i]));
+    }
+    suggestions = std::move(kept);
+}
+
 } // namespace
 
+std::string_view effortName(Effort effort) {
+    switch (effort) {
+    case Effort::Balance: return "balance";
+    case Effort::Order: return "order";
+    case Effort::Chunks: return "chunks";
+    case Effort::Copies: return "copies";
+    }
+    return "";
+}
+
+std::vector<std::string> frameworksOf(std::string_view schedule, std::string_view flavor) {
+    struct Shipped {
+        std::string_view schedule;
+        std::string_view flavor; ///< empty = any
+        std::vector<std::string> by;
+    };
+    static const std::array<Shipped, 28> kShipped{{
+        {"fthenb", "", {"PyTorch", "PaddlePaddle"}},
+        {"1f1b", "", {"Megatron-LM", "PyTorch", "PaddlePaddle", "DeepSpeed"}},
+        {"eager-1f1b", "", {"PaddlePaddle"}},
+        {"interleaved", "megatron", {"Megatron-LM"}},
+        {"interleaved", "torch", {"PyTorch"}},
+        {"interleaved", "paddle-static", {"PaddlePaddle"}},
+        {"interleaved", "paddle-dynamic", {"PaddlePaddle"}},
+        {"interleaved", "paddle-dynamic-best-unbalanced", {"PaddlePaddle"}},
+        {"interleaved-fthenb", "", {"PaddlePaddle"}},
+        {"vpp-balanced-memory", "", {"PaddlePaddle"}},
+        {"looped-bfs", "torch", {"PyTorch"}},
+        {"interleaved-zb", "torch", {"PyTorch"}},
+        {"zb-h1", "paddle", {"PaddlePaddle"}},
+        {"zb-v", "torch", {"PyTorch"}},
+        {"zb-v", "paddle", {"PaddlePaddle"}},
+        {"dualpipe", "", {"DeepSeek DualPipe"}},
+        {"dualpipev", "deepseek", {"DeepSeek DualPipe"}},
+        {"dualpipev", "torch", {"PyTorch"}},
+        {"dualpipev", "paddle", {"PaddlePaddle"}},
+        {"interleaved-overlap", "", {"Megatron-LM"}},
+        {"zb-h2", "", {"sail-sg zero bubble"}},
+        {"zb-h1", "handcrafted", {"sail-sg zero bubble"}},
+        {"zb-v", "greedy", {"sail-sg zero bubble"}},
+        {"zb-v", "handcrafted", {"sail-sg zero bubble"}},
+        {"v-half", "", {"sail-sg zero bubble"}},
+        {"v-min", "", {"sail-sg zero bubble"}},
+        {"v-1f1b", "", {"sail-sg zero bubble"}},
+        {"zb-auto", "", {"sail-sg zero bubble"}},
+    }};
+    std::string_view used = flavor;
+    const ScheduleFamily* const family = findScheduleFamily(schedule);
+    if (family != nullptr && used.empty() && !family->flavors.empty()) used = family->flavors.front();
+    std::vector<std::string> frameworks;
+    for (const Shipped& shipped : kShipped) {
+        if (shipped.schedule == schedule && (shipped.flavor.empty() || shipped.flavor == used))
+            frameworks.insert(frameworks.end(), shipped.by.begin(), shipped.by.end());
+    }
+    return frameworks;
+}
+
 Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
-                      double most_error) {
-    // Reports a run that cannot be replayed before anything is tried.
-    Scenario unchanged;
-    unchanged.pipeline.vpp = run.vpp;
-    BUBBLESCOPE_TRY(predict(run, order, unchanged, cut, most_error));
+                      std::optional<double> most_error) {
+    BUBBLESCOPE_TRY(checkError(run, most_error)); // before anything is tried
     BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(run, order, cut));
     Search search(pipeline, run, cut, options);
     BUBBLESCOPE_ASSIGN(const Candidate present, search.currentOrder());
@@ -253,13 +360,28 @@ Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut
     for (const Candidate* candidate : chosen(search.found(), present, options.max_suggestions)) {
         Scenario scenario;
         scenario.pipeline = candidate->change;
-        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut, most_error));
+        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));
         if (prediction.relativeChange() > -kMinGain) continue;
-        advice.suggestions.push_back(
-            {candidate->change, textsOf(candidate->change), std::move(prediction), candidate->memory});
+        const Schedule& runs = candidate->change.schedule.empty() ? order : candidate->schedule;
+        advice.suggestions.push_back({effortOf(*candidate, present),
+                                      candidate->change,
+                                      textsOf(candidate->change),
+                                      std::move(prediction),
+                                      candidate->memory,
+                                      frameworksOf(runs.name, runs.flavor),
+                                      {}});
     }
-    std::ranges::stable_sort(advice.suggestions, {},
-                             [](const Suggestion& suggestion) { return suggestion.prediction.after; });
+    if (cut.layers.empty()) {
+        BUBBLESCOPE_ASSIGN(auto moved, balanced(run, order, cut, present.memory));
+        if (moved) {
+            moved->frameworks = frameworksOf(order.name, order.flavor);
+            advice.suggestions.push_back(std::move(*moved));
+        }
+    }
+    dropDominated(advice.suggestions);
+    std::ranges::stable_sort(advice.suggestions, {}, [](const Suggestion& suggestion) {
+        return std::pair(suggestion.effort, suggestion.prediction.predicted());
+    });
     return advice;
 }
 

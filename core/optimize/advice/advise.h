@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -25,12 +26,28 @@ struct HeldMemory {
     int copies = 1;                    ///< of the model: two if two pipelines run side by side
 };
 
+/// What a suggestion changes, the easiest first.
+enum class Effort : std::uint8_t {
+    Balance, ///< work between stages, the order as it is
+    Order,   ///< the schedule
+    Chunks,  ///< more or fewer chunks, smaller micro-batches
+    Copies,  ///< the model is held twice
+};
+[[nodiscard]] std::string_view effortName(Effort effort); ///< "balance", "order", "chunks", "copies"
+
 struct Suggestion {
-    PipelineChange change;
+    Effort effort = Effort::Order;
+    PipelineChange change;          ///< none for work moved in shares of a stage's time
     std::vector<std::string> texts; ///< the change in the syntax of parseScenario()
     Prediction prediction;
     HeldMemory memory;
+    std::vector<std::string> frameworks; ///< whose schedules it is among; empty where no framework has it
+    /// Of work moved without known layers: per stage, by what share of its time it takes more (less where negative).
+    std::vector<double> moved;
 };
+
+/// Frameworks that ship a family's order under a flavor (empty = the family's first).
+[[nodiscard]] std::vector<std::string> frameworksOf(std::string_view schedule, std::string_view flavor);
 
 /// Micro-batches twice as large and half as many. A trace of one size does not show how long ops of another take, only
 /// how long they may take.
@@ -43,16 +60,19 @@ struct LargerMicrobatches {
 struct Advice {
     HeldMemory present;
     std::optional<LargerMicrobatches> larger; ///< none if the schedule does not support half as many
-    std::vector<Suggestion> suggestions;      ///< the largest gain first; empty if nothing gains half a percent
-    int tried = 0;                            ///< orders simulated
+    /// By effort, of each the largest gain first; empty if nothing gains half a percent. None is dominated: another of
+    /// no more effort, chunks, parts, memory and copies is not as short.
+    std::vector<Suggestion> suggestions;
+    int tried = 0; ///< orders simulated
 };
 
 /// Finds the schedule, chunks, micro-batches and layers that shorten a run's step most: simulates every family and
 /// flavor of the registry with the run's mean times, with as many chunks as now and 1, 2 and 4, with micro-batches
-/// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers. The best of these,
-/// the best that hold no more activations than now, and the best of each single change are then predicted as by
-/// predict(). What exceeds the budget is omitted. Errors: those of predict().
+/// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers; where they are not,
+/// work that is balanced in shares of the stages' times stands for that. The best of these, the best that hold no more
+/// activations than now, and the best of each single change are then predicted as by predict(). What exceeds the budget
+/// is omitted. Errors: those of predict().
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
-                                    const AdviceOptions& options = {}, double most_error = kMaxFitError);
+                                    const AdviceOptions& options = {}, std::optional<double> most_error = {});
 
 } // namespace bubblescope

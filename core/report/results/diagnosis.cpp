@@ -35,8 +35,9 @@ constexpr std::array kOpEntries{OpEntry{OpKind::Forward, "forward (F)", colours:
                                 OpEntry{OpKind::Optimizer, "optimizer (O)", colours::kOptimizer}};
 
 /// Greys for what the schedule asks, warm colours for what should not be.
-constexpr std::array<std::string_view, kCauseCount> kCauseColours{
-    "#9aa3ad", "#d64541", "#ef8a7d", "#b58900", "#8e5ea2", "#c04f8c", "#6c4ab6", "#4aa3a0", "#a0522d", "#59626d"};
+constexpr std::array<std::string_view, kCauseCount> kCauseColours{"#9aa3ad", "#d64541", "#a8323e", "#ef8a7d",
+                                                                  "#b58900", "#8e5ea2", "#c04f8c", "#6c4ab6",
+                                                                  "#4aa3a0", "#a0522d", "#59626d"};
 
 /// Those that are not zero on all ranks.
 std::vector<AccountEntry> entriesOf(const StepAccounting& account) {
@@ -164,9 +165,15 @@ std::vector<TimeNs> criticalTimes(const StepTimeline& step, const StepDiagnosis&
 void addPathLine(Section& section, const CriticalPath& path, const std::vector<TimeNs>& critical) {
     const auto most = std::ranges::max_element(critical);
     if (most == critical.end() || *most == TimeNs{0}) return;
-    section.line(fmt::format("Critical path: {} in ops, {} in transfers, {} in late starts; {} on rank {}",
-                             formatTime(path.ops), formatTime(path.transfers), formatTime(path.delays),
-                             formatTime(*most), most - critical.begin()));
+    const auto delayed = [&](Cause cause) { return path.delayed[indexOf(cause)]; };
+    std::string others;
+    for (const Cause cause : {Cause::Peer, Cause::Replay, Cause::Unknown}) {
+        if (delayed(cause) != TimeNs{0}) others += fmt::format(", {} {}", formatTime(delayed(cause)), causeName(cause));
+    }
+    section.line(fmt::format("Critical path: {} in ops, {} in transfers, {} in late starts{}; {} on rank {}",
+                             formatTime(path.ops), formatTime(path.transfers + delayed(Cause::Communication)),
+                             formatTime(delayed(Cause::LateStart)), others, formatTime(*most),
+                             most - critical.begin()));
     std::get<Line>(section.blocks.back()).apart = true;
 }
 
@@ -203,6 +210,8 @@ Section pathSection(const StepTimeline& step, const StepDiagnosis& diagnosis, bo
     section.data("ops_ns", path.ops);
     section.data("transfers_ns", path.transfers);
     section.data("delays_ns", path.delays);
+    for (const Cause cause : {Cause::Communication, Cause::Peer, Cause::Replay, Cause::LateStart, Cause::Unknown})
+        section.data(fmt::format("{}_ns", causeKey(cause)), path.delayed[indexOf(cause)]);
     section.add(pathRanks(step, diagnosis, critical));
     section.add(pathSegments(step, diagnosis));
     return section;

@@ -21,10 +21,13 @@ constexpr double kExplains = 0.5;
 void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
     document.line(fmt::format("{}: {}, {}", model.where, sizesText(model.pp, model.microbatches, model.vpp),
                               model.selection.summary().text()));
-    document.paragraph("", fmt::format("A step takes {}. The mean of those replayed took {}; replayed as recorded it "
-                                       "takes {}, {} off (launch delays: {}).",
-                                       formatTime(model.step_time), formatTime(fit.observed), formatTime(fit.simulated),
-                                       formatPercent(fit.error()), formatPercent(fit.launchDelay())));
+    document.paragraph(
+        "",
+        fmt::format("A step takes {}. The mean of those replayed took {}; with every op begun as soon as it could be "
+                    "it takes {} (launch delays: {}).",
+                    formatTime(model.step_time), formatTime(fit.observed), formatTime(fit.simulated),
+                    formatPercent(fit.launchDelay())));
+    addReplayCheck(document, model.check);
 }
 
 void addVerdict(Section& document, const StragglerStudy& study) {
@@ -135,7 +138,6 @@ void addStudyData(Section& document, const RunModel& model, const StragglerStudy
     document.data("observed_ns", study.fit.observed);
     document.data("replayed_ns", study.fit.simulated);
     document.data("ideal_ns", study.ideal);
-    document.data("replay_error", study.fit.error());
     document.data("launch_delay", study.fit.launchDelay());
     Table steps("steps", {data("index"), data("observed_ns"), data("replayed_ns"), data("slowdown")});
     steps.reader = Reader::Programs;
@@ -144,7 +146,79 @@ void addStudyData(Section& document, const RunModel& model, const StragglerStudy
     document.add(std::move(steps));
 }
 
+// ---- How far it may be off ----
+
+/// What a prediction's error is made of.
+std::string barReason(const Prediction& prediction) {
+    const ErrorBar& bar = prediction.bar;
+    std::vector<std::string> reasons;
+    const auto tell = [&](TimeNs time, std::string_view why) {
+        if (time > TimeNs{0}) reasons.push_back(fmt::format("{} {}", formatTime(time), why));
+    };
+    tell(bar.replay, "for the replay's error");
+    tell(bar.reorder, "since even the run's own order is off by it, made of its mean times");
+    tell(bar.spread, "for what steps differ by");
+    std::string text = reasons.empty() ? "No error shows." : fmt::format("The ± is: {}.", fmt::join(reasons, "; "));
+    if (prediction.check.steps.size() == 1) text += " One step alone does not tell what steps differ by.";
+    return text;
+}
+
 } // namespace
+
+void addReplayError(Section& section, const ReplayCheck& check) {
+    if (check.steps.empty()) return;
+    section.data("replay_error", check.error());
+    const std::vector<TimeNs> ranks = check.ranks();
+    const auto worst = std::ranges::max_element(ranks);
+    std::string text;
+    if (check.from_others) {
+        text = fmt::format("With starts as late as the other steps show, the replay is {} off in the mean, {} at worst "
+                           "({}); with their ops and transfers as well, foretelling a step is {} off.",
+                           formatPercent(check.error()), formatPercent(check.worst()),
+                           pluralize(check.steps.size(), "step"), formatPercent(check.foresight()));
+    } else {
+        text = fmt::format("Without delays that no record explains, the replay is {} off the one step that there is.",
+                           formatPercent(check.error()));
+    }
+    if (worst != ranks.end() && *worst > TimeNs{0})
+        text += fmt::format(" Rank {} ends {} off, most of all.", worst - ranks.begin(), formatTime(*worst));
+    // What the error comes from, as far as the trace does not record it.
+    constexpr double kWorthNaming = 0.02;
+    if (check.error() > kWorthNaming) {
+        if (check.estimated_transfers > 0)
+            text += fmt::format(" The trace does not record {} of {} transfers.", check.estimated_transfers,
+                                check.transfers);
+        if (check.unrecorded > kWorthNaming / 2)
+            text +=
+                fmt::format(" It does not record why ops begin late, {} of the time.", formatPercent(check.unrecorded));
+        if (check.in_transfers > kWorthNaming)
+            text +=
+                fmt::format(" It does not record what ops wait for that begin late during transfers, {} of the time.",
+                            formatPercent(check.in_transfers));
+    }
+    section.paragraph("", std::move(text));
+}
+
+void addReplayCheck(Section& section, const ReplayCheck& check) {
+    addReplayError(section, check);
+    if (check.steps.empty()) return;
+    Section replay;
+    replay.key = "replay";
+    replay.data("worst_error", check.worst());
+    replay.data("foresight_error", check.from_others ? Value(check.foresight()) : Value());
+    replay.data("from_others", check.from_others);
+    replay.data("late_unrecorded", check.unrecorded);
+    replay.data("late_in_transfers", check.in_transfers);
+    replay.data("rank_errors_ns", check.ranks());
+    Table steps("steps", {data("index"), data("replica"), data("observed_ns"), data("replayed_ns"), data("foretold_ns"),
+                          data("rank_errors_ns")});
+    steps.reader = Reader::Programs;
+    for (const ReplayCheck::Step& step : check.steps)
+        steps.row(step.index, step.replica, step.observed, step.replayed,
+                  check.from_others ? Value(step.foretold) : Value(), Value(step.ranks));
+    replay.add(std::move(steps));
+    section.add(std::move(replay));
+}
 
 Document studyDocument(const RunModel& model, const StragglerStudy& study) {
     Document document;
@@ -163,17 +237,16 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     for (const std::string& change : changes)
         document.line(fmt::format("{} {}", &change == changes.data() ? "If" : "  ", change));
     if (prediction.schedule) document.line(fmt::format("Schedule: {}", scheduleTitle(*prediction.schedule)));
-    document.line(fmt::format("\nStep: {} -> {} ({}, {:+.1f} %)", formatTime(prediction.step),
+    document.line(fmt::format("\nStep: {} -> {} ({} ± {}, {:+.1f} %)", formatTime(prediction.step),
                               formatTime(prediction.predicted()), formatTimeDelta(prediction.change()),
-                              100 * prediction.relativeChange()));
+                              formatTime(prediction.bar.time), 100 * prediction.relativeChange()));
     if (prediction.microbatches_before != prediction.microbatches_after) {
         const auto each = [](TimeNs step, int count) { return formatTime(step / count); };
         document.line(fmt::format("  per micro-batch: {} -> {}", each(prediction.step, prediction.microbatches_before),
                                   each(prediction.predicted(), prediction.microbatches_after)));
     }
-    document.paragraph("", fmt::format("Unchanged, the model replays the step in {}: {} off. Doubt changes that are "
-                                       "not clearly larger.",
-                                       formatTime(prediction.before), formatPercent(prediction.fit.error())));
+    document.paragraph("", barReason(prediction));
+    addReplayError(document, prediction.check);
     if (prediction.late > prediction.before / 200) {
         document.paragraph(
             "",
@@ -187,7 +260,11 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     document.data("replayed_after_ns", prediction.after);
     document.data("change_ns", prediction.change());
     document.data("change", prediction.relativeChange());
-    document.data("model_error", prediction.fit.error());
+    document.data("model_error", prediction.check.error());
+    document.data("error_bar_ns", prediction.bar.time);
+    document.data("error_of_replay_ns", prediction.bar.replay);
+    document.data("error_of_spread_ns", prediction.bar.spread);
+    document.data("error_of_reorder_ns", prediction.bar.reorder);
     document.data("late_starts_ns", prediction.late);
     document.data("microbatches_before", prediction.microbatches_before);
     document.data("microbatches_after", prediction.microbatches_after);

@@ -9,6 +9,11 @@
 
 namespace bubblescope::report {
 
+/// How far the replay of a run is off: what every answer of what-if and advice rests on.
+void addReplayError(Section& section, const ReplayCheck& check);
+/// The same, for programs also by step and rank.
+void addReplayCheck(Section& section, const ReplayCheck& check);
+
 /// What stragglers cost, and which ranks, replicas and kinds of op they are.
 [[nodiscard]] Document studyDocument(const RunModel& model, const StragglerStudy& study);
 

@@ -1,4 +1,5 @@
 #include "core/analysis/whatif/run_graph.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/analysis/whatif/straggler_study.h"
 #include "tests/unit/whatif/runs.h"
 
@@ -15,12 +16,10 @@ Run studiedSlowRank() {
 TEST(StragglerStudy, AgreesWithTheStepWorkedOutByHand) {
     const auto model = runModel(studiedSlowRank());
     ASSERT_TRUE(model.ok());
-    const auto study = studyStragglers(model.value());
-    ASSERT_TRUE(study.ok()) << study.error().text();
-    const StragglerStudy& s = study.value();
+    const StragglerStudy s = studyStragglers(model.value());
     EXPECT_EQ(s.fit.observed, 15ms);
     EXPECT_EQ(s.fit.simulated, 15ms);
-    EXPECT_EQ(s.fit.error(), 0);
+    EXPECT_EQ(model.value().check.error(), 0);
     EXPECT_EQ(s.ideal, 13'500us); // all at 1.5 and 3 ms
     EXPECT_DOUBLE_EQ(s.slowdown, 15 / 13.5);
     EXPECT_NEAR(s.waste, 0.1, 1e-12);
@@ -41,14 +40,13 @@ TEST(StragglerStudy, EqualWorkHasNoStragglers) {
     const auto model = runModel(simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, 1ms, {}, {}}));
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
-    ASSERT_TRUE(study.ok());
-    EXPECT_DOUBLE_EQ(study.value().slowdown, 1);
-    EXPECT_DOUBLE_EQ(study.value().waste, 0);
-    EXPECT_FALSE(study.value().m_w);
-    EXPECT_FALSE(study.value().m_s);
+    EXPECT_DOUBLE_EQ(study.slowdown, 1);
+    EXPECT_DOUBLE_EQ(study.waste, 0);
+    EXPECT_FALSE(study.m_w);
+    EXPECT_FALSE(study.m_s);
 }
 
-TEST(StragglerStudy, RefusesWhatItCannotReplay) {
+TEST(ReplayCheck, TellsWhatTheGraphDoesNotExplain) {
     auto run = studiedSlowRank();
     for (auto& rank : run.steps[0].ranks) { // a second of nothing that no op explains
         for (TimelineOp& op : rank) {
@@ -57,14 +55,52 @@ TEST(StragglerStudy, RefusesWhatItCannotReplay) {
             op.end += 1s;
         }
     }
+    run.steps[0].fitWindow();
     run.steps[0].comm.assign(2, {});
     const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
-    const auto study = studyStragglers(model.value());
-    ASSERT_FALSE(study.ok());
-    EXPECT_EQ(study.error().kind, ErrorKind::Input);
-    EXPECT_NE(study.error().message.find("% off"), std::string::npos);
-    EXPECT_TRUE(studyStragglers(model.value(), 1.0).ok());
+    const ReplayCheck& check = model.value().check;
+    EXPECT_FALSE(check.from_others);
+    EXPECT_GT(check.error(), 0.1); // kept in the replay it would be none
+    EXPECT_GT(check.unrecorded, 0.1);
+    const auto refused = checkError(model.value(), 0.05);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().kind, ErrorKind::Input);
+    EXPECT_NE(refused.error().message.find("% off"), std::string::npos);
+    EXPECT_TRUE(checkError(model.value(), std::nullopt).ok());
+    EXPECT_EQ(studyStragglers(model.value()).fit.simulated, 15ms);
+}
+
+// Steps of the same ops, all of which start late by as much: the others tell what each takes.
+TEST(ReplayCheck, StepsThatAreAlikeForetellEachOther) {
+    auto run = simulatedRun(scheduleOf("1f1b", 4, 8), CostModel{unitTimes(), {}, {}, 1ms, {}, {}});
+    for (auto& rank : run.steps[0].ranks) {
+        for (TimelineOp& op : rank)
+            op.end -= 100us; // so that each begins 100 us after the one before it
+    }
+    run.steps[0].fitWindow();
+    for (int index : {1, 2, 3, 4}) {
+        run.steps.push_back(run.steps[0]);
+        run.steps.back().index = index;
+    }
+    const ReplayCheck alike = runModel(run).value().check;
+    EXPECT_TRUE(alike.from_others);
+    EXPECT_EQ(alike.steps.size(), 5U);
+    EXPECT_LT(alike.error(), 0.02);
+    EXPECT_LT(alike.foresight(), 0.02);
+    // A hiccup in one of them is not in the others.
+    for (auto& ops : run.steps[1].ranks) {
+        for (std::size_t i = 12; i < ops.size(); ++i) {
+            ops[i].start += 5ms;
+            ops[i].end += 5ms;
+        }
+    }
+    run.steps[1].fitWindow();
+    run.steps[1].comm.assign(4, {});
+    const ReplayCheck checked = runModel(run).value().check;
+    ASSERT_EQ(checked.steps.size(), 5U);
+    EXPECT_GT(-checked.steps[1].off(), 3ms);
+    EXPECT_LT(std::chrono::abs(checked.steps[0].off()), 1ms);
 }
 
 TEST(StragglerStudy, TransfersThatNobodyRecordedAreInferred) {
@@ -74,8 +110,7 @@ TEST(StragglerStudy, TransfersThatNobodyRecordedAreInferred) {
     const auto model = runModel(run);
     ASSERT_TRUE(model.ok());
     const auto study = studyStragglers(model.value());
-    ASSERT_TRUE(study.ok());
-    EXPECT_EQ(study.value().fit.simulated, wall);
+    EXPECT_EQ(study.fit.simulated, wall);
 }
 
 TEST(StragglerStudy, StepsCanBeChosen) {

@@ -1,0 +1,107 @@
+// Accounting and what-if say the same of every cause, on every real trace that has a pipeline.
+
+#include "core/analysis/report.h"
+#include "core/analysis/whatif/scenario.h"
+#include "tests/support/shared_data.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+namespace {
+
+/// The shared traces with a pipeline, and the runs below the folder that BUBBLESCOPE_MORE_TRACES names, if it is set.
+std::vector<std::filesystem::path> pipelineTraces() {
+    std::vector<std::filesystem::path> traces;
+    for (const char* name : {"megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json",
+                             "megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json",
+                             "bytedance-straggler/timeline-ST.json.gz", "bytedance-straggler/timeline-SE.json.gz",
+                             "torch-pp-cpu-gloo/1f1b_pp4_mb8", "torch-pp-cpu-gloo/gpipe_pp2_mb4",
+                             "torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2", "torch-pp-cpu-gloo/zbv_pp2_mb4_v2"}) {
+        const auto path = test::sharedDir() / "traces" / name;
+        if (std::filesystem::exists(path)) traces.push_back(path);
+    }
+    if (const char* more = std::getenv("BUBBLESCOPE_MORE_TRACES")) {
+        for (const auto& entry : std::filesystem::directory_iterator(more)) {
+            if (entry.is_directory()) traces.push_back(entry.path());
+        }
+    }
+    return traces;
+}
+
+/// What a step of several replicas takes and saves: as long as its slowest one.
+struct Accounted {
+    TimeNs wall{0};
+    TimeNs replayed{0};
+    PerCause<TimeNs> without{}; ///< the step with this cause alone gone
+
+    void add(const StepDiagnosis& diagnosis, TimeNs observed) {
+        const auto& waterfall = diagnosis.accounting.waterfall;
+        const TimeNs replay = observed - waterfall.back().adds;
+        wall = std::max(wall, observed);
+        replayed = std::max(replayed, replay);
+        for (const WaterfallStep& entry : waterfall) {
+            TimeNs& left = without[indexOf(entry.cause)];
+            left = std::max(left, entry.cause == Cause::Unknown ? replay : replay - entry.without);
+        }
+    }
+    [[nodiscard]] TimeNs saved(Cause cause) const {
+        return (cause == Cause::Unknown ? wall : replayed) - without[indexOf(cause)];
+    }
+};
+
+TEST(OneDefinition, WhatACauseCostsIsWhatTheReplayWithoutItSaves) {
+    BUBBLESCOPE_NEED_SHARED("traces");
+    int compared = 0;
+    PerCause<int> of_cause{}; // comparisons in which the cause made a difference
+    for (const auto& trace : pipelineTraces()) {
+        JobControl control;
+        auto loaded = loadRun({trace}, control);
+        ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+        const auto diagnosed = diagnoseRun(std::move(loaded).value());
+        ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
+        const bubblescope::Run& run = diagnosed.value().run;
+        const RunReport& report = diagnosed.value().report;
+        std::vector<int> indices;
+        for (const StepTimeline& step : run.steps) {
+            if (indices.empty() || indices.back() != step.index) indices.push_back(step.index);
+        }
+        const std::size_t stride = std::max<std::size_t>(1, indices.size() / 12);
+        for (std::size_t i = 0; i < indices.size(); i += stride) {
+            Accounted accounted;
+            for (std::size_t s = 0; s < run.steps.size(); ++s) {
+                if (run.steps[s].index == indices[i]) accounted.add(report.diagnoses[s], run.steps[s].wall());
+            }
+            const auto one = selectSteps(run.steps, StepRequest{{{indices[i], indices[i], std::nullopt}}, {}, {}});
+            ASSERT_TRUE(one.ok()) << one.error().text();
+            const auto model = runModel(run, one.value(), report.clocks.bound());
+            ASSERT_TRUE(model.ok()) << model.error().text();
+            for (std::size_t c = indexOf(Cause::Imbalance); c < kCauseCount; ++c) {
+                const auto cause = static_cast<Cause>(c);
+                const std::vector<std::string> words{std::string(causeWord(cause)) + "=0"};
+                const auto scenario = parseScenario(words);
+                ASSERT_TRUE(scenario.ok()) << scenario.error().text();
+                const auto prediction = predict(model.value(), run.schedule, scenario.value(), {}, 1);
+                ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+                const auto off = -prediction.value().change() - accounted.saved(cause);
+                EXPECT_LE(std::max(off, -off), accounted.wall / 1000)
+                    << trace << ", step " << indices[i] << ": " << words[0] << " saves "
+                    << formatTime(-prediction.value().change()) << ", the accounting says "
+                    << formatTime(accounted.saved(cause));
+                ++compared;
+                of_cause[c] += accounted.saved(cause) != TimeNs{0} ? 1 : 0;
+            }
+        }
+    }
+    EXPECT_GT(compared, 300);
+    for (const Cause cause : {Cause::Imbalance, Cause::Slowdown, Cause::Jitter, Cause::Communication, Cause::LateStart})
+        EXPECT_GT(of_cause[indexOf(cause)], 5) << causeName(cause);
+}
+
+} // namespace
+} // namespace bubblescope
