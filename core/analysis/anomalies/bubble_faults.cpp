@@ -21,10 +21,10 @@ std::optional<TimeNs> excessOf(const StepAnalysis& step) {
 }
 
 void findAboveForm(const AnomalyInput& input, Anomalies& found) {
-    std::vector<double> shares;
-    for (std::size_t s = 0; s < input.analyses.size(); ++s) {
-        const auto excess = excessOf(input.analyses[s]);
-        if (excess) shares.push_back(input.fraction(*excess, s));
+    std::vector<double> shares; // of the steps that count, each on the replica that it waits for
+    for (const SelectedStep& selected : input.selection.steps()) {
+        const auto excess = selected.taken() ? excessOf(input.analyses[selected.longest]) : std::nullopt;
+        if (excess) shares.push_back(input.fraction(*excess, selected.longest));
     }
     const auto excess = excessOf(input.analyses[input.typicalStep()]);
     if (shares.empty() || !excess) return;
