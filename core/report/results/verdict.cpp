@@ -35,6 +35,8 @@ const Anomaly* mostCostly(const std::vector<Anomaly>& found) {
 Sentence actionAgainst(Cause cause) {
     switch (cause) {
     case Cause::Imbalance: return say("Balance the stages: 'bubblescope partition' finds a split of the layers.");
+    case Cause::Slowdown:
+        return say("Find what slows all ops of a step alike: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
         return say("See which ops take longer than usual, and when: 'bubblescope analyze --csv' has all.");
     case Cause::Gaps: return say("Let the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
