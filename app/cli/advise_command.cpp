@@ -137,6 +137,9 @@ report::Document toDocument(const AdviseArguments& options, const RunModel& mode
     document.data("suggestions", suggestionsOf(options, advice));
     document.line(fmt::format("A step takes {} ({}). {} orders were tried.", formatTime(observed),
                               model.selection.summary().text(), advice.tried));
+    if (!advice.no_orders.empty())
+        document.paragraph("", fmt::format("Other orders were not tried: {}.", advice.no_orders));
+    document.data("no_orders", advice.no_orders.empty() ? report::Value() : report::Value(advice.no_orders));
     if (advice.suggestions.empty()) {
         document.line("None of them is predicted to save half a percent of it.");
         report::addReplayCheck(document, model.check);

@@ -125,6 +125,23 @@ TEST(AdviseCommand, EverySuggestionIsWhatItsCommandSays) {
     EXPECT_THAT(text.out, HasSubstr("bubblescope whatif " + trace + " --if "));
 }
 
+// What a pair of ops would take one after the other is unknown: the balance of the stages can be advised all the same.
+TEST(AdviseCommand, AdvisesBalanceWhereOrdersCannotBeTried) {
+    const ScratchFolder scratch;
+    const std::string times =
+        scratch.write("times.csv", "stage,forward,backward\n0,1ms,2ms\n1,1ms,2ms\n2,1ms,2ms\n3,2ms,4ms\n").string();
+    const std::string trace = scratch.file("pairs.pftrace");
+    ASSERT_EQ(runProgram({"simulate", "--schedule", "1f1b-overlap", "--pp", "4", "--microbatches", "8", "--stage-times",
+                          times, "--out", trace})
+                  .exit_code,
+              0);
+    const auto advice = runProgram({"advise", trace, "--json"}).json();
+    EXPECT_THAT(advice["no_orders"].get<std::string>(), HasSubstr("pairs"));
+    ASSERT_EQ(advice["suggestions"].size(), 1U);
+    EXPECT_EQ(advice["suggestions"][0]["effort"], "balance");
+    EXPECT_LT(advice["suggestions"][0]["change"].get<double>(), -0.1);
+}
+
 TEST(AdviseCommand, StaysWithinTheBudget) {
     const ScratchFolder scratch;
     const std::string trace = simulatedTrace(scratch);

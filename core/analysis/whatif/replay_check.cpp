@@ -1,7 +1,5 @@
 #include "core/analysis/whatif/replay_check.h"
 
-#include "core/base/median.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -46,10 +44,9 @@ struct TimeClasses {
         const auto chunk = static_cast<std::size_t>(std::max(graph.chunk[unit].value, 0));
         return (rankOf(graph, unit) * chunks + std::min(chunk, chunks - 1)) * kKinds + kindOf(graph, unit);
     }
-    [[nodiscard]] std::size_t starts() const { return ranks * kKinds * 2; }
-    [[nodiscard]] std::size_t start(const ObservedStep& step, std::size_t unit) const {
-        return (rankOf(step.graph, unit) * kKinds + kindOf(step.graph, unit)) * 2 +
-               (step.latest[unit].crosses ? 1U : 0U);
+    [[nodiscard]] std::size_t starts() const { return ranks * kKinds; }
+    [[nodiscard]] std::size_t start(const StepGraph& graph, std::size_t unit) const {
+        return rankOf(graph, unit) * kKinds + kindOf(graph, unit);
     }
     [[nodiscard]] std::size_t links() const { return ranks * 4; }
     /// A rank has two neighbours at most.
@@ -75,7 +72,7 @@ struct StepShows {
         const std::vector<TimeNs> delays = explained.total();
         for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
             ops.add(classes.op(graph, unit), graph.duration(static_cast<UnitIndex>(unit)));
-            starts.add(classes.start(step, unit), delays.empty() ? TimeNs{0} : delays[unit]);
+            starts.add(classes.start(graph, unit), delays.empty() ? TimeNs{0} : delays[unit]);
             for (std::size_t side = 0; side < graph.sides(); ++side) {
                 if (graph.input(side, unit) != kNoUnit && graph.crosses(side, unit))
                     links.add(classes.link(graph, side, unit), graph.transfer[side][unit]);
@@ -98,7 +95,10 @@ public:
                 if (s == but_ && all_.size() > 1) continue;
                 if (const auto mean = (all_[s].*means).of(c)) shown.push_back(*mean);
             }
-            if (!shown.empty()) result[c] = medianInPlace(shown);
+            if (shown.empty()) continue;
+            std::ranges::sort(shown);
+            // Of an even number the mean of the middle two: of two steps neither is the usual one.
+            result[c] = (shown[shown.size() / 2] + shown[(shown.size() - 1) / 2]) / 2;
         }
         return result;
     }
@@ -186,7 +186,7 @@ ReplayCheck checkReplay(std::span<const CheckedStep> steps) {
         for (std::size_t unit = 0; unit < own.size(); ++unit) {
             own[unit] = graph.duration(static_cast<UnitIndex>(unit));
             usual[unit] = ops[classes.op(graph, unit)].value_or(own[unit]);
-            delays[unit] = starts[classes.start(step, unit)].value_or(TimeNs{0});
+            delays[unit] = starts[classes.start(graph, unit)].value_or(TimeNs{0});
             for (std::size_t side = 0; side < graph.sides(); ++side) {
                 if (graph.input(side, unit) == kNoUnit || !graph.crosses(side, unit)) continue;
                 TimeNs& transfer = usual_transfers[side][unit];

@@ -15,7 +15,7 @@ namespace bubblescope {
 ///
 /// A replay that keeps what it cannot explain is as long as the step by construction, which says nothing. Each step is
 /// therefore replayed with its own ops, order and recorded transfers, and with starts as late as the others show, by
-/// rank, kind and how the input came. Transfers that no trace records are the others', too, by link and payload.
+/// rank and kind of op. Transfers that no trace records are the others', too, by link and payload.
 struct ReplayCheck {
     struct Step {
         int index = 0;

@@ -40,6 +40,16 @@ LayerSizes divided(LayerSizes sizes, int by) {
     return sizes;
 }
 
+/// Without bytes.
+HeldMemory heldAtPeak(const Schedule& schedule, int split) {
+    HeldMemory held;
+    held.copies = routes(schedule.placement);
+    const double fraction = static_cast<double>(held.copies) / schedule.vpp / split;
+    for (const int peak : peakActivations(schedule))
+        held.activations = std::max(held.activations, peak * fraction);
+    return held;
+}
+
 class Search {
 public:
     Search(const MeanPipeline& pipeline, const RunModel& run, const ModelCut& cut, const AdviceOptions& options)
@@ -135,12 +145,7 @@ private:
     }
 
     [[nodiscard]] Result<HeldMemory> memoryOf(const Schedule& schedule, const PipelineChange& change) const {
-        HeldMemory held;
-        held.copies = routes(schedule.placement);
-        const std::vector<int> peaks = peakActivations(schedule);
-        const double fraction = static_cast<double>(held.copies) / schedule.vpp / change.split;
-        for (const int peak : peaks)
-            held.activations = std::max(held.activations, peak * fraction);
+        HeldMemory held = heldAtPeak(schedule, change.split);
         if (!options_.sizes) return held;
         ModelSizes sizes = *options_.sizes;
         const auto stages = static_cast<std::size_t>(schedule.stages() / held.copies);
@@ -272,6 +277,33 @@ bool dominates(const Suggestion& a, const Suggestion& b) {
             (a.frameworks.size() == b.frameworks.size() && a.texts < b.texts));
 }
 
+/// Adds what other orders would do.
+Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Schedule& order, const ModelCut& cut,
+                    const AdviceOptions& options, Advice& advice) {
+    Search search(pipeline, run, cut, options);
+    BUBBLESCOPE_ASSIGN(const Candidate present, search.currentOrder());
+    BUBBLESCOPE_TRY(search.tryAll(present));
+    search.sort();
+    advice.present = present.memory;
+    BUBBLESCOPE_ASSIGN(advice.larger, search.larger(present));
+    advice.tried = search.tried();
+    for (const Candidate* candidate : chosen(search.found(), present, options.max_suggestions)) {
+        Scenario scenario;
+        scenario.pipeline = candidate->change;
+        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));
+        if (prediction.relativeChange() > -kMinGain) continue;
+        const Schedule& runs = candidate->change.schedule.empty() ? order : candidate->schedule;
+        advice.suggestions.push_back({effortOf(*candidate, present),
+                                      candidate->change,
+                                      textsOf(candidate->change),
+                                      std::move(prediction),
+                                      candidate->memory,
+                                      frameworksOf(runs.name, runs.flavor),
+                                      {}});
+    }
+    return {};
+}
+
 void dropDominated(std::vector<Suggestion>& suggestions) {
     std::vector<char> dominated(suggestions.size(), 0);
     for (std::size_t b = 0; b < suggestions.size(); ++b) {
@@ -304,34 +336,34 @@ std::vector<std::string> frameworksOf(std::string_view schedule, std::string_vie
         std::vector<std::string> by;
     };
     static const std::array<Shipped, 28> kShipped{{
-        {"fthenb", "", {"PyTorch", "PaddlePaddle"}},
-        {"1f1b", "", {"Megatron-LM", "PyTorch", "PaddlePaddle", "DeepSpeed"}},
-        {"eager-1f1b", "", {"PaddlePaddle"}},
-        {"interleaved", "megatron", {"Megatron-LM"}},
+        {"fthenb", "", {"PyTorch", "Paddle"}},
+        {"1f1b", "", {"Megatron", "PyTorch", "Paddle", "DeepSpeed"}},
+        {"eager-1f1b", "", {"Paddle"}},
+        {"interleaved", "megatron", {"Megatron"}},
         {"interleaved", "torch", {"PyTorch"}},
-        {"interleaved", "paddle-static", {"PaddlePaddle"}},
-        {"interleaved", "paddle-dynamic", {"PaddlePaddle"}},
-        {"interleaved", "paddle-dynamic-best-unbalanced", {"PaddlePaddle"}},
-        {"interleaved-fthenb", "", {"PaddlePaddle"}},
-        {"vpp-balanced-memory", "", {"PaddlePaddle"}},
+        {"interleaved", "paddle-static", {"Paddle"}},
+        {"interleaved", "paddle-dynamic", {"Paddle"}},
+        {"interleaved", "paddle-dynamic-best-unbalanced", {"Paddle"}},
+        {"interleaved-fthenb", "", {"Paddle"}},
+        {"vpp-balanced-memory", "", {"Paddle"}},
         {"looped-bfs", "torch", {"PyTorch"}},
         {"interleaved-zb", "torch", {"PyTorch"}},
-        {"zb-h1", "paddle", {"PaddlePaddle"}},
+        {"zb-h1", "paddle", {"Paddle"}},
         {"zb-v", "torch", {"PyTorch"}},
-        {"zb-v", "paddle", {"PaddlePaddle"}},
-        {"dualpipe", "", {"DeepSeek DualPipe"}},
-        {"dualpipev", "deepseek", {"DeepSeek DualPipe"}},
+        {"zb-v", "paddle", {"Paddle"}},
+        {"dualpipe", "", {"DeepSeek"}},
+        {"dualpipev", "deepseek", {"DeepSeek"}},
         {"dualpipev", "torch", {"PyTorch"}},
-        {"dualpipev", "paddle", {"PaddlePaddle"}},
-        {"interleaved-overlap", "", {"Megatron-LM"}},
-        {"zb-h2", "", {"sail-sg zero bubble"}},
-        {"zb-h1", "handcrafted", {"sail-sg zero bubble"}},
-        {"zb-v", "greedy", {"sail-sg zero bubble"}},
-        {"zb-v", "handcrafted", {"sail-sg zero bubble"}},
-        {"v-half", "", {"sail-sg zero bubble"}},
-        {"v-min", "", {"sail-sg zero bubble"}},
-        {"v-1f1b", "", {"sail-sg zero bubble"}},
-        {"zb-auto", "", {"sail-sg zero bubble"}},
+        {"dualpipev", "paddle", {"Paddle"}},
+        {"interleaved-overlap", "", {"Megatron"}},
+        {"zb-h2", "", {"sail-sg"}},
+        {"zb-h1", "handcrafted", {"sail-sg"}},
+        {"zb-v", "greedy", {"sail-sg"}},
+        {"zb-v", "handcrafted", {"sail-sg"}},
+        {"v-half", "", {"sail-sg"}},
+        {"v-min", "", {"sail-sg"}},
+        {"v-1f1b", "", {"sail-sg"}},
+        {"zb-auto", "", {"sail-sg"}},
     }};
     std::string_view used = flavor;
     const ScheduleFamily* const family = findScheduleFamily(schedule);
@@ -347,32 +379,17 @@ std::vector<std::string> frameworksOf(std::string_view schedule, std::string_vie
 Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
                       std::optional<double> most_error) {
     BUBBLESCOPE_TRY(checkError(run, most_error)); // before anything is tried
-    BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(run, order, cut));
-    Search search(pipeline, run, cut, options);
-    BUBBLESCOPE_ASSIGN(const Candidate present, search.currentOrder());
-    BUBBLESCOPE_TRY(search.tryAll(present));
-    search.sort();
-
     Advice advice;
-    advice.present = present.memory;
-    BUBBLESCOPE_ASSIGN(advice.larger, search.larger(present));
-    advice.tried = search.tried();
-    for (const Candidate* candidate : chosen(search.found(), present, options.max_suggestions)) {
-        Scenario scenario;
-        scenario.pipeline = candidate->change;
-        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));
-        if (prediction.relativeChange() > -kMinGain) continue;
-        const Schedule& runs = candidate->change.schedule.empty() ? order : candidate->schedule;
-        advice.suggestions.push_back({effortOf(*candidate, present),
-                                      candidate->change,
-                                      textsOf(candidate->change),
-                                      std::move(prediction),
-                                      candidate->memory,
-                                      frameworksOf(runs.name, runs.flavor),
-                                      {}});
+    const Result<MeanPipeline> pipeline = MeanPipeline::of(run, order, cut);
+    if (!pipeline.ok() && pipeline.error().kind != ErrorKind::Input) return pipeline.error();
+    if (pipeline.ok()) {
+        BUBBLESCOPE_TRY(adviseOrders(pipeline.value(), run, order, cut, options, advice));
+    } else {
+        advice.no_orders = pipeline.error().message;
+        advice.present = heldAtPeak(order, 1);
     }
-    if (cut.layers.empty()) {
-        BUBBLESCOPE_ASSIGN(auto moved, balanced(run, order, cut, present.memory));
+    if (cut.layers.empty() || !pipeline.ok()) {
+        BUBBLESCOPE_ASSIGN(auto moved, balanced(run, order, cut, advice.present));
         if (moved) {
             moved->frameworks = frameworksOf(order.name, order.flavor);
             advice.suggestions.push_back(std::move(*moved));

@@ -64,6 +64,8 @@ struct Advice {
     /// no more effort, chunks, parts, memory and copies is not as short.
     std::vector<Suggestion> suggestions;
     int tried = 0; ///< orders simulated
+    /// Why other orders were not tried, where the run's ops do not tell what they would take; empty otherwise.
+    std::string no_orders;
 };
 
 /// Finds the schedule, chunks, micro-batches and layers that shorten a run's step most: simulates every family and
@@ -71,7 +73,8 @@ struct Advice {
 /// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers; where they are not,
 /// work that is balanced in shares of the stages' times stands for that. The best of these, the best that hold no more
 /// activations than now, and the best of each single change are then predicted as by predict(). What exceeds the budget
-/// is omitted. Errors: those of predict().
+/// is omitted. Of a run whose ops do not tell what another order would take, only the balance of its stages is advised.
+/// Errors: those of predict().
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
                                     const AdviceOptions& options = {}, std::optional<double> most_error = {});
 

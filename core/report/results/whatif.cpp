@@ -184,7 +184,13 @@ void addReplayError(Section& section, const ReplayCheck& check) {
         text += fmt::format(" Rank {} ends {} off, most of all.", worst - ranks.begin(), formatTime(*worst));
     // What the error comes from, as far as the trace does not record it.
     constexpr double kWorthNaming = 0.02;
+    constexpr double kUnlike = 1.2;
     if (check.error() > kWorthNaming) {
+        const auto [shortest, longest] = std::ranges::minmax(check.steps, {}, &ReplayCheck::Step::observed);
+        if (fractionOf(longest.observed, shortest.observed) > kUnlike) {
+            text += fmt::format(" The steps are unlike each other: {} to {}.", formatTime(shortest.observed),
+                                formatTime(longest.observed));
+        }
         if (check.estimated_transfers > 0)
             text += fmt::format(" The trace does not record {} of {} transfers.", check.estimated_transfers,
                                 check.transfers);
