@@ -63,7 +63,8 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, Tim
             known.open = false;
             known.resolved_at = step;
             known.told.resolved_at = step;
-            std::erase_if(current_, [&](const LiveAnomaly& one) { return identityOf(one.anomaly) == identity; });
+            const std::string over = identity;
+            std::erase_if(current_, [&over](const LiveAnomaly& one) { return identityOf(one.anomaly) == over; });
             changes.resolved.push_back(known.told);
         } else if (known.open && missed) {
             current_.push_back(known.told);

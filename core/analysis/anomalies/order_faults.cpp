@@ -127,7 +127,9 @@ void tellDeparture(const AnomalyInput& input, std::size_t s, const Schedule& usu
     const StepTimeline& step = input.run.steps[s];
     const TimeNs longer = step.wall() - input.run.steps[input.typicalStep()].wall();
     for (std::size_t r = 0; r < order.ranks.size(); ++r) {
-        const auto [expected, seen] = std::ranges::mismatch(usual.ranks[r], order.ranks[r]);
+        const auto differ = std::ranges::mismatch(usual.ranks[r], order.ranks[r]);
+        const auto expected = differ.in1;
+        const auto seen = differ.in2;
         if (seen == order.ranks[r].end() || expected == usual.ranks[r].end()) continue;
         if (!sameOps(usual.ranks[r], order.ranks[r])) continue; // told as missing or the like
         found.add(AnomalyKind::OrderDeparture, s, Rank{r}, longer, [&] {

@@ -199,10 +199,11 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         const auto step = stepToReplay(input, key.first, 0);
         if (chance > input.limits.chance || !step) continue;
         const double ratio = statistics::median(own.compute);
+        const Rank slow = key.second;
         // Its equals' ops end with its own: what it saves, all save.
         const TimeNs cost =
             StepCosts(steps[*step], input.knownOf(*step)).savedByOps([&](Rank rank, const TimelineOp& op) {
-                if (rank != key.second) return op.duration();
+                if (rank != slow) return op.duration();
                 const auto computes = static_cast<double>((op.duration() - op.exposed_comm).count());
                 return op.duration() - TimeNs{static_cast<std::int64_t>(computes * (1 - 1 / ratio))};
             });
