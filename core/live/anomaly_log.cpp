@@ -17,10 +17,16 @@ bool AnomalyLog::isWorthTelling(const Known& known, TimeNs step_time) const {
 }
 
 bool AnomalyLog::isExplained(const Anomaly& anomaly) const {
-    return anomaly.kind == AnomalyKind::SlowOp && std::ranges::any_of(found_, [&](const LiveAnomaly& other) {
-               return other.anomaly.kind == AnomalyKind::Straggler && other.anomaly.rank == anomaly.rank &&
-                      other.anomaly.replica == anomaly.replica;
-           });
+    if (anomaly.kind != AnomalyKind::SlowOp || !anomaly.rank) return false;
+    const auto straggles = [&](const LiveAnomaly& other) {
+        return other.anomaly.kind == AnomalyKind::Straggler && other.anomaly.rank == anomaly.rank &&
+               other.anomaly.replica == anomaly.replica;
+    };
+    const auto everywhere = [](const auto& entry) {
+        const Known& other = entry.second;
+        return other.open && other.told.anomaly.kind == AnomalyKind::SlowOp && !other.told.anomaly.rank;
+    };
+    return std::ranges::any_of(found_, straggles) || std::ranges::any_of(known_, everywhere);
 }
 
 void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes) {
@@ -32,6 +38,7 @@ void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time,
     known.told.anomaly = std::move(anomaly);
     known.told.last_at = step;
     if (known.open || known.newest <= known.resolved_at || !isWorthTelling(known, step_time)) return;
+    if (isExplained(known.told.anomaly)) return;
     known.open = true;
     known.told.found_at = step;
     known.told.resolved_at.reset();

@@ -49,7 +49,7 @@ private:
         int resolved_at = -1; ///< cases up to there were told
     };
     [[nodiscard]] bool isWorthTelling(const Known& known, TimeNs step_time) const;
-    /// Slow ops of a rank that turned out to be slow for good.
+    /// Slow ops of a rank that turned out to be slow for good, or of one of many ranks that have some.
     [[nodiscard]] bool isExplained(const Anomaly& anomaly) const;
     void take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes);
 

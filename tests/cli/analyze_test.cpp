@@ -70,6 +70,24 @@ TEST(AnalyzeCommand, NamesTheUnequalDataOfARealFleetInAScreenOfFindings) {
         EXPECT_THAT(all, HasSubstr("(" + each["kind"].get<std::string>() + ")"));
 }
 
+TEST(AnalyzeCommand, TellsTheCommunicationThatRealPyTorchJobsWaitFor) {
+    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
+    for (const char* const job : {"1f1b_pp4_mb8", "interleaved1f1b_pp4_mb8_v2"}) {
+        const auto folder = (sharedDir() / "traces/torch-pp-cpu-gloo" / job).string();
+        const auto document = runProgram({"analyze", folder, "--json"}).json();
+        ASSERT_FALSE(document["anomalies"].empty()) << job;
+        const auto& first = document["anomalies"][0];
+        EXPECT_EQ(first["kind"], "exposed-communication") << job;
+        EXPECT_GT(first["evidence"]["exposed_share"], 0.1) << job;
+        EXPECT_EQ(first["steps"], first["of_steps"]) << job;
+        const auto& account = document["steps"][0]["ladder"]["causes"];
+        const auto cause =
+            std::ranges::find_if(account, [](const auto& each) { return each["cause"] == "exposed_communication"; });
+        ASSERT_NE(cause, account.end()) << job;
+        EXPECT_GE((*cause)["without_ns"], 0) << job;
+    }
+}
+
 TEST(AnalyzeCommand, WritesAPageForOthers) {
     const ScratchFolder folder;
     const std::string trace = (folder.path() / "trace.pftrace").string();

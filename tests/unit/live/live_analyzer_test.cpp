@@ -345,6 +345,36 @@ TEST(LiveAnalyzer, FlagsARankThatBecomesSlowWithinThreeSteps) {
     }
 }
 
+// As four processes that share two cores: every op varies by 15 %, steps by 5 %, and one op in a hundred is
+// interrupted.
+TEST(LiveAnalyzer, TellsLittleOfANoisyJob) {
+    const int steps = test::kSanitized ? 40 : 100;
+    for (const unsigned seed : {1U, 2U, 3U}) {
+        auto wanted = fourRanks(steps);
+        wanted.op_spread = 0.15;
+        wanted.step_spread = 0.05;
+        wanted.op_factor = [random = std::mt19937_64(seed)](int, Rank, const Op&) mutable {
+            return random() % 100 == 0 ? 1.5 + static_cast<double>(random() % 300) / 100 : 1.0;
+        };
+        const auto run = test::makeJitteredRun(wanted, seed);
+        RecordedRanks ranks(infoOf(wanted));
+        Watch watch(ranks);
+        int told = 0;
+        int worth_little = 0;
+        for (int step = 0; step < wanted.steps; ++step) {
+            writeStep(ranks, run, step);
+            watch.feedAll();
+            for (const LiveEvent& event : watch.after(1s)) {
+                if (event.kind != Kind::AnomalyFound) continue;
+                ++told;
+                worth_little += 20 * event.anomaly->anomaly.cost < run.steps.front().wall() ? 1 : 0;
+            }
+        }
+        EXPECT_LE(worth_little, steps / 20) << "seed " << seed;
+        EXPECT_LE(told, steps / 10) << "seed " << seed << ": they are counted where they come back";
+    }
+}
+
 TEST(LiveAnalyzer, IsSilentAboutARunWithoutFaults) {
     const int steps = test::kSanitized ? 30 : 150;
     for (const unsigned seed : {1U, 2U}) {
