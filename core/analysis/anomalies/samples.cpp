@@ -57,6 +57,17 @@ void OpSamples::eachSteady(Visit visit) const {
     }
 }
 
+std::size_t OpSamples::medianSteps() const {
+    std::size_t all = 0;
+    std::size_t steady = 0;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+        if (row > 0 && rows_[row].step == rows_[row - 1].step) continue;
+        ++all;
+        steady += rows_[row].steady ? 1 : 0;
+    }
+    return steady > 0 ? steady : all;
+}
+
 void OpSamples::sortByPlace() {
     place_begin_.assign(per_replica_ + 1, 0);
     for (std::size_t g = 0; g < counts_.size(); ++g)

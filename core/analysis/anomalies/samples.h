@@ -48,6 +48,8 @@ public:
     [[nodiscard]] double median(std::size_t group) const { return medians_[group]; }
     [[nodiscard]] std::size_t count(std::size_t group) const { return counts_[group]; }
     [[nodiscard]] int replicas() const { return replicas_; }
+    /// The steps, each replica's for itself, that medians are of: the steady ones, or all where none is.
+    [[nodiscard]] std::size_t medianSteps() const;
 
     /// The same likes in all replicas.
     [[nodiscard]] std::size_t placeOf(std::size_t group) const { return group % per_replica_; }

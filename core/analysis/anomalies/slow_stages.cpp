@@ -61,13 +61,14 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
         }
         usual[k] = std::max(1.0, statistics::median(std::move(of_kind)));
     }
+    const auto of_steps = static_cast<double>(std::max<std::size_t>(1, samples.medianSteps()));
     std::vector<double> ratios;
     for (std::size_t i = 0; i < loads.size(); ++i) {
         double expected = 0;
         for (std::size_t k = 0; k < kStageKinds; ++k) {
             const auto count = static_cast<double>(loads[i].durations[k].size());
-            loads[i].work += count * medians[i][k] / static_cast<double>(steps.size());
-            expected += count * usual[k] / static_cast<double>(steps.size());
+            loads[i].work += count * medians[i][k] / of_steps;
+            expected += count * usual[k] / of_steps;
         }
         loads[i].ratio = loads[i].work / expected;
         ratios.push_back(loads[i].ratio);
