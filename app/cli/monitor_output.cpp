@@ -165,9 +165,9 @@ std::string anomaliesText(const LiveAnalyzer& analyzer) {
     std::string out;
     for (std::size_t i = 0; i < std::min(kShown, analyzer.anomalies().size()); ++i) {
         const live::LiveAnomaly& found = analyzer.anomalies()[i];
-        out += report::wrapped(
-            fmt::format("  {} ({}): ", severityName(found.anomaly.severity), anomalyKindName(found.anomaly.kind)),
-            found.anomaly.message.text());
+        out += report::wrapped(fmt::format("  {} ({}, since step {}): ", severityName(found.anomaly.severity),
+                                           anomalyKindName(found.anomaly.kind), found.found_at),
+                               found.anomaly.message.text());
     }
     if (analyzer.anomalies().size() > kShown)
         out += fmt::format("  and {} more\n", analyzer.anomalies().size() - kShown);

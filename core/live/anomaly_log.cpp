@@ -16,29 +16,38 @@ bool AnomalyLog::isWorthTelling(const Known& known, TimeNs step_time) const {
     return share(anomaly.meanCost()) >= limits_.least && known.in_succession >= limits_.in_succession;
 }
 
-bool AnomalyLog::isExplained(const Anomaly& anomaly) const {
-    if (anomaly.kind != AnomalyKind::SlowOp || !anomaly.rank) return false;
-    const auto straggles = [&](const LiveAnomaly& other) {
-        return other.anomaly.kind == AnomalyKind::Straggler && other.anomaly.rank == anomaly.rank &&
-               other.anomaly.replica == anomaly.replica;
-    };
-    const auto everywhere = [](const auto& entry) {
-        const Known& other = entry.second;
-        return other.open && other.told.anomaly.kind == AnomalyKind::SlowOp && !other.told.anomaly.rank;
-    };
-    return std::ranges::any_of(found_, straggles) || std::ranges::any_of(known_, everywhere);
+AnomalyLog::Known* AnomalyLog::openOfAllRanks(const Anomaly& anomaly) {
+    if (anomaly.kind != AnomalyKind::SlowOp || !anomaly.rank) return nullptr;
+    const auto entry = std::ranges::find_if(known_, [](const auto& known) {
+        return known.second.open && known.second.told.anomaly.kind == AnomalyKind::SlowOp &&
+               !known.second.told.anomaly.rank;
+    });
+    return entry == known_.end() ? nullptr : &entry->second;
+}
+
+bool AnomalyLog::isStraggler(const Anomaly& anomaly) const {
+    return anomaly.kind == AnomalyKind::SlowOp && std::ranges::any_of(found_, [&](const LiveAnomaly& other) {
+               return other.anomaly.kind == AnomalyKind::Straggler && other.anomaly.rank == anomaly.rank &&
+                      other.anomaly.replica == anomaly.replica;
+           });
 }
 
 void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes) {
     const int newest = anomaly.seen.steps > 0 ? anomaly.seen.last : step;
-    if (newest > known.newest) ++known.told.times;
+    const bool more = newest > known.newest;
+    if (more) ++known.told.times;
     known.newest = std::max(known.newest, newest);
     known.in_succession = known.found_last >= 0 && step > known.found_last ? known.in_succession + 1 : 1;
     known.found_last = step;
     known.told.anomaly = std::move(anomaly);
     known.told.last_at = step;
     if (known.open || known.newest <= known.resolved_at || !isWorthTelling(known, step_time)) return;
-    if (isExplained(known.told.anomaly)) return;
+    if (Known* const all = openOfAllRanks(known.told.anomaly)) {
+        if (more) ++all->told.times;
+        all->newest = std::max(all->newest, newest);
+        return;
+    }
+    if (isStraggler(known.told.anomaly)) return;
     known.open = true;
     known.told.found_at = step;
     known.told.resolved_at.reset();
@@ -65,8 +74,10 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, Tim
         const bool missed = known.found_last != step;
         if (missed) known.in_succession = 0;
         // A fact stays open while the trace shows it; what costs time, while it goes on.
-        const int since = step - (known.told.anomaly.cost > TimeNs{0} ? known.newest : known.found_last);
-        if (known.open && (since > known.quiet || (missed && isExplained(known.told.anomaly)))) {
+        const Anomaly& told = known.told.anomaly;
+        const int since = step - (told.cost > TimeNs{0} ? known.newest : known.found_last);
+        const bool explained = missed && (isStraggler(told) || openOfAllRanks(told) != nullptr);
+        if (known.open && (since > known.quiet || explained)) {
             known.open = false;
             known.resolved_at = step;
             known.told.resolved_at = step;

@@ -49,8 +49,10 @@ private:
         int resolved_at = -1; ///< cases up to there were told
     };
     [[nodiscard]] bool isWorthTelling(const Known& known, TimeNs step_time) const;
-    /// Slow ops of a rank that turned out to be slow for good, or of one of many ranks that have some.
-    [[nodiscard]] bool isExplained(const Anomaly& anomaly) const;
+    /// The open one that stands for slow ops of many ranks, where this is of one of them: cases of either are its own.
+    [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
+    /// Slow ops of a rank that turned out to be slow for good.
+    [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;
     void take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes);
 
     Limits limits_;

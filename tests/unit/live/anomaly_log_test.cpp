@@ -97,6 +97,31 @@ TEST_F(Log, WhatComesBackAgainAndAgainIsToldLessAndLess) {
     EXPECT_EQ(opened_, told_in_first_half) << "it stays open";
 }
 
+TEST_F(Log, SlowOpsOfManyRanksAreOne) {
+    look({finding(AnomalyKind::SlowOp, 1, kStep / 5, 1, 21)});
+    EXPECT_EQ(opened_, 1);
+    Anomaly everywhere = finding(AnomalyKind::SlowOp, 0, kStep / 5, 4, 22);
+    everywhere.rank.reset();
+    look({everywhere});
+    EXPECT_EQ(opened_, 2);
+    EXPECT_EQ(resolved_, 1) << "rank 1 is one of them";
+    for (int i = 0; i < 40; ++i)
+        look({finding(AnomalyKind::SlowOp, i % 4, kStep / 5, 1, step_ + 1)});
+    EXPECT_EQ(opened_, 2) << "they belong to that which is open";
+    ASSERT_EQ(log_.current().size(), 1U);
+    EXPECT_FALSE(log_.current()[0].anomaly.rank);
+    EXPECT_EQ(log_.current()[0].times, 41);
+}
+
+TEST_F(Log, SlowOpsOfARankThatIsSlowForGoodAreNotToldBesides) {
+    look({finding(AnomalyKind::SlowOp, 2, kStep / 5, 1, 21)});
+    look({lasting(kStep / 5)});
+    EXPECT_EQ(opened_, 2);
+    EXPECT_EQ(resolved_, 1);
+    ASSERT_EQ(log_.current().size(), 1U);
+    EXPECT_EQ(log_.current()[0].anomaly.kind, AnomalyKind::Straggler);
+}
+
 TEST_F(Log, PlacesAreApart) {
     look({finding(AnomalyKind::SlowOp, 1, kStep / 5, 1, 21), finding(AnomalyKind::SlowOp, 2, kStep / 5, 1, 21)});
     EXPECT_EQ(opened_, 2);
