@@ -253,5 +253,51 @@ TEST(Findings, ALongWarmUp) {
     EXPECT_TRUE(ofKind(analyzeRun(with(1.8)), AnomalyKind::LongWarmUp).empty()) << "not long";
 }
 
+// ---- Blame ------------------------------------------------------------------------------------------------
+
+/// The warm-up's forwards but the first begin later by a forward's time on each rank: they have that slack.
+void useSlack(StepTimeline& step) {
+    for (std::size_t r = 0; r + 1 < step.ranks.size(); ++r) {
+        for (std::size_t i = 1; step.ranks[r][i].op.kind == OpKind::Forward; ++i) {
+            step.ranks[r][i].start += kForward;
+            step.ranks[r][i].end += kForward;
+        }
+    }
+}
+
+TEST(Findings, AStepAsLongAsPlannedBlamesNobody) {
+    bubblescope::Run run = makeRun(k1F1B, 3, [](int, CostModel& costs) { costs.comm = TimeNs{0}; });
+    const TimeNs planned = run.steps[0].wall();
+    for (StepTimeline& step : run.steps) {
+        for (auto& spans : step.comm)
+            spans.clear();
+        useSlack(step);
+        step.fitWindow();
+        ASSERT_EQ(step.wall(), planned);
+    }
+    const RunReport as_planned = analyzeRun(run);
+    for (const StepDiagnosis& diagnosis : as_planned.diagnoses) {
+        EXPECT_TRUE(diagnosis.attribution.ranking.empty());
+        EXPECT_EQ(diagnosis.attribution.attributed, TimeNs{0});
+        EXPECT_EQ(diagnosis.attribution.unexplained, TimeNs{0});
+    }
+    // Near it: the last rank begins its first backward late, which nothing can make up for.
+    for (TimelineOp& op : run.steps[1].ranks[3]) {
+        if (op.op == run.steps[1].ranks[3][0].op) continue;
+        op.start += kForward;
+        op.end += kForward;
+    }
+    for (std::size_t r = 0; r < 3; ++r) {
+        bool after = false;
+        for (TimelineOp& op : run.steps[1].ranks[r]) {
+            after = after || op.op.kind == OpKind::Backward;
+            op.start += after ? kForward : TimeNs{0};
+            op.end += after ? kForward : TimeNs{0};
+        }
+    }
+    run.steps[1].fitWindow();
+    EXPECT_FALSE(analyzeRun(run).diagnoses[1].attribution.ranking.empty());
+}
+
 } // namespace
 } // namespace bubblescope
