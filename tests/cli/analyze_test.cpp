@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace bubblescope::test {
 namespace {
@@ -86,6 +88,29 @@ TEST(AnalyzeCommand, TellsTheCommunicationThatRealPyTorchJobsWaitFor) {
         ASSERT_NE(cause, account.end()) << job;
         EXPECT_GE((*cause)["without_ns"], 0) << job;
     }
+}
+
+TEST(AnalyzeCommand, TheCommandsOfFindingsShowMoreOfThem) {
+    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
+    BUBBLESCOPE_NEED_SHARED("traces/bytedance-straggler");
+    int commands = 0;
+    for (const char* const trace : {"traces/megatronapp-pp4", "traces/bytedance-straggler/timeline-SE.json.gz",
+                                    "traces/bytedance-straggler/timeline-ST.json.gz"}) {
+        const auto document = runProgram({"analyze", (sharedDir() / trace).string(), "--json"}).json();
+        for (const auto& finding : document["anomalies"]) {
+            if (!finding.contains("command")) continue;
+            std::istringstream words(finding["command"].get<std::string>());
+            std::vector<std::string> command{std::istream_iterator<std::string>(words), {}};
+            ASSERT_GT(command.size(), 2U);
+            EXPECT_EQ(command.front(), "bubblescope");
+            command.erase(command.begin());
+            const auto result = runProgram(command);
+            EXPECT_EQ(result.exit_code, 0) << finding["command"] << ": " << result.err;
+            EXPECT_FALSE(result.out.empty());
+            ++commands;
+        }
+    }
+    EXPECT_GE(commands, 4);
 }
 
 TEST(AnalyzeCommand, WritesAPageForOthers) {
