@@ -67,13 +67,21 @@ TimeNs meanOff(const RunModel& run, const RunModel& rebuilt) {
     return times.empty() ? off : off / static_cast<std::int64_t>(times.size());
 }
 
+/// What a mean over the steps is of the typical one.
+TimeNs ofTypicalStep(const Prediction& prediction, TimeNs mean) {
+    if (prediction.step == prediction.fit.observed || prediction.fit.observed <= TimeNs{0}) return mean;
+    const double share = fractionOf(mean, prediction.fit.observed);
+    return TimeNs{std::llround(share * static_cast<double>(prediction.step.count()))};
+}
+
 /// With the spread known, and for another order by how much that is off.
 void finish(Prediction& prediction, const RunModel& run, TimeNs reorder) {
     prediction.step = run.step_time;
     prediction.check = run.check;
     ErrorBar& bar = prediction.bar;
     bar.replay = TimeNs{std::llround(run.check.error() * std::abs(static_cast<double>(prediction.change().count())))};
-    bar.reorder = reorder;
+    bar.spread = ofTypicalStep(prediction, bar.spread);
+    bar.reorder = ofTypicalStep(prediction, reorder);
     bar.time =
         TimeNs{std::llround(std::hypot(static_cast<double>(bar.replay.count()), static_cast<double>(bar.spread.count()),
                                        static_cast<double>(bar.reorder.count())))};
@@ -110,8 +118,8 @@ Status checkError(const RunModel& run, std::optional<double> most) {
                       "leave unusual steps out by naming the others with --step, or accept more with --max-error");
 }
 
-double Prediction::relativeChange() const {
-    return before.count() == 0 ? 0 : static_cast<double>(change().count()) / static_cast<double>(before.count());
+TimeNs Prediction::change() const {
+    return ofTypicalStep(*this, after - before);
 }
 
 Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario, const ModelCut& cut,

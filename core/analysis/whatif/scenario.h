@@ -39,10 +39,12 @@ struct Prediction {
     int microbatches_before = 1;
     int microbatches_after = 1;
 
-    [[nodiscard]] TimeNs change() const { return after - before; }
+    /// Of the typical step: the mean change, as much less or more as the typical step is shorter or longer than the
+    /// mean one. Steps that are unlike each other would else end before they begin.
+    [[nodiscard]] TimeNs change() const;
     /// The typical step and the change: what the graph does not explain is taken to stay.
     [[nodiscard]] TimeNs predicted() const { return step + change(); }
-    [[nodiscard]] double relativeChange() const;
+    [[nodiscard]] double relativeChange() const { return fractionOf(change(), step); }
 };
 
 /// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers (reschedule.h), any
