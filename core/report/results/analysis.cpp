@@ -320,7 +320,7 @@ Section stagesSection(const RunReport& report, Reader reader) {
 // ---- Findings, problems, pictures ----
 
 /// What a finding's command is to read: the file, or the folder that holds them all.
-std::string filesOf(const Run& run) {
+std::string namedFiles(const Run& run) {
     if (run.files.empty()) return {};
     std::filesystem::path common = run.files.front();
     for (const std::filesystem::path& file : run.files) {
@@ -336,7 +336,7 @@ Section findingsSection(const Run& run, const RunReport& report, bool people, st
     Section section;
     section.heading = "Findings";
     Findings findings{"anomalies", {}, most};
-    const std::string files = filesOf(run);
+    const std::string files = namedFiles(run);
     for (const Anomaly& anomaly : report.anomalies) {
         const bool elsewhere = (anomaly.rank && !report.request.shows(*anomaly.rank)) ||
                                (anomaly.replica && !report.request.holds(*anomaly.replica));
