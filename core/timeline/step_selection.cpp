@@ -207,7 +207,7 @@ namespace {
 std::string numbersText(std::vector<int> numbers) {
     constexpr int kMostRanges = 8;
     std::ranges::sort(numbers);
-    numbers.erase(std::ranges::unique(numbers).begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     std::string text;
     int ranges = 0;
     for (std::size_t i = 0; i < numbers.size(); ++ranges) {
