@@ -33,7 +33,7 @@ TEST(Html, NamesFromATraceCannotBecomeMarkup) {
     Section section;
     section.heading = section.note = evil;
     section.line(evil, evil);
-    section.add(Findings{{}, {{"warning", evil, Sentence(evil), Sentence(evil), {}}}});
+    section.add(Findings{{}, {{"warning", evil, Sentence(evil), Sentence(evil), Sentence(evil), evil, {}}}});
     Table table({}, {shown(evil)});
     table.row(Cell(evil).withBar(0.5));
     section.add(std::move(table));
