@@ -10,11 +10,9 @@ namespace {
 
 constexpr std::string_view kHint =
     "targets are rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, stages, type:NAME, "
-    "compute, "
-    "comm and all; values usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, of which a share remains "
-    "or 0, are imbalance, "
-    "slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or give schedule=NAME[/FLAVOR], "
-    "vpp=N, microbatches=N, split=N, layers=N,N,…";
+    "compute, comm and all; values usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, of which a share "
+    "remains or 0, are imbalance, slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or give "
+    "schedule=NAME[/FLAVOR], vpp=N, microbatches=N, split=N, layers=N,N,…";
 
 Error unknown(std::string_view text, std::string_view what) {
     return usageError(fmt::format("'{}': {}", text, what), std::string(kHint));
