@@ -119,7 +119,7 @@ std::string findingsText(const Findings& findings) {
         ++shown;
     }
     if (const std::size_t left = findings.list.size() - shown; left > 0)
-        out += fmt::format("  … and {} more (--top {}, --all)\n", left, findings.list.size());
+        out += fmt::format("  … and {} more ('bubblescope analyze --all' shows them)\n", left);
     return out;
 }
 
