@@ -7,7 +7,7 @@
 namespace bubblescope::report {
 namespace {
 
-constexpr double kWorthNaming = 0.01; ///< of a step
+constexpr double kLeastShareNamed = 0.01; ///< of a step
 
 Sentence stateOf(const Run& run, const RunReport& report) {
     const StepAnalysis& step = report.steps[report.typicalStep()];
@@ -61,10 +61,10 @@ Verdict verdictOf(const Run& run, const RunReport& report) {
     const StepAccounting& account = report.diagnoses[report.typicalStep()].accounting;
     const auto worst = std::ranges::max_element(account.waterfall, {}, &WaterfallStep::without);
     const Anomaly* const finding = mostCostly(report.anomalies);
-    if (finding != nullptr && fractionOf(finding->meanCost(), step_time) >= kWorthNaming) {
+    if (finding != nullptr && fractionOf(finding->meanCost(), step_time) >= kLeastShareNamed) {
         out.cost = finding->message;
         out.action = finding->suggestion;
-    } else if (fractionOf(worst->without, step_time) >= kWorthNaming) {
+    } else if (fractionOf(worst->without, step_time) >= kLeastShareNamed) {
         out.cost = say("{} of a step ({}): {}.", formatTime(worst->without),
                        formatPercent(fractionOf(worst->without, step_time)), Sentence::term(causeName(worst->cause)));
         out.action = actionAgainst(worst->cause);
