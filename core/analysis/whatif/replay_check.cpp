@@ -69,6 +69,7 @@ struct StepShows {
         const StepGraph& graph = step.graph;
         DelayParts explained = step.delays;
         if (alone) explained.late.clear();
+        explained.replay.clear(); // each step's own: see checkReplay()
         const std::vector<TimeNs> delays = explained.total();
         for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
             ops.add(classes.op(graph, unit), graph.duration(static_cast<UnitIndex>(unit)));
@@ -187,6 +188,8 @@ ReplayCheck checkReplay(std::span<const CheckedStep> steps) {
             own[unit] = graph.duration(static_cast<UnitIndex>(unit));
             usual[unit] = ops[classes.op(graph, unit)].value_or(own[unit]);
             delays[unit] = starts[classes.start(graph, unit)].value_or(TimeNs{0});
+            // Replayed work is recorded, and planned: it lies where a bubble is.
+            if (!step.delays.replay.empty()) delays[unit] += step.delays.replay[unit];
             for (std::size_t side = 0; side < graph.sides(); ++side) {
                 if (graph.input(side, unit) == kNoUnit || !graph.crosses(side, unit)) continue;
                 TimeNs& transfer = usual_transfers[side][unit];

@@ -14,8 +14,8 @@ namespace bubblescope {
 /// How well the replay foretells steps that it was not given: the one figure for its error.
 ///
 /// A replay that keeps what it cannot explain is as long as the step by construction, which says nothing. Each step is
-/// therefore replayed with its own ops, order and recorded transfers, and with starts as late as the others show, by
-/// rank and kind of op. Transfers that no trace records are the others', too, by link and payload.
+/// therefore replayed with its own ops, order, recorded transfers and replayed work, and with starts as late as the
+/// others show, by rank and kind of op. Transfers that no trace records are the others', too, by link and payload.
 struct ReplayCheck {
     struct Step {
         int index = 0;
