@@ -44,7 +44,7 @@ TEST(CompareRuns, TwoEqualRunsShowNoChange) {
 
 TEST(CompareRuns, WarmUpAndOutliersAreNotCompared) {
     JitteredRun run{.spec = spec("1f1b", 4, 8)};
-    const Run before = makeJitteredRun(run, 1);
+    const bubblescope::Run before = makeJitteredRun(run, 1);
     run.op_factor = [](int step, Rank, const Op&) { return step == 0 ? 5.0 : step == 6 ? 3.0 : 1.0; };
     const RunComparison result = compareRuns(before, makeJitteredRun(run, 2));
     EXPECT_EQ(result.steps_a, 10U);
