@@ -51,10 +51,10 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
 }
 
 /// What the diagnosis takes besides the run.
-Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments& options) {
+Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments& options, StepRequest request) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
-    BUBBLESCOPE_ASSIGN(diagnosis.request, options.steps.request());
+    diagnosis.request = std::move(request);
     diagnosis.clocks = options.clocks == "align" ? ClockUse::Align
                        : options.clocks == "off" ? ClockUse::Off
                                                  : ClockUse::Auto;
@@ -147,6 +147,7 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
         }
     }
     BUBBLESCOPE_TRY(options.budgets.parse());
+    BUBBLESCOPE_ASSIGN(StepRequest request, options.steps.request());
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
@@ -154,7 +155,7 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
                            return loadTrace(files, control, known_of, lead ? &*lead : nullptr);
                        }));
     if (loaded.no_pipeline) return analyzeActivity(loaded, options);
-    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded.run, options));
+    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded.run, options, std::move(request)));
     BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded.run), diagnosis));
     const Run& run = diagnosed.run;
     const RunReport& report = diagnosed.report;

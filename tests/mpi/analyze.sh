@@ -68,9 +68,11 @@ else
 fi
 # Wrong usage is said once, and other commands are done once.
 for processes in 1 4; do
-    under_mpirun $processes analyze --step x >"$scratch/out" 2>"$scratch/raw"
-    (($? == 2)) || fail "wrong usage: exit code"
-    (($(grep -c 'step' "$scratch/raw") == 1)) || fail "wrong usage: said other than once"
+    for wrong in '--step x' '--max-step x'; do
+        under_mpirun $processes analyze $wrong "$scratch/run" >"$scratch/out" 2>"$scratch/raw"
+        (($? == 2)) || fail "wrong usage: exit code of $wrong"
+        (($(grep -c "^bubblescope: 'x'" "$scratch/raw") == 1)) || fail "wrong usage: said other than once: $wrong"
+    done
     under_mpirun $processes schedule --schedule 1f1b --pp 2 --microbatches 2 >"$scratch/spread.out" 2>/dev/null
     "$bubblescope" schedule --schedule 1f1b --pp 2 --microbatches 2 | cmp - "$scratch/spread.out" || fail "schedule"
 done
