@@ -38,7 +38,7 @@ struct StageTimes {
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
 struct RunReport {
     StepRequest request;                  ///< as ReportOptions gave it
-    StepSelection selection;              ///< of the run's steps: which of them count, and which stands for all
+    StepSelection selection;              ///< of the run's steps: which of them count, and which one is typical
     std::vector<StepAnalysis> steps;      ///< one per timeline of the run, those that are set aside as well
     std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, attribution
     std::vector<StageTimes> stages;
@@ -46,7 +46,7 @@ struct RunReport {
     RunClocks clocks;                      ///< as ReportOptions gave them
     std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none
 
-    /// Index into `steps` of the one that stands for all.
+    /// Index into `steps` of the typical one.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
 };
 
@@ -72,7 +72,7 @@ struct DiagnosedRun {
     RunReport report;
 };
 
-/// A run whose ranks are on one clock, and what is known of their clocks.
+/// A run whose ranks are on one clock, and what is known about their clocks.
 struct AlignedRun {
     Run run;
     RunClocks clocks;

@@ -51,8 +51,8 @@ std::string unitName(const StepTimeline& step, const UnitPlace& place) {
 
 namespace {
 
-/// A step that is no longer than planned has nobody to blame: its ops began late within their slack, as checks in
-/// bubbles make them do. All waits are then the schedule's.
+/// No rank is to blame for a step that took at most the planned time: its ops began late within their slack, for
+/// example because of checks in bubbles. All waits are then the schedule's.
 void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnosis& diagnosis) {
     const TimeNs rounding = step.wall() / 1000;
     if (step.wall() > diagnosis.accounting.ideal + clock_error + rounding) return;

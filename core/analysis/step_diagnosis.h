@@ -36,8 +36,8 @@ struct StepDiagnosis {
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
-/// One per Run::steps, from index `from` on; what is usual is told by the steady ones of `selection`, which is of these
-/// steps. `clock_error` is how far two ranks' clocks
+/// One per Run::steps, from index `from` on. `selection` belongs to these steps; its steady ones define what is usual.
+/// `clock_error` is how far two ranks' clocks
 /// can be off: delays up to it count as unknown. Linear in ops and transfers.
 [[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection,
                                                        TimeNs clock_error = TimeNs{0}, std::size_t from = 0);

@@ -68,8 +68,8 @@ inline constexpr double kDepartureFraction = 0.75;
 /// here and there; else that of the first step. Lives as long as the run. Linear in ops.
 [[nodiscard]] const Schedule& plannedOrder(const Run& run);
 
-/// What a run says of its steps beside their timelines, without replayed work. `clock_error` is how far two ranks'
-/// clocks can be off.
+/// What a run contains about its steps in addition to their timelines, without replayed work. `clock_error` is how far
+/// two ranks' clocks can be off.
 [[nodiscard]] StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error);
 
 /// What to know of an accounting's figures, for people; a clause each, without a full stop.

@@ -13,8 +13,8 @@ namespace bubblescope {
 ///
 /// Each is defined once, on the graph of the step (StepGraph), as a part of the times on it: of a unit's duration
 /// (Imbalance, Slowdown, Jitter, Gaps, Communication), of the delay before it (Communication, Peer, Replay, LateStart),
-/// or of the ways between units (Communication: transfers; Order: who follows whom). Its counterfactual is the replay
-/// of the graph without that part and with all others; what that step is shorter by is what the cause costs.
+/// or of the edges between units (Communication: transfers; Order: which unit follows which). Its counterfactual is the
+/// replay of the graph without that part and with all others; the time by which that step is shorter is its cost.
 /// Accounting, critical path, attribution and `whatif --if WORD=0` read the same parts (StepParts). The manual
 /// (accounting.md) derives them.
 enum class Cause : std::uint8_t {
@@ -22,11 +22,11 @@ enum class Cause : std::uint8_t {
                    ///< one holds
     Imbalance,     ///< stages that usually take longer or shorter than the typical one
     Slowdown,      ///< all ops of the step longer or shorter together: clock rate, a noisy neighbour
-    Jitter,        ///< ops that took longer or shorter than is usual on their stage, beyond the common slowdown
+    Jitter,        ///< ops that took longer or shorter than usual on their stage, beyond the common slowdown
     Gaps,          ///< the device idle within ops: the host launched too late
     Communication, ///< transfers under way, also during a delay, and collectives inside ops
-    Order,         ///< another order than the planned one
-    Peer,          ///< blocked in a send, receive or wait while nothing was under way: the other rank had not come
+    Order,         ///< an order that differs from the planned one
+    Peer,          ///< blocked in a send, receive or wait while nothing was under way: the other rank was late
     Replay,        ///< replayed work that delayed ops
     LateStart,     ///< ops that began later than they could, with nothing recorded in between: host or launch bound
     Unknown,       ///< what no record explains: lost records, times below the clocks' error, contradictory clocks
@@ -35,7 +35,7 @@ inline constexpr std::size_t kCauseCount = 11;
 template <class T>
 using PerCause = std::array<T, kCauseCount>;
 
-/// Some of the causes: those that a replay has.
+/// A set of causes: those that a replay includes.
 using Causes = std::bitset<kCauseCount>;
 
 [[nodiscard]] constexpr std::size_t indexOf(Cause cause) {
@@ -44,7 +44,7 @@ using Causes = std::bitset<kCauseCount>;
 
 [[nodiscard]] std::string_view causeName(Cause cause); ///< for people: "exposed communication"
 [[nodiscard]] std::string_view causeKey(Cause cause);  ///< in JSON, without "_ns": "exposed_communication"
-/// As a scenario names it: `comm` in `whatif --if comm=0`. Empty for Schedule, which no replay can leave out.
+/// Its name in a scenario: `comm` in `whatif --if comm=0`. Empty for Schedule, which no replay can leave out.
 [[nodiscard]] std::string_view causeWord(Cause cause);
 [[nodiscard]] std::optional<Cause> causeOfWord(std::string_view word);
 

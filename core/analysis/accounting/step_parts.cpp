@@ -58,7 +58,7 @@ void StepParts::readDurations() {
 void StepParts::findSlowdown() {
     if (usual_ == on_device_) return;
     constexpr double kScale = 1e6; // ratios as whole numbers, for the quick median
-    // A few thousand tell the median as well; an odd distance keeps no pattern of the order.
+    // A few thousand give the median equally well; an odd distance does not follow a pattern of the order.
     constexpr std::size_t kSamples = 4096;
     const std::size_t apart = (usual_.size() / kSamples) | 1U;
     std::vector<TimeNs> ratios;
@@ -87,7 +87,7 @@ OpParts StepParts::ofOp(std::size_t unit) const {
 }
 
 std::span<const TimeNs> StepParts::durations(Causes causes) {
-    // What makes no difference may as well be there, if a list that is there already then serves.
+    // A cause without effect may be included if an existing list can then be used.
     const bool imbalance = causes[indexOf(Cause::Imbalance)] || !has(Cause::Imbalance);
     const bool slowdown = causes[indexOf(Cause::Slowdown)] || !has(Cause::Slowdown);
     const bool jitter = causes[indexOf(Cause::Jitter)] || (imbalance && slowdown && !has(Cause::Jitter));

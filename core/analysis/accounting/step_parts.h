@@ -11,36 +11,36 @@
 
 namespace bubblescope {
 
-/// What of an op's time is due to which cause; what is left is the time that is typical of its kind. Imbalance,
+/// How much of an op's time each cause takes; the rest is the typical time of ops of the same kind. Imbalance,
 /// slowdown and jitter are negative where the op was faster.
 struct OpParts {
     TimeNs imbalance{0};
     TimeNs slowdown{0};
     TimeNs jitter{0};
     TimeNs gaps{0};
-    TimeNs exposed{0}; ///< in collectives inside it; of Cause::Communication
+    TimeNs exposed{0}; ///< in collectives inside it; part of Cause::Communication
 
-    /// 0 of causes that are no part of an op's time.
+    /// 0 for causes that take no part of an op's time.
     [[nodiscard]] TimeNs of(Cause cause) const;
 };
 
-/// All ops of a step count as slower together where the median of what they took over what is usual on their stage
-/// differs from 1 by this much at least; less is jitter.
+/// All ops of a step count as slower together if the median ratio of their time to the usual time on their stage
+/// differs from 1 by at least this much; smaller differences are jitter.
 inline constexpr double kLeastSlowdown = 0.005;
 
-/// The times of a step's graph, taken apart by cause: the one place that says what a replay without a cause runs on.
-/// Refers to what it was made of.
+/// The times of a step's graph, split by cause: the only place that defines the times of a replay without a cause.
+/// Keeps references to the objects it was made from.
 class StepParts {
 public:
-    /// `usual` was made of the step. Linear in units.
+    /// `usual` was made from the step. Linear in units.
     StepParts(const ObservedStep& observed, const UnitTimes& usual);
 
-    /// Whether some time on the graph is due to it. Order and Unknown lie in no time, Schedule in all: always false.
+    /// Whether it causes some time on the graph. False for Order and Unknown (in no time) and Schedule (in all of it).
     [[nodiscard]] bool has(Cause cause) const { return present_[indexOf(cause)]; }
 
-    /// What units take with these causes, none negative. Valid until the next call.
+    /// How long units take with these causes, never negative. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> durations(Causes causes);
-    /// By how much they start later than they could. Empty where none does. Valid until the next call.
+    /// By how much units start later than they could. Empty if none does. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> delays(Causes causes);
     /// As StepTimes::transfers.
     [[nodiscard]] const std::array<std::vector<TimeNs>, 2>* transfers(Causes causes) const {

@@ -14,7 +14,7 @@ namespace bubblescope {
 /// steady steps. Overlapped pairs are measured apart from ops that ran alone.
 class UsualTimes {
 public:
-    /// All steps must have the same p and v; `selection` is of them. What no steady step has is told by the others.
+    /// All steps must have the same p and v; `selection` is of them. The other steps show what no steady step has.
     /// Linear in ops.
     UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection);
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}

@@ -20,7 +20,7 @@ struct Mismatches {
     const CheckRecord* first = nullptr;
     std::int64_t count = 0;
     int last_step = 0;
-    Cases cases; ///< in the steps that were looked at
+    Cases cases; ///< in the examined steps
 };
 
 Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {

@@ -62,16 +62,16 @@ struct AnomalyKindInfo {
 struct Occurrence {
     std::int64_t cases = 1; ///< single ones: slow ops, departures, waits
     int steps = 0;          ///< that have a case; 0 where it concerns no steps, as damaged files do not
-    int of_steps = 0;       ///< that were looked at
+    int of_steps = 0;       ///< that were examined
     int since_first = 0;    ///< of these, those from the first with a case on
     int first = 0;          ///< StepTimeline::index
     int last = 0;           ///< the same
     bool goes_on = false;   ///< another case would be due only after the last step
-    TimeNs total{0};        ///< cost over all of its steps; 0 where that is not known
+    TimeNs total{0};        ///< cost over all steps with a case; 0 if unknown
 };
 
-/// A fault that a user should know of, with the numbers that show it. It stands for all cases of its kind at its place;
-/// `op`, `step`, `when` and the evidence are those of the worst.
+/// A fault that a user should know about, with the numbers that show it. It represents all cases of its kind at its
+/// place; `op`, `step`, `when` and the evidence are those of the worst case.
 struct Anomaly {
     AnomalyKind kind = AnomalyKind::Straggler;
     Severity severity = Severity::Notice;
@@ -82,13 +82,13 @@ struct Anomaly {
     std::optional<Op> op;       ///< none when it concerns no single op
     std::optional<int> step;    ///< StepTimeline::index; none when it concerns all steps
     std::optional<TimeInterval> when;
-    TimeNs cost{0}; ///< by what a step that has a case would be shorter without it, median; 0 where that is not known
+    TimeNs cost{0}; ///< median time by which a step with a case would be shorter without it; 0 if unknown
     Occurrence seen;
     std::vector<std::pair<std::string, double>> evidence; ///< times end in _ns
     Sentence message;                                     ///< what is wrong
     Sentence suggestion;                                  ///< what to do about it
 
-    /// The cost over all steps that were looked at, divided by their number: what findings are ordered by.
+    /// The cost over all examined steps, divided by their number. Findings are sorted by it.
     [[nodiscard]] TimeNs meanCost() const { return seen.of_steps > 0 ? seen.total / seen.of_steps : cost; }
 };
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-// Communication that compute waits for: within the pipeline, and between its end and the optimizer.
+// Communication for which compute waits: within the pipeline, and between its end and the optimizer.
 namespace bubblescope {
 namespace {
 
-/// What links that are slow by themselves cost a step, which was told.
+/// How much time slow links cost a step; their own findings already report it.
 TimeNs toldOfLinks(const Anomalies& found) {
     TimeNs told{0};
     for (const Anomaly& anomaly : found) {
@@ -113,7 +113,7 @@ void findGradientExchange(const AnomalyInput& input, Anomalies& found) {
     struct OfNumber {
         TimeNs end{TimeNs::min()};       ///< of the last pipeline
         TimeNs optimizer{TimeNs::max()}; ///< the first one's start
-        bool all = true;                 ///< every rank has an optimizer behind the pipeline
+        bool all = true;                 ///< every rank has an optimizer after the pipeline
         std::size_t step = 0;            ///< the longest, index into the run's
     };
     std::map<int, OfNumber> numbers;

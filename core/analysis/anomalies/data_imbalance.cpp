@@ -7,13 +7,13 @@
 #include <map>
 #include <utility>
 
-// Micro-batches whose forward and backward take long together, on all ranks: their data is longer. What it costs is
-// what the step takes longer than if every micro-batch of all replicas, which wait for each other at the step's end,
-// held the same work.
+// Micro-batches whose forward and backward both take long, on all ranks: their data is longer. The cost compares the
+// step with one in which every micro-batch of all replicas contains the same work; replicas wait for each other at the
+// step's end.
 namespace bubblescope {
 namespace {
 
-/// What a step number costs: its replicas, and the slowest of them.
+/// The cost of a step number: its replicas, and the slowest of them.
 struct NumberedCost {
     TimeNs cost{0};
     std::size_t slowest = 0; ///< index into the run's steps
@@ -52,7 +52,7 @@ NumberedCost costOfNumber(const AnomalyInput& input, const std::vector<std::size
     return out;
 }
 
-/// Chance of such a correlation or a larger one where there is none (Fisher).
+/// Probability of such a correlation or a larger one if there is none (Fisher).
 double chanceOf(double correlation, std::size_t count) {
     const double bounded = std::min(correlation, 1 - 1e-12);
     return statistics::normalTail(std::atanh(bounded) *
@@ -81,7 +81,7 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
         numbered[steps[s].index].push_back(s);
         begin = end;
     }
-    // A replay of each step would take long for long runs: some are replayed, evenly spread.
+    // Replaying each step of a long run would take too long: an evenly spread selection is replayed.
     constexpr std::size_t kMostOps = 400'000;
     const std::size_t apart = 1 + samples.size() / kMostOps;
     Cases cases;
@@ -94,7 +94,7 @@ Levels findDataImbalance(const AnomalyInput& input, const OpSamples& samples, An
         if (cost.cost > worst.cost) worst = cost;
         if (input.worthReporting(cost.cost, cost.slowest)) cases.add(cost.slowest, cost.cost);
     }
-    if (cases.empty()) return levels; // no finding, and yet the reason of slow ops
+    if (cases.empty()) return levels; // no finding, but still the cause of slow ops
     const StepTimeline& shown = steps[worst.slowest];
     const auto longest = std::ranges::max_element(levels[worst.slowest]);
     Anomaly anomaly;

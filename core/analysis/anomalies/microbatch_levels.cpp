@@ -9,7 +9,7 @@
 namespace bubblescope {
 namespace {
 
-/// Sums for a correlation within groups, of which each has a mean of its own.
+/// Sums for a correlation within groups; each group has a separate mean.
 class WithinSums {
 public:
     explicit WithinSums(std::size_t groups) : groups_(groups) {}
@@ -44,7 +44,7 @@ private:
         double x = 0;
         double y = 0;
     };
-    /// The sum of products less that of the groups' means.
+    /// The sum of products minus that of the groups' means.
     [[nodiscard]] double less(double sum, double Group::*first, double Group::*second) const {
         for (const Group& group : groups_)
             sum -= group.count > 0 ? group.*first * group.*second / group.count : 0;

@@ -82,7 +82,7 @@ Sentence occurrenceText(const Occurrence& seen) {
 }
 
 Sentence certaintyText(const Anomaly& anomaly) {
-    constexpr double kLeast = 1e-9; // what is rarer cannot be told from never
+    constexpr double kLeast = 1e-9; // no exact chance is shown at or below this
     for (const auto& [name, value] : anomaly.evidence) {
         if (name == "chance" && value <= kLeast) return say("noise alone shows this less than once in a billion runs");
         if (name == "chance") return say("noise alone shows this with a chance of {:.2g}", value);

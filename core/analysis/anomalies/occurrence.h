@@ -11,13 +11,13 @@
 #include <string>
 #include <string_view>
 
-// How often a finding was seen, and the words for it.
+// How often a finding was seen, and the text for it.
 namespace bubblescope {
 
 /// Gathers the cases of one finding.
 class Cases {
 public:
-    /// In a step, given by its index into the run's.
+    /// In a step, given by its index into the run's steps.
     void add(std::size_t step, TimeNs cost = TimeNs{0}, std::int64_t cases = 1);
     /// One in each step of a replica, or of all of them, from a step number on.
     void addAll(std::span<const StepTimeline> steps, std::optional<int> replica, TimeNs cost, int from = 0);
@@ -26,8 +26,9 @@ public:
 
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
-    /// The steps of the replica were looked at; without one those of all, which run side by side: of a step number the
-    /// dearest counts. A case is due after the mean distance between those seen, and goes on for twice as long.
+    /// Examines the replica's steps, or those of all replicas, which run in parallel: the most expensive of a step
+    /// number counts. A case is due after the mean distance between the cases seen; the finding lasts for twice that
+    /// distance.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -38,17 +39,17 @@ private:
     std::map<std::size_t, OfStep> steps_;
 };
 
-/// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for what concerns no steps.
+/// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that concern no steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);
 
-/// How sure the finding is: a test's chance of error, or what it rests on.
+/// How certain the finding is: the error probability of a test, or its basis.
 [[nodiscard]] Sentence certaintyText(const Anomaly& anomaly);
 
-/// The change that takes the finding's cause away, as `whatif --if` takes it: "rank:2=usual". Empty where there is
+/// The change that removes the finding's cause, in the syntax of `whatif --if`: "rank:2=usual". Empty if there is
 /// none. `shape` is any step of the run.
 [[nodiscard]] std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly);
 
-/// The command line that shows a finding of a trace that lies in these files; empty where nothing shows more of it.
+/// The command line that shows a finding of the trace in these files; empty if no command shows more about it.
 [[nodiscard]] std::string commandThatShows(const StepTimeline& shape, const Anomaly& anomaly, std::string_view files);
 
 } // namespace bubblescope

@@ -49,13 +49,13 @@ std::vector<Op> lacking(const Schedule& usual, const Schedule& order, Rank rank)
     return missing;
 }
 
-/// One finding for each kind on each rank, and the cases that it stands for. The first case is the worst until another
+/// One finding for each kind on each rank, and the cases that it represents. The first case is the worst until another
 /// costs more.
 class OrderFindings {
 public:
     explicit OrderFindings(const AnomalyInput& input) : input_(input) {}
 
-    /// `weight`: of the cases of a finding, that with the largest is told.
+    /// `weight`: the finding reports the case with the largest weight.
     template <class Describe>
     void add(AnomalyKind kind, std::size_t step, Rank rank, TimeNs weight, const Describe& describe) {
         const int replica = input_.run.steps[step].replica;
@@ -96,7 +96,7 @@ private:
     std::map<std::tuple<AnomalyKind, int, Rank>, Finding> findings_; ///< by kind, replica and rank
 };
 
-/// What validate() says of the ops of steps of one order.
+/// Reports the problems that validate() finds in steps that share one order.
 void tellProblems(const AnomalyInput& input, const std::vector<std::size_t>& steps, const Schedule& usual,
                   const Schedule& order, OrderFindings& found) {
     if (!hasBackward(order)) return; // evaluation: only forwards are due

@@ -16,9 +16,9 @@ namespace {
 /// Groups of fewer ops say nothing about what is usual.
 constexpr std::size_t kFewestLikes = 4;
 
-/// What each sample should take: the median of its likes, and as much more as its micro-batch makes ops of its place
-/// longer. With data twice as long attention takes four times as long and other work twice, so that places differ in
-/// how much.
+/// How long each sample should take: the median of similar ops, and as much more as its micro-batch lengthens the ops
+/// at its place. With data twice as long, attention takes four times as long and other work twice, so that places
+/// differ in how much.
 class UsualTimes {
 public:
     /// `levels` by the run's steps and micro-batch; may be empty.
@@ -37,7 +37,7 @@ public:
         }
         fitSlopes();
     }
-    /// ns; 0 where nothing says what is usual.
+    /// ns; 0 if the usual time is unknown.
     [[nodiscard]] double of(std::size_t sample) const {
         const std::size_t group = samples_.group(sample);
         if (samples_.count(group) < kFewestLikes) return 0;
@@ -92,7 +92,7 @@ struct SlowPlace {
     Cases cases;
     std::size_t worst_row = 0; ///< what costs its step most
     TimeNs worst_cost{0};
-    std::vector<OpKind> kinds; ///< of its slow ops, each once
+    std::vector<OpKind> kinds; ///< kinds of the slow ops, each once
     TimeNs total{0};           ///< over its steps
 
     void add(const OpSamples& samples, std::size_t row, const SlowOps& slow, TimeNs cost) {
@@ -121,7 +121,7 @@ Sentence nameOps(const std::vector<OpKind>& kinds) {
     return say("ops");
 }
 
-/// What is told of a row: the worst, or the only one.
+/// The op that is reported for a row: the worst, or the only one.
 struct WorstOp {
     Anomaly anomaly; ///< without words
     TimeNs usual{0};

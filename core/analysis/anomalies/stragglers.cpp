@@ -120,8 +120,8 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
     }
 }
 
-/// Ranks that compute longer while their ops last as long as those of their equals, which wait for them in collectives
-/// inside the ops.
+/// Ranks that compute longer while their ops last as long as those of equivalent ranks. The latter wait for them in
+/// collectives inside the ops.
 void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     if (samples.replicas() < 2) return;
     struct Times {

@@ -15,8 +15,8 @@ enum class RootCauseKind : std::uint8_t {
     SlowStage, ///< a chunk's ops usually take longer than those of the typical stage
     SlowOp,    ///< an op took longer than is usual on its stage
     SlowLink,  ///< a transfer took longer than is typical
-    // An op began later than it could, by what the records say of the delay (DelayParts):
-    InTransfer, ///< a transfer of its rank was under way
+    // An op began later than it could, classified by the records of the delay (DelayParts):
+    InTransfer, ///< its rank had a transfer under way
     Blocked,    ///< its rank was in a send, receive or wait, and nothing was under way
     ReplayedWork,
     LateStart, ///< nothing is recorded

@@ -49,7 +49,7 @@ struct RunComparison {
     Sentence matching_note;    ///< why ops are not matched one by one; empty where they are
     StepSelection selection_a; ///< of the first run's steps: warm-up and outliers are not compared
     StepSelection selection_b;
-    std::size_t steps_a = 0; ///< compared ones: those taken, but for those that a replica lacks
+    std::size_t steps_a = 0; ///< compared steps: those taken, except where a replica is missing
     std::size_t steps_b = 0;
     bool tested = false;                    ///< false: too few steps to tell a change from chance
     Change step;                            ///< the typical step's time, changed or not

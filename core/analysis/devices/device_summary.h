@@ -10,13 +10,13 @@
 #include <vector>
 
 // What devices did in a trace, with or without a pipeline in it. Terms are those of HolisticTraceAnalysis, so that
-// figures can be compared: compute is time with at least one kernel that moves no data between ranks, communication
-// time with at least one kernel of NCCL or RCCL, memory time with at least one copy or set; a device is idle while it
-// runs none of them, from its first to its last. Unlike there, events of synchronisation are not work.
+// figures can be compared: compute is time with at least one kernel other than those that transfer between ranks,
+// communication is time with at least one kernel of NCCL or RCCL, memory is time with at least one copy or set. Between
+// its first and last work, a device is idle while it runs none of them. Unlike there, synchronisation is not work.
 namespace bubblescope {
 
-/// a + b, neither negative; the longest time there is where that is longer, as sums over slices of a hostile file can
-/// be.
+/// a + b, neither negative; limited to the longest representable time, since sums over slices of a hostile file can
+/// exceed it.
 [[nodiscard]] TimeNs boundedSum(TimeNs a, TimeNs b);
 
 /// How a device was used, by what ran at the same time.
@@ -24,7 +24,7 @@ struct DeviceTimes {
     static constexpr std::size_t kCompute = 1;
     static constexpr std::size_t kCommunication = 2;
     static constexpr std::size_t kMemory = 4;
-    /// By the sum of the classes that ran; 0 is idle. They add up to the device's span.
+    /// Indexed by the sum of the classes that ran; 0 is idle. The times add up to the device's span.
     std::array<TimeNs, 8> by_mix{};
 
     /// Time in which at least one of these classes ran, and none of `without`.
@@ -34,13 +34,13 @@ struct DeviceTimes {
     [[nodiscard]] TimeNs memory() const { return with(kMemory); }
     [[nodiscard]] TimeNs exposedCommunication() const { return with(kCommunication, kCompute); }
     [[nodiscard]] TimeNs hiddenCommunication() const { return communication() - exposedCommunication(); }
-    /// Of copies and sets beside which nothing else ran.
+    /// Copies and sets while nothing else ran.
     [[nodiscard]] TimeNs exposedMemory() const { return with(kMemory, kCompute | kCommunication); }
     [[nodiscard]] TimeNs idle() const { return by_mix[0]; }
     [[nodiscard]] TimeNs span() const;
 };
 
-/// Time without work, by what the next work waited for.
+/// Time without work, by the reason why the next work waited.
 struct IdleTimes {
     TimeNs host{0}; ///< the host launched it after the last work had ended
     TimeNs gaps{0}; ///< shorter than kShortGap: the device's own time between kernels
@@ -49,7 +49,7 @@ struct IdleTimes {
 
     [[nodiscard]] TimeNs total() const { return host + gaps + other; }
 };
-/// HolisticTraceAnalysis' bound between gaps that the device itself makes and waits.
+/// The limit of HolisticTraceAnalysis between the device's own gaps and waits.
 inline constexpr TimeNs kShortGap{30'000};
 
 /// All instances of one kernel or copy on a device.
@@ -64,28 +64,28 @@ struct KernelTotals {
     double square_sum_ns = 0; ///< of the durations' differences from their mean
 
     [[nodiscard]] TimeNs mean() const { return TimeNs{count == 0 ? 0 : total.count() / count}; }
-    [[nodiscard]] double deviationNs() const; ///< of the sample, as pandas has it; 0 for one instance
-    /// As if all had been instances of one.
+    [[nodiscard]] double deviationNs() const; ///< of the sample, as in pandas; 0 for one instance
+    /// Merges both as if all were instances of one.
     void add(const KernelTotals& other);
 };
 
-/// Transfers of one kind between ranks, by what the profiler recorded of them.
+/// Transfers of one kind between ranks, as the profiler recorded them.
 struct CollectiveTotals {
-    std::string name;            ///< "allreduce"; the kernel's where the profiler recorded no more
+    std::string name;            ///< "allreduce"; the kernel's name if the profiler recorded no more
     std::string group;           ///< the process group's description, or its name; may be empty
     std::int64_t group_size = 0; ///< 0 where it is not known
     std::int64_t count = 0;
-    std::int64_t bytes = 0; ///< in all; of each what a rank puts in or gets out, whichever is more; 0 = not recorded
+    std::int64_t bytes = 0; ///< in total; per transfer the larger of a rank's input and output; 0 = not recorded
     TimeNs total{0};
     TimeNs exposed{0}; ///< while the device computed nothing
     TimeNs longest{0};
-    /// The highest bus bandwidth of an instance, in bytes a second: instances that waited for other ranks have less. 0
-    /// where sizes were not recorded. See busBytes().
+    /// The highest bus bandwidth of an instance, in bytes per second: instances that waited for other ranks have less.
+    /// 0 if sizes were not recorded. See busBytes().
     double best_bandwidth = 0;
 };
 
-/// How many bytes each rank's link carries for a transfer of this size, nccl-tests' bus bandwidth times the time: of an
-/// all-reduce 2 (n - 1) / n of it, of an all-gather, a reduce-scatter or an all-to-all (n - 1) / n, of others all.
+/// How many bytes each rank's link carries for a transfer of this size, nccl-tests' bus bandwidth times the time: for
+/// an all-reduce 2 (n - 1) / n of it, for an all-gather, a reduce-scatter or an all-to-all (n - 1) / n, for others all.
 [[nodiscard]] double busBytes(std::string_view collective, std::int64_t group_size, std::int64_t bytes);
 
 struct StreamSummary {
@@ -96,7 +96,7 @@ struct StreamSummary {
     std::int64_t most_queued = 0; ///< launched, but not begun; 0 where launches were not recorded
 };
 
-/// The host's calls that started work, and how long that took to begin.
+/// The host's calls that launched work, and how long the work took to begin.
 struct LaunchSummary {
     std::int64_t count = 0;
     TimeNs call_median{0};
@@ -120,7 +120,7 @@ struct DeviceSummary {
     LaunchSummary launches;
 };
 
-/// What a thread of the host spent its time on, where a file has no work of a device.
+/// How a thread of the host spent its time, for a file without device work.
 struct HostSummary {
     std::uint32_t file = 0;
     std::int64_t rank = 0;

@@ -40,7 +40,7 @@ DeviceKey deviceOf(const Trace& trace, const Track& track) {
     return {GpuWork::processOf(trace, track), track.pid, track.process_name};
 }
 
-/// The row as the file has it: slices that overlapped were moved to rows of their own.
+/// The row in the file: overlapping slices were moved to separate rows.
 TrackId originalTrack(const Trace& trace, TrackId track) {
     const TrackId from = trace.tracks()[track].spilled_from;
     return from == kNoId ? track : from;
@@ -116,7 +116,7 @@ public:
             if (launch.call) by_slice_.emplace(launch.first, &launch);
         }
     }
-    /// Null where it is not known, and of all but the first that a graph started.
+    /// Null if it is unknown, and for all but the first work that a graph started.
     [[nodiscard]] const GpuWork::Launch* operator()(SliceId slice) const {
         const auto known = by_slice_.find(slice);
         return known == by_slice_.end() ? nullptr : known->second;
@@ -126,7 +126,7 @@ private:
     std::unordered_map<SliceId, const GpuWork::Launch*> by_slice_;
 };
 
-/// Of a stream or a whole device; `work` by start.
+/// For a stream or a whole device; `work` is sorted by start.
 IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
     IdleTimes idle;
     TimeNs ended = work.empty() ? TimeNs{0} : work.front().start;
@@ -141,7 +141,7 @@ IdleTimes idleOf(std::span<const Work> work, const LaunchOf& launch_of) {
     return idle;
 }
 
-/// How many launched works waited at most at one time.
+/// The largest number of launched pieces of work that waited at one time.
 std::int64_t mostQueued(std::span<const Work> work, const LaunchOf& launch_of) {
     std::vector<std::pair<TimeNs, int>> changes;
     for (const Work& each : work) {
@@ -175,7 +175,7 @@ std::vector<KernelTotals> kernelsOf(const Trace& trace, std::span<const Work> wo
 
 // ---- Collectives ----
 
-/// Bytes of PyTorch's and NCCL's names of types; 0 for others.
+/// Size in bytes of the types that PyTorch and NCCL name; 0 for others.
 std::int64_t sizeOfType(std::string_view type) {
     static constexpr std::array<std::pair<std::string_view, std::int64_t>, 18> kSizes{{{"Float", 4},
                                                                                        {"Double", 8},
@@ -199,7 +199,7 @@ std::int64_t sizeOfType(std::string_view type) {
     return known == kSizes.end() ? 0 : known->second;
 }
 
-/// What the profiler recorded of one kernel of NCCL or RCCL.
+/// What the profiler recorded about one kernel of NCCL or RCCL.
 CollectiveTotals collectiveOf(const Trace& trace, const Work& work, const ComputeTime& compute) {
     const ArgSetId args = trace.sliceArgs()[work.slice];
     const auto text = [&](std::string_view name) { return trace.textArg(args, name).value_or(std::string()); };
@@ -268,7 +268,7 @@ std::string threadName(const Trace& trace, const Track& track, std::string_view 
 
 std::string deviceName(const Trace& trace, const DeviceKey& key) {
     const std::string_view process = trace.text(key.name);
-    // Kineto calls a device's rows by the name of the process that used it, and numbers them by device.
+    // Kineto names a device's rows after the process that used it, and numbers them by device.
     return process.starts_with("GPU ") ? std::string(process) : fmt::format("GPU {}", key.pid);
 }
 

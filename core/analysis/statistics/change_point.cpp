@@ -149,7 +149,7 @@ void joinWithPrevious(std::vector<Level>& levels, std::size_t at, std::span<cons
     levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-/// Joins neighbours that do not differ, the likest first, so that a slow slope does not vanish in small parts.
+/// Joins neighbours without a difference, the most similar first, so that a slow slope does not vanish in small parts.
 void joinAlike(std::vector<Level>& levels, std::span<const double> values, double least_share) {
     for (;;) {
         std::size_t likest = 0;

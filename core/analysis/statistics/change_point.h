@@ -27,9 +27,9 @@ struct Change {
 /// is Student's t), scaled by the whole series' median and the spread of its successive differences. After each value
 /// the run-length posterior says with what chance the stretch is younger than the last change; above
 /// `limits.probability` its likeliest beginning is a candidate, which is kept if both sides are long enough and their
-/// medians differ enough. Stretches that are episodes are then taken out, but for the last, which may go on; of the
-/// levels before and after one it is told where they differ. Of the stretches followed at once only the likeliest are
-/// kept, 512 at most, so that time grows linearly with long series.
+/// medians differ enough. Stretches that are episodes are then removed, except the last, which may continue; if the
+/// levels before and after an episode differ, that change is reported. Only the likeliest of the stretches followed at
+/// the same time are kept, 512 at most, so that time grows linearly with long series.
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
 /// Density of Student's t with `freedom` degrees, moved by `centre` and stretched by `scale`; its logarithm.

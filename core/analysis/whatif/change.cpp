@@ -124,7 +124,7 @@ public:
             const auto at = static_cast<std::size_t>(id);
             return withoutPart(now, model_.timed.durations[at], model_.timed.parts[at].of(*cause_), to_.factor);
         }
-        // A delay while something was under way has no time of its own: it goes with what it waited for, or stays.
+        // A delay during a transfer has no separate time: it disappears with what it waited for, or stays.
         if (node.op == RunOp::TransferDelay && !to_.scales()) return now;
         if (to_.kind == ChangedTime::Kind::Exact) return to_.time;
         if (to_.kind == ChangedTime::Kind::Balanced) return scaled(now, balance_[stageIndex(node)]);

@@ -8,7 +8,7 @@
 namespace bubblescope {
 namespace {
 
-/// What a step shows of a class of its times: their mean.
+/// The means of a step's times, per class.
 class ClassMeans {
 public:
     explicit ClassMeans(std::size_t classes = 0) : sums_(classes), counts_(classes) {}
@@ -57,13 +57,13 @@ struct TimeClasses {
     }
 };
 
-/// What one step shows.
+/// The measurements of one step.
 struct StepShows {
     ClassMeans ops;
     ClassMeans starts;
     ClassMeans links;
 
-    /// A step that is alone cannot tell whether delays that no record explains are usual: it leaves them out.
+    /// A single step cannot show whether delays that no record explains are usual: it leaves them out.
     StepShows(const TimeClasses& classes, const ObservedStep& step, bool alone)
         : ops(classes.ops()), starts(classes.starts()), links(classes.links()) {
         const StepGraph& graph = step.graph;
@@ -82,7 +82,7 @@ struct StepShows {
     }
 };
 
-/// What steps other than one show of each class: the median of their means.
+/// The median of the means of all steps other than one, for each class.
 class Others {
 public:
     Others(const std::vector<StepShows>& all, std::size_t but) : all_(all), but_(but) {}
@@ -98,7 +98,7 @@ public:
             }
             if (shown.empty()) continue;
             std::ranges::sort(shown);
-            // Of an even number the mean of the middle two: of two steps neither is the usual one.
+            // For an even number, the mean of the middle two: neither of two steps is the usual one.
             result[c] = (shown[shown.size() / 2] + shown[(shown.size() - 1) / 2]) / 2;
         }
         return result;
@@ -188,7 +188,7 @@ ReplayCheck checkReplay(std::span<const CheckedStep> steps) {
             own[unit] = graph.duration(static_cast<UnitIndex>(unit));
             usual[unit] = ops[classes.op(graph, unit)].value_or(own[unit]);
             delays[unit] = starts[classes.start(graph, unit)].value_or(TimeNs{0});
-            // Replayed work is recorded, and planned: it lies where a bubble is.
+            // Replayed work is recorded and planned: it lies in a bubble.
             if (!step.delays.replay.empty()) delays[unit] += step.delays.replay[unit];
             for (std::size_t side = 0; side < graph.sides(); ++side) {
                 if (graph.input(side, unit) == kNoUnit || !graph.crosses(side, unit)) continue;

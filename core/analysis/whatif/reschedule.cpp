@@ -26,7 +26,7 @@ TimeNs meanOf(const std::vector<TimeNs>& times) {
     return times.empty() ? sum : sum / static_cast<std::int64_t>(times.size());
 }
 
-/// Transfers as the links take them: in the mean, since an order that is made anew meets the long ones as often.
+/// Mean transfer times of the links: a new order meets the long transfers equally often.
 class LinkTimes {
 public:
     LinkTimes(const RunModel& run, const std::vector<TimeNs>& durations) {
@@ -55,7 +55,7 @@ private:
     TimeNs usual_{0};
 };
 
-/// How late ops start, in the mean by rank and kind of op, and by what the records say of it.
+/// How late ops start: the mean per rank and kind of op, classified by the records of the delay.
 class StartDelays {
 public:
     StartDelays(const RunModel& run, const std::vector<TimeNs>& durations) {
@@ -94,7 +94,7 @@ private:
         return kNoNode;
     }
 
-    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which no source has, stands for all kinds
+    std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which no source has, means all kinds
 };
 
 Status checkSource(const RunModel& run) {

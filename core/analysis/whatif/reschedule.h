@@ -33,7 +33,7 @@ struct Rescheduled {
 /// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
 ///   sum of measured halves, and a pair the sum of both ops;
 /// - a transfer takes the mean of those measured between the same two ranks, else of all;
-/// - every op starts late by the mean of its rank's delays before ops of its kind.
+/// - every op starts late by the mean of its rank's delays before ops of the same kind.
 ///
 /// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage, when the schedule does not exist
 /// for these sizes or layers do not fit; Input, when the run has overlapped pairs or slices of sequences, since the

@@ -40,7 +40,7 @@ enum class RunOp : std::uint8_t {
     ClipMainGrad,
     GarbageCollection,
     Optimizer,
-    // No ops: how much later than it could have an op began, by what the records say of that time (DelayParts).
+    // Not ops: how much later than possible an op began, classified by the records of that time (DelayParts).
     TransferDelay, ///< a transfer was under way
     Blocked,
     ReplayedWork,

@@ -15,7 +15,7 @@ namespace bubblescope {
 
 struct RunStep {
     int index = 0;      ///< number of the step in its run
-    TimeNs observed{0}; ///< StepTimeline::wall() of its longest replica; with RunModel::has_streams the whole step
+    TimeNs observed{0}; ///< StepTimeline::wall() of the longest replica; with RunModel::has_streams the whole step
 };
 
 /// The model of a run: its steps as one graph, to be simulated on measured or changed times.
@@ -34,7 +34,7 @@ struct RunModel {
     /// True where the graph has both sides of every transfer and the collectives around the pipeline, as the
     /// straggler study has; false where it is that of the accounting: ops, transfers and delays, with their causes.
     bool has_streams = false;
-    /// The same steps on the accounting's graph, for questions of its causes; null where this is that graph.
+    /// The same steps on the accounting's graph, for questions about its causes; null if this is that graph.
     std::shared_ptr<const RunModel> accounted;
     /// The steps in the order that they were meant to run; null where they ran so. Of the accounting's graph.
     std::shared_ptr<const RunModel> planned;
@@ -44,9 +44,9 @@ struct RunModel {
     [[nodiscard]] TimeNs observed() const;
 };
 
-/// The model of a run's complete steps, as far as `selection`, which is of them, takes them. Timelines in the format of
-/// the straggler study get its graph (stragglerGraph), all others that of the accounting (timelineGraph). What is usual
-/// is told by the steady steps of the run. `clock_error` is how far two ranks' clocks can be off. Error: Input, when
+/// The model of those complete steps of a run that `selection` takes; `selection` belongs to them. Timelines in the
+/// format of the straggler study get its graph (stragglerGraph), all others the accounting's (timelineGraph). The run's
+/// steady steps define what is usual. `clock_error` is how far two ranks' clocks can be off. Error: Input, when
 /// the trace contradicts itself.
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// With selectSteps() of the run.

@@ -131,7 +131,7 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(then, scenario.times));
     if (!scenario.pipeline.any()) {
         Prediction prediction = compare(run, run.timed.durations, then, changed);
-        // What no record explains is no time on the graph: it stays as it is, or goes.
+        // What no record explains has no time on the graph: it stays unchanged, or disappears.
         const auto unexplained = static_cast<double>((prediction.fit.observed - prediction.before).count());
         prediction.after += TimeNs{std::llround((scenario.unknownLeft() - 1) * unexplained)};
         finish(prediction, run, TimeNs{0});

@@ -27,8 +27,8 @@ struct Prediction {
     };
 
     TimeNs step{0};    ///< what a step takes as it ran, see RunModel::step_time
-    ModelFit fit;      ///< the unchanged run as it was and as the graph has it, in the mean
-    ReplayCheck check; ///< of the replay; of the run, whatever the scenario
+    ModelFit fit;      ///< the unchanged run: its observed time and its time on the graph, as means
+    ReplayCheck check; ///< of the replay of the run, independent of the scenario
     ErrorBar bar;      ///< of change()
     TimeNs before{0};  ///< the unchanged run's mean step as simulated
     TimeNs after{0};   ///< the changed one's

@@ -16,8 +16,8 @@ inline constexpr double kStragglingSlowdown = 1.1;
 struct ModelFit {
     TimeNs observed{0};
     TimeNs simulated{0};
-    /// observed / simulated − 1; of a simulation without delays what launches cost, and all else that is not in the
-    /// graph. The error of replays is ReplayCheck's.
+    /// observed / simulated − 1. For a simulation without delays this is the cost of launches, and of everything else
+    /// outside the graph. ReplayCheck measures the error of replays.
     [[nodiscard]] double launchDelay() const;
 };
 

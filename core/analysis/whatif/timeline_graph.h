@@ -20,7 +20,7 @@ struct OpDelay {
     Rank from{-1}; ///< where the op's input came from, if it waited for that last
 };
 
-/// The times of a pipeline's ops and transfers. For an overlapped pair `op` is the first of its halves.
+/// The times of a pipeline's ops and transfers. For an overlapped pair `op` is the first half.
 struct PipelineTimes {
     std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< of a pair where `partner` is not kNoOp
     std::function<OpParts(OpIndex op)> parts;              ///< what that is made of; empty where it is unknown
@@ -45,7 +45,7 @@ struct KnownStep {
 struct StepReading {
     const UsualTimes& usual;
     const Schedule& plan;    ///< that the steps were meant to follow
-    bool as_planned = false; ///< each step in the order of the plan where that fits, instead of its own
+    bool as_planned = false; ///< each step in the order of the plan if that fits, instead of in the order it ran
 };
 
 /// The model of steps that are known as timelines: the accounting's graph of each (StepGraph), with the same parts of
