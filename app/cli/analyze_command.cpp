@@ -121,7 +121,7 @@ Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
 
-/// A trace without a pipeline: what its devices did. Whoever asks for more than that gets the reason why there is none.
+/// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
     const bool about_steps = options.steps.any() || options.budgets.any() || !options.fail_on.empty();
     if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;

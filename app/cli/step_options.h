@@ -8,7 +8,7 @@
 
 namespace bubblescope::cli {
 
-/// Which steps, replicas and ranks of a run a command is about.
+/// Selects the steps, replicas and ranks of a run that a command handles.
 class StepOptions {
 public:
     /// --step and --replica. `about` is the help of --step.
@@ -17,9 +17,9 @@ public:
     void addRanks(Command command);
 
     [[nodiscard]] bool any() const { return !steps_.empty() || !replicas_.empty() || !ranks_.empty(); }
-    /// Error: Usage, where the text is none of steps.
+    /// Error: Usage, if the text is not a valid list of steps.
     [[nodiscard]] Result<StepRequest> request() const;
-    /// The options as given, to be given to another command.
+    /// The options as given, in the form that another command accepts.
     [[nodiscard]] std::vector<std::string> words() const;
 
 private:

@@ -65,7 +65,7 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, Tim
         const std::string identity = identityOf(anomaly);
         if (known_.size() >= kMaxKnown && !known_.contains(identity)) continue;
         Known& known = known_[identity];
-        if (known.found_last == step) continue; // twice the same
+        if (known.found_last == step) continue; // a duplicate
         take(known, std::move(anomaly), step, step_time, changes);
         found_.push_back(known.told);
         if (known.open) current_.push_back(known.told);
@@ -73,7 +73,7 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, Tim
     for (auto& [identity, known] : known_) {
         const bool missed = known.found_last != step;
         if (missed) known.in_succession = 0;
-        // A fact stays open while the trace shows it; what costs time, while it goes on.
+        // A fact stays open while the trace shows it; a finding that costs time, while it continues.
         const Anomaly& told = known.told.anomaly;
         const int since = step - (told.cost > TimeNs{0} ? known.newest : known.found_last);
         const bool explained = missed && (isStraggler(told) || openOfAllRanks(told) != nullptr);

@@ -548,7 +548,7 @@ void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, const ReducedStep& s
     // The median of the last steps: one long step is not what a step takes.
     constexpr std::size_t kRecent = 9;
     std::vector<TimeNs> recent{TimeNs{0}};
-    for (const ReducedReplica& replica : step.replicas) // they run side by side
+    for (const ReducedReplica& replica : step.replicas) // they run in parallel
         recent.front() = std::max(recent.front(), replica.wall);
     for (auto before = steps_.rbegin(); before != steps_.rend() && recent.size() < kRecent; ++before) {
         if (before->complete) recent.push_back(before->wall);

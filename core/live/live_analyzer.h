@@ -37,7 +37,7 @@ struct LiveOptions {
 ///
 /// Its parts do the work: a RecordStream per file decodes records, StepAssembler assembles steps (CollectorMerge those
 /// that other collectors report, CapturedJob those that were recognised), StepWindow analyses each as `analyze` does,
-/// AnomalyLog determines which findings are told. This class keeps the ranks' states and connects the parts.
+/// AnomalyLog determines which findings are reported. This class keeps the ranks' states and connects the parts.
 ///
 /// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
 class LiveAnalyzer final : public StreamTarget {

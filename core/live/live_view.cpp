@@ -6,8 +6,8 @@
 #include <cstddef>
 
 namespace bubblescope::live {
-// What one finding stands for, all cases of a kind at a place, is one; but each mismatch of a check is told. The step
-// at which a change is seen may move by a few between looks, and is left out.
+// All cases of a kind at a place, which one finding represents, have one identity; but each mismatch of a check is
+// reported. The step at which a change is seen may move by a few between analyses, and is left out.
 std::string identityOf(const Anomaly& anomaly) {
     const auto number = [](const auto& id) { return id ? id->value : -1; };
     const bool each = anomaly.kind == AnomalyKind::AadiffMismatch;

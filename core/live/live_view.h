@@ -155,8 +155,8 @@ struct ReducedStep {
 
 /// An anomaly that holds now, or did once; see AnomalyLog.
 struct LiveAnomaly {
-    Anomaly anomaly;                ///< as it was last found
-    int found_at = 0;               ///< the step after which it was told
+    Anomaly anomaly;                ///< in its latest form
+    int found_at = 0;               ///< the step after which it was reported
     int last_at = 0;                ///< the last step after which it was found
     int times = 0;                  ///< how many steps added a case
     std::optional<int> resolved_at; ///< the step after which it was over; none while it is open

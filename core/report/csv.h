@@ -9,7 +9,7 @@
 
 namespace bubblescope::report {
 
-/// Rows of a table in CSV (RFC 4180 but for the line ends, which are "\n"), written one after another: tables of ops
+/// Rows of a table in CSV (RFC 4180 except for the line ends, which are "\n"), written one at a time: tables of ops
 /// have millions. Times are integer nanoseconds, as in JSON; null and absent values are empty cells. Text that a
 /// spreadsheet would take for a formula (it begins with =, +, -, @, a tab or a carriage return) gets an apostrophe in
 /// front.

@@ -15,11 +15,11 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kSide = 7; ///< steps on a side that a step is compared with
+constexpr std::size_t kSide = 7; ///< steps on each side with which a step is compared
 constexpr double kSigmas = 5;
 constexpr double kWarmUpAbove = 0.1;
 constexpr double kOutlierAbove = 0.2;
-constexpr double kFewStepsAbove = 0.4; ///< over the number of steps compared with: few tell little
+constexpr double kFewStepsAbove = 0.4; ///< divided by the number of steps compared with: few show little
 constexpr std::size_t kMostInSuccession = 3;
 
 double lowerMedian(std::vector<double> values) {
@@ -28,8 +28,8 @@ double lowerMedian(std::vector<double> values) {
     return values[middle];
 }
 
-/// Robust standard deviation, from successive differences, which neither a trend nor a change of level makes larger, or
-/// from those to the median, of which one odd step of three or four is only one.
+/// Robust standard deviation, from successive differences, which neither a trend nor a change of level enlarges, or
+/// from differences to the median, where one odd step of three or four affects only one.
 double spreadOf(std::span<const double> times) {
     if (times.size() < 2) return 0;
     constexpr double kNormal = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
@@ -45,7 +45,7 @@ double spreadOf(std::span<const double> times) {
     return kNormal * std::min(lowerMedian(std::move(apart)) / std::sqrt(2.0), lowerMedian(std::move(off)));
 }
 
-/// What steps usually take around a place, and how far off it is normal to be.
+/// How long steps around a place usually take, and which deviation from that is normal.
 struct Level {
     double time = 0;
     double above = 0; ///< allowed, as a share
@@ -72,7 +72,7 @@ std::size_t warmUpSteps(std::span<const double> times) {
     return warm;
 }
 
-/// Whether `count` steps from `first` on stick out of what is on both sides of them, and no more than these.
+/// Whether `count` steps from `first` on differ clearly from those on both sides, and only these do.
 bool sticksOut(std::span<const double> times, std::size_t first, std::size_t count, double spread) {
     const auto before = times.subspan(first - std::min(first, kSide), std::min(first, kSide));
     const auto rest = times.subspan(first + count);
@@ -138,7 +138,7 @@ std::size_t typicalOf(std::span<const TimeNs> times, std::span<const SetAside> j
     return *middle;
 }
 
-// ---- What was asked for ----------------------------------------------------------------------------------
+// ---- The request -----------------------------------------------------------------------------------------
 
 bool StepRequest::holds(const StepTimeline& step) const {
     const auto named = [&](const Range& range) {
@@ -203,7 +203,7 @@ std::string toText(const StepRequest::Range& range) {
 
 namespace {
 
-/// "3-9", or "3,5-9" where some are missing, as --step takes them; the first few.
+/// "3-9", or "3,5-9" if some are missing, in the syntax of --step; the first few.
 std::string numbersText(std::vector<int> numbers) {
     constexpr int kMostRanges = 8;
     std::ranges::sort(numbers);
@@ -265,7 +265,7 @@ StepSelection::StepSelection(std::span<const StepTimeline> timelines, const Step
     for (std::size_t i = 0; i < timelines.size(); ++i)
         numbers[timelines[i].index].push_back(i);
     const auto wall = [&](std::size_t timeline) { return timelines[timeline].wall(); };
-    std::vector<TimeNs> times; // of the replicas asked for, whatever steps of them
+    std::vector<TimeNs> times; // of the requested replicas, with all their steps
     for (const auto& [index, all] : numbers) {
         replicas_ = std::max(replicas_, all.size());
         TimeNs& time = times.emplace_back(0);

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-// Which steps of a run count: one rule for everything that says what a step takes, what is usual in it, and what would
-// make it shorter.
+// Which steps of a run count: one rule for everything that reports how long a step takes, what is usual in it, and what
+// would make it shorter.
 namespace bubblescope {
 
 /// Why a step does not count.
@@ -22,30 +22,30 @@ enum class SetAside : std::uint8_t {
     None,    ///< it counts
     WarmUp,  ///< at the beginning of the run and clearly longer than what follows
     Outlier, ///< clearly longer or shorter than what surrounds it
-    NotAsked ///< the user asked for others
+    NotAsked ///< the user requested other steps
 };
 
 /// As in documents: "taken", "warm-up", "outlier", "not-asked".
 [[nodiscard]] std::string_view setAsideName(SetAside why);
 
-/// Judges steps by what they take, in the order in which they ran; one answer each, never NotAsked. With σ a robust
-/// standard deviation and m the number of steps that a step is compared with:
+/// Judges steps by their times, in the order in which they ran; one answer each, never NotAsked. With σ a robust
+/// standard deviation and m the number of steps with which a step is compared:
 ///
-/// - A step of the beginning is warm-up while it takes more than (1.1 + 0.4/m) times the median of the up to 7 steps
+/// - A step at the beginning is warm-up while it takes more than (1.1 + 0.4/m) times the median of the up to 7 steps
 ///   after it, plus 5σ of the run's second half. At most half of the steps are.
 /// - Of the others, up to three in succession are outliers if all of them take more than (1.2 + 0.4/m) times the median
 ///   of the up to 7 steps on each side, plus 5σ, or as much less, and the steps next to them do not. A step time that
 ///   changes for good, for four steps or more, is therefore no outlier. Where more than a quarter of the steps would be
 ///   outliers (of three, more than one), that is how the run is, and none is.
 ///
-/// Two steps or fewer have no outliers, one has no warm-up. At least a third of the steps, and one, are left. Linear.
+/// Two steps or fewer have no outliers, one has no warm-up. At least a third of the steps, and one, remain. Linear.
 [[nodiscard]] std::vector<SetAside> judgeSteps(std::span<const TimeNs> times);
 
-/// The place of the typical step: the lower median of those that count, of equal ones the earlier. `judged` is one
+/// The index of the typical step: the lower median of those that count, the earlier of equal ones. `judged` is one
 /// answer per time, at least one of them None.
 [[nodiscard]] std::size_t typicalOf(std::span<const TimeNs> times, std::span<const SetAside> judged);
 
-/// The steps, replicas and ranks that a user asked for. Nothing asked for is everything.
+/// The steps, replicas and ranks that a user requested. An empty request means everything.
 struct StepRequest {
     struct Range {
         int first = 0;
@@ -69,10 +69,10 @@ struct StepRequest {
 /// One step number, with all replicas that ran it.
 struct SelectedStep {
     int index = 0;
-    TimeNs time{0}; ///< what it takes: replicas run side by side, so the longest one's window
+    TimeNs time{0}; ///< its duration: replicas run in parallel, so this is the longest one's window
     SetAside why = SetAside::None;
-    std::vector<std::size_t> timelines; ///< positions in the run's steps, those that were asked for alone if any were
-    std::size_t longest = 0;            ///< the one of them that took `time`; of equal ones the first
+    std::vector<std::size_t> timelines; ///< positions in the run's steps; only the requested ones, if any were
+    std::size_t longest = 0;            ///< the one of them that took `time`; the first of equal ones
 
     [[nodiscard]] bool taken() const { return why == SetAside::None; }
 };
@@ -87,13 +87,13 @@ public:
     [[nodiscard]] std::size_t replicas() const { return replicas_; }                ///< of the run
     [[nodiscard]] std::size_t taken() const;                                        ///< how many steps count
     [[nodiscard]] std::size_t count(SetAside why) const;
-    /// Whether the user named the steps; then no step is set aside for what it takes.
+    /// Whether the user named the steps; then no step is set aside for its time.
     [[nodiscard]] bool asked() const { return asked_; }
 
-    /// The step that stands for all: the lower median by time of those that count.
+    /// The typical step: the lower median by time of those that count.
     [[nodiscard]] const SelectedStep& typical() const { return steps_[typical_]; }
-    /// Position in the run's steps of the timeline that stands for all: the typical step, on the replica that it waits
-    /// for.
+    /// Position in the run's steps of the typical timeline: the typical step, on the replica for which the others
+    /// wait.
     [[nodiscard]] std::size_t typicalTimeline() const { return typical().longest; }
     /// "A step takes": the time of the typical step.
     [[nodiscard]] TimeNs stepTime() const { return typical().time; }
@@ -101,7 +101,7 @@ public:
     /// Why the timeline at a position in the run's steps does not count.
     [[nodiscard]] SetAside whyAside(std::size_t timeline) const { return of_timeline_[timeline]; }
     [[nodiscard]] bool takes(std::size_t timeline) const { return whyAside(timeline) == SetAside::None; }
-    /// Whether it is neither warm-up nor outlier, whatever was asked for: what is usual is learnt from these.
+    /// Whether it is neither warm-up nor outlier, independent of the request: these steps define what is usual.
     [[nodiscard]] bool isSteady(std::size_t timeline) const { return steady_[timeline] != 0; }
 
     /// "23 of 26 steps × 4 replicas; set aside: warm-up 0-1, outliers 17"; "5 steps" where nothing is set aside.
@@ -121,11 +121,11 @@ private:
     std::vector<int> asked_replicas_;
 };
 
-/// Of a run's complete steps, of which there must be one. Steps of one number are the replicas' parts of one step.
+/// For a run's complete steps; there must be at least one. Steps with the same number are the replicas' parts of one.
 [[nodiscard]] StepSelection selectSteps(std::span<const StepTimeline> steps);
 
-/// Those that were asked for, warm-up and outliers as well. Error: Usage, naming what there is, where a range, replica
-/// or rank of the request does not exist.
+/// Takes the requested steps, including warm-up and outliers. Error: Usage, which names what exists, if a range,
+/// replica or rank of the request does not exist.
 [[nodiscard]] Result<StepSelection> selectSteps(std::span<const StepTimeline> steps, const StepRequest& request);
 
 } // namespace bubblescope

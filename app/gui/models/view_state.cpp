@@ -125,7 +125,7 @@ void ViewState::setSession(SessionPtr session) {
         step_ = 0;
         for (int seen = 0; const SelectedStep& step : session_->report.selection.steps()) {
             if (!step.taken()) continue;
-            step_ = static_cast<int>(step.timelines.front()); // the earliest of its replicas
+            step_ = static_cast<int>(step.timelines.front()); // its earliest replica
             if (++seen == 2) break;
         }
         // The step is set before the range: a change of range may otherwise choose a step.

@@ -246,7 +246,7 @@ Effort effortOf(const Candidate& candidate, const Candidate& present) {
     return same_size ? Effort::Order : Effort::Chunks;
 }
 
-/// Work moved between the stages, in shares of their times; none where that gains nothing.
+/// Work moved between the stages, in shares of the stages' times; none if that gains nothing.
 Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& order, const ModelCut& cut,
                                            const HeldMemory& present) {
     Suggestion suggestion;

@@ -28,7 +28,7 @@ struct HeldMemory {
 
 /// What a suggestion changes, the easiest first.
 enum class Effort : std::uint8_t {
-    Balance, ///< work between stages, the order as it is
+    Balance, ///< work between stages, with an unchanged order
     Order,   ///< the schedule
     Chunks,  ///< more or fewer chunks, smaller micro-batches
     Copies,  ///< the model is held twice
@@ -42,7 +42,7 @@ struct Suggestion {
     Prediction prediction;
     HeldMemory memory;
     std::vector<std::string> frameworks; ///< whose schedules it is among; empty where no framework has it
-    /// Of work moved without known layers: per stage, by what share of its time it takes more (less where negative).
+    /// For work moved without known layers: per stage, by which share its time grows (negative: shrinks).
     std::vector<double> moved;
 };
 
@@ -64,16 +64,16 @@ struct Advice {
     /// no more effort, chunks, parts, memory and copies is not as short.
     std::vector<Suggestion> suggestions;
     int tried = 0; ///< orders simulated
-    /// Why other orders were not tried, where the run's ops do not tell what they would take; empty otherwise.
+    /// Why other orders were not tried, if their times cannot be derived from the run's ops; empty otherwise.
     std::string no_orders;
 };
 
 /// Finds the schedule, chunks, micro-batches and layers that shorten a run's step most: simulates every family and
 /// flavor of the registry with the run's mean times, with as many chunks as now and 1, 2 and 4, with micro-batches
-/// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers; where they are not,
-/// work that is balanced in shares of the stages' times stands for that. The best of these, the best that hold no more
-/// activations than now, and the best of each single change are then predicted as by predict(). What exceeds the budget
-/// is omitted. Of a run whose ops do not tell what another order would take, only the balance of its stages is advised.
+/// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers; if they are unknown,
+/// work balanced in shares of the stages' times replaces that split. The best of these, the best with at most today's
+/// activations, and the best of each single change are then predicted as by predict(). What exceeds the budget is
+/// omitted. If the times of other orders cannot be derived from a run's ops, only the balance of stages is advised.
 /// Errors: those of predict().
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
                                     const AdviceOptions& options = {}, std::optional<double> most_error = {});

@@ -12,16 +12,16 @@ struct AnalysisOptions {
     /// Whom the document is made for: Text, Page or Programs. What is not for them is not made.
     Reader reader = Reader::Text;
     std::size_t most_findings = Findings::kScreen; ///< that text shows
-    std::size_t most_rows = 64;                    ///< ranks that a page draws; it says so when there are more
+    std::size_t most_rows = 64;                    ///< ranks that a page draws; it reports when there are more
     std::string version;                           ///< of the program, for the foot of a page
 };
 
-/// What `analyze` and `run` found. `report` is of `run`. People see one step rank by rank: the one that stands for
-/// those that the report's selection takes. Text and pages have one order: the verdict, what is found, where the time
-/// went, the steps, and the bubbles against the closed form.
+/// What `analyze` and `run` found. `report` belongs to `run`. People see one step rank by rank: the typical one of the
+/// steps that the report's selection takes. Text and pages have one order: the verdict, the findings, where the time
+/// went, the steps, and the bubbles compared with the closed form.
 [[nodiscard]] Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options);
 
-/// The verdict alone, with what a step takes and which steps say so.
+/// The verdict alone, with the time of a step and the steps that it is based on.
 [[nodiscard]] Document summaryDocument(const Run& run, const RunReport& report);
 
 /// One of the document's "anomalies".

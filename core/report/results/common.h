@@ -32,7 +32,7 @@ void addOrder(Section& object, const RunInfo& recorded);
 inline constexpr int kSchemaVersion = 1;
 void addSchemaVersion(Section& document);
 
-/// What a step takes and which steps say so: "step_time_ns" and "selection", for programs.
+/// The time of a step and the steps that it is based on: "step_time_ns" and "selection", for programs.
 void addSelection(Section& object, const StepSelection& selection);
 /// The latter alone: {"taken": [3, 4], "set_aside": [{"step": 0, "why": "warm-up", "wall_ns": …}], …}
 [[nodiscard]] Value::Object selectionOf(const StepSelection& selection);

@@ -32,8 +32,8 @@ std::string percent(TimeNs part, TimeNs whole) {
     return fmt::format("{:.1f} %", 100 * fractionOf(part, whole));
 }
 
-/// Names of kernels are signatures of templates, of hundreds of letters. What differs is in front and in the arguments
-/// of the template, behind which stand those of the function.
+/// Names of kernels are signatures of templates, with hundreds of letters. They differ at the front and in the template
+/// arguments, which the function's arguments follow.
 std::string shortName(std::string_view name) {
     if (name.starts_with("void ")) name.remove_prefix(5);
     if (name.ends_with(')')) {
@@ -101,7 +101,7 @@ Sentence stateOf(const Sums& sums, std::size_t devices) {
                               devices, compute, communication, copies, idle);
 }
 
-/// By the largest part of the time that is not compute.
+/// Chosen by the largest part of the time other than compute.
 Verdict verdictOf(const std::vector<DeviceSummary>& devices, const std::vector<CollectiveTotals>& collectives) {
     const Sums sums(devices);
     Verdict out{stateOf(sums, devices.size()), {}, {}};
@@ -164,7 +164,7 @@ Table devicesTable(const std::vector<DeviceSummary>& devices) {
     return table;
 }
 
-/// The kernels of devices, or the operators of hosts, which are of no kind.
+/// The kernels of devices, or the operators of hosts, which have no kind.
 enum class Whose { Devices, Hosts };
 
 Table kernelsTable(std::string key, const std::vector<KernelTotals>& kernels, TimeNs all,
@@ -289,7 +289,7 @@ Sections listOf(std::string key, const std::vector<Item>& items, Of of) {
     return sections;
 }
 
-/// Without what was looked for and found, which fills a screen.
+/// Without the list of what was expected and found, which fills a screen.
 std::string reasonText(const Error& error) {
     const std::string reason =
         fmt::format("No pipeline was found ({})", error.message.substr(0, error.message.find(':')));
@@ -393,7 +393,7 @@ void writeStreams(const Activity& activity, CsvRows& out) {
     }
 }
 
-/// Of devices, or else the operators of threads.
+/// Of devices, or otherwise the operators of threads.
 void writeKernels(const Activity& activity, CsvRows& out) {
     out.row({"rank", "where", "name", "kind", "count", "total_ns", "mean_ns", "shortest_ns", "longest_ns",
              "longest_at_ns", "deviation_ns"});

@@ -10,8 +10,8 @@
 
 namespace bubblescope::report {
 
-/// What `analyze` reports of a trace without a pipeline: how the devices, or else the hosts' threads, used their time.
-/// `files` has one entry for each of Run::inputs() and shows some activity; `version` is the program's.
+/// What `analyze` reports for a trace without a pipeline: how the devices, or otherwise the hosts' threads, used their
+/// time. `files` has one entry for each of Run::inputs() and shows some activity; `version` is the program's.
 [[nodiscard]] Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivity>& files,
                                         const std::string& version);
 
@@ -19,7 +19,7 @@ namespace bubblescope::report {
 [[nodiscard]] Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
 /// "devices", "streams", "kernels" (or the hosts' operators) and "transfers", each with a row of column names first.
-/// `files` must outlive what is returned.
+/// `files` must outlive the result.
 [[nodiscard]] std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files);
 
 /// Whether there is anything to report.

@@ -9,7 +9,7 @@
 namespace bubblescope::report {
 namespace {
 
-/// The rows of the steps that were asked for, of all if none were.
+/// The rows of the requested steps, or of all if none were requested.
 template <class Visit>
 void eachStep(const Run& run, const StepRequest& request, Visit visit) {
     for (std::size_t s = 0; s < run.steps.size(); ++s) {

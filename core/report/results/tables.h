@@ -9,15 +9,15 @@
 
 namespace bubblescope::report {
 
-/// A table of what `analyze` knows, for spreadsheets and scripts.
+/// A table of the results of `analyze`, for spreadsheets and scripts.
 struct AnalysisTable {
     std::string_view name; ///< "ops"
     std::function<void(CsvRows&)> write;
 };
 
-/// "steps", "accounting", "findings", "ops", "bubbles" and "transfers", each with a row of column names first: of all
-/// steps, those set aside as well (the steps' table says which), or of those alone that were asked for, and of the
-/// ranks that were. The arguments must outlive what is returned.
+/// "steps", "accounting", "findings", "ops", "bubbles" and "transfers", each with a row of column names first. They
+/// contain all steps, including those set aside (the table of steps marks them), or only the requested steps, and the
+/// requested ranks. The arguments must outlive the result.
 [[nodiscard]] std::vector<AnalysisTable> analysisTables(const Run& run, const RunReport& report);
 
 } // namespace bubblescope::report

@@ -21,7 +21,7 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     return say("{}: a step takes {}, and ranks idle {} of it.", schedule, time, idle);
 }
 
-/// The finding that costs the run most, of those that are not of a single step; null if none has a known cost.
+/// The most expensive finding of the run, except those of a single step; null if none has a known cost.
 const Anomaly* mostCostly(const std::vector<Anomaly>& found) {
     const Anomaly* most = nullptr;
     for (const Anomaly& anomaly : found) {

@@ -5,14 +5,14 @@
 
 namespace bubblescope::report {
 
-/// What a reader in a hurry takes away: one sentence each, the same in text, pages, JSON and the app.
+/// The summary for a reader in a hurry: one sentence each, the same in text, pages, JSON and the app.
 struct Verdict {
-    Sentence verdict; ///< what a step takes, and how much of it is idle
+    Sentence verdict; ///< how long a step takes, and how much of it is idle
     Sentence cost;    ///< what costs most of it
     Sentence action;  ///< what to do about that
 };
 
-/// Of the steps that the report's selection takes.
+/// For the steps that the report's selection takes.
 [[nodiscard]] Verdict verdictOf(const Run& run, const RunReport& report);
 
 /// "summary": an object of the three for programs, three lines for people.
