@@ -26,9 +26,8 @@ public:
 
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
-    /// Examines the replica's steps, or those of all replicas, which run in parallel: the most expensive of a step
-    /// number counts. A case is due after the mean distance between the cases seen; the finding lasts for twice that
-    /// distance.
+    /// Examines the replica's steps, or those of all; of the replicas of one step number the most expensive counts. A
+    /// case is due after the mean distance between those seen; the finding continues for twice that distance.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
