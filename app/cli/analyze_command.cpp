@@ -127,12 +127,11 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, extract(loaded.run, kActivity));
     if (!report::showsActivity(files)) return *loaded.no_pipeline;
-    BUBBLESCOPE_TRY(writePage(report::activityDocument(loaded, files, BUBBLESCOPE_VERSION), options));
+    const report::Document document = report::activityDocument(loaded, files, BUBBLESCOPE_VERSION);
+    BUBBLESCOPE_TRY(writePage(document, options));
     BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
     printProblems(loaded.run.problems);
-    print(options.summary ? report::activitySummary(loaded, files)
-                          : report::activityDocument(loaded, files, BUBBLESCOPE_VERSION),
-          options.json);
+    print(options.summary ? report::activitySummary(loaded, files) : document, options.json);
     return 0;
 }
 

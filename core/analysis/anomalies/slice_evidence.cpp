@@ -2,10 +2,12 @@
 
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/clocks/clock_evidence.h"
+#include "core/base/time_intervals.h"
 
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -16,18 +18,7 @@ constexpr std::size_t kFewestKernels = 2; // one kernel has no gaps
 class DeviceTime {
 public:
     void add(TimeInterval kernel) { kernels_.push_back(kernel); }
-    void finish() {
-        std::ranges::sort(kernels_, {}, &TimeInterval::start);
-        std::vector<TimeInterval> merged;
-        for (const TimeInterval& kernel : kernels_) {
-            if (!merged.empty() && kernel.start <= merged.back().end) {
-                merged.back().end = std::max(merged.back().end, kernel.end);
-            } else {
-                merged.push_back(kernel);
-            }
-        }
-        kernels_ = std::move(merged);
-    }
+    void finish() { kernels_ = unionOf(std::move(kernels_)); }
     [[nodiscard]] DeviceUse within(TimeInterval op) const {
         DeviceUse use;
         auto at = std::ranges::lower_bound(kernels_, op.start, {}, &TimeInterval::end);

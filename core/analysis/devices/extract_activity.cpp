@@ -1,5 +1,6 @@
 #include "core/analysis/devices/device_summary.h"
 #include "core/base/median.h"
+#include "core/base/time_intervals.h"
 
 #include <fmt/format.h>
 
@@ -49,16 +50,11 @@ TrackId originalTrack(const Trace& trace, TrackId track) {
 /// Merged intervals in which a device computed.
 class ComputeTime {
 public:
-    /// `work` by start.
     explicit ComputeTime(std::span<const Work> work) {
         for (const Work& each : work) {
-            if (each.kind != WorkKind::Compute) continue;
-            if (!intervals_.empty() && each.start <= intervals_.back().end) {
-                intervals_.back().end = std::max(intervals_.back().end, each.end);
-            } else {
-                intervals_.push_back({each.start, each.end});
-            }
+            if (each.kind == WorkKind::Compute) intervals_.push_back({each.start, each.end});
         }
+        intervals_ = unionOf(std::move(intervals_));
         sum_.push_back(TimeNs{0});
         for (const TimeInterval& interval : intervals_)
             sum_.push_back(sum_.back() + interval.duration());

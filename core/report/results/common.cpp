@@ -26,20 +26,26 @@ Table problemsTable(const std::vector<Diagnostic>& problems, Reader reader) {
     return table;
 }
 
-void addOrder(Section& object, const Schedule& order) {
-    object.data("schedule", order.name);
+namespace {
+
+/// `order` is a Schedule, or the RunInfo of a recorded one.
+template <class Order>
+void addNamedOrder(Section& object, const std::string& name, const Order& order) {
+    object.data("schedule", name);
     object.data("flavor", order.flavor);
     object.data("pp", order.pp);
     object.data("microbatches", order.microbatches);
     object.data("vpp", order.vpp);
 }
 
+} // namespace
+
+void addOrder(Section& object, const Schedule& order) {
+    addNamedOrder(object, order.name, order);
+}
+
 void addOrder(Section& object, const RunInfo& recorded) {
-    object.data("schedule", recorded.schedule);
-    object.data("flavor", recorded.flavor);
-    object.data("pp", recorded.pp);
-    object.data("microbatches", recorded.microbatches);
-    object.data("vpp", recorded.vpp);
+    addNamedOrder(object, recorded.schedule, recorded);
 }
 
 Value::Object selectionOf(const StepSelection& selection) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -470,10 +471,11 @@ Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivi
 }
 
 std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files) {
-    return {{"devices", [&](CsvRows& out) { writeDevices(Activity(files), out); }},
-            {"streams", [&](CsvRows& out) { writeStreams(Activity(files), out); }},
-            {"kernels", [&](CsvRows& out) { writeKernels(Activity(files), out); }},
-            {"transfers", [&](CsvRows& out) { writeTransfers(Activity(files), out); }}};
+    const auto activity = std::make_shared<const Activity>(files);
+    return {{"devices", [activity](CsvRows& out) { writeDevices(*activity, out); }},
+            {"streams", [activity](CsvRows& out) { writeStreams(*activity, out); }},
+            {"kernels", [activity](CsvRows& out) { writeKernels(*activity, out); }},
+            {"transfers", [activity](CsvRows& out) { writeTransfers(*activity, out); }}};
 }
 
 } // namespace bubblescope::report

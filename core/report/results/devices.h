@@ -19,7 +19,6 @@ namespace bubblescope::report {
 [[nodiscard]] Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
 /// "devices", "streams", "kernels" (or the hosts' operators) and "transfers", each with a row of column names first.
-/// `files` must outlive the result.
 [[nodiscard]] std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files);
 
 /// Whether there is anything to report.

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "core/base/time.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace bubblescope {
+
+/// The union of intervals: disjoint ones, by start. Those that touch are one. O(n log n).
+[[nodiscard]] inline std::vector<TimeInterval> unionOf(std::vector<TimeInterval> intervals) {
+    std::ranges::sort(intervals, {}, &TimeInterval::start);
+    std::vector<TimeInterval> merged;
+    for (const TimeInterval& each : intervals) {
+        if (!merged.empty() && each.start <= merged.back().end)
+            merged.back().end = std::max(merged.back().end, each.end);
+        else
+            merged.push_back(each);
+    }
+    return merged;
+}
+
+} // namespace bubblescope
