@@ -9,14 +9,19 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::runtime {
 namespace {
 
 Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
+    const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
+    std::vector<Rank> ranks;
+    for (int r = 0; r < mesh.ranks(); ++r)
+        ranks.emplace_back(r);
+    BUBBLESCOPE_TRY(checkDeviceMemory(config, ranks));
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
-    const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks,
                        RunChecks::plan(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
     InProcessTransports transports(mesh.ranks(), clock, config.timeout);

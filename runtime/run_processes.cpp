@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -170,6 +171,8 @@ Status checkTeam(const RunConfig& config, const ProcessTeam& team) {
 }
 
 Result<RunSummary> runRank(const RunConfig& config, JobControl& control, ProcessTeam& team, bool& all_alive) {
+    const std::array own_rank{Rank{team.rank()}};
+    BUBBLESCOPE_TRY(agree(checkDeviceMemory(config, own_rank), team));
     MonotonicClock clock;
     std::unique_ptr<profiler::Recorder> recorder;
     auto opened = openRecorder(config, {Rank{team.rank()}});

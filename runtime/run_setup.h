@@ -22,6 +22,10 @@ class Transport;
 /// Whether a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
 [[nodiscard]] Status checkConfig(const RunConfig& config);
 
+/// Whether these ranks, which share a device, can fit into its memory. Counts what they hold at least: weights,
+/// gradients, the optimizer's moments, and the activations that the order keeps at its fullest. Error: Usage.
+[[nodiscard]] Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks);
+
 /// The addition of checks to a run. The only place where the runtime's root depends on runtime/checks: a build without
 /// checks has no_checks.cpp instead of run_checks.cpp.
 class RunChecks {

@@ -4,6 +4,7 @@
 #include "runtime/accelerator/kernels/all.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace bubblescope::runtime {
@@ -62,6 +63,13 @@ public:
     /// An id of the device that survives restarts; empty if it has none.
     [[nodiscard]] virtual std::string uuid() const { return {}; }
 
+    /// Bytes of its memory; nothing if it has no limit of its own.
+    [[nodiscard]] virtual std::optional<std::int64_t> memory() const { return std::nullopt; }
+
+    /// Reserves room for the blocks of transfers that other libraries keep on the device while products run: these then
+    /// use fewer of its processors. Does not change results. To be called before the first product.
+    virtual void leaveRoomFor(int /*blocks*/) {}
+
     /// Must be called by every thread before any other function.
     virtual void bindThread() = 0;
 
@@ -69,8 +77,8 @@ public:
     [[nodiscard]] virtual void* allocate(std::int64_t bytes) = 0;
     virtual void release(void* memory) noexcept = 0;
 
-    /// On a busy device work of low priority yields to work of usual priority.
-    enum class Priority : std::uint8_t { Usual, Low };
+    /// On a busy device work of a lower priority yields. Transfers, which others wait for, are urgent.
+    enum class Priority : std::uint8_t { Urgent, Usual, Low };
     [[nodiscard]] virtual Stream makeStream(Priority priority) = 0;
     [[nodiscard]] Stream makeStream() { return makeStream(Priority::Usual); }
     virtual void destroy(Stream stream) noexcept = 0;

@@ -1,15 +1,18 @@
 #include "runtime/accelerator/memory_pool.h"
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 
 namespace bubblescope::runtime {
 namespace {
 
-/// Rounds sizes up, so that similar sizes share memory.
+/// The size class: sixteen for each power of two, so that similar sizes share memory and at most 1/16 of it is unused.
 std::int64_t capacityFor(std::int64_t bytes) {
-    const std::int64_t unit = bytes < (1 << 20) ? 512 : 1 << 16;
-    return (bytes + unit - 1) / unit * unit;
+    constexpr std::int64_t kSmallest = 512;
+    const auto unit = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(bytes)) / 16);
+    const std::int64_t step = std::max(unit, kSmallest);
+    return (bytes + step - 1) / step * step;
 }
 
 } // namespace

@@ -55,7 +55,8 @@ private:
 /// reused when there is more of it. Since training needs the same sizes in every step, device memory is only allocated
 /// in the first steps. On a device that shares the host's memory, freed memory is released at once.
 ///
-/// Buffers may be freed by any thread; take() is for the thread that submits work to the home stream.
+/// Buffers may be freed by any thread that may submit work to the stream that used them last (a graph that gathers this
+/// stream's work must not be interrupted); take() is for the thread that submits work to the home stream.
 class MemoryPool {
 public:
     /// `spare`: how many buffers of each size stay unused while other streams may still use them.
@@ -69,7 +70,7 @@ public:
     /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
-    /// Bytes in use now, and the largest value so far.
+    /// Bytes in use now in full size classes, and the largest value so far.
     [[nodiscard]] std::int64_t inUse() const;
     [[nodiscard]] std::int64_t peak() const;
     /// Bytes allocated from the device; at least the peak.
@@ -94,7 +95,7 @@ private:
     Accelerator::Stream home_;
     std::size_t spare_;
     mutable std::mutex mutex_;
-    std::map<std::int64_t, Free> free_;      ///< by capacity
+    std::map<std::int64_t, Free> free_;      ///< by size class
     std::vector<Accelerator::Event> events_; ///< for reuse
     std::int64_t in_use_ = 0;
     std::int64_t peak_ = 0;

@@ -10,7 +10,9 @@
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,6 +29,12 @@ struct PeerJob {
     TimeNs timeout{0}; ///< limit for all processes to connect
 };
 
+/// The memory of a device, and how it stores values.
+struct DeviceMemory {
+    std::int64_t bytes = 0;
+    int value_bytes = 4; ///< of an activation, and of a weight as products read it
+};
+
 /// The place where ranks compute, other than the host. Thread-safe; failures are exceptions.
 class Backend {
 public:
@@ -36,6 +44,8 @@ public:
     [[nodiscard]] virtual std::string_view name() const = 0;
     /// An id of this process's device that survives restarts: "GPU-3f…"; empty if there is none.
     [[nodiscard]] virtual std::string device() const { return {}; }
+    /// Nothing if the device has no memory of its own, or does not tell.
+    [[nodiscard]] virtual std::optional<DeviceMemory> memory() const { return std::nullopt; }
     /// Opens the device for one more rank, the calling thread's.
     [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
     /// Makes a stage on the rank's device.

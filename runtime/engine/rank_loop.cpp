@@ -37,6 +37,7 @@ void RankLoop::run() noexcept {
 void RankLoop::runSteps() {
     rank_.report(Activity::Kind::Starting);
     stages_.build();
+    stages_.rehearse();
     exchange_.expectStep();
     rank_.clock.alignTo(exchange_.barrier(rank_.config.clock.now()));
     for (rank_.step = 0; goesOn(); ++rank_.step)

@@ -91,6 +91,9 @@ public:
 
     /// Makes the stages, on the rank's device if it has one, and passes them to the layer hook.
     void build();
+    /// On a device, runs the ops of a step once on meaningless input (see StageModel::rehearse()), untimed and without
+    /// transfers from rank to rank.
+    void rehearse();
 
     [[nodiscard]] StageModel& at(Stage stage);
     /// Runs the op on its input, and returns its output. Injects faults into both.

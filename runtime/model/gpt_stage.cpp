@@ -115,6 +115,31 @@ void GptStage<T>::backwardWeight(Piece piece) {
 }
 
 template <class T>
+Tensor GptStage<T>::blank(Piece piece) const {
+    Buffer values = queue_->pool().take(tokens(piece) * config_.width * static_cast<std::int64_t>(sizeof(T)));
+    queue_->device().zero(values.as<void>(), values.bytes(), queue_->stream());
+    return queue_->give(std::move(values), tokens(piece), config_.width, kStorage<T>);
+}
+
+template <class T>
+void GptStage<T>::rehearse(OpKind kind, Piece piece) {
+    rehearsing_ = true;
+    const bool whole = kind == OpKind::Backward;
+    if (kind == OpKind::Forward) static_cast<void>(forward(piece, first_ ? Tensor() : blank(piece)));
+    if (whole || kind == OpKind::BackwardInput)
+        static_cast<void>(backwardInput(piece, last_ ? Tensor() : blank(piece)));
+    if (whole || kind == OpKind::BackwardWeight) backwardWeight(piece);
+}
+
+template <class T>
+void GptStage<T>::endRehearsal() {
+    rehearsing_ = false;
+    static_cast<void>(gradients_.take());
+    has_loss_.assign(has_loss_.size(), false);
+    parameters_.prepareSteps();
+}
+
+template <class T>
 Tensor GptStage<T>::takeGradient() {
     return queue_->give(gradients_.take(), parameters_.size(), 1, Storage::Float);
 }
@@ -195,7 +220,7 @@ template <class T>
 class GptStage<T>::Watched {
 public:
     Watched(GptStage& stage, Piece piece, LayerPart part, Layer layer, std::size_t block = 0)
-        : queue_(*stage.queue_), watch_(stage.task_.watch) {
+        : queue_(*stage.queue_), watch_(stage.rehearsing_ ? nullptr : stage.task_.watch) {
         const int number = layer == Layer::Embedding ? 0
                            : layer == Layer::Block   ? stage.blockNumber(block)
                                                      : stage.headNumber();

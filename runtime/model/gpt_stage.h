@@ -31,6 +31,8 @@ public:
     [[nodiscard]] Tensor forward(Piece piece, Tensor input) override;
     [[nodiscard]] Tensor backwardInput(Piece piece, Tensor output_grad) override;
     void backwardWeight(Piece piece) override;
+    void rehearse(OpKind kind, Piece piece) override;
+    void endRehearsal() override;
     [[nodiscard]] Tensor takeGradient() override;
     void applyGradient(const Tensor& sum) override;
     /// Waits for the device.
@@ -83,6 +85,8 @@ private:
         return Head<T>(Layers<T>(place, parametersOf(headNumber())));
     }
 
+    /// What a neighbour would send.
+    [[nodiscard]] Tensor blank(Piece piece) const;
     void makeTokens(Piece piece, SavedActivations& saved) const;
     // Each shows its results to the watch.
     [[nodiscard]] Buffer forwardEmbedding(Piece piece, const SavedActivations& saved);
@@ -113,6 +117,7 @@ private:
     std::map<Piece, SavedActivations> saved_;
     std::int64_t saved_bytes_ = 0;
     std::int64_t step_ = 0;
+    bool rehearsing_ = false;
 };
 
 } // namespace bubblescope::runtime

@@ -86,13 +86,17 @@ void StageParameters<T>::round() {
 }
 
 template <class T>
-void StageParameters<T>::step(const float* sum, int microbatches) {
-    if (first_.empty()) {
-        for (Buffer* const moments : {&first_, &second_}) {
-            *moments = queue_.pool().take(size_ * bytesOf(Storage::Float));
-            queue_.device().zero(moments->as<void>(), moments->bytes(), queue_.stream());
-        }
+void StageParameters<T>::prepareSteps() {
+    if (!first_.empty() || size_ == 0) return;
+    for (Buffer* const moments : {&first_, &second_}) {
+        *moments = queue_.pool().take(size_ * bytesOf(Storage::Float));
+        queue_.device().zero(moments->as<void>(), moments->bytes(), queue_.stream());
     }
+}
+
+template <class T>
+void StageParameters<T>::step(const float* sum, int microbatches) {
+    prepareSteps();
     ++steps_;
     const auto correction = [&](float beta) {
         return static_cast<float>(1.0 - std::pow(static_cast<double>(beta), static_cast<double>(steps_)));

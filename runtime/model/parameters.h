@@ -67,6 +67,8 @@ public:
     }
     [[nodiscard]] ParameterView<T> view() const { return view(0, parts_.size()); }
 
+    /// Allocates what the optimizer keeps; done by the first step otherwise.
+    void prepareSteps();
     /// One AdamW step with the mean of the `microbatches` gradients in `sum`.
     void step(const float* sum, int microbatches);
     /// To be called after the weights were written from outside.

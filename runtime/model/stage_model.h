@@ -46,6 +46,12 @@ public:
     /// W, or the second half of B; frees what is kept of the piece.
     virtual void backwardWeight(Piece piece) = 0;
 
+    /// Rehearsal of a step before the first one, on meaningless input: each op of the step once, in the schedule's
+    /// order. A device loads its code and gets its memory by it, which later might wait for a transfer to a peer.
+    /// Nothing of it remains after endRehearsal(); watches do not see it. Ranks that share the stage rehearse together.
+    virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
+    virtual void endRehearsal() {}
+
     /// The gradients of all parameters, summed over the stage's pieces in the order of DataPlan, as one column. Then
     /// starts over.
     [[nodiscard]] virtual Tensor takeGradient() = 0;

@@ -6,8 +6,10 @@
 #include "runtime/backend/queued/accelerator_backend.h"
 #include "runtime/comm/nccl/connect_devices.h"
 #include "runtime/comm/nccl/link_plan.h"
+#include "runtime/model/parameters.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
+#include "tests/gpu/test_device.h"
 #include "tests/support/emulated_peers.h"
 #include "tests/support/linked_team.h"
 
@@ -17,6 +19,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace bubblescope::runtime::test {
@@ -186,6 +189,88 @@ TEST(LinkedRuns, LeaveNothingBehind) {
     EXPECT_EQ(machine.device->streams(), 0);
     EXPECT_EQ(machine.device->events(), 0);
     EXPECT_EQ(machine.device->allocated(), 0);
+}
+
+/// A receive that waits for its peer on the device keeps code from being loaded there.
+TEST(LinkedRuns, LoadAllCodeBeforeTheFirstReceive) {
+    for (const char* const family : {"1f1b", "fthenb", "zb-h1"}) {
+        for (const int tensor_ranks : {1, 2}) {
+            const Machine machine(7);
+            machine.device->loads_lazily = true;
+            RunConfig config = configOf(scheduleOf(family), machine, Storage::Float);
+            config.tensor_ranks = tensor_ranks;
+            expectTheReferencesBits(config);
+            EXPECT_EQ(machine.device->broken(), "");
+        }
+    }
+}
+
+TEST(LinkedRuns, TransfersAreUrgentAndProductsLeaveThemRoom) {
+    const Machine machine(7);
+    const auto backend = machine.backend(Storage::Float);
+    ASSERT_TRUE(trainLinked(configOf(scheduleOf("1f1b"), machine, Storage::Float)).ok());
+    // Of two ranks in a pipeline each has a link for activations and one for gradients.
+    EXPECT_EQ(machine.device->room(), 2 * machine.peers->blocksOfTransfer());
+    const int usual = machine.device->streams(Accelerator::Priority::Usual);
+    const int urgent = machine.device->streams(Accelerator::Priority::Urgent);
+    const auto rank = backend->openRank();
+    EXPECT_EQ(machine.device->streams(Accelerator::Priority::Usual), usual + 1) << "the rank's own";
+    EXPECT_EQ(machine.device->streams(Accelerator::Priority::Urgent), urgent + 3) << "two directions and parts of sums";
+}
+
+/// The thread that advances messages must not touch a stream whose work the rank's thread gathers into a batch.
+TEST(LinkedRuns, MemoryThatWasSentIsFreedByTheRanksThread) {
+    for (const bool later : {true, false}) {
+        const auto device = std::make_shared<EmulatedDevice>(3);
+        const auto queue = makeQueue(device);
+        const Accelerator::Stream link = device->makeStream();
+        MemoryPool memory(*device, link);
+        Buffer received = memory.take(64);
+        received.usedOn(queue->stream()); // an op computed in the memory that its input came in
+        Tensor sent = queue->give(std::move(received), 4, 4, Storage::Float);
+        queue->beginStep();
+        queue->beginOp(1, std::nullopt, 0);
+        std::thread([&] {
+            if (later) {
+                queue->freeLater(std::move(sent));
+            } else {
+                sent = Tensor();
+            }
+        }).join();
+        EXPECT_EQ(device->broken().empty(), later);
+        if (!later) continue;
+        queue->endOp();
+        EXPECT_GT(memory.inUse(), 0);
+        queue->waitForRoom();
+        EXPECT_EQ(memory.inUse(), 0);
+        EXPECT_EQ(queue->finishOps().size(), 1U);
+    }
+}
+
+TEST(LinkedRuns, AreRefusedWhereTheModelCannotFit) {
+    const Machine machine(7);
+    RunConfig config = configOf(scheduleOf("1f1b"), machine, Storage::Bf16);
+    // Weights, gradients and moments of both stages, with their rounded copy: 18 bytes for each number.
+    std::int64_t parameters = 0;
+    const DataPlan plan(config.schedule);
+    for (int stage = 0; stage < 2; ++stage)
+        parameters += flatLayout(config.model, plan.taskOf(Stage{stage}), 1).size;
+    const auto fits = [&](std::int64_t bytes) {
+        machine.device->capacity = bytes;
+        JobControl control;
+        const Result<RunSummary> run = runPipeline(config, control);
+        if (run.ok()) return true;
+        EXPECT_EQ(run.error().kind, ErrorKind::Usage) << run.error().text();
+        EXPECT_NE(run.error().text().find("the model does not fit"), std::string::npos) << run.error().text();
+        return false;
+    };
+    EXPECT_FALSE(fits(18 * parameters));
+    EXPECT_TRUE(fits(std::int64_t{1} << 30));
+    EXPECT_GT(machine.device->allocations(), 0);
+    // The error comes before anything is allocated.
+    const std::int64_t before = machine.device->allocations();
+    EXPECT_FALSE(fits(18 * parameters));
+    EXPECT_EQ(machine.device->allocations(), before);
 }
 
 TEST(LinkedRuns, ABrokenLinkEndsAll) {

@@ -28,7 +28,7 @@ TEST(Nccl, SendsToItself) {
     const auto queue = makeQueue(testDevice());
     OnDevice on(queue);
     const auto nccl = makeNcclPeers();
-    const auto comm = nccl->join(nccl->makeId(), 0, 1);
+    const auto comm = nccl->join(nccl->makeId(), 0, 1, false);
     awaitReady(*comm);
     Numbers numbers(3);
     for (const Eigen::Index size : {1, 1000, 1'000'000}) {

@@ -17,7 +17,7 @@ struct Pair {
     Pair() {
         const std::string id = peers.makeId();
         for (int member = 0; member < 2; ++member) {
-            ends.push_back({peers.join(id, member, 2), device.makeStream(),
+            ends.push_back({peers.join(id, member, 2, false), device.makeStream(),
                             static_cast<double*>(device.allocate(2 * sizeof(double)))});
             ends.back().numbers[0] = member + 1;
         }
@@ -104,17 +104,17 @@ TEST(EmulatedPeers, RefuseWhatNcclLeavesUndefined) {
     pair.peers.endGroup();
     pair.launch(1);
     EXPECT_THROW(pair.device.finish(pair.stream(1)), std::logic_error) << "lengths differ";
-    EXPECT_THROW((void)pair.peers.join("id7", 0, 1), std::logic_error);
+    EXPECT_THROW((void)pair.peers.join("id7", 0, 1, false), std::logic_error);
 }
 
 TEST(EmulatedPeers, AreReadyWhenAllHaveJoined) {
     EmulatedDevice device(1);
     EmulatedPeers peers(device);
     const std::string id = peers.makeId();
-    const auto first = peers.join(id, 0, 2);
+    const auto first = peers.join(id, 0, 2, false);
     EXPECT_FALSE(first->ready());
-    EXPECT_THROW((void)peers.join(id, 0, 2), std::logic_error);
-    const auto second = peers.join(id, 1, 2);
+    EXPECT_THROW((void)peers.join(id, 0, 2, false), std::logic_error);
+    const auto second = peers.join(id, 1, 2, false);
     EXPECT_TRUE(first->ready());
     peers.breakAfter(0, "gone");
     EXPECT_THROW((void)second->ready(), std::runtime_error);

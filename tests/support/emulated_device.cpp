@@ -33,7 +33,10 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
     std::deque<Task> tasks;
     TimeNs time{0};
     bool destroyed = false;
+    Priority priority = Priority::Usual;
+    std::thread::id maker;              ///< the thread that made it
     std::optional<std::uint64_t> batch; ///< its key, while one is open
+    std::thread::id gatherer;           ///< the thread that began it
     std::vector<Task> gathered;
     std::string calls; ///< of the batch
 };
@@ -104,9 +107,12 @@ void EmulatedDevice::release(void* memory) noexcept {
     ::operator delete(memory, kAlignment);
 }
 
-Accelerator::Stream EmulatedDevice::makeStream(Priority /*priority*/) {
+Accelerator::Stream EmulatedDevice::makeStream(Priority priority) {
     const std::lock_guard lock(mutex_);
-    return streams_.emplace_back(std::make_unique<EmulatedStream>()).get();
+    EmulatedStream& stream = *streams_.emplace_back(std::make_unique<EmulatedStream>());
+    stream.priority = priority;
+    stream.maker = std::this_thread::get_id();
+    return &stream;
 }
 
 void EmulatedDevice::destroy(Stream stream) noexcept {
@@ -138,6 +144,7 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
     EmulatedStream* const stream = own(on);
     EmulatedEvent* const awaited = own(event);
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
+    refuseStrangers(*stream);
     launchBatch(*stream);
     stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded, {}});
     changed_.notify_all();
@@ -146,9 +153,36 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
 void EmulatedDevice::submitCall(Stream on, const char* call, std::function<void(EmulatedStream&)> work) {
     if (!own(on)->batch) return submit(on, std::move(work));
     const std::lock_guard lock(mutex_);
+    refuseStrangers(*own(on));
     own(on)->calls += call;
     own(on)->calls += ' ';
     own(on)->gathered.push_back({std::move(work), now_, nullptr, 0, {}});
+}
+
+void EmulatedDevice::refuseStrangers(const EmulatedStream& stream) {
+    if (stream.batch && stream.gatherer != std::this_thread::get_id())
+        breakDown("a thread used a stream whose work another one gathers");
+}
+
+void EmulatedDevice::breakDown(const char* why) {
+    if (broken_.empty()) broken_ = why;
+    changed_.notify_all();
+    throw std::logic_error(broken_);
+}
+
+std::string EmulatedDevice::broken() const {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+}
+
+void EmulatedDevice::load(const EmulatedStream& stream, const std::string& code) {
+    if (!loads_lazily || !loaded_.emplace(stream.maker, code).second) return;
+    for (const auto& other : streams_) {
+        if (other->maker != stream.maker || other->tasks.empty()) continue;
+        const EmulatedStream::Task& task = other->tasks.front();
+        if (task.over && !task.over(other->time))
+            breakDown("code was to be loaded while a transfer waits for its peer");
+    }
 }
 
 void EmulatedDevice::launchBatch(EmulatedStream& stream) {
@@ -160,6 +194,7 @@ void EmulatedDevice::beginBatch(std::uint64_t key, Stream on) {
     const std::lock_guard lock(mutex_);
     if (own(on)->batch) throw std::logic_error("a batch within a batch");
     own(on)->batch = key;
+    own(on)->gatherer = std::this_thread::get_id();
     own(on)->calls.clear();
 }
 
@@ -190,6 +225,7 @@ void EmulatedDevice::record(Event event, Stream on) {
     EmulatedEvent* const mark = own(event);
     EmulatedStream* const stream = own(on);
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
+    refuseStrangers(*stream);
     launchBatch(*stream);
     stream->tasks.push_back({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_, nullptr, 0, {}});
     ++mark->recorded;
@@ -208,34 +244,42 @@ void EmulatedDevice::workUntil(std::unique_lock<std::mutex>& lock, const std::fu
         if (!std::exchange(told, true)) changed_.notify_all();
     };
     while (!done()) {
-        std::vector<EmulatedStream*> able;
-        for (const auto& stream : streams_) {
-            if (stream->tasks.empty()) continue;
-            const EmulatedStream::Task& task = stream->tasks.front();
-            if (task.awaited != nullptr && !task.awaited->reached(task.record)) continue;
-            if (task.over && !task.over(stream->time)) continue;
-            able.push_back(stream.get());
-        }
-        if (able.empty()) {
-            if (!fed_by_others) throw std::logic_error("all streams wait for each other");
-            tell();
-            changed_.wait(lock);
+        if (!broken_.empty()) throw std::logic_error(broken_);
+        if (workOnce()) {
+            told = false;
             continue;
         }
-        EmulatedStream& stream = *able[random_() % able.size()];
-        const EmulatedStream::Task task = std::move(stream.tasks.front());
-        stream.tasks.pop_front();
-        stream.time = std::max(stream.time, task.issued);
-        if (task.awaited != nullptr && task.record > 0)
-            stream.time = std::max(stream.time, task.awaited->timeOf(task.record));
-        task.work(stream);
-        told = false;
+        if (!fed_by_others) throw std::logic_error("all streams wait for each other");
+        tell();
+        changed_.wait(lock);
     }
+    if (!broken_.empty()) throw std::logic_error(broken_);
     tell();
+}
+
+bool EmulatedDevice::workOnce() {
+    std::vector<EmulatedStream*> able;
+    for (const auto& stream : streams_) {
+        if (stream->tasks.empty()) continue;
+        const EmulatedStream::Task& task = stream->tasks.front();
+        if (task.awaited != nullptr && !task.awaited->reached(task.record)) continue;
+        if (task.over && !task.over(stream->time)) continue;
+        able.push_back(stream.get());
+    }
+    if (able.empty()) return false;
+    EmulatedStream& stream = *able[random_() % able.size()];
+    const EmulatedStream::Task task = std::move(stream.tasks.front());
+    stream.tasks.pop_front();
+    stream.time = std::max(stream.time, task.issued);
+    if (task.awaited != nullptr && task.record > 0)
+        stream.time = std::max(stream.time, task.awaited->timeOf(task.record));
+    task.work(stream);
+    return true;
 }
 
 void EmulatedDevice::finish(Stream stream) {
     std::unique_lock lock(mutex_);
+    refuseStrangers(*own(stream));
     launchBatch(*own(stream));
     workUntil(lock, [&] { return own(stream)->tasks.empty(); });
 }
@@ -291,6 +335,11 @@ void EmulatedDevice::holdUntil(const std::uint64_t* since, TimeNs length, Stream
 }
 
 void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
+    if (loads_lazily) {
+        const std::lock_guard lock(mutex_);
+        load(*own(stream), std::to_string(gemm.rows) + 'x' + std::to_string(gemm.columns) + 'x' +
+                               std::to_string(gemm.inner) + 'x' + std::to_string(gemm.batch));
+    }
     submitCall(stream, "product", [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
 }
 
@@ -304,6 +353,12 @@ BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 int EmulatedDevice::streams() const {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(std::ranges::count(streams_, false, [](const auto& stream) { return stream->destroyed; }));
+}
+
+int EmulatedDevice::streams(Priority priority) const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(std::ranges::count_if(
+        streams_, [&](const auto& stream) { return !stream->destroyed && stream->priority == priority; }));
 }
 
 int EmulatedDevice::events() const {

@@ -2,6 +2,7 @@
 
 #include "runtime/accelerator/accelerator.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -9,9 +10,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,7 +24,9 @@ namespace bubblescope::runtime::test {
 /// order drawn at random among those that streams and events allow, so that a forgotten event, or memory used again too
 /// early, gives other numbers. New memory is full of NaN.
 ///
-/// A batch is queued as a whole when it ends, or when something is called that cannot be part of it.
+/// A batch is queued as a whole when it ends, or when something is called that cannot be part of it. As on a GPU that
+/// gathers a graph, only the thread that began the batch may use the stream meanwhile: any other call breaks the
+/// device, which every later wait reports.
 ///
 /// Its time is made up: work takes none, but for copies from rank to rank and for holds. So the times of a run follow
 /// from the schedule alone.
@@ -36,6 +41,11 @@ public:
     /// Whether others may yet queue what a stream waits for, as the threads of ranks do that have links between them.
     /// Else a device that cannot go on says so.
     bool fed_by_others = false;
+    /// Products load their code when they are first used, as a GPU's library does. If a transfer of the same thread's
+    /// streams is waiting for its peer on the device then, the load waits for it: the device reports the deadlock.
+    bool loads_lazily = false;
+    /// Whether it has been broken, and by what.
+    [[nodiscard]] std::string broken() const;
 
     /// Work that ends when `over` says so, which is asked again and again from when its turn has come; it is told the
     /// stream's time and may put it forward.
@@ -44,6 +54,8 @@ public:
     /// What `over` depends on has changed.
     void wake();
 
+    [[nodiscard]] std::optional<std::int64_t> memory() const override { return capacity; }
+    void leaveRoomFor(int blocks) override { room_ = blocks; }
     void bindThread() override {}
     [[nodiscard]] void* allocate(std::int64_t bytes) override;
     void release(void* memory) noexcept override;
@@ -73,6 +85,11 @@ public:
 
     // What is there now.
     [[nodiscard]] int streams() const;
+    [[nodiscard]] int streams(Priority priority) const;
+    /// Blocks that were reserved for transfers.
+    [[nodiscard]] int room() const {
+        return room_;
+    }
     [[nodiscard]] int events() const;
     [[nodiscard]] std::int64_t allocated() const;
     /// How often memory was asked for.
@@ -94,6 +111,13 @@ private:
     void submitCall(Stream on, const char* call, std::function<void(EmulatedStream&)> work);
     /// What a batch has gathered is queued. The lock is held.
     static void launchBatch(EmulatedStream& stream);
+    /// Breaks the device if another thread gathers a batch of the stream. The lock is held.
+    void refuseStrangers(const EmulatedStream& stream);
+    void breakDown(const char* why);
+    /// The code of a product is loaded for those streams that one thread made. The lock is held.
+    void load(const EmulatedStream& stream, const std::string& code);
+    /// Does one task that is possible now; false if there is none. The lock is held.
+    bool workOnce();
     /// The lock is held.
     void workUntil(std::unique_lock<std::mutex>& lock, const std::function<bool()>& done);
 
@@ -106,6 +130,9 @@ private:
     std::int64_t allocations_ = 0;
     std::int64_t host_waits_ = 0;
     std::int64_t batches_ = 0;
+    std::string broken_;
+    std::set<std::pair<std::thread::id, std::string>> loaded_;
+    std::atomic<int> room_{0};
     std::map<std::pair<const EmulatedStream*, std::uint64_t>, std::set<std::string>> shapes_;
     TimeNs now_{0}; ///< nothing submitted from now on begins earlier
 };

@@ -169,7 +169,7 @@ std::string EmulatedPeers::makeId() {
     return id;
 }
 
-std::unique_ptr<PeerComm> EmulatedPeers::join(const std::string& id, int rank, int size) {
+std::unique_ptr<PeerComm> EmulatedPeers::join(const std::string& id, int rank, int size, bool /*one_way*/) {
     const std::lock_guard lock(mutex_);
     const auto found = worlds_.find(id);
     if (found == worlds_.end()) throw std::logic_error("an identity that nobody made");

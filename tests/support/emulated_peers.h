@@ -28,7 +28,8 @@ public:
 
     [[nodiscard]] std::string name() const override { return "emulated"; }
     [[nodiscard]] std::string makeId() override;
-    [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size) override;
+    [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) override;
+    [[nodiscard]] int blocksOfTransfer() const override { return 2; }
     void beginGroup() override;
     void endGroup() override;
 

@@ -5,6 +5,7 @@
 #include "runtime/backend/cuda/op_graphs.h"
 #include "runtime/backend/cuda/products.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -17,6 +18,7 @@ namespace {
 struct CudaStream : Accelerator::StreamState {
     cudaStream_t stream = nullptr;
     void* workspace = nullptr; ///< for products; allocated for the first one
+    Products::Plans plans;
     std::optional<OpGraphs> graphs;
 };
 
@@ -51,7 +53,11 @@ private:
 
 class CudaDevice final : public Accelerator {
 public:
-    CudaDevice(int index, bool graphs) : index_(index), graphs_(graphs) { CudaDevice::bindThread(); }
+    CudaDevice(int index, bool graphs) : index_(index), graphs_(graphs) {
+        CudaDevice::bindThread();
+        checkCuda(loadKernels(), "load the kernels");
+        checkCuda(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, index_), "tell its processors");
+    }
 
     std::string uuid() const override {
         cudaDeviceProp properties{};
@@ -66,6 +72,17 @@ public:
             text += kDigits[byte & 0xFU];
         }
         return text;
+    }
+
+    std::optional<std::int64_t> memory() const override {
+        std::size_t free = 0;
+        std::size_t total = 0;
+        checkCuda(cudaMemGetInfo(&free, &total), "tell its memory");
+        return static_cast<std::int64_t>(total);
+    }
+    void leaveRoomFor(int blocks) override {
+        // Transfers are small next to products: at most a quarter of the processors is theirs.
+        products_.useProcessors(processors_ - std::min(blocks, processors_ / 4));
     }
 
     void bindThread() override { checkCuda(cudaSetDevice(index_), "use the GPU"); }
@@ -85,9 +102,11 @@ public:
         int greatest = 0;
         checkCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "tell its priorities");
         auto made = std::make_unique<CudaStream>();
-        checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking,
-                                               priority == Priority::Low ? least : greatest),
-                  "make a stream");
+        // Smaller numbers go first.
+        const int level = priority == Priority::Urgent ? greatest
+                          : priority == Priority::Low  ? least
+                                                       : std::min(greatest + 1, least);
+        checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking, level), "make a stream");
         if (graphs_) made->graphs.emplace(made->stream);
         return made.release();
     }
@@ -177,7 +196,7 @@ public:
     void multiply(const Gemm& gemm, Stream stream) override {
         auto* const own = static_cast<CudaStream*>(stream);
         if (own->workspace == nullptr) own->workspace = allocate(static_cast<std::int64_t>(Products::kWorkspace));
-        products_.multiply(gemm, own->workspace, own->stream);
+        products_.multiply(gemm, own->plans, own->workspace, own->stream);
     }
 #define BUBBLESCOPE_LAUNCH(Kernel)                                   \
     void launch(const Kernel& kernel, Stream stream) override {      \
@@ -189,6 +208,7 @@ public:
 
 private:
     int index_;
+    int processors_ = 0;
     bool graphs_;
     Products products_; ///< constructed after the GPU was selected
 };

@@ -161,7 +161,48 @@ __global__ void holdKernel(const std::uint64_t* since, std::uint64_t length) {
         __nanosleep(100);
 }
 
+template <class Kernel>
+cudaError_t loadForm(EachForm) {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, eachKernel<Kernel>);
+}
+
+template <class Kernel>
+cudaError_t loadForm(GridForm) {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, gridKernel<Kernel>);
+}
+
+template <class Kernel>
+cudaError_t loadForm(TableForm) {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, tableKernel<Kernel>);
+}
+
+template <class Kernel>
+cudaError_t loadForm(RowForm) {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, rowKernel<Kernel>);
+}
+
+template <class Kernel>
+cudaError_t loadForm(ColumnForm) {
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, columnKernel<Kernel>);
+}
+
 } // namespace
+
+cudaError_t loadKernels() {
+    cudaFuncAttributes attributes;
+    cudaError_t result = cudaFuncGetAttributes(&attributes, stampKernel);
+    if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, holdKernel);
+#define BUBBLESCOPE_LOAD(Kernel) \
+    if (result == cudaSuccess) result = loadForm<Kernel>(Kernel::Form{});
+    BUBBLESCOPE_KERNELS(BUBBLESCOPE_LOAD)
+#undef BUBBLESCOPE_LOAD
+    return result;
+}
 
 #define BUBBLESCOPE_LAUNCH(Kernel)                                \
     void launchOnGpu(const Kernel& kernel, cudaStream_t stream) { \

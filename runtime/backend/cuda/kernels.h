@@ -13,6 +13,10 @@ namespace bubblescope::runtime {
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
+/// Loads the code of all kernels into the current context: loading at the first launch would wait for whatever runs on
+/// the GPU then, such as a transfer whose peer has not come.
+[[nodiscard]] cudaError_t loadKernels();
+
 /// Writes the GPU's nanosecond timer.
 void stampOnGpu(std::uint64_t* at, cudaStream_t stream);
 /// Keeps one thread polling that timer until `length` ns after the time in `since`.

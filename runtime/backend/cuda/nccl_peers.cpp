@@ -7,8 +7,11 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -70,15 +73,96 @@ void NcclLibrary::check(ncclResult_t result, const char* what, ncclComm_t comm) 
 
 /// A receive occupies its blocks on the GPU until the message comes. The blocks of all of a rank's links together must
 /// leave most of the GPU's processors to the computation.
-constexpr int kMaxBlocks = 8;
+constexpr int kMaxBlocks = 2;
+
+/// Sends one byte each way that the communicator will be used, which loads NCCL's kernels and connects the peers.
+void exchangeFirst(const NcclLibrary& nccl, ncclComm_t comm, int rank, int size, bool one_way) {
+    void* memory = nullptr;
+    cudaStream_t stream = nullptr;
+    checkCuda(cudaMalloc(&memory, static_cast<std::size_t>(size) + 1), "give memory");
+    checkCuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "make a stream");
+    auto* const bytes = static_cast<char*>(memory); // one to send, then one from each member
+    nccl.check(nccl.groupStart(), "begin a group");
+    for (int peer = 0; peer < size; ++peer) {
+        if (peer == rank) continue;
+        if (!one_way || rank == 0) nccl.check(nccl.send(bytes, 1, ncclUint8, peer, comm, stream), "send", comm);
+        if (!one_way || rank == 1)
+            nccl.check(nccl.receive(bytes + 1 + peer, 1, ncclUint8, peer, comm, stream), "receive", comm);
+    }
+    nccl.check(nccl.groupEnd(), "end a group");
+    checkCuda(cudaStreamSynchronize(stream), "finish its work");
+    checkCuda(cudaStreamDestroy(stream), "destroy a stream");
+    checkCuda(cudaFree(memory), "free memory");
+}
+
+/// A communicator that is being joined by a thread of its own: calls of a communicator that blocks take no thread each,
+/// as those of one that does not block do, but the first ones wait for the peers.
+class Joining {
+public:
+    Joining(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size, bool one_way)
+        : nccl_(nccl), id_(id), rank_(rank), size_(size), one_way_(one_way) {
+        checkCuda(cudaGetDevice(&gpu_), "tell its number");
+    }
+    void run() noexcept {
+        std::string error;
+        try {
+            checkCuda(cudaSetDevice(gpu_), "use the GPU");
+            ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+            config.blocking = 1;
+            config.maxCTAs = kMaxBlocks;
+            ncclComm_t comm = nullptr;
+            nccl_.check(nccl_.commInitRankConfig(&comm, size_, id_, rank_, &config), "join a communicator");
+            keep(comm);
+            exchangeFirst(nccl_, comm, rank_, size_, one_way_);
+        } catch (const std::exception& e) {
+            error = e.what();
+            abandon();
+        }
+        const std::lock_guard lock(mutex_);
+        error_ = std::move(error);
+        over_ = true;
+    }
+    /// The communicator, once; nullptr while it is being joined. Throws if that failed.
+    [[nodiscard]] ncclComm_t take() {
+        const std::lock_guard lock(mutex_);
+        if (over_ && comm_ == nullptr) throw std::runtime_error(error_);
+        return over_ ? std::exchange(comm_, nullptr) : nullptr;
+    }
+    void abandon() noexcept {
+        const std::lock_guard lock(mutex_);
+        abandoned_ = true;
+        if (ncclComm_t comm = std::exchange(comm_, nullptr)) (void)nccl_.commAbort(comm);
+    }
+
+private:
+    /// From here on abandon() ends what the joining thread waits for.
+    void keep(ncclComm_t comm) {
+        const std::lock_guard lock(mutex_);
+        comm_ = comm;
+        if (!abandoned_) return;
+        (void)nccl_.commAbort(std::exchange(comm_, nullptr));
+        throw std::runtime_error("the communicator was abandoned");
+    }
+
+    const NcclLibrary& nccl_;
+    ncclUniqueId id_;
+    int rank_;
+    int size_;
+    bool one_way_;
+    int gpu_ = 0;
+    std::mutex mutex_;
+    bool abandoned_ = false;
+    bool over_ = false;
+    ncclComm_t comm_ = nullptr;
+    std::string error_;
+};
 
 class NcclComm final : public PeerComm {
 public:
-    NcclComm(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size) : nccl_(nccl) {
-        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-        config.blocking = 0;
-        config.maxCTAs = kMaxBlocks;
-        nccl_.check(nccl_.commInitRankConfig(&comm_, size, id, rank, &config), "join a communicator");
+    NcclComm(const NcclLibrary& nccl, const ncclUniqueId& id, int rank, int size, bool one_way)
+        : nccl_(nccl), joining_(std::make_shared<Joining>(nccl, id, rank, size, one_way)) {
+        // Detached: a peer that never comes keeps the thread, which must not keep the run.
+        std::thread([joining = joining_] { joining->run(); }).detach();
     }
     ~NcclComm() override { NcclComm::abort(); }
 
@@ -92,6 +176,11 @@ public:
     }
 
     bool ready() override {
+        if (joining_) {
+            comm_ = joining_->take();
+            if (comm_ == nullptr) return false;
+            joining_.reset();
+        }
         if (comm_ == nullptr) throw std::runtime_error("the communicator was aborted");
         ncclResult_t state = ncclSuccess;
         nccl_.check(nccl_.commGetAsyncError(comm_, &state), "tell how a communicator is", comm_);
@@ -101,11 +190,14 @@ public:
 
     // Also after a successful run: then nothing is in progress, and an orderly end would take all peers.
     void abort() noexcept override {
+        if (joining_) joining_->abandon();
+        joining_.reset();
         if (ncclComm_t comm = std::exchange(comm_, nullptr)) (void)nccl_.commAbort(comm);
     }
 
 private:
     const NcclLibrary& nccl_;
+    std::shared_ptr<Joining> joining_; ///< until it has joined
     ncclComm_t comm_ = nullptr;
 };
 
@@ -126,12 +218,14 @@ public:
         return {id.internal, sizeof id.internal};
     }
 
-    [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size) override {
+    [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) override {
         ncclUniqueId unique;
         if (id.size() != sizeof unique.internal) throw std::logic_error("this is no identity that NCCL made");
         std::memcpy(unique.internal, id.data(), id.size());
-        return std::make_unique<NcclComm>(NcclLibrary::get(), unique, rank, size);
+        return std::make_unique<NcclComm>(NcclLibrary::get(), unique, rank, size, one_way);
     }
+
+    [[nodiscard]] int blocksOfTransfer() const override { return kMaxBlocks; }
 
     void beginGroup() override { NcclLibrary::get().check(NcclLibrary::get().groupStart(), "begin a group"); }
     void endGroup() override { NcclLibrary::get().check(NcclLibrary::get().groupEnd(), "end a group"); }

@@ -6,7 +6,7 @@
 
 namespace bubblescope::runtime {
 
-/// NCCL between GPUs, with nonblocking communicators. Loads the library on first use.
+/// NCCL between GPUs. Loads the library on first use.
 [[nodiscard]] std::shared_ptr<PeerLibrary> makeNcclPeers();
 
 } // namespace bubblescope::runtime

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <stdexcept>
 
 namespace bubblescope::runtime {
 namespace {
@@ -52,8 +53,14 @@ OpGraphs::~OpGraphs() {
 void OpGraphs::begin(std::uint64_t key) {
     key_ = key;
     part_ = 0;
+    gatherer_ = std::this_thread::get_id();
     in_batch_ = true;
     capture();
+}
+
+void OpGraphs::refuseStrangers() const {
+    if (in_batch_ && gatherer_ != std::this_thread::get_id())
+        throw std::logic_error("a thread used a stream whose work another one gathers into a graph");
 }
 
 void OpGraphs::end() {
@@ -62,6 +69,7 @@ void OpGraphs::end() {
 }
 
 void OpGraphs::pause() {
+    refuseStrangers();
     if (capturing_) launch();
 }
 

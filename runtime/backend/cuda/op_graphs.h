@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <thread>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -13,8 +14,8 @@ namespace bubblescope::runtime {
 /// new one; if the calls differ too, a new graph is made.
 ///
 /// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
-/// between pause() and resume(), and splits the batch into several graphs. Used by the thread that submits to the
-/// stream; failures are exceptions.
+/// between pause() and resume(), and splits the batch into several graphs. Between begin() and end() only the thread
+/// that called begin() may use the stream; failures, such as calls of other threads, are exceptions.
 class OpGraphs {
 public:
     explicit OpGraphs(cudaStream_t stream) : stream_(stream) {}
@@ -29,11 +30,14 @@ public:
     void resume();
 
 private:
+    /// Throws if another thread gathers a batch.
+    void refuseStrangers() const;
     void capture();
     void launch();
     void launch(cudaGraph_t graph);
 
     cudaStream_t stream_;
+    std::thread::id gatherer_;
     bool in_batch_ = false;
     bool capturing_ = false;
     std::uint64_t key_ = 0;

@@ -55,7 +55,7 @@ void CublasLt::check(cublasStatus_t status, const char* what) const {
     throw std::runtime_error(std::string("cuBLASLt cannot ") + what + ": " + statusString(status));
 }
 
-/// The cuBLASLt description of a product.
+/// The cuBLASLt description of products of one shape, with the algorithm that computes them.
 class Products::Setup {
 public:
     Setup(const CublasLt& lt, const Gemm& gemm) : lt_(lt) {
@@ -66,7 +66,6 @@ public:
             if (gemm.bias != nullptr) {
                 set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
                 set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, typeOf(gemm.out));
-                set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, gemm.bias);
             }
             make(a, gemm.a, gemm.in, gemm.rows, gemm.inner, gemm.batch);
             make(b, gemm.b, gemm.in, gemm.inner, gemm.columns, gemm.batch);
@@ -80,6 +79,11 @@ public:
     Setup& operator=(const Setup&) = delete;
     ~Setup() { free(); }
 
+    /// The bias of the next product, which is the only address in the description.
+    void useBias(const void* bias) { set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias); }
+    void useProcessors(std::int32_t count) { set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, count); }
+
+    cublasLtMatmulAlgo_t algorithm{};
     cublasLtMatmulDesc_t desc = nullptr;
     cublasLtMatrixLayout_t a = nullptr;
     cublasLtMatrixLayout_t b = nullptr;
@@ -177,21 +181,34 @@ cublasLtMatmulAlgo_t Products::choose(const Gemm& gemm, const Setup& setup) cons
     return best.algo;
 }
 
-cublasLtMatmulAlgo_t Products::algorithmFor(const Gemm& gemm, const Setup& setup) {
+cublasLtMatmulAlgo_t Products::algorithmFor(const Gemm& gemm, const Key& key, const Setup& setup) {
     const std::lock_guard lock(mutex_);
-    const Key key = keyOf(gemm);
     const auto known = algorithms_.find(key);
     if (known != algorithms_.end()) return known->second;
     return algorithms_.emplace(key, choose(gemm, setup)).first->second;
 }
 
-void Products::multiply(const Gemm& gemm, void* workspace, cudaStream_t stream) {
+Products::Plans::Plans() = default;
+Products::Plans::~Plans() = default;
+
+std::unique_ptr<Products::Setup> Products::plan(const Gemm& gemm, const Key& key) {
+    auto setup = std::make_unique<Setup>(lt_, gemm);
+    setup->algorithm = algorithmFor(gemm, key, *setup);
+    // Only now: the algorithm, and so the result, must be the same as without transfers.
+    if (const int processors = processors_; processors > 0) setup->useProcessors(processors);
+    return setup;
+}
+
+void Products::multiply(const Gemm& gemm, Plans& plans, void* workspace, cudaStream_t stream) {
     if (gemm.rows == 0 || gemm.columns == 0 || gemm.batch == 0) return;
-    const Setup setup(lt_, gemm);
-    const cublasLtMatmulAlgo_t algorithm = algorithmFor(gemm, setup);
+    const Key key = keyOf(gemm);
+    std::unique_ptr<Setup>& known = plans.made_[key];
+    if (!known) known = plan(gemm, key);
+    Setup& setup = *known;
+    if (gemm.bias != nullptr) setup.useBias(gemm.bias);
     const float add = gemm.accumulate ? 1.0F : 0.0F;
     lt_.check(lt_.matmul(handle_, setup.desc, &gemm.scale, gemm.a.data, setup.a, gemm.b.data, setup.b, &add,
-                         gemm.result.data, setup.result, gemm.result.data, setup.result, &algorithm, workspace,
+                         gemm.result.data, setup.result, gemm.result.data, setup.result, &setup.algorithm, workspace,
                          kWorkspace, stream),
               "multiply");
 }

@@ -4,8 +4,10 @@
 
 #include <cublasLt.h>
 
+#include <atomic>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 
@@ -43,8 +45,14 @@ private:
 
 /// Matrix products on one GPU, with equal bits for equal shapes. The algorithm is chosen once for each shape, among
 /// those that need only a fixed workspace and do not split sums between blocks; whether the product is added to its
-/// result does not influence the choice.
+/// result, and how many processors it may use, do not influence the choice.
 class Products {
+    class Setup;
+    using Key =
+        std::tuple<std::int64_t, std::int64_t, std::int64_t, Storage, Storage, int, bool, bool, bool,
+                   std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>,
+                   std::tuple<std::int64_t, std::int64_t, std::int64_t>>;
+
 public:
     static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
 
@@ -53,24 +61,36 @@ public:
     Products& operator=(const Products&) = delete;
     ~Products();
 
-    /// `workspace`: kWorkspace bytes that only this stream uses. Thread-safe.
-    void multiply(const Gemm& gemm, void* workspace, cudaStream_t stream);
+    /// The descriptions of products of one stream, by shape. Used by one thread at a time, so that ranks do not wait
+    /// for each other.
+    class Plans {
+    public:
+        Plans();
+        Plans(const Plans&) = delete;
+        Plans& operator=(const Plans&) = delete;
+        ~Plans();
+
+    private:
+        friend class Products;
+        std::map<Key, std::unique_ptr<Setup>> made_;
+    };
+
+    /// The number of the GPU's processors that products occupy; by default all. To be called before the first product.
+    void useProcessors(int processors) { processors_ = processors; }
+    /// `workspace`: kWorkspace bytes that only this stream uses. Thread-safe for different streams.
+    void multiply(const Gemm& gemm, Plans& plans, void* workspace, cudaStream_t stream);
 
 private:
-    class Setup;
-    using Key =
-        std::tuple<std::int64_t, std::int64_t, std::int64_t, Storage, Storage, int, bool, bool, bool,
-                   std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>,
-                   std::tuple<std::int64_t, std::int64_t, std::int64_t>>;
-
     [[nodiscard]] static Key keyOf(const Gemm& gemm);
-    [[nodiscard]] cublasLtMatmulAlgo_t algorithmFor(const Gemm& gemm, const Setup& setup);
+    [[nodiscard]] std::unique_ptr<Setup> plan(const Gemm& gemm, const Key& key);
+    [[nodiscard]] cublasLtMatmulAlgo_t algorithmFor(const Gemm& gemm, const Key& key, const Setup& setup);
     [[nodiscard]] cublasLtMatmulAlgo_t choose(const Gemm& gemm, const Setup& setup) const;
 
     const CublasLt& lt_;
     cublasLtHandle_t handle_ = nullptr;
     std::mutex mutex_;
     std::map<Key, cublasLtMatmulAlgo_t> algorithms_;
+    std::atomic<int> processors_{0}; ///< 0 = all
 };
 
 } // namespace bubblescope::runtime

@@ -10,6 +10,12 @@ AcceleratorBackend::AcceleratorBackend(std::string name, std::shared_ptr<Acceler
     : name_(std::move(name)), device_(std::move(device)), activations_(activations), clock_(std::move(clock)),
       time_(std::make_shared<DeviceTime>(*device_, *clock_)), connector_(std::move(connector)) {}
 
+std::optional<DeviceMemory> AcceleratorBackend::memory() const {
+    const std::optional<std::int64_t> bytes = device_->memory();
+    if (!bytes) return std::nullopt;
+    return DeviceMemory{*bytes, static_cast<int>(bytesOf(activations_))};
+}
+
 std::shared_ptr<RankDevice> AcceleratorBackend::openRank() {
     device_->bindThread();
     return std::make_shared<RankQueue>(device_, time_);

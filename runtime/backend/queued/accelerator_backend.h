@@ -24,6 +24,7 @@ public:
 
     [[nodiscard]] std::string_view name() const override { return name_; }
     [[nodiscard]] std::string device() const override { return device_->uuid(); }
+    [[nodiscard]] std::optional<DeviceMemory> memory() const override;
     [[nodiscard]] std::shared_ptr<RankDevice> openRank() override;
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
                                                         StageTask task) override;

@@ -121,7 +121,21 @@ Buffer RankQueue::copyFrom(QueuedArray& sent, Incoming& way) {
     return own;
 }
 
+void RankQueue::freeLater(Tensor tensor) {
+    const std::lock_guard lock(returned_mutex_);
+    returned_.push_back(std::move(tensor));
+}
+
+void RankQueue::freeReturned() {
+    std::vector<Tensor> tensors;
+    {
+        const std::lock_guard lock(returned_mutex_);
+        tensors.swap(returned_);
+    }
+}
+
 void RankQueue::waitForRoom() {
+    freeReturned();
     if (ahead_ && ops_.size() > *ahead_) device().finish(ops_[ops_.size() - 1 - *ahead_].op.end);
 }
 
@@ -210,6 +224,7 @@ Tensor RankQueue::handOver(Tensor tensor) {
 
 std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
     finish();
+    freeReturned();
     const auto spanOf = [&](const Marks& marks) {
         return marks.begin == nullptr ? Span{} : Span{time_->of(marks.begin), time_->of(marks.end) + marks.latency};
     };

@@ -122,6 +122,11 @@ public:
         ops_.clear();
         received_.clear();
     }
+    /// Keeps a tensor that another thread has done with until this rank's thread frees its memory, which this rank's
+    /// stream may have used last: only this thread may submit work there. Thread-safe.
+    void freeLater(Tensor tensor);
+    /// Frees these tensors. For this rank's thread, or when no other one uses the queue any more.
+    void freeReturned();
     /// The largest amount of device memory in use by the rank: for stages and transfers.
     [[nodiscard]] std::int64_t peakBytes() const;
     [[nodiscard]] std::int64_t reservedBytes() const;
@@ -147,7 +152,8 @@ private:
     /// The incoming path of one direction, or of parts of sums: its transfers are sequential.
     struct Incoming {
         explicit Incoming(Accelerator& device)
-            : stream(device.makeStream()), memory(device, stream), begin_stamp(memory.take(sizeof(std::uint64_t))) {}
+            : stream(device.makeStream(Accelerator::Priority::Urgent)), memory(device, stream),
+              begin_stamp(memory.take(sizeof(std::uint64_t))) {}
         Accelerator::Stream stream;
         MemoryPool memory;
         Buffer begin_stamp;
@@ -175,6 +181,8 @@ private:
     std::vector<OpMarks> ops_;
     std::int64_t steps_ = 0;
     std::optional<std::size_t> ahead_;
+    std::mutex returned_mutex_;
+    std::vector<Tensor> returned_; ///< to be freed by this rank's thread
     DigestPages digests_;
     std::unique_ptr<WorkQueue> checks_; ///< null if the run has no checks
     bool in_check_ = false;

@@ -100,6 +100,7 @@ DeviceDataChannel::~DeviceDataChannel() {
     context_.queue->forgetOps();
     for (const auto& end : ends_)
         end->releaseTensors();
+    context_.queue->freeReturned();
 }
 
 void DeviceDataChannel::joinNext() {
@@ -109,7 +110,8 @@ void DeviceDataChannel::joinNext() {
     if (next_ == links_.size()) return;
     const std::vector<Rank>& members = links_[next_].members;
     const auto place = std::ranges::find(members, self_) - members.begin();
-    joining_ = context_.library->join(ids_[next_], static_cast<int>(place), static_cast<int>(members.size()));
+    joining_ = context_.library->join(ids_[next_], static_cast<int>(place), static_cast<int>(members.size()),
+                                      links_[next_].one_way);
 }
 
 bool DeviceDataChannel::connected() {
@@ -299,8 +301,13 @@ DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library) {
                 "GPUs of several processes that share stages need equal ones: choose another --sequence");
         }
         queue->limitAhead(kOpsAhead);
+        std::vector<PeerLink> links = planLinks(job.schedule, job.plan, job.mesh);
+        const auto own = std::ranges::count_if(links, [self = Rank{team.rank()}](const PeerLink& link) {
+            return std::ranges::count(link.members, self) > 0;
+        });
+        queue->device().leaveRoomFor(static_cast<int>(own) * library->blocksOfTransfer());
         return joinByLinks({library, queue, shapesOf(job, activations, queue->traits().alignment), job.paced},
-                           planLinks(job.schedule, job.plan, job.mesh), {job.clock, job.timeout}, team);
+                           std::move(links), {job.clock, job.timeout}, team);
     };
 }
 

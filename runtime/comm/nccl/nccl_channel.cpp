@@ -33,7 +33,8 @@ private:
 } // namespace
 
 NcclChannel::NcclChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm)
-    : context_(context), link_(link), self_(self), stream_(context_.queue->device().makeStream()),
+    : context_(context), link_(link), self_(self),
+      stream_(context_.queue->device().makeStream(Accelerator::Priority::Urgent)),
       memory_(context_.queue->device(), stream_), comm_(std::move(comm)) {}
 
 NcclChannel::~NcclChannel() {
@@ -120,6 +121,7 @@ void NcclChannel::sent(Tensor tensor) {
 void NcclChannel::releaseSent() {
     while (!outgoing_.empty() && device().reached(outgoing_.front().done)) {
         device().destroy(outgoing_.front().done);
+        context_.queue->freeLater(std::move(outgoing_.front().tensor));
         outgoing_.pop_front();
     }
 }

@@ -77,7 +77,7 @@ protected:
     [[nodiscard]] Tensor landed(Incoming incoming);
     /// Must be called when the communicator is ready: keeps a sent tensor until its transfer is done.
     void sent(Tensor tensor);
-    /// Releases tensors whose transfers are done.
+    /// Returns tensors whose transfers are done to the rank's thread, since this may be another one.
     void releaseSent();
     [[nodiscard]] bool sending() const { return !outgoing_.empty(); }
 

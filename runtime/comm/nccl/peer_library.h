@@ -41,9 +41,12 @@ public:
     [[nodiscard]] virtual std::string name() const = 0;
     /// A new id for a communicator, made by one process and passed to all members.
     [[nodiscard]] virtual std::string makeId() = 0;
-    /// Begins to join a communicator, which is ready when all of its `size` members have joined, each with a different
-    /// `rank`.
-    [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size) = 0;
+    /// Begins to join a communicator of `size` members, each with a different `rank`. It is ready when all have joined
+    /// and a first message has gone each way that it will be used: from member 0 to member 1 if `one_way`, else between
+    /// any two. So no later transfer loads code or sets up a connection while another one waits on the device.
+    [[nodiscard]] virtual std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) = 0;
+    /// The largest number of blocks that a transfer occupies on the device until both ends have come.
+    [[nodiscard]] virtual int blocksOfTransfer() const = 0;
 
     /// The transfers that one thread queues between these two run concurrently; the stream continues when all of them
     /// are done.

@@ -1,0 +1,86 @@
+#include "core/base/bytes.h"
+#include "runtime/backend/backend.h"
+#include "runtime/model/parameters.h"
+#include "runtime/run_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+// Whether a run fits into the memory of a device.
+
+namespace bubblescope::runtime {
+namespace {
+
+struct LeastNeed {
+    std::int64_t parameters = 0; ///< with gradients and moments
+    std::int64_t activations = 0;
+
+    [[nodiscard]] std::int64_t total() const { return parameters + activations; }
+};
+
+/// Kept of a piece from its forward to its weight gradient, in values for each feature of a token: the inputs of both
+/// normalised halves of a layer, queries, keys and values, the attended values, and the MLP's hidden ones.
+std::int64_t valuesKept(int tensor_ranks) {
+    constexpr std::int64_t kWhole = 2;
+    constexpr std::int64_t kShared = 3 + 1 + 4;
+    return kWhole + kShared / tensor_ranks;
+}
+
+/// The largest number of layers times pieces that the rank keeps at a time.
+std::int64_t mostKept(const RunConfig& config, const DataPlan& plan, Rank rank) {
+    std::int64_t kept = 0;
+    std::int64_t most = 0;
+    for (const Op& op : config.schedule.ranks[rank.index()]) {
+        const Stage stage = config.schedule.stageOf(rank, op.chunk);
+        const std::int64_t layers = config.model.layersAt(plan.taskOf(stage).place);
+        if (op.kind == OpKind::Forward) kept += layers;
+        if (op.kind == OpKind::Backward || op.kind == OpKind::BackwardWeight) kept -= layers;
+        most = std::max(most, kept);
+    }
+    return most;
+}
+
+LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace& place, int value_bytes) {
+    constexpr std::int64_t kExact = 4;
+    constexpr std::int64_t kMoments = 2 * kExact;
+    const std::int64_t rounded = value_bytes < kExact ? value_bytes : 0;
+    LeastNeed need;
+    for (int chunk = 0; chunk < config.schedule.vpp; ++chunk) {
+        StageTask task = plan.taskOf(config.schedule.stageOf(place.rank, Chunk{chunk}), place.replica);
+        task.shard.size = config.tensor_ranks;
+        need.parameters += flatLayout(config.model, task, 1).size * (kExact + rounded + kExact + kMoments);
+    }
+    const std::int64_t tokens = std::int64_t{config.model.batch} * config.model.sequence / plan.slices();
+    need.activations = mostKept(config, plan, place.rank) * tokens * config.model.width *
+                       valuesKept(config.tensor_ranks) * value_bytes;
+    return need;
+}
+
+} // namespace
+
+Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks) {
+    if (!config.backend) return {};
+    const std::optional<DeviceMemory> memory = config.backend->memory();
+    if (!memory) return {};
+    const DataPlan plan(config.schedule, config.replicas);
+    const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
+    LeastNeed need;
+    for (const Rank rank : ranks) {
+        const LeastNeed own = needOf(config, plan, mesh.placeOf(rank), memory->value_bytes);
+        need.parameters += own.parameters;
+        need.activations += own.activations;
+    }
+    if (need.total() <= memory->bytes) return {};
+    return usageError(
+        fmt::format("the model does not fit: its {} on this GPU need at least {} ({} for weights, gradients and the "
+                    "optimizer, {} for activations), and the GPU has {}",
+                    ranks.size() == 1 ? "rank" : "ranks", formatBytes(need.total()), formatBytes(need.parameters),
+                    formatBytes(need.activations), formatBytes(memory->bytes)),
+        "choose a smaller --preset, fewer --layers or a smaller --batch, or give each rank a GPU of its own");
+}
+
+} // namespace bubblescope::runtime
