@@ -1,6 +1,6 @@
 #include "tests/support/emulated_device.h"
 
-#include "tests/support/gpu_order.h"
+#include "tests/support/run_kernel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -343,9 +343,9 @@ void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
     submitCall(stream, "product", [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
 }
 
-#define BUBBLESCOPE_LAUNCH(Kernel)                                                                         \
-    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                                     \
-        submitCall(stream, #Kernel, [kernel](EmulatedStream&) { runInGpuOrder(kernel, Kernel::Form{}); }); \
+#define BUBBLESCOPE_LAUNCH(Kernel)                                                                    \
+    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                                \
+        submitCall(stream, #Kernel, [kernel, this](EmulatedStream&) { runKernel(kernel, memory_); }); \
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH

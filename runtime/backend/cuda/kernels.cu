@@ -107,6 +107,17 @@ __global__ void __launch_bounds__(kWarp* kColumnLanes) columnKernel(Kernel kerne
 
 constexpr int kThreads = 256;
 
+/// Launch errors are left for cudaGetLastError().
+template <class... Parameters, class... Arguments>
+void start(void (*kernel)(Parameters...), unsigned blocks, dim3 threads, cudaStream_t stream,
+           const Arguments&... arguments) {
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(blocks);
+    config.blockDim = threads;
+    config.stream = stream;
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
 /// For one thread per element, up to the limit of the grid.
 unsigned blocksFor(std::int64_t count) {
     constexpr std::int64_t kMaxBlocks = 1 << 16;
@@ -117,38 +128,42 @@ unsigned blocksFor(std::int64_t count) {
 template <class Kernel>
 void launchForm(const Kernel& kernel, EachForm, cudaStream_t stream) {
     const std::int64_t count = kernel.count();
-    if (count > 0) eachKernel<<<blocksFor(count), kThreads, 0, stream>>>(kernel, count);
+    if (count > 0) start(eachKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
 }
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, GridForm, cudaStream_t stream) {
     const std::int64_t count = kernel.rows() * kernel.columns();
-    if (count > 0) gridKernel<<<blocksFor(count), kThreads, 0, stream>>>(kernel, count);
+    if (count > 0) start(gridKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
 }
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, TableForm, cudaStream_t stream) {
     const std::int64_t count = kernel.entries() * kernel.columns();
-    if (count > 0) tableKernel<<<blocksFor(count), kThreads, 0, stream>>>(kernel, count);
+    if (count > 0) start(tableKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
 }
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, RowForm, cudaStream_t stream) {
     if (kernel.rows() <= 0) return;
-    rowKernel<<<static_cast<unsigned>(kernel.rows()), kLanes, 0, stream>>>(kernel);
+    start(rowKernel<Kernel>, static_cast<unsigned>(kernel.rows()), kLanes, stream, kernel);
 }
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, ColumnForm, cudaStream_t stream) {
     if (kernel.columns() <= 0) return;
     const std::int64_t blocks = (kernel.columns() + kWarp - 1) / kWarp;
-    columnKernel<<<static_cast<unsigned>(blocks), dim3(kWarp, kColumnLanes), 0, stream>>>(kernel);
+    start(columnKernel<Kernel>, static_cast<unsigned>(blocks), dim3(kWarp, kColumnLanes), stream, kernel);
 }
 
 __device__ std::uint64_t nanoseconds() {
+#ifdef __CUDACC__
     std::uint64_t time = 0;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
     return time;
+#else // tests run these kernels on the host
+    return cuda_shim::globalTimer();
+#endif
 }
 
 __global__ void stampKernel(std::uint64_t* at) {
@@ -212,11 +227,11 @@ BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
 void stampOnGpu(std::uint64_t* at, cudaStream_t stream) {
-    stampKernel<<<1, 1, 0, stream>>>(at);
+    start(stampKernel, 1, 1, stream, at);
 }
 
 void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream) {
-    holdKernel<<<1, 1, 0, stream>>>(since, length);
+    start(holdKernel, 1, 1, stream, since, length);
 }
 
 } // namespace bubblescope::runtime

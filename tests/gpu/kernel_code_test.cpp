@@ -1,0 +1,295 @@
+// The GPU's own code of every kernel (runtime/backend/cuda/kernels.cu), compiled for the host: over sizes that its
+// blocks and warps do not divide, on memory that ends where the sizes say, with threads that take turns in several
+// orders.
+
+#include "runtime/backend/cuda/kernels.h"
+#include "tests/support/cuda_shim/faulty_kernels.h"
+#include "tests/support/cuda_shim/kernel_log.h"
+#include "tests/support/run_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <new>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace bubblescope::runtime::test {
+namespace {
+
+/// Memory of exact sizes with numbers that are not far from 1.
+class Exact {
+public:
+    ~Exact() {
+        for (const auto& [data, bytes] : memory_)
+            ::operator delete(data);
+    }
+    template <class T>
+    [[nodiscard]] T* numbers(std::int64_t count) {
+        T* const values = room<T>(count);
+        for (std::int64_t i = 0; i < count; ++i)
+            store(values[i], normal_(random_));
+        return values;
+    }
+    template <class T>
+    [[nodiscard]] T* positive(std::int64_t count) {
+        T* const values = numbers<T>(count);
+        for (std::int64_t i = 0; i < count; ++i)
+            store(values[i], std::abs(load(values[i])));
+        return values;
+    }
+    template <class T>
+    [[nodiscard]] T* whole(std::int64_t count, std::int64_t below) {
+        T* const values = room<T>(count);
+        for (std::int64_t i = 0; i < count; ++i)
+            values[i] = static_cast<T>(random_() % static_cast<std::uint64_t>(below));
+        return values;
+    }
+    template <class T>
+    [[nodiscard]] T* room(std::int64_t count) {
+        const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+        void* const data = ::operator new(static_cast<std::size_t>(bytes));
+        std::memset(data, 0xFF, static_cast<std::size_t>(bytes));
+        memory_.emplace(data, bytes);
+        return static_cast<T*>(data);
+    }
+    template <class Kernel>
+    void run(const Kernel& kernel) {
+        runKernel(kernel, memory_);
+    }
+
+private:
+    std::map<void*, std::int64_t> memory_;
+    std::mt19937 random_{5};
+    std::normal_distribution<float> normal_{1.0F, 0.5F};
+};
+
+using Sizes = std::vector<std::int64_t>;
+const Sizes kSizes{1, 5, 31, 33, 255, 257, 700};
+const Sizes kRows{1, 3, 33, 70};
+
+template <class T>
+void runKernelsOfElements(const Sizes& sizes) {
+    for (const std::int64_t size : sizes) {
+        Exact on;
+        on.run(AdamWKernel<T>{on.numbers<float>(size), on.room<T>(size), on.numbers<float>(size),
+                              on.numbers<float>(size), on.positive<float>(size), size, 4.0F, 0.9F, 0.95F, 0.99F, 1e-3F,
+                              1.0F, 1e-8F});
+        on.run(DisturbKernel<T>{on.numbers<T>(size), size, 77});
+        on.run(FlipKernel<T>{on.numbers<T>(1), 13});
+        on.run(GeluKernel<T>{on.room<T>(size), on.numbers<T>(size), size});
+        on.run(GeluGradientKernel<T>{on.numbers<T>(size), on.numbers<T>(size), size});
+        for (const std::int64_t rows : kRows) {
+            on.run(AddWithBiasKernel<T>{on.numbers<T>(rows * size), on.numbers<float>(rows * size),
+                                        on.numbers<float>(size), rows, size});
+            on.run(AddColumnsKernel<T>{on.numbers<T>(rows * (size + 7)), on.numbers<float>(rows * (size + 2)), rows,
+                                       size, size + 7, 3, size + 2, 1});
+            on.run(ScaleKernel<T>{on.room<T>(rows * size), on.numbers<T>(rows * size), on.numbers<float>(size),
+                                  on.numbers<float>(size), rows, size});
+        }
+    }
+}
+
+template <class T>
+void runKernelsOfRows(const Sizes& sizes) {
+    for (const std::int64_t size : sizes) {
+        for (const std::int64_t rows : {std::int64_t{1}, std::int64_t{6}}) {
+            Exact on;
+            const auto values = [&] { return on.numbers<T>(rows * size); };
+            on.run(NormaliseKernel<T>{values(), on.room<float>(rows), values(), rows, size});
+            for (T* const beside : {static_cast<T*>(nullptr), values()})
+                on.run(NormGradientKernel<T>{on.room<T>(rows * size), beside, values(), values(),
+                                             on.positive<float>(rows), on.numbers<float>(size), rows, size});
+            on.run(CrossEntropyKernel<T>{on.room<T>(rows * size), on.room<float>(rows), on.numbers<float>(rows * size),
+                                         on.whole<int>(rows, size), rows, size, 0.25F});
+            const std::int64_t queries = std::min<std::int64_t>(size, 3);
+            const std::int64_t count = 2 * queries * size;
+            on.run(CausalSoftmaxKernel<T>{on.room<T>(count), on.numbers<float>(count), 2, queries, size});
+            on.run(CausalSoftmaxGradientKernel<T>{on.numbers<T>(count), on.numbers<float>(count), 2, queries, size,
+                                                  0.125F});
+        }
+    }
+}
+
+template <class T>
+void runKernelsOfColumns(const Sizes& sizes) {
+    for (const std::int64_t size : sizes) {
+        for (const std::int64_t rows : kRows) {
+            for (const bool accumulate : {false, true}) {
+                Exact on;
+                on.run(
+                    BiasGradientKernel<T>{on.numbers<float>(size), on.numbers<T>(rows * size), rows, size, accumulate});
+                on.run(NormWeightGradientKernel<T>{on.numbers<float>(size), on.numbers<float>(size),
+                                                   on.numbers<T>(rows * size), on.numbers<T>(rows * size), rows, size,
+                                                   accumulate});
+            }
+        }
+    }
+}
+
+template <class T>
+void runKernelsOfEmbeddings(const Sizes& widths) {
+    constexpr int kVocabulary = 19;
+    constexpr int kPositions = 12;
+    for (const int length : {1, 5, 12}) {
+        for (const std::int64_t width : widths) {
+            for (const bool accumulate : {false, true}) {
+                Exact on;
+                constexpr int kSequences = 3;
+                const int begin = (kPositions - length) / 2;
+                const std::int64_t tokens = kSequences * length;
+                const int* const names = on.whole<int>(tokens, kVocabulary);
+                on.run(EmbedKernel<T>{on.room<T>(tokens * width), names, on.numbers<float>(kVocabulary * width),
+                                      on.numbers<float>(kPositions * width), tokens, width, kVocabulary, kPositions,
+                                      begin, length});
+                on.run(TokenTableGradientKernel<T>{on.numbers<float>(kVocabulary * width),
+                                                   on.numbers<T>(tokens * width), names, tokens, width, kVocabulary,
+                                                   accumulate});
+                on.run(PositionTableGradientKernel<T>{on.numbers<float>(kPositions * width),
+                                                      on.numbers<T>(tokens * width), width, kPositions, kSequences,
+                                                      begin, length, accumulate});
+            }
+        }
+    }
+}
+
+void runKernelsOfNumbers(const Sizes& sizes) {
+    for (const std::int64_t size : sizes) {
+        Exact on;
+        on.run(AddKernel{on.numbers<float>(size), on.numbers<float>(size), size});
+        on.run(FillKernel{on.room<float>(size), size, 3.0F});
+        on.run(RoundKernel{on.room<Bf16>(size), on.numbers<float>(size), size});
+        on.run(UniformKernel{on.room<float>(size), size, 99, 0.02F, 3, 7});
+        on.run(LossKernel{on.room<double>(1), on.numbers<float>(size), size, 0.5});
+        on.run(DigestTotalKernel{on.room<std::uint64_t>(1), on.whole<std::uint64_t>(size, 1U << 30U), size, 8 * size});
+        const unsigned char* const text = on.whole<unsigned char>(500, 256);
+        const int length = static_cast<int>(size);
+        on.run(TokensKernel{on.room<int>(2 * size), on.room<int>(2 * size), text, 500, 400, 1, 2, 3, 4, 2, 1, length});
+    }
+}
+
+void runKernelsOfDigests(const Sizes& sizes) {
+    for (const std::int64_t bytes : sizes) {
+        for (const std::int64_t offset : {0, 3}) {
+            Exact on;
+            const unsigned char* const data = on.whole<unsigned char>(bytes + offset, 256) + offset;
+            DigestKernel kernel{};
+            kernel.data = data;
+            kernel.bytes = bytes;
+            kernel.to = on.room<std::uint64_t>(kernel.rows());
+            on.run(kernel);
+        }
+    }
+}
+
+template <class T>
+class KernelCode : public testing::Test {};
+
+using Storages = testing::Types<float, Bf16>;
+TYPED_TEST_SUITE(KernelCode, Storages);
+
+TYPED_TEST(KernelCode, OfElements) {
+    runKernelsOfElements<TypeParam>(kSizes);
+}
+
+TYPED_TEST(KernelCode, OfRows) {
+    runKernelsOfRows<TypeParam>(kSizes);
+}
+
+TYPED_TEST(KernelCode, OfColumns) {
+    runKernelsOfColumns<TypeParam>({1, 31, 33, 65});
+}
+
+TYPED_TEST(KernelCode, OfEmbeddings) {
+    runKernelsOfEmbeddings<TypeParam>({1, 33, 257});
+}
+
+TEST(KernelCodeOfOneType, OfNumbers) {
+    runKernelsOfNumbers(kSizes);
+}
+
+TEST(KernelCodeOfOneType, OfDigests) {
+    constexpr std::int64_t kBlock = DigestKernel::kBlock * 8;
+    runKernelsOfDigests({0, 1, 7, 8, 2055, kBlock, kBlock + 9});
+}
+
+/// The tests above leave out none.
+TEST(KernelCodeOfOneType, IsRunOfEveryKernel) {
+    runKernelsOfElements<float>({5});
+    runKernelsOfElements<Bf16>({5});
+    runKernelsOfRows<float>({5});
+    runKernelsOfRows<Bf16>({5});
+    runKernelsOfColumns<float>({5});
+    runKernelsOfColumns<Bf16>({5});
+    runKernelsOfEmbeddings<float>({5});
+    runKernelsOfEmbeddings<Bf16>({5});
+    runKernelsOfNumbers({5});
+    runKernelsOfDigests({5});
+#define BUBBLESCOPE_COUNTED(Kernel) EXPECT_GT(KernelLog::get().launches(#Kernel), 0) << #Kernel;
+    BUBBLESCOPE_KERNELS(BUBBLESCOPE_COUNTED)
+#undef BUBBLESCOPE_COUNTED
+}
+
+TEST(KernelCodeOfOneType, HoldsAStreamUntilTheTimeHasPassed) {
+    std::uint64_t stamp = 0;
+    stampOnGpu(&stamp, nullptr);
+    EXPECT_GT(stamp, 0U);
+    constexpr std::uint64_t kLength = 10'000;
+    holdOnGpu(&stamp, kLength, nullptr);
+    std::uint64_t after = 0;
+    stampOnGpu(&after, nullptr);
+    EXPECT_GE(after, stamp + kLength);
+    EXPECT_LT(after, stamp + 2 * kLength);
+    EXPECT_TRUE(cuda_shim::takeFaults().empty());
+}
+
+TEST(KernelCodeOfOneType, AllAreLoadedTogether) {
+    EXPECT_EQ(loadKernels(), cudaSuccess);
+}
+
+/// That faults are found at all.
+class FaultyKernels : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!cuda_shim::watchesMemory()) GTEST_SKIP() << "another sanitizer watches the memory of this build";
+        cuda_shim::use({cuda_shim::Turns::Ascending, 1, {{values_.data(), sizeof values_}}});
+    }
+    [[nodiscard]] static std::string only(const std::vector<std::string>& faults) {
+        return faults.size() == 1 ? faults.front() : std::to_string(faults.size()) + " faults";
+    }
+    std::array<int, 128> values_{};
+};
+
+TEST_F(FaultyKernels, TwoThreadsWriteTheSame) {
+    cuda_shim::writeAllToOne(values_.data(), 1, 2);
+    EXPECT_EQ(only(cuda_shim::takeFaults()),
+              "two threads used the same global memory with no barrier in between, one of them to write");
+    cuda_shim::writeAllToOne(values_.data(), 2, 1); // of different blocks
+    EXPECT_EQ(only(cuda_shim::takeFaults()),
+              "two threads used the same global memory with no barrier in between, one of them to write");
+    cuda_shim::writeAllToOne(values_.data(), 1, 1);
+    EXPECT_TRUE(cuda_shim::takeFaults().empty());
+}
+
+TEST_F(FaultyKernels, ABarrierIsMissing) {
+    for (const bool before : {true, false}) {
+        for (const bool after : {true, false}) {
+            cuda_shim::reverseInShared(values_.data(), 64, before, after);
+            EXPECT_EQ(cuda_shim::takeFaults().empty(), before && after) << before << after;
+        }
+    }
+}
+
+TEST_F(FaultyKernels, ABarrierIsNotForAll) {
+    cuda_shim::divergentBarrier(64);
+    EXPECT_EQ(only(cuda_shim::takeFaults()), "a barrier or an exchange was not reached by all threads");
+}
+
+} // namespace
+} // namespace bubblescope::runtime::test

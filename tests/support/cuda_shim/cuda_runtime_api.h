@@ -1,0 +1,77 @@
+#pragma once
+
+// Stands in for CUDA's header of this name where kernels are compiled for the host: just as much of the language and of
+// the runtime as runtime/backend/cuda/kernels.cu uses. Threads of a block are fibers; see launch.h.
+
+#include "tests/support/cuda_shim/launch.h"
+
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+
+// Inlined as a whole, so that every access to memory is in code that was compiled to report it.
+#define __global__ __attribute__((flatten))
+#define __device__
+#define __host__
+#define __launch_bounds__(threads)
+// Blocks run one after the other.
+#define __shared__ static
+
+struct dim3 {
+    unsigned x;
+    unsigned y;
+    unsigned z;
+    constexpr dim3(unsigned x_size = 1, unsigned y_size = 1, unsigned z_size = 1) : x(x_size), y(y_size), z(z_size) {}
+};
+
+using cudaStream_t = struct CudaShimStream*;
+enum cudaError_t { cudaSuccess = 0 };
+struct cudaFuncAttributes {};
+struct cudaLaunchConfig_t {
+    dim3 gridDim;
+    dim3 blockDim;
+    std::size_t dynamicSmemBytes = 0;
+    cudaStream_t stream = nullptr;
+};
+
+// The place of the running fiber.
+inline thread_local dim3 gridDim;
+inline thread_local dim3 blockDim;
+inline thread_local dim3 blockIdx;
+inline thread_local dim3 threadIdx;
+
+inline void __syncthreads() {
+    cuda_shim::awaitBlock();
+}
+
+inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance) {
+    return cuda_shim::exchangeInWarp(mask, value, distance);
+}
+
+inline void __nanosleep(unsigned /*nanoseconds*/) {
+    cuda_shim::pass();
+}
+
+template <class Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {
+    return cudaSuccess;
+}
+
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               const Arguments&... arguments) {
+    const std::tuple<Parameters...> values(arguments...);
+    const dim3 blocks = config->gridDim;
+    const dim3 threads = config->blockDim;
+    gridDim = blocks;
+    blockDim = threads;
+    cuda_shim::launch(
+        blocks.x, threads.x * threads.y,
+        [&](unsigned block, unsigned thread) {
+            // Set anew whenever a fiber goes on: see cuda_shim::launch().
+            blockIdx = dim3(block);
+            threadIdx = dim3(thread % threads.x, thread / threads.x);
+        },
+        [&] { std::apply(kernel, values); });
+    return cudaSuccess;
+}

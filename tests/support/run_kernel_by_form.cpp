@@ -1,0 +1,15 @@
+// Kernels on the host by their forms alone, sum for sum in the order of a GPU.
+
+#include "tests/support/gpu_order.h"
+#include "tests/support/run_kernel.h"
+
+namespace bubblescope::runtime::test {
+
+#define BUBBLESCOPE_RUN(Kernel)                                                             \
+    void runKernel(const Kernel& kernel, const std::map<void*, std::int64_t>& /*memory*/) { \
+        runInGpuOrder(kernel, Kernel::Form{});                                              \
+    }
+BUBBLESCOPE_KERNELS(BUBBLESCOPE_RUN)
+#undef BUBBLESCOPE_RUN
+
+} // namespace bubblescope::runtime::test
