@@ -24,6 +24,7 @@ void addMemoryCommand(Command app, Action& action);
 void addValidateCommand(Command app, Action& action);
 void addOverlapCommand(Command app, Action& action);
 void addPartitionCommand(Command app, Action& action);
+void addSearchCommand(Command app, Action& action);
 /// `team`: the processes that are the ranks of a run, or null.
 void addRunCommand(Command app, Action& action, ProcessTeam* team);
 /// `run --aadiff` as a command of `aadiff`.

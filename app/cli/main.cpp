@@ -91,6 +91,7 @@ int run(int argc, char** argv) {
     addFormulaCommand(app, action);
     addOverlapCommand(app, action);
     addPartitionCommand(app, action);
+    addSearchCommand(app, action);
     addInfoCommand(app, action);
     addConvertCommand(app, action);
     addMemoryCommand(app, action);

@@ -58,6 +58,12 @@ void ScheduleOptions::addSchedule(Command command) {
     command.addOption("--flavor", flavor_, "Whose order, where frameworks differ").typeName("NAME").excludes(file);
 }
 
+void ScheduleOptions::addSizes(Command command) {
+    command.addOption("--pp", pp_, "Pipeline ranks, p").typeName("P").positive();
+    command.addOption("--microbatches", microbatches_, "Micro-batches of a step, m").typeName("M").positive();
+    command.addOption("--vpp", vpp_, "Chunks a rank, v (1)").typeName("V").positive();
+}
+
 void ScheduleOptions::addTimes(Command command) {
     const Option op_costs = command
                                 .addOption("--op-costs", op_costs_,
@@ -196,12 +202,13 @@ Status ScheduleOptions::addLoss(CostModel& model, TimeNs loss) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{pp_} * vpp_;
     if (!file_.empty() || stages > kMaxStages) {
-        return usageError("--loss needs --schedule and no more than a million stages", "leave --loss out");
+        return usageError("--loss needs the schedule's sizes and no more than a million stages", "leave --loss out");
     }
     const ScheduleFamily* const family = findScheduleFamily(name_);
-    if (family == nullptr || stages < 1) return {}; // the schedule will say what is wrong
+    if ((family == nullptr && !name_.empty()) || stages < 1) return {}; // the schedule will say what is wrong
+    const int pipelines = family == nullptr ? 1 : routes(family->placement);
     model.stages.assign(static_cast<std::size_t>(stages), model.times);
-    for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, routes(family->placement)); ++k) {
+    for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {
         OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];
         last.forward += loss;
         last.input_grad += loss;

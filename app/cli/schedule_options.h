@@ -24,12 +24,15 @@ struct Planned {
 class ScheduleOptions {
 public:
     void addSchedule(Command command);
+    /// --pp, --microbatches and --vpp alone, for commands that make an order of their own.
+    void addSizes(Command command);
     void addTimes(Command command);
     /// What only a simulation can follow: transfers that cost more than a latency, and times of single ops.
     void addTransfers(Command command);
 
-    [[nodiscard]] int pp() const { return pp_; }   ///< 0 if not given
-    [[nodiscard]] int vpp() const { return vpp_; } ///< 1 if not given
+    [[nodiscard]] int pp() const { return pp_; }                     ///< 0 if not given
+    [[nodiscard]] int microbatches() const { return microbatches_; } ///< 0 if not given
+    [[nodiscard]] int vpp() const { return vpp_; }                   ///< 1 if not given
 
     /// Op times and latency, from --stage-times, --op-costs or the single times. Without --forward the last are
     /// `forward` and, for the backward, twice that.

@@ -1,0 +1,102 @@
+#pragma once
+
+#include "core/optimize/search/order_problem.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope {
+
+/// A place in a rank's list that an op moves to. Ops between move up.
+struct OrderMove {
+    std::int32_t rank = 0;
+    std::int32_t from = 0;
+    std::int32_t to = 0;
+};
+
+/// The times of an order under changes. Of each op it keeps the start and the longest way to the step's end, so that a
+/// change is judged by the ops that it moves past each other, and carried out by recomputing what it disturbs.
+///
+/// Times are those of simulate() where the problem is plain(). One thread.
+class OrderEvaluator {
+public:
+    explicit OrderEvaluator(const OrderProblem& problem);
+
+    /// Takes an order with all ops of the problem. False if it deadlocks; there is no order then.
+    [[nodiscard]] bool assign(const RankOrders& orders);
+
+    [[nodiscard]] const OrderProblem& problem() const { return *problem_; }
+    [[nodiscard]] const RankOrders& orders() const { return orders_; }
+    [[nodiscard]] std::int64_t makespan() const { return makespan_; }
+    [[nodiscard]] std::int64_t start(OpNumber op) const { return start_[at(op)]; }
+    /// From the op's start to the step's end along the longest chain of ops that wait for it.
+    [[nodiscard]] std::int64_t tail(OpNumber op) const { return tail_[at(op)]; }
+    /// All ops, each after those that it waits for.
+    [[nodiscard]] const std::vector<OpNumber>& sorted() const { return sorted_; }
+    [[nodiscard]] OpNumber previous(OpNumber op) const;
+    [[nodiscard]] OpNumber next(OpNumber op) const;
+    [[nodiscard]] std::int32_t place(OpNumber op) const { return place_[at(op)]; }
+
+    /// True if the order after the move keeps each rank's memory and the order of a micro-batch's ops on one stage.
+    /// Says nothing of deadlocks. Linear in the distance.
+    [[nodiscard]] bool allowed(const OrderMove& move) const;
+
+    /// The longest chain through the ops that the move shifts. The makespan after it is at most the larger of that and
+    /// the present one, and no less than it, unless shifted ops wait for each other through other ranks. Linear in the
+    /// distance.
+    [[nodiscard]] std::int64_t estimate(const OrderMove& move);
+
+    /// Carries out a move; false and unchanged if the order would deadlock.
+    [[nodiscard]] bool apply(const OrderMove& move);
+
+    /// From now on the output of an input gradient leaves with its weight gradient, which follows it at once: as a
+    /// whole backward. Or no longer.
+    void fuse(OpNumber input_grad, bool whole);
+    [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
+
+    /// Ops whose times were computed so far, for estimates and for moves.
+    [[nodiscard]] std::int64_t touched() const { return touched_; }
+
+private:
+    static std::size_t at(OpNumber op) { return static_cast<std::size_t>(op); }
+    [[nodiscard]] std::int64_t inputReady(OpNumber op) const {
+        const OpNumber input = input_[at(op)];
+        return input == kNoNumber ? 0 : start_[at(input)] + reach_[at(input)];
+    }
+    [[nodiscard]] std::int64_t startOf(OpNumber op) const;
+    [[nodiscard]] std::int64_t outputTail(OpNumber op) const {
+        const OpNumber output = output_[at(op)];
+        return output == kNoNumber ? time_[at(op)] : reach_[at(op)] + tail_[at(output)];
+    }
+    [[nodiscard]] std::int64_t tailOf(OpNumber op) const;
+    bool sort();
+    bool resortRight(OpNumber moved, OpNumber last);
+    bool resortLeft(OpNumber moved, OpNumber first);
+    void shift(const OrderMove& move);
+    void findPlaces(std::int32_t rank, std::int32_t low, std::int32_t high);
+    void dirty(std::vector<std::uint64_t>& bits, OpNumber op);
+    void updateStarts();
+    void updateTails();
+    void findMakespan();
+    void computeAll();
+
+    const OrderProblem* problem_;
+    RankOrders orders_;
+    std::vector<std::int64_t> time_, busy_, reach_; ///< reach: from an op's start to the arrival of its output
+    std::vector<OpNumber> input_, output_;
+    std::vector<std::int64_t> start_, tail_;
+    std::vector<std::int32_t> place_; ///< in the list of its rank
+    std::vector<std::int64_t> held_;  ///< by the op's rank before it starts
+    std::vector<OpNumber> sorted_;
+    std::vector<std::int32_t> position_; ///< in `sorted_`
+    std::vector<char> fused_;
+    std::int64_t makespan_ = 0;
+    std::int64_t touched_ = 0;
+    // Reused memory.
+    std::vector<std::uint64_t> late_, early_; ///< by position: starts, and tails, to compute anew
+    std::vector<char> marked_;
+    std::vector<OpNumber> before_, after_;
+    std::vector<std::int64_t> trial_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,118 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/cost/memory_model.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// Number of an op of an OrderProblem.
+using OpNumber = std::int32_t;
+inline constexpr OpNumber kNoNumber = -1;
+
+/// One op that a step needs, with all that its place in an order decides. Times are nanoseconds, memory is in the unit
+/// of the limits.
+struct NeededOp {
+    OpKind kind = OpKind::Forward;
+    Microbatch microbatch;
+    Stage stage;
+    Rank rank;
+    Chunk chunk;
+    std::int64_t time = 0;       ///< from its start to its end
+    std::int64_t busy = 0;       ///< from its start until its rank is free: `time`, and a send that blocks the rank
+    std::int64_t arrival = 0;    ///< from its end until its consumer has its output
+    OpNumber input = kNoNumber;  ///< the op of the neighbouring stage whose output it needs
+    OpNumber output = kNoNumber; ///< the op that needs its output
+    OpNumber own = kNoNumber;    ///< the op of its rank that must come before: F of I or B, I of W
+    OpNumber own_next = kNoNumber;
+    std::int64_t takes = 0;     ///< memory when it starts
+    std::int64_t frees = 0;     ///< when it ends
+    std::int64_t workspace = 0; ///< additional, while it runs
+};
+
+/// Memory limits of the ranks.
+struct MemoryLimits {
+    /// Per rank, most activations, counted as by peakActivations(); empty = no limit, one entry = the same for all.
+    std::vector<int> activations = {};
+    /// All stages in bytes, and per rank the limit; empty = none, one entry = the same for all.
+    std::optional<MemoryModel> model = {};
+    std::vector<std::int64_t> bytes = {};
+};
+
+/// The ops of one step, which an order arranges. Immutable.
+///
+/// Ops of two pipelines that share the ranks (Placement::Bidirectional): the first `microbatches` − `second` run on the
+/// first, the others on the second.
+class OrderProblem {
+public:
+    struct Sizes {
+        int pp = 1;
+        int microbatches = 1;
+        int vpp = 1;
+        Placement placement = Placement::Loop;
+        int second = 0;    ///< micro-batches of the second pipeline
+        bool split = true; ///< backwards are I and W; else B
+    };
+
+    /// `costs` gives times by stage where stages differ, and outlives this.
+    /// Errors: Usage, where times do not name every stage, or do not add up within 64 bits; Input, naming the rank,
+    /// where memory cannot hold even one micro-batch.
+    [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
+                                                   const MemoryLimits& limits);
+
+    [[nodiscard]] const Sizes& sizes() const { return sizes_; }
+    [[nodiscard]] const CostModel& costs() const { return *costs_; }
+    [[nodiscard]] OpNumber size() const { return static_cast<OpNumber>(ops_.size()); }
+    [[nodiscard]] const NeededOp& op(OpNumber number) const { return ops_[static_cast<std::size_t>(number)]; }
+    [[nodiscard]] const std::vector<NeededOp>& ops() const { return ops_; }
+    /// Per rank; the largest integer where there is no limit.
+    [[nodiscard]] std::int64_t capacity(Rank rank) const { return capacity_[rank.index()]; }
+    [[nodiscard]] bool limited() const { return limited_; }
+    [[nodiscard]] bool bytes() const { return bytes_; } ///< the unit of memory; else activations
+    /// True if all micro-batches of a stage take the same times: orders then differ in the kinds and stages alone.
+    [[nodiscard]] bool uniform() const { return costs_->measured == nullptr; }
+    /// True if busy times and arrivals are all that transfers cost. Else a schedule must be simulated to be judged.
+    [[nodiscard]] bool plain() const { return plain_; }
+    /// True if an input gradient and its weight gradient take as long as a whole backward.
+    [[nodiscard]] bool addsUp(OpNumber input_grad) const;
+    /// The F, the B or I, or the W of a micro-batch and stage; kNoNumber where there is none.
+    [[nodiscard]] OpNumber find(OpKind kind, Microbatch microbatch, Stage stage) const;
+
+private:
+    OrderProblem() = default;
+    void addOps();
+    void link();
+    Status addMemory(const MemoryLimits& limits);
+
+    Sizes sizes_;
+    const CostModel* costs_ = nullptr;
+    std::vector<NeededOp> ops_;
+    std::vector<OpNumber> table_;
+    std::vector<std::int64_t> capacity_;
+    bool limited_ = false;
+    bool bytes_ = false;
+    bool plain_ = true;
+};
+
+/// Per rank, its ops in execution order.
+using RankOrders = std::vector<std::vector<OpNumber>>;
+
+/// The schedule of an order. `fused` (per op, or empty) marks input gradients whose weight gradient follows at once:
+/// the two become a whole backward.
+[[nodiscard]] Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders,
+                                  const std::vector<char>& fused = {});
+
+/// The order of a schedule whose ops fit the problem: overlapped pairs run one after the other, whole backwards become
+/// I and W where the problem splits them. None where the ops differ.
+[[nodiscard]] std::optional<RankOrders> ordersOf(const OrderProblem& problem, const Schedule& schedule);
+
+/// True if no rank exceeds its capacity.
+[[nodiscard]] bool fitsMemory(const OrderProblem& problem, const RankOrders& orders);
+
+} // namespace bubblescope

@@ -1,0 +1,442 @@
+#include "core/optimize/search/search.h"
+
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/optimize/search/improve.h"
+#include "core/optimize/search/list_order.h"
+#include "core/parallel/parallel.h"
+#include "core/schedule/families/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::size_t kElite = 8;   ///< orders that are kept from round to round
+constexpr std::size_t kTasks = 8;   ///< of a round
+constexpr int kPassesAtLeast = 24;  ///< of a task, over all ops, where there are many
+constexpr int kPassesAtMost = 2000; ///< where there are few: rounds stay short
+constexpr std::int64_t kMaxOps = 2'000'000;
+constexpr int kDefaultRounds = 200;
+constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
+
+/// An order and what is known of it.
+struct Candidate {
+    std::size_t problem = 0;
+    RankOrders orders;
+    std::int64_t makespan = kNoStep;
+    std::int64_t score = kNoStep; ///< what counts: the makespan, or its mean under noise
+    std::int64_t activations = 0; ///< most of a rank
+};
+
+bool shorter(const Candidate& a, const Candidate& b) {
+    return std::tie(a.score, a.makespan, a.activations) < std::tie(b.score, b.makespan, b.activations);
+}
+
+std::uint64_t seedOf(std::uint64_t seed, std::uint64_t round, std::uint64_t task) {
+    std::seed_seq mixed{seed & 0xFFFFFFFFU, seed >> 32U, round, task};
+    std::array<std::uint32_t, 2> out{};
+    mixed.generate(out.begin(), out.end());
+    return std::uint64_t{out[0]} << 32U | out[1];
+}
+
+/// Calls work(i) for all i below `count` on up to `threads` threads.
+template <class Work>
+void onThreads(std::size_t count, int threads, const Work& work) {
+    const std::size_t lanes = threads <= 0 ? count : std::min(count, static_cast<std::size_t>(threads));
+    parallelFor(lanes, [&](std::size_t lane) {
+        for (std::size_t i = lane; i < count; i += lanes)
+            work(i);
+    });
+}
+
+/// One search.
+class OrderSearch {
+public:
+    OrderSearch(const SearchRequest& request, const JobControl& control, const SearchWatch& watch)
+        : request_(request), control_(control), watch_(watch), begin_(SteadyClock::now()) {}
+
+    Result<FoundOrder> run() {
+        BUBBLESCOPE_TRY(prepare());
+        findBound();
+        addFamilies();
+        addRuled();
+        if (elite_.empty()) return nothingRuns();
+        bool more = report();
+        const int rounds =
+            request_.rounds.value_or(request_.time_limit ? std::numeric_limits<int>::max() : kDefaultRounds);
+        while (more && !done() && result_.rounds < rounds && !timeIsUp()) {
+            if (!playRound()) break;
+            ++result_.rounds;
+            more = report();
+        }
+        result_.stopped = !done() && result_.rounds < rounds;
+        return finish();
+    }
+
+private:
+    Status prepare() {
+        const std::int64_t stages = std::int64_t{request_.pp} * request_.vpp;
+        if (request_.pp < 1 || request_.vpp < 1 || request_.microbatches < 1)
+            return usageError("pp, micro-batches and chunks must be positive", "give --pp, --microbatches and --vpp");
+        if (stages > kMaxOps || 3 * stages * request_.microbatches > kMaxOps) {
+            return usageError(
+                fmt::format("{} stages and {} micro-batches are too many to search", stages, request_.microbatches),
+                fmt::format("a step may have up to {} ops", kMaxOps));
+        }
+        std::vector<Placement> placements = request_.placements;
+        if (placements.empty()) {
+            placements.push_back(Placement::Loop);
+            if (request_.vpp > 1) placements.push_back(Placement::V);
+        }
+        std::optional<Error> problem;
+        for (const Placement placement : placements) {
+            Result<OrderProblem> made = makeProblem(placement);
+            if (made.ok())
+                problems_.push_back(std::move(made).value());
+            else if (!problem)
+                problem = std::move(made).error();
+        }
+        if (problems_.empty()) return *problem;
+        return {};
+    }
+
+    [[nodiscard]] Result<OrderProblem> makeProblem(Placement placement) const {
+        OrderProblem::Sizes sizes{.pp = request_.pp,
+                                  .microbatches = request_.microbatches,
+                                  .vpp = request_.vpp,
+                                  .placement = placement,
+                                  .second = request_.second,
+                                  .split = request_.split != SplitBackward::Off};
+        MemoryLimits limits;
+        limits.activations = request_.activations;
+        if (request_.model && !request_.bytes.empty()) {
+            Schedule shape;
+            shape.pp = sizes.pp;
+            shape.microbatches = sizes.microbatches;
+            shape.vpp = sizes.vpp;
+            shape.placement = placement;
+            shape.ranks.resize(static_cast<std::size_t>(sizes.pp));
+            BUBBLESCOPE_ASSIGN(limits.model, memoryModel(*request_.model, shape));
+            limits.bytes = request_.bytes;
+        }
+        return OrderProblem::make(sizes, request_.costs, limits);
+    }
+
+    /// The bound of all placements is the least of theirs.
+    void findBound() {
+        for (const OrderProblem& problem : problems_) {
+            StepBound bound = stepBound(problem);
+            bounds_.push_back(bound.time);
+            if (result_.bound.count() != 0 && bound.time >= result_.bound.count()) continue;
+            result_.bound = TimeNs{bound.time};
+            result_.reason = std::move(bound.reason);
+        }
+    }
+
+    [[nodiscard]] bool done() const {
+        return !elite_.empty() && !request_.noise && elite_.front().makespan <= result_.bound.count();
+    }
+    [[nodiscard]] bool timeIsUp() const {
+        return request_.time_limit && SteadyClock::now() - begin_ >= *request_.time_limit;
+    }
+    [[nodiscard]] bool report() const {
+        if (control_.stopRequested()) return false;
+        return !watch_ || watch_({result_.rounds, TimeNs{elite_.front().makespan}, result_.bound});
+    }
+
+    /// Finds the times of an order; false if it deadlocks.
+    [[nodiscard]] bool judge(Candidate& candidate) const {
+        const OrderProblem& problem = problems_[candidate.problem];
+        if (problem.plain()) {
+            if (candidate.makespan == kNoStep) {
+                OrderEvaluator evaluator(problem);
+                if (!evaluator.assign(candidate.orders)) return false;
+                candidate.makespan = evaluator.makespan();
+            }
+        } else {
+            const auto step = simulate(scheduleOf(problem, candidate.orders), request_.costs);
+            if (!step.ok()) return false;
+            candidate.makespan = step.value().wall().count();
+        }
+        candidate.score = candidate.makespan;
+        if (request_.noise && problem.plain())
+            candidate.score = noisySteps(problem, candidate.orders, {}, *request_.noise).mean;
+        candidate.activations = 0;
+        for (const auto& order : candidate.orders) {
+            std::int64_t held = 0;
+            for (const OpNumber number : order) {
+                const OpKind kind = problem.op(number).kind;
+                if (kind == OpKind::Forward) candidate.activations = std::max(candidate.activations, ++held);
+                if (kind == OpKind::Backward || kind == OpKind::BackwardWeight) --held;
+            }
+        }
+        return true;
+    }
+
+    /// Keeps the best, no two of one makespan and placement.
+    void keep(std::vector<Candidate> found) {
+        for (Candidate& candidate : found) {
+            if (candidate.score == kNoStep) continue;
+            const auto same = std::ranges::find_if(elite_, [&](const Candidate& other) {
+                return std::tie(other.problem, other.score, other.makespan) ==
+                       std::tie(candidate.problem, candidate.score, candidate.makespan);
+            });
+            if (same == elite_.end())
+                elite_.push_back(std::move(candidate));
+            else if (candidate.activations < same->activations)
+                *same = std::move(candidate);
+        }
+        std::ranges::stable_sort(elite_, shorter);
+        if (elite_.size() > kElite) elite_.resize(kElite);
+    }
+
+    void addFamilies() {
+        std::vector<Candidate> found;
+        for (const ScheduleFamily& family : scheduleFamilies()) {
+            std::vector<std::string_view> flavors = family.flavors;
+            if (flavors.empty()) flavors.emplace_back();
+            for (const std::string_view flavor : flavors)
+                addFamily(family, flavor, found);
+        }
+        keep(std::move(found));
+    }
+
+    void addFamily(const ScheduleFamily& family, std::string_view flavor, std::vector<Candidate>& found) {
+        for (std::size_t i = 0; i < problems_.size(); ++i) {
+            const OrderProblem& problem = problems_[i];
+            if (family.placement != problem.sizes().placement) continue;
+            ScheduleSpec spec;
+            spec.name = family.name;
+            spec.flavor = flavor;
+            spec.pp = request_.pp;
+            spec.microbatches = request_.microbatches;
+            spec.vpp = request_.vpp;
+            spec.times = request_.costs.stages.empty() ? request_.costs.times : meanTimes(request_.costs.stages);
+            spec.comm = request_.costs.comm;
+            if (!request_.activations.empty()) spec.memory_limit = *std::ranges::min_element(request_.activations);
+            const auto made = makeSchedule(spec);
+            if (!made.ok()) continue;
+            auto orders = ordersOf(problem, made.value());
+            if (!orders || !fitsMemory(problem, *orders)) continue;
+            const auto step = simulate(made.value(), request_.costs);
+            if (!step.ok()) continue;
+            Candidate candidate{i, std::move(*orders)};
+            FamilyStep entry{std::string(family.name), made.value().flavor, step.value().wall(), {}};
+            if (!judge(candidate)) continue;
+            if (request_.noise && problem.plain()) entry.noisy = familyNoise(problem, made.value(), candidate.orders);
+            const auto rank = [](const FamilyStep& f) { return f.noisy ? f.noisy->mean : f.makespan.count(); };
+            if (!result_.best_family || rank(entry) < rank(*result_.best_family)) {
+                result_.best_family = entry;
+                family_order_ = made.value();
+            }
+            found.push_back(std::move(candidate));
+        }
+    }
+
+    /// With the whole backwards of the family.
+    [[nodiscard]] NoisySteps familyNoise(const OrderProblem& problem, const Schedule& schedule,
+                                         const RankOrders& orders) const {
+        std::vector<char> whole(static_cast<std::size_t>(problem.size()), 0);
+        if (problem.sizes().split) {
+            for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
+                for (const Op& op : schedule.ranks[r]) {
+                    if (op.kind != OpKind::Backward) continue;
+                    const Stage stage = schedule.stageOf(Rank{r}, op.chunk);
+                    whole[static_cast<std::size_t>(problem.find(op.kind, op.microbatch, stage))] = 1;
+                }
+            }
+        }
+        return noisySteps(problem, orders, whole, *request_.noise);
+    }
+
+    /// Orders made by rules, as many as the size allows.
+    void addRuled() {
+        std::vector<ListRule> rules;
+        for (const double in_flight : {1.0, 1.25, 1.5, 2.0, 4.0, 1e6}) {
+            for (const bool strict : {true, false}) {
+                for (const bool forward_first : {false, true}) {
+                    for (const double patience : {0.0, 0.6}) {
+                        for (const double fill : {0.0, 0.7}) {
+                            for (const bool deep : {true, false}) {
+                                if (!deep && request_.vpp == 1) continue;
+                                rules.push_back({in_flight, forward_first, strict, deep, patience, fill, 0, 0});
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        // Large problems have time for fewer; those that differ most come first.
+        const auto ops = static_cast<std::size_t>(problems_.front().size());
+        const std::size_t most = std::clamp<std::size_t>(20'000'000 / std::max<std::size_t>(ops, 1), 24, rules.size());
+        if (rules.size() > most) {
+            std::vector<ListRule> fewer;
+            for (std::size_t i = 0; i < most; ++i)
+                fewer.push_back(rules[i * rules.size() / most]);
+            rules = std::move(fewer);
+        }
+        const std::size_t count = rules.size() * problems_.size();
+        std::vector<Candidate> found(count);
+        onThreads(count, request_.threads, [&](std::size_t i) {
+            if (control_.stopRequested()) return;
+            const std::size_t which = i % problems_.size();
+            found[i] = ruled(which, rules[i / problems_.size()]);
+        });
+        keep(std::move(found));
+    }
+
+    [[nodiscard]] Candidate ruled(std::size_t which, const ListRule& rule) const {
+        Candidate candidate{which, listOrder(problems_[which], rule)};
+        if (candidate.orders.empty() || !judge(candidate)) candidate.score = kNoStep;
+        return candidate;
+    }
+
+    /// One round: from the best orders, and from a new one made by a random rule. False if the job was stopped, and
+    /// then nothing has changed.
+    bool playRound() {
+        std::vector<Candidate> found(kTasks);
+        std::vector<Improved> spent(kTasks);
+        onThreads(kTasks, request_.threads, [&](std::size_t task) {
+            const std::uint64_t seed = seedOf(request_.seed, static_cast<std::uint64_t>(result_.rounds), task);
+            found[task] = playTask(task, seed, spent[task]);
+        });
+        if (control_.stopRequested()) return false;
+        for (const Improved& one : spent) {
+            result_.judged += one.judged;
+            result_.moves += one.moves;
+            result_.touched += one.touched;
+        }
+        keep(std::move(found));
+        return true;
+    }
+
+    [[nodiscard]] Candidate playTask(std::size_t task, std::uint64_t seed, Improved& spent) const {
+        std::mt19937_64 random(seed);
+        Candidate from = elite_[task % elite_.size()];
+        if (task + 1 == kTasks) {
+            const Candidate fresh = ruled(random() % problems_.size(), randomRule(random));
+            if (fresh.score != kNoStep) from = fresh;
+        }
+        const OrderProblem& problem = problems_[from.problem];
+        ImproveOptions options;
+        options.seed = random();
+        options.effort = std::clamp<std::int64_t>(request_.effort, std::int64_t{kPassesAtLeast} * problem.size(),
+                                                  std::int64_t{kPassesAtMost} * problem.size());
+        options.goal = bounds_[from.problem];
+        spent = improveOrder(problem, from.orders, options, control_);
+        Candidate improved{from.problem, spent.orders};
+        if (improved.orders.empty() || !judge(improved)) return from;
+        if (!problem.plain()) adjust(from, improved, random);
+        return improved;
+    }
+
+    /// Where only simulate() knows the times: random moves that it finds no worse.
+    void adjust(const Candidate& from, Candidate& candidate, std::mt19937_64& random) const {
+        if (shorter(from, candidate)) candidate = from;
+        const OrderProblem& problem = problems_[candidate.problem];
+        OrderEvaluator evaluator(problem);
+        const std::int64_t tries =
+            std::max<std::int64_t>(20, request_.effort / 8 / std::max(problem.size(), OpNumber{1}));
+        for (std::int64_t i = 0; i < tries && !control_.stopRequested(); ++i) {
+            if (!evaluator.assign(candidate.orders)) return;
+            const auto rank = random() % candidate.orders.size();
+            const auto length = static_cast<std::int32_t>(candidate.orders[rank].size());
+            const auto place = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(length));
+            const auto by = static_cast<std::int32_t>(random() % 7) - 3;
+            const OrderMove move{static_cast<std::int32_t>(rank), place, std::clamp(place + by, 0, length - 1)};
+            if (move.from == move.to || !evaluator.allowed(move) || !evaluator.apply(move)) continue;
+            Candidate trial{candidate.problem, evaluator.orders()};
+            if (judge(trial) && !shorter(candidate, trial)) candidate = std::move(trial);
+        }
+    }
+
+    static ListRule randomRule(std::mt19937_64& random) {
+        const auto part = [&random] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
+        ListRule rule;
+        rule.in_flight = 1 + 2 * part();
+        rule.forward_first = part() < 0.5;
+        rule.strict = part() < 0.5;
+        rule.deep_first = part() < 0.7;
+        rule.patience = part() < 0.5 ? 0 : part();
+        rule.fill = part() < 0.5 ? 0 : part();
+        rule.noise = part() < 0.5 ? 0 : 0.1 * part();
+        rule.seed = random();
+        return rule;
+    }
+
+    [[nodiscard]] Error nothingRuns() const {
+        return inputError("search", "every order that was tried deadlocks with these sends, or exceeds the memory",
+                          "allow more memory, or use --sends async or batched");
+    }
+
+    /// Weight gradients that follow their input gradients at once and whose split gains nothing become whole backwards.
+    [[nodiscard]] std::vector<char> fuse(const Candidate& best) const {
+        const OrderProblem& problem = problems_[best.problem];
+        if (request_.split != SplitBackward::Auto || !problem.plain()) return {};
+        OrderEvaluator evaluator(problem);
+        if (!evaluator.assign(best.orders)) return {};
+        for (OpNumber number = problem.size(); number-- > 0;) {
+            const NeededOp& op = problem.op(number);
+            if (op.kind != OpKind::BackwardInput || evaluator.next(number) != op.own_next) continue;
+            if (!problem.addsUp(number)) continue;
+            evaluator.fuse(number, true);
+            if (evaluator.makespan() > best.makespan) evaluator.fuse(number, false);
+        }
+        return evaluator.fused();
+    }
+
+    Result<FoundOrder> finish() {
+        const Candidate& best = elite_.front();
+        const OrderProblem& problem = problems_[best.problem];
+        std::vector<char> fused = fuse(best);
+        if (request_.noise && problem.plain()) {
+            // Under noise a split that gains nothing by the given times may still help.
+            const NoisySteps split = noisySteps(problem, best.orders, {}, *request_.noise);
+            const NoisySteps whole = noisySteps(problem, best.orders, fused, *request_.noise);
+            result_.noisy = whole.mean <= split.mean ? whole : split;
+            if (whole.mean > split.mean) fused.clear();
+        }
+        result_.schedule = scheduleOf(problem, best.orders, fused);
+        BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));
+        result_.makespan = step.wall();
+        // A family whose pairs take less than their halves, or whose whole backwards suit the sends better.
+        if (!request_.noise && result_.best_family && result_.best_family->makespan < result_.makespan) {
+            result_.schedule = family_order_;
+            result_.makespan = result_.best_family->makespan;
+        }
+        result_.proven = result_.makespan <= result_.bound;
+        result_.peak_activations = peakActivations(result_.schedule);
+        return std::move(result_);
+    }
+
+    const SearchRequest& request_;
+    const JobControl& control_;
+    const SearchWatch& watch_;
+    SteadyClock::time_point begin_;
+    std::vector<OrderProblem> problems_; ///< one a placement
+    std::vector<std::int64_t> bounds_;   ///< likewise
+    std::vector<Candidate> elite_;       ///< the best first
+    Schedule family_order_;              ///< of the best family
+    FoundOrder result_;
+};
+
+} // namespace
+
+Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control, const SearchWatch& watch) {
+    return OrderSearch(request, control, watch).run();
+}
+
+} // namespace bubblescope

@@ -1,0 +1,94 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/cost/memory_estimate.h"
+#include "core/optimize/search/noise.h"
+#include "core/optimize/search/step_bound.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// Whether backwards are split into input and weight gradients.
+enum class SplitBackward : std::uint8_t {
+    Auto, ///< where it makes the step shorter
+    On,
+    Off,
+};
+
+/// What is to be ordered, and how long the search may take.
+struct SearchRequest {
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+    std::vector<Placement> placements; ///< that may be chosen; empty = loop, and V where vpp is 2 or more
+    int second = 0; ///< micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`
+    SplitBackward split = SplitBackward::Auto;
+    CostModel costs;
+    std::vector<int> activations;     ///< as MemoryLimits
+    std::optional<ModelSizes> model;  ///< with `bytes`
+    std::vector<std::int64_t> bytes;  ///< as MemoryLimits
+    std::optional<NoiseModel> noise;  ///< what counts is then the mean step
+    std::optional<TimeNs> time_limit; ///< no round begins after it
+    std::optional<int> rounds;        ///< no more rounds than this
+    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops whose times are computed
+    std::uint64_t seed = 1;
+    int threads = 0; ///< 0 = all cores
+};
+
+/// A schedule of the registry, within the memory.
+struct FamilyStep {
+    std::string name;
+    std::string flavor;
+    TimeNs makespan{0};
+    std::optional<NoisySteps> noisy;
+};
+
+/// After the starts and after each round.
+struct SearchProgress {
+    int rounds = 0;
+    TimeNs makespan{0};
+    TimeNs bound{0};
+};
+/// Returns false to end the search. Called on the thread that called searchOrder().
+using SearchWatch = std::function<bool(const SearchProgress&)>;
+
+struct FoundOrder {
+    Schedule schedule;
+    TimeNs makespan{0};                    ///< as simulate() gives it
+    TimeNs bound{0};                       ///< no order within the memory is shorter
+    Sentence reason;                       ///< of the bound
+    bool proven = false;                   ///< makespan and bound are equal, or all orders have been ruled out
+    std::optional<FamilyStep> best_family; ///< none if none keeps to the memory
+    std::vector<int> peak_activations;     ///< per rank
+    std::optional<NoisySteps> noisy;
+    int rounds = 0;
+    bool stopped = false;     ///< by the caller or the time limit, before the bound was met or the rounds were over
+    std::int64_t judged = 0;  ///< moves whose effect was estimated
+    std::int64_t moves = 0;   ///< carried out
+    std::int64_t touched = 0; ///< ops whose times were computed
+
+    [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
+};
+
+/// Searches the order with the shortest step. Starts are all families that keep to the memory and orders made by rules
+/// (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse than the best
+/// family. It depends on request.seed and the number of rounds, not on threads or times: a time limit only decides
+/// after which round the search ends.
+///
+/// Where transfers queue or hold up ranks (OrderProblem::plain() is false), orders are improved without that and then
+/// judged and adjusted by simulate(), which takes longer.
+///
+/// Errors: Usage, for impossible sizes; Input, naming the rank where memory cannot hold one micro-batch, or where all
+/// orders found deadlock.
+[[nodiscard]] Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control,
+                                             const SearchWatch& watch = {});
+
+} // namespace bubblescope

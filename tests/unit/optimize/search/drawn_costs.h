@@ -1,0 +1,30 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+
+#include <random>
+
+namespace bubblescope::test {
+
+/// Draws a time between `least` and `most` microseconds.
+inline TimeNs drawnTime(std::mt19937_64& random, int least, int most) {
+    return TimeNs{1000 * (least + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(most - least + 1)))};
+}
+
+/// Stages of uneven times: forwards of 50 to 150 us, gradients likewise.
+inline CostModel unevenCosts(int stages, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    CostModel costs;
+    for (int s = 0; s < stages; ++s) {
+        OpTimes times;
+        times.forward = drawnTime(random, 50, 150);
+        times.input_grad = drawnTime(random, 50, 150);
+        times.weight_grad = drawnTime(random, 30, 120);
+        times.backward = times.input_grad + times.weight_grad;
+        costs.stages.push_back(times);
+    }
+    costs.comm = drawnTime(random, 0, 15);
+    return costs;
+}
+
+} // namespace bubblescope::test
