@@ -37,8 +37,12 @@ void CaptureCommandOptions::addTo(const Command& command) {
         .showDefault();
     command.addFlag("--pipeline", pipeline_,
                     "Low overhead: NVTX ranges, NCCL, and of an op's kernels the first and the last");
-    command.addOption("--record", kinds_, "What to record: any of nvtx, nccl and cuda, joined by + (default: all)")
+    command
+        .addOption("--record", kinds_, "What to record: any of nvtx, nccl, cuda and python, joined by + (default: all)")
         .typeName("KINDS");
+    command.addFlag("--no-python", no_python_, "Leave Python processes alone: no names of ops from their frameworks");
+    command.addFlag("--python-ranges", python_ranges_,
+                    "Ops are those that the job states with bubblescope_ranges, not those of its framework");
     command.addOption("--steps", steps_, "Only these steps, such as 10-20 or 10-").typeName("STEPS");
     command.addOption("--step-name", step_name_, "What the names of ranges or marks begin with that begin a step")
         .typeName("TEXT");
@@ -61,6 +65,9 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
             return usageError(fmt::format("'{}' cannot hold a comma, a # or a line's end", value));
         BUBBLESCOPE_TRY(profiler::parseCaptureOptions(fmt::format("{}={}", key, value), options));
     }
+    if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges exclude each other");
+    if (no_python_) options.python = false;
+    if (python_ranges_) options.python = options.python_ranges = true;
     BUBBLESCOPE_TRY(profiler::parseCaptureOptions(more_, options));
     return options;
 }
@@ -76,7 +83,8 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
     for (const CapturedProcess& process : captured.processes)
         lost += lossesOf(process.counts);
     if (captured.processes.empty()) {
-        document.line(fmt::format("{}: nothing was recorded: no process used NVTX, NCCL or CUDA", dir));
+        document.line(fmt::format(
+            "{}: nothing was recorded: no process used NVTX, NCCL, CUDA or a framework that is known", dir));
     } else {
         document.line(fmt::format("{}: {} process{}, {}", dir, captured.processes.size(),
                                   captured.processes.size() == 1 ? "" : "es",

@@ -22,6 +22,8 @@ private:
     std::string dir_ = "capture";
     bool pipeline_ = false;
     std::string kinds_;
+    bool no_python_ = false;
+    bool python_ranges_ = false;
     std::string steps_;
     std::string step_name_;
     std::string delay_;

@@ -28,7 +28,7 @@ CommandResult env(const EnvArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     report::Document document;
-    for (const auto& [name, value] : profiler::captureEnvironment(library, capture)) {
+    for (const auto& [name, value] : profiler::captureEnvironment(library, capture, profiler::ownVariable)) {
         document.data(name, value);
         document.line(fmt::format("export {}={}", name, quoted(value)));
     }

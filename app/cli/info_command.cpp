@@ -95,7 +95,7 @@ CommandResult info(const InfoArguments& options) {
                        }));
     const std::vector<FileSummary> files = summarize(*read.trace);
     BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.mesh());
-    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), mesh));
+    BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), {}, mesh));
     printProblems(read.problems);
     report::Document document;
     document.data("origin_ns", read.trace->origin());

@@ -74,10 +74,11 @@ CommandResult record(const RecordArguments& options) {
         sender.only_own = true;
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
-    const auto variables = profiler::captureEnvironment(library, capture);
+    const auto variables = profiler::captureEnvironment(library, capture, profiler::ownVariable);
     for (const auto& [name, value] : variables) {
         const auto before = profiler::ownVariable(name);
-        if (before && *before != value && isFirstOfJob())
+        const bool replaced = before && *before != value && !value.ends_with(":" + *before); // PYTHONPATH grows
+        if (replaced && !before->empty() && isFirstOfJob())
             fmt::print(stderr, "bubblescope: {} was '{}'; for the job it names this recording\n", name, *before);
     }
     std::string why_not;

@@ -106,11 +106,28 @@ bool holdsOps(const FoundOps& found) {
                        [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
+/// What the framework of a recorded job calls itself and its schedule: the same on all ranks.
+void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explanation) {
+    for (const ProfilerMarks& file : marks) {
+        const auto value = [&file](const std::string& name) {
+            const auto known = file.stated.find(name);
+            return known == file.stated.end() ? std::string() : known->second;
+        };
+        if (value("framework").empty()) continue;
+        explanation.framework = value("framework") + (value("version").empty() ? "" : " " + value("version"));
+        explanation.called = value("schedule");
+        explanation.family = value("family");
+        explanation.flavor = value("flavor");
+        return;
+    }
+}
+
 /// By our own marks, the user's rules, the built-in ones, or else by inference.
 Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = trace.files();
-    BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, options.mesh));
+    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
+    BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, trace.extract(kNativeMarks));
     if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {
         run.annotation = "Bubblescope";
@@ -121,16 +138,15 @@ Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, 
         BUBBLESCOPE_ASSIGN(std::vector<RuleFinds> finds, trace.extract(kRuleFinds, RuleQuery{i}));
         const RuleMatches matches = mergeRuleFinds(rule, std::move(finds), files, log);
         if (matches.matches.empty()) continue;
-        BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
         FoundOps found = applyRule(rule, matches, marks, files, log);
         if (!holdsOps(found)) continue;
         run.annotation = rule.name;
+        takeStatements(marks, run.explanation);
         if (!rule.format.empty()) run.format = rule.format;
         if (found.owners_are_global && run.places) placeOwners(found, *run.places, where, log);
         return found;
     }
     BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, trace.extract(kComputeBlocks));
-    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
     Inference inferred = inferOps(files, std::move(blocks), marks, options, run.places, log);
     if (inferred.found.ops.empty()) return nothingRecognised(trace, where, inferred.why_not);
     run.annotation = "inferred from the order of compute and transfers";
@@ -190,6 +206,9 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
             observed.name = run.info->schedule;
             observed.flavor = run.info->flavor;
             run.explanation.source = "stated";
+        } else if (!run.explanation.family.empty()) {
+            observed.name = run.explanation.family;
+            observed.flavor = run.explanation.flavor;
         }
         ScheduleMatch match = matchSchedule(observed, typicalCosts(run.steps.front()));
         run.schedule = std::move(match.schedule);
@@ -202,6 +221,10 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
         run.explanation.confidence = static_cast<double>(steps - others) / static_cast<double>(steps);
         run.explanation.evidence.push_back(
             fmt::format("ops are named in the trace; {} of {} steps ran in this order", steps - others, steps));
+        if (!run.explanation.called.empty()) {
+            run.explanation.evidence.push_back(
+                fmt::format("{} calls it {}", run.explanation.framework, run.explanation.called));
+        }
     }
     return {};
 }

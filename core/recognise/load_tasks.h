@@ -99,8 +99,8 @@ void fields(Wire& wire, Mark& value) {
 }
 template <class Wire>
 void fields(Wire& wire, ProfilerMarks& value) {
-    auto& [steps, receives] = value;
-    wire(steps, receives);
+    auto& [steps, receives, stated] = value;
+    wire(steps, receives, stated);
 }
 template <class Wire>
 void fields(Wire& wire, ComputeBlock& value) {

@@ -89,6 +89,22 @@ std::optional<Found> placeByGroups(const TraceFile& file, std::int64_t rank) {
     return pipeline ? std::optional(found) : std::nullopt;
 }
 
+/// "1/4" for each axis, as perfetto::kCaptureStates has it.
+std::optional<Found> placeByFramework(const ProfilerMarks& marks) {
+    Found found;
+    for (std::size_t axis = 0; axis < kMeshAxisNames.size(); ++axis) {
+        const auto stated = marks.stated.find(std::string(kMeshAxisNames[axis]));
+        if (stated == marks.stated.end()) continue;
+        std::string_view rest = stated->second;
+        const auto place = takeNumber(rest);
+        const auto size = takeWord(rest, "/") ? takeNumber(rest) : std::nullopt;
+        if (!place || !size || *place >= *size || *size > kMaxRanks) return std::nullopt;
+        found.place.of[axis] = static_cast<int>(*place);
+        found.sizes.of[axis] = static_cast<int>(*size);
+    }
+    return marks.stated.contains("pp") ? std::optional(found) : std::nullopt;
+}
+
 /// "pp1", "pp_1", "pp-rank-1" in a file's name.
 std::optional<Found> placeByName(const TraceFile& file) {
     Found found;
@@ -173,12 +189,15 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
     return mesh;
 }
 
-Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, const std::optional<Mesh>& mesh) {
+Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks,
+                                             const std::optional<Mesh>& mesh) {
     DiagnosticLog unused;
     const std::vector<std::int64_t> rank_of_file = ranksOfFiles(files, unused);
+    RankPlaces by_framework{"framework", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_groups{"process groups", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_names{"file names", {{1, 1, 1, 1, 1}}, {}};
     RankPlaces by_mesh{"mesh", mesh ? mesh->sizes : MeshNumbers{}, {}};
+    bool stated = true;
     bool groups = true;
     bool names = true;
     for (std::size_t file = 0; file < files.size(); ++file) {
@@ -201,10 +220,12 @@ Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, c
                 places.sizes.of[axis] = std::max(places.sizes.of[axis], size);
             }
         };
+        add(file < marks.size() ? placeByFramework(marks[file]) : std::nullopt, by_framework, stated);
         add(placeByGroups(of, rank), by_groups, groups);
         add(placeByName(of), by_names, names);
     }
     if (mesh) return std::optional(by_mesh);
+    if (stated && arePlaces(by_framework)) return std::optional(by_framework);
     if (groups && !by_groups.ranks.empty()) return std::optional(by_groups);
     if (names && arePlaces(by_names)) return std::optional(by_names);
     return std::optional<RankPlaces>{};

@@ -43,15 +43,17 @@ struct Mesh {
 
 /// The places of a trace's ranks in their mesh.
 struct RankPlaces {
-    std::string source; ///< "mesh" (the user's), "process groups" (of the files), "file names"
+    std::string source; ///< "mesh" (the user's), "framework", "process groups" (of the files), "file names"
     MeshNumbers sizes{{1, 1, 1, 1, 1}};
     std::map<std::int64_t, MeshNumbers> ranks; ///< by global rank
 };
 
-/// By the user's mesh, else by the process groups that all files state, else by names of all files such as
-/// "trace_pp1_dp0.json". Nothing if none of these gives the pipeline rank. Error: Input if the mesh is too small for a
-/// rank.
-[[nodiscard]] Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files,
-                                                           const std::optional<Mesh>& mesh);
+struct ProfilerMarks;
+
+/// By the user's mesh, else by what the frameworks of a recorded job state, else by the process groups that all files
+/// state, else by names of all files such as "trace_pp1_dp0.json". Nothing if none of these gives the pipeline rank.
+/// Error: Input if the mesh is too small for a rank.
+[[nodiscard]] Result<std::optional<RankPlaces>>
+rankPlaces(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, const std::optional<Mesh>& mesh);
 
 } // namespace bubblescope

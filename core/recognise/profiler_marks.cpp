@@ -1,5 +1,6 @@
 #include "core/recognise/profiler_marks.h"
 
+#include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/name_pattern.h"
 #include "core/recognise/partitioned_trace.h"
 
@@ -8,9 +9,43 @@
 
 namespace bubblescope {
 
+namespace {
+
+/// The instants of recorded jobs: marks of steps, and what their frameworks state.
+void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
+    const StringId pipeline = trace.strings().find(perfetto::kPipelineCategory);
+    const StringId states = trace.strings().find(perfetto::kCaptureStates);
+    if (pipeline == 0 && states == 0) return;
+    std::vector<std::vector<std::pair<TimeNs, std::optional<std::int64_t>>>> marks(files.size());
+    for (const Instant& instant : trace.instants()) {
+        const std::uint32_t file = trace.tracks()[instant.track].file;
+        if (instant.name == states && states != 0) {
+            for (const Arg& arg : trace.args(instant.args)) {
+                if (const auto* const value = std::get_if<std::string>(&arg.value))
+                    files[file].stated[arg.name] = *value;
+            }
+        } else if (instant.category == pipeline && pipeline != 0) {
+            std::string_view name = trace.text(instant.name);
+            const bool step = takeWord(name, perfetto::kStepMark);
+            marks[file].emplace_back(instant.time, step ? takeNumber(name) : std::nullopt);
+        }
+    }
+    for (std::size_t file = 0; file < files.size(); ++file) {
+        std::ranges::sort(marks[file]);
+        for (std::size_t i = 0; i < marks[file].size(); ++i) {
+            const auto& [start, step] = marks[file][i];
+            const TimeNs end = i + 1 < marks[file].size() ? marks[file][i + 1].first : TimeNs::max();
+            if (step && end > start) files[file].steps.push_back({*step, start, end});
+        }
+    }
+}
+
+} // namespace
+
 Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition) {
     const Trace& trace = partition.trace();
     std::vector<ProfilerMarks> files(trace.files().size());
+    readStatements(trace, files);
     const StringId wanted = trace.strings().find("user_annotation");
     if (wanted == 0) return files;
     for (const Track& track : trace.tracks()) {

@@ -5,25 +5,29 @@
 #include "core/trace/trace.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace bubblescope {
 
 class TracePartition;
 
-/// A time range on the host that PyTorch's profiler marked.
+/// A time range on the host that PyTorch's profiler or the adapter of a framework marked.
 struct Mark {
     std::int64_t index = 0; ///< of a step
     TimeNs start{0};
     TimeNs end{0};
 };
 
-/// What PyTorch's profiler marks in a file, by start.
+/// What PyTorch's profiler or the adapter of a framework marks in a file, by start.
 struct ProfilerMarks {
-    std::vector<Mark> steps;    ///< ProfilerStep#N
+    std::vector<Mark> steps;    ///< ProfilerStep#N; of an adapter, from its mark to the next one
     std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
+    /// What the framework of a recorded job states, see perfetto::kCaptureStates.
+    std::map<std::string, std::string> stated;
 };
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition);

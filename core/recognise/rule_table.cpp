@@ -19,6 +19,17 @@ namespace bubblescope {
 // job log, its Chrome form (forward_3), paddle.profiler (forward0-3) and dynamic graph (F0_VP1); sail-sg's zero-bubble
 // runtime and our own NVTX ranges.
 constexpr std::string_view kBuiltinRules = R"json({"rules": [
+{"name": "ops stated by the framework", "categories": ["pipeline"],
+ "ops": [{"name": "{stage}F{microbatch}", "kind": "F"}, {"name": "{stage}B{microbatch}", "kind": "B"},
+         {"name": "{stage}I{microbatch}", "kind": "I"}, {"name": "{stage}W{microbatch}", "kind": "W"},
+         {"name": "({stage}F{microbatch};{stage}B{microbatch})OVERLAP_F_B", "kind": "F+B"},
+         {"name": "({stage}F{microbatch};{stage}I{microbatch})OVERLAP_F_B", "kind": "F+I"},
+         {"name": "Optimizer", "kind": "O"}],
+ "transfers": [{"name": "{stage}SEND_F{microbatch}", "is": "send", "payload": "activation"},
+               {"name": "{stage}RECV_F{microbatch}", "is": "receive", "payload": "activation"},
+               {"name": "{stage}SEND_B{microbatch}", "is": "send", "payload": "gradient"},
+               {"name": "{stage}RECV_B{microbatch}", "is": "receive", "payload": "gradient"}]},
+
 {"name": "Megatron forward/backward", "format": "megatron",
  "ops": [{"name": "forward", "kind": "F"}, {"name": "backward", "kind": "B"}],
  "args": {"microbatch": "microbatch", "step": "iteration", "rank": "pp_rank", "chunk": "model_chunk"},

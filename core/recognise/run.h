@@ -42,7 +42,11 @@ struct Explanation {
     /// Inferred: how well the schedule explains order, transfers and times, divided by the number of schedules that do
     /// as well, see ScheduleFit; from 0.8 the answer can be trusted, below 0.5 there is none.
     double confidence = 1;
-    std::vector<std::string> evidence;     ///< sentences
+    std::vector<std::string> evidence; ///< sentences
+    std::string framework; ///< of a recorded job whose framework states it: its name and version; else empty
+    std::string called;    ///< the schedule, as that framework calls it
+    std::string family;    ///< and as it is called here; empty if it is not known
+    std::string flavor;
     std::vector<std::string> alternatives; ///< schedules of another order that explain the trace as well
 };
 

@@ -108,6 +108,28 @@ void Capture::addMessage(const std::string& message) {
     ::close(file);
 }
 
+void Capture::state(std::string_view name, std::string_view value) noexcept {
+    try {
+        {
+            const std::lock_guard lock(cycle_mutex_);
+            if (writer_ == nullptr) return; // a forked child without memory
+            writer_->addStatement(name, value);
+        }
+        wake();
+    } catch (const std::exception&) {
+        // The job continues; its place is then taken from its launcher.
+    }
+}
+
+void Capture::message(std::string_view text) noexcept {
+    try {
+        const std::lock_guard lock(cycle_mutex_);
+        if (writer_ != nullptr) addMessage(std::string(text));
+    } catch (const std::exception&) {
+        // Nobody learns of it.
+    }
+}
+
 void Capture::wake() {
     const std::lock_guard lock(thread_mutex_);
     if (thread_ != nullptr || stopping_) return;

@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -28,6 +29,11 @@ public:
     [[nodiscard]] HostRecorder& recorder() { return recorder_; }
     [[nodiscard]] nvtx::Names& names() { return names_; }
     [[nodiscard]] nccl::Communicators& communicators() { return communicators_; }
+
+    /// What the job's framework states of itself, see perfetto::kCaptureStates. Any thread; takes a lock.
+    void state(std::string_view name, std::string_view value) noexcept;
+    /// A message to the user, in the trace and in capture.log. Any thread; takes a lock.
+    void message(std::string_view text) noexcept;
 
     /// Called when CUDA has been initialised in this process: starts CUPTI, unless another tool holds it.
     void startCuda() noexcept;

@@ -62,15 +62,21 @@ Status setKinds(std::string_view value, CaptureOptions& options) {
     bool nvtx = false;
     bool nccl = false;
     bool cuda = false;
+    bool python = false;
     for (std::string_view rest = value; !rest.empty();) {
         const std::string_view kind = takeUntil("+", rest);
-        bool* const known = kind == "nvtx" ? &nvtx : kind == "nccl" ? &nccl : kind == "cuda" ? &cuda : nullptr;
-        if (known == nullptr) return wrong("record", value, "any of nvtx, nccl and cuda, joined by +");
+        bool* const known = kind == "nvtx"     ? &nvtx
+                            : kind == "nccl"   ? &nccl
+                            : kind == "cuda"   ? &cuda
+                            : kind == "python" ? &python
+                                               : nullptr;
+        if (known == nullptr) return wrong("record", value, "any of nvtx, nccl, cuda and python, joined by +");
         *known = true;
     }
     options.nvtx = nvtx;
     options.nccl = nccl;
     options.cuda = cuda;
+    options.python = python;
     return {};
 }
 
@@ -95,6 +101,13 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         return {};
     }
     if (key == "record") return setKinds(value, options);
+    if (key == "python") {
+        if (value != "frameworks" && value != "ranges" && value != "none")
+            return wrong(key, value, "frameworks, ranges or none");
+        options.python = value != "none";
+        options.python_ranges = value == "ranges";
+        return {};
+    }
     if (key == "steps") return setSteps(value, options);
     if (key == "step") {
         options.step_name = value;
@@ -123,7 +136,7 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         return {};
     }
     return usageError("there is no capture option '" + std::string(key) + "'",
-                      "there are mode, record, steps, step, delay, duration, flush, size and ring");
+                      "there are mode, record, python, steps, step, delay, duration, flush, size and ring");
 }
 
 // Names used by PyTorch's profiler, and common ones.
@@ -160,14 +173,15 @@ std::string captureOptionsText(const CaptureOptions& options) {
     };
     const auto time = [](TimeNs value) { return std::to_string(value.count()) + "ns"; };
     if (options.mode == CaptureOptions::Mode::Pipeline) add("mode", "pipeline");
-    if (!options.nvtx || !options.nccl || !options.cuda) {
+    if (!options.nvtx || !options.nccl || !options.cuda || !options.python) {
         std::string kinds;
-        for (const auto& [on, name] :
-             {std::pair(options.nvtx, "nvtx"), std::pair(options.nccl, "nccl"), std::pair(options.cuda, "cuda")}) {
+        for (const auto& [on, name] : {std::pair(options.nvtx, "nvtx"), std::pair(options.nccl, "nccl"),
+                                       std::pair(options.cuda, "cuda"), std::pair(options.python, "python")}) {
             if (on) kinds += (kinds.empty() ? "" : "+") + std::string(name);
         }
         add("record", kinds);
     }
+    if (options.python && options.python_ranges) add("python", "ranges");
     if (options.hasStepWindow()) {
         const bool open = options.last_step == usual.last_step;
         add("steps", std::to_string(options.first_step) + "-" + (open ? "" : std::to_string(options.last_step)));

@@ -19,7 +19,7 @@ namespace bubblescope::profiler {
 struct CaptureOptions {
     enum class Mode : std::uint8_t {
         Full,
-        Pipeline, ///< NVTX, NCCL, and the first and last kernel of each op
+        Pipeline, ///< ranges, NCCL, and the first and last kernel of each op
     };
 
     std::filesystem::path dir; ///< where traces go; empty: nothing is recorded
@@ -27,6 +27,8 @@ struct CaptureOptions {
     bool nvtx = true;
     bool nccl = true;
     bool cuda = true;
+    bool python = true;         ///< adapters of frameworks in Python processes
+    bool python_ranges = false; ///< of those, only what the job states itself through bubblescope_ranges
     std::int64_t first_step = 0;
     std::int64_t last_step = std::numeric_limits<std::int64_t>::max();
     std::string step_name; ///< what the name of a range or mark begins with that begins a step; empty = the known names
@@ -48,7 +50,8 @@ inline constexpr std::string_view kCaptureFileVariable = "BUBBLESCOPE_CAPTURE_FI
 /// Sets the options that `text` names: "mode=pipeline,steps=10-20,size=2GiB". Parts are separated by commas or ends of
 /// lines; a # begins a comment. Keys:
 ///   mode      full, pipeline
-///   record    any of nvtx, nccl, cuda, joined by +
+///   record    any of nvtx, nccl, cuda, python, joined by +
+///   python    frameworks, ranges or none
 ///   steps     10-20, 10- or 10
 ///   step      what the name of a range begins with that begins a step
 ///   delay, duration, flush   times with a unit

@@ -72,6 +72,21 @@ void CaptureWriter::addMessage(std::string_view message) {
     messages_.emplace_back(message);
 }
 
+void CaptureWriter::addStatement(std::string_view name, std::string_view value) {
+    const auto known = std::ranges::find(statements_, name, &OwnedArg::name);
+    if (known != statements_.end())
+        known->value = std::string(value);
+    else
+        statements_.push_back({std::string(name), std::string(value)});
+    stated_ = false;
+    begun_ = true;
+}
+
+void CaptureWriter::tellStatements(TimeNs now) {
+    if (!statements_.empty()) file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureStates, statements_);
+    stated_ = true;
+}
+
 void CaptureWriter::tellTotals(TimeNs now) {
     OwnedArgs args;
     for (const auto& [name, member] : perfetto::kCaptureCounts) {
@@ -91,9 +106,11 @@ Status CaptureWriter::flush(TimeNs now) {
         file_.instant(now, CaptureFile::kCategory, "message", args);
     }
     messages_.clear();
+    if (!stated_) tellStatements(now);
     counts_.parts_removed = file_.partsRemoved();
     if (counts_ != told_ && now >= told_at_ + kTotalsEvery) tellTotals(now);
     return file_.flush([this, now] {
+        tellStatements(now);
         host_.reopen();
         tellTotals(now);
     });

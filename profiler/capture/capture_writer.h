@@ -35,6 +35,9 @@ public:
     void take(std::vector<cupti::OwnedActivity>& activities);
     /// Writes a message to the user once.
     void addMessage(std::string_view message);
+    /// Writes what the job's framework states of itself (perfetto::kCaptureStates) into each part; a new value of a
+    /// name replaces the old one.
+    void addStatement(std::string_view name, std::string_view value);
 
     /// The writer adds its counts to those of records lost elsewhere.
     [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
@@ -50,6 +53,7 @@ public:
 private:
     [[nodiscard]] bool isPlausible(const cupti::Activity& activity) const;
     void tellTotals(TimeNs now);
+    void tellStatements(TimeNs now);
 
     perfetto::CaptureCounts counts_;
     TickMap clocks_;
@@ -60,6 +64,8 @@ private:
     GpuWriter gpu_;
     std::optional<OpKernels> thinning_;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
+    OwnedArgs statements_;
+    bool stated_ = true; ///< whether this part holds them
     perfetto::CaptureCounts told_;
     TimeNs told_at_{0};
     TimeNs clocks_at_{0};

@@ -7,7 +7,9 @@
 namespace bubblescope::profiler {
 namespace {
 
-constexpr std::string_view kHostCategory = "nvtx";
+std::string_view categoryOf(const HostRecord& record) {
+    return record.domain == nvtx::Names::kPipelineDomain ? perfetto::kPipelineCategory : std::string_view("nvtx");
+}
 constexpr std::int32_t kThreadOrder = 0;
 constexpr std::int32_t kRangesOrder = 1000;
 constexpr std::size_t kMaxHostWaiting =
@@ -43,7 +45,8 @@ std::string HostWriter::nameOf(const HostRecord& record) const {
 
 OwnedArgs HostWriter::argsOf(const HostRecord& record) const {
     OwnedArgs args;
-    if (record.domain != nvtx::Names::kDefaultDomain) args.push_back({"domain", names_.domainName(record.domain)});
+    if (record.domain != nvtx::Names::kDefaultDomain && record.domain != nvtx::Names::kPipelineDomain)
+        args.push_back({"domain", names_.domainName(record.domain)});
     if (record.category != 0) {
         std::string name = names_.category(record.domain, record.category);
         if (name.empty())
@@ -54,7 +57,11 @@ OwnedArgs HostWriter::argsOf(const HostRecord& record) const {
     switch (record.payload) {
     case HostRecord::Payload::None: break;
     case HostRecord::Payload::Unsigned:
-    case HostRecord::Payload::Signed: args.push_back({"payload", static_cast<std::int64_t>(record.value)}); break;
+    case HostRecord::Payload::Signed: {
+        const bool transfer = record.domain == nvtx::Names::kPipelineDomain;
+        args.push_back({transfer ? "bytes" : "payload", static_cast<std::int64_t>(record.value)});
+        break;
+    }
     case HostRecord::Payload::Float: args.push_back({"payload", std::bit_cast<double>(record.value)}); break;
     case HostRecord::Payload::Schema:
         for (nvtx::PayloadField& field : names_.decode(record.domain, record.value, record.bytes))
@@ -81,7 +88,9 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
         window_.observe(name, time);
         if (!window_.contains(time)) return void(++counts_.outside_window);
         ++counts_.marks;
-        return file_.instant(trackOf(stackOf(tid, record.domain)), time, kHostCategory, name, argsOf(record));
+        Stack& stack = stackOf(tid, record.domain);
+        if (record.domain == nvtx::Names::kPipelineDomain) step_ = StepMark{&stack, time, name};
+        return file_.instant(trackOf(stack), time, categoryOf(record), name, argsOf(record));
     }
     case HostRecord::Type::CommBegin:
     case HostRecord::Type::CommEnd: return;
@@ -136,7 +145,8 @@ void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     if (!window_.contains(time)) return void(++counts_.outside_window);
     open.written = true;
     open.args = argsOf(record);
-    file_.begin(trackOf(stack), time, kHostCategory, open.name, open.args);
+    open.category = categoryOf(record);
+    file_.begin(trackOf(stack), time, open.category, open.name, open.args);
 }
 
 void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
@@ -148,7 +158,10 @@ void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
     if (!open.written) return;
     ++counts_.ranges;
     file_.end(stack.track, time);
-    if (!on_range_ || open.is_step || record.domain != nvtx::Names::kDefaultDomain) return;
+    const bool names_ops = record.domain == nvtx::Names::kPipelineDomain;
+    names_ops_ = names_ops_ || names_ops;
+    const bool op = names_ops || (!names_ops_ && record.domain == nvtx::Names::kDefaultDomain);
+    if (!on_range_ || open.is_step || !op) return;
     for (const Open& around : stack.open) {
         if (!around.is_step) return;
     }
@@ -156,13 +169,13 @@ void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
 }
 
 void HostWriter::start(const HostRecord& record, TimeNs time) {
-    Started started{time, nameOf(record), {}};
+    Started started{time, nameOf(record), {}, categoryOf(record)};
     window_.observe(started.name, time);
     if (!window_.contains(time)) return void(++counts_.outside_window);
     started.args = argsOf(record);
     if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {
         ++counts_.ranges;
-        lanes_.add(file_, time, early->second, kHostCategory, started.name, started.args);
+        lanes_.add(file_, time, early->second, started.category, started.name, started.args);
         ended_early_.erase(early);
         return;
     }
@@ -181,14 +194,16 @@ void HostWriter::end(const HostRecord& record, TimeNs time) {
         return;
     }
     ++counts_.ranges;
-    lanes_.add(file_, known->second.start, time, kHostCategory, known->second.name, known->second.args);
+    const Started& started = known->second;
+    lanes_.add(file_, started.start, time, started.category, started.name, started.args);
     started_.erase(known);
 }
 
 void HostWriter::reopen() {
+    if (step_) file_.instant(trackOf(*step_->stack), step_->time, perfetto::kPipelineCategory, step_->name, {});
     for (auto& [key, stack] : stacks_) {
         for (const Open& open : stack.open) {
-            if (open.written) file_.begin(trackOf(stack), open.start, kHostCategory, open.name, open.args);
+            if (open.written) file_.begin(trackOf(stack), open.start, open.category, open.name, open.args);
         }
     }
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -17,8 +18,8 @@
 namespace bubblescope::profiler {
 
 /// Writes the NVTX events of threads: a track for each thread and domain, and further tracks for ranges that need not
-/// nest. Category "nvtx"; the arguments are the domain, the category, and a payload or its fields. One thread at a
-/// time.
+/// nest. Category "nvtx", or "pipeline" for the domain of ops; the arguments are the domain, the category, and a
+/// payload or its fields. One thread at a time.
 class HostWriter {
 public:
     /// All references must outlive the writer.
@@ -29,8 +30,8 @@ public:
     /// open.
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
 
-    /// Called for each completed outermost range of the default domain that is not a step: frameworks that use NVTX
-    /// mark their ops so.
+    /// Called for each completed outermost range of ops that is not a step: those of the domain of ops, or, as long as
+    /// there is none, of the default domain, where frameworks that use NVTX mark their ops.
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 
@@ -46,6 +47,7 @@ private:
         TimeNs start{0};
         std::string name;
         OwnedArgs args;
+        std::string_view category; ///< a constant
     };
     struct Stack {
         CaptureFile::TrackNumber track = 0;
@@ -59,6 +61,12 @@ private:
         TimeNs start{0};
         std::string name;
         OwnedArgs args;
+        std::string_view category; ///< a constant
+    };
+    struct StepMark {
+        Stack* stack; ///< a value of stacks_, which stays where it is
+        TimeNs time;
+        std::string name;
     };
     using StackKey = std::pair<std::uint32_t, std::uint16_t>; ///< thread and domain
 
@@ -83,6 +91,8 @@ private:
     std::unordered_map<std::uint64_t, Started> started_;
     std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins, by range
     Lanes lanes_;
+    std::optional<StepMark> step_; ///< the latest, which a new part repeats
+    bool names_ops_ = false;       ///< whether the domain of ops has been used
     std::uint64_t namings_ = 0;
 };
 

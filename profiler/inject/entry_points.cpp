@@ -3,7 +3,8 @@
 #include "profiler/nvtx/injection.h"
 
 /// The complete list of exported functions, which CUDA, NVTX and NCCL look up by name when the environment makes them
-/// load the library. Nothing here throws, ends the job or writes to its output.
+/// load the library, and the adapters in profiler/python by ctypes. Nothing here throws, ends the job or writes to its
+/// output.
 
 using bubblescope::profiler::Capture;
 namespace nvtx = bubblescope::profiler::nvtx;
@@ -22,6 +23,16 @@ Capture* captureForNvtx() noexcept {
     nvtx::sendEventsTo(capture->recorder(), capture->names());
     return capture;
 }
+
+Capture* captureForPython() noexcept {
+    static Capture* const capture = [] {
+        Capture* const made = Capture::ofThisProcess();
+        return made != nullptr && made->options().python ? made : nullptr;
+    }();
+    return capture;
+}
+
+constexpr std::uint16_t kOps = nvtx::Names::kPipelineDomain;
 
 /// NCCL looks up the tables without a call before, so they must be ready when the library is loaded.
 [[gnu::constructor]] void prepareForNccl() noexcept {
@@ -47,6 +58,50 @@ BUBBLESCOPE_EXPORT int InitializeInjectionNvtx2(nvtx::abi::GetExportTable get_ta
 }
 BUBBLESCOPE_EXPORT int InitializeInjectionNvtxExtension(nvtx::abi::ExtensionModule* module) {
     return captureForNvtx() != nullptr && nvtx::attachExtension(module) ? kDone : kNotForUs;
+}
+
+/// What profiler/python/bubblescope_ranges.py calls: ranges on the calling thread, which must nest, marks, and what is
+/// stated once. Texts are UTF-8 and end with a zero. Any thread.
+/// Returns a sum: 1 if the process is recorded, 2 if ops are those that the job states itself, not its framework's.
+BUBBLESCOPE_EXPORT int bubblescope_recording() {
+    const Capture* const capture = captureForPython();
+    if (capture == nullptr) return 0;
+    return capture->options().python_ranges ? 3 : 1;
+}
+BUBBLESCOPE_EXPORT void bubblescope_push(const char* name) {
+    Capture* const capture = captureForPython();
+    if (capture != nullptr && name != nullptr) capture->recorder().push(name, kOps);
+}
+/// `bytes`: the size of what a transfer carries.
+BUBBLESCOPE_EXPORT void bubblescope_push_bytes(const char* name, std::uint64_t bytes) {
+    Capture* const capture = captureForPython();
+    if (capture == nullptr || name == nullptr) return;
+    bubblescope::profiler::HostRecord record;
+    record.domain = kOps;
+    record.payload = bubblescope::profiler::HostRecord::Payload::Unsigned;
+    record.value = bytes;
+    record.text = name;
+    capture->recorder().push(record);
+}
+BUBBLESCOPE_EXPORT void bubblescope_pop() {
+    if (Capture* const capture = captureForPython()) capture->recorder().pop(kOps);
+}
+BUBBLESCOPE_EXPORT void bubblescope_mark(const char* name) {
+    Capture* const capture = captureForPython();
+    if (capture == nullptr || name == nullptr) return;
+    bubblescope::profiler::HostRecord record;
+    record.type = bubblescope::profiler::HostRecord::Type::Mark;
+    record.domain = kOps;
+    record.text = name;
+    capture->recorder().record(record);
+}
+BUBBLESCOPE_EXPORT void bubblescope_state(const char* name, const char* value) {
+    Capture* const capture = captureForPython();
+    if (capture != nullptr && name != nullptr && value != nullptr) capture->state(name, value);
+}
+BUBBLESCOPE_EXPORT void bubblescope_message(const char* text) {
+    Capture* const capture = captureForPython();
+    if (capture != nullptr && text != nullptr) capture->message(text);
 }
 
 /// NCCL_PROFILER_PLUGIN: NCCL takes the newest version that it knows.

@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLibrary = "libbubblescope_inject.so";
+constexpr std::string_view kAdapters = "python"; ///< folder beside the library, filled by profiler/inject
+constexpr std::string_view kPythonPath = "PYTHONPATH";
 constexpr std::string_view kLibraryVariable = "BUBBLESCOPE_INJECT_LIBRARY";
 
 constexpr std::array kForwarded{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -78,8 +80,8 @@ Result<fs::path> findInjectLibrary(const ReadVariable& variable) {
                       fmt::format("install it with the program, or name it with {}", kLibraryVariable));
 }
 
-std::vector<std::pair<std::string, std::string>> captureEnvironment(const fs::path& library,
-                                                                    const CaptureOptions& options) {
+std::vector<std::pair<std::string, std::string>>
+captureEnvironment(const fs::path& library, const CaptureOptions& options, const ReadVariable& variable) {
     std::error_code ignored;
     const fs::path dir = fs::absolute(options.dir, ignored).lexically_normal();
     std::vector<std::pair<std::string, std::string>> variables{{std::string(kCaptureDirVariable), dir.string()}};
@@ -88,6 +90,17 @@ std::vector<std::pair<std::string, std::string>> captureEnvironment(const fs::pa
     if (options.cuda) variables.emplace_back("CUDA_INJECTION64_PATH", library.string());
     if (options.nvtx) variables.emplace_back("NVTX_INJECTION64_PATH", library.string());
     if (options.nccl) variables.emplace_back("NCCL_PROFILER_PLUGIN", library.string());
+    const fs::path adapters = library.parent_path() / kAdapters;
+    if (options.python && fs::is_regular_file(adapters / "sitecustomize.py", ignored)) {
+        std::string path = adapters.string();
+        // A part that is empty would be the job's working folder.
+        if (const auto before = variable(kPythonPath).value_or(""); before == path || before.starts_with(path + ":"))
+            path = before; // this job is started by a recorded one
+        else if (!before.empty())
+            path += ":" + before;
+        variables.emplace_back(kPythonPath, std::move(path));
+        variables.emplace_back(kLibraryVariable, library.string());
+    }
     return variables;
 }
 

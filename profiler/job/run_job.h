@@ -16,8 +16,10 @@ namespace bubblescope::profiler {
 [[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
 
 /// The variables that make every process of a job load the library and write into options.dir, which is made absolute.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> captureEnvironment(const std::filesystem::path& library,
-                                                                                  const CaptureOptions& options);
+/// Python processes also load the adapters of frameworks that lie beside the library, unless they are not wanted or not
+/// there: PYTHONPATH is what `variable` gives, with their folder in front.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>>
+captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals that
 /// are sent to this process; signals of the terminal reach the program directly. Returns what a shell would: the exit

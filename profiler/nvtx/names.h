@@ -19,6 +19,8 @@ namespace bubblescope::profiler::nvtx {
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
+    /// "bubblescope": ranges of the pipeline's ops, spelled as the manual states. Any program may use it through NVTX.
+    static constexpr std::uint16_t kPipelineDomain = 1;
     static constexpr std::uint16_t kNoDomain = UINT16_MAX; ///< for more domains than can be distinguished
 
     /// Equal names give the same domain.
@@ -45,7 +47,7 @@ public:
 
 private:
     mutable std::mutex mutex_;
-    std::vector<std::string> domains_{std::string{}};
+    std::vector<std::string> domains_{std::string{}, std::string{"bubblescope"}};
     std::vector<std::string> texts_;
     std::map<std::pair<std::uint16_t, std::uint32_t>, std::string> categories_;
     std::map<std::uint32_t, std::string> threads_;

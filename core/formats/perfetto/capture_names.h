@@ -16,6 +16,17 @@ inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last o
 /// Arg of the first: the offset from the file's times to its host's wall clock, by which hosts are aligned.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
+/// What a process's framework states of the job, as text args of an instant: once when known, and in each part.
+///   framework, version, schedule   as the framework calls them
+///   family, flavor                 of the schedule, as this program calls them
+///   rank                           among all processes of the job
+///   pp, dp, tp, cp, ep             place and size of an axis: "1/4"
+inline constexpr std::string_view kCaptureStates = "capture states";
+/// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2, the mark "step 7" begins
+/// a step, any other mark ends it.
+inline constexpr std::string_view kPipelineCategory = "pipeline";
+inline constexpr std::string_view kStepMark = "step ";
+
 /// What a process recorded and what it lost, since its start. The names are those of the args of the instant "capture
 /// totals" in its trace, which holds those that are not 0.
 struct CaptureCounts {

@@ -1,5 +1,6 @@
 #include "core/formats/perfetto/reader.h"
 
+#include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/clock_table.h"
 #include "core/formats/perfetto/field_reader.h"
@@ -88,6 +89,7 @@ private:
     void addCounters();
     void addSource(std::uint64_t process, const std::vector<StoredArg>& args);
     void putOnWallClock(const std::vector<StoredArg>& args);
+    void takeStatedRank(const std::vector<StoredArg>& args);
     void assignFiles();
 
     struct CounterPoint {
@@ -284,6 +286,8 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
         }
         if (builder_.text(event.category) == kCaptureCategory && builder_.text(event.name) == kCaptureBegins)
             putOnWallClock(event.args);
+        if (builder_.text(event.category) == kCaptureCategory && builder_.text(event.name) == kCaptureStates)
+            takeStatedRank(event.args);
         builder_.addInstant(
             {tracks_.trackFor(uuid), time, event.name, event.category, builder_.args().add(event.args)});
         break;
@@ -342,6 +346,16 @@ void Reader::putOnWallClock(const std::vector<StoredArg>& args) {
     for (const StoredArg& arg : args) {
         if (arg.type == StoredArg::Type::Int && builder_.text(arg.name) == kCaptureOffset)
             builder_.setFileOffset(builder_.currentFile(), TimeNs{arg.number});
+    }
+}
+
+/// Where no launcher told a recorded process its rank, its framework may.
+void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
+    std::optional<std::int32_t>& rank = builder_.file(builder_.currentFile()).rank;
+    for (const StoredArg& arg : args) {
+        if (rank || arg.type != StoredArg::Type::Text || builder_.text(arg.name) != "rank") continue;
+        const auto stated = parseNumber<std::int32_t>(builder_.text(static_cast<StringId>(arg.number)));
+        if (stated && *stated >= 0) rank = stated;
     }
 }
 

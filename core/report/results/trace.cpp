@@ -77,6 +77,10 @@ Section scheduleData(const Run& run) {
     schedule.data("placement", placementName(run.schedule.placement));
     schedule.data("recognised_by", run.annotation);
     schedule.data("source", run.explanation.source);
+    if (!run.explanation.framework.empty()) {
+        schedule.data("framework", run.explanation.framework);
+        schedule.data("called", run.explanation.called);
+    }
     schedule.data("confidence", run.explanation.confidence);
     schedule.data("evidence", run.explanation.evidence);
     schedule.data("alternatives", run.explanation.alternatives);
@@ -99,6 +103,8 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
                      run.format, pluralize(static_cast<std::size_t>(run.schedule.pp), "rank"), steps, run.slices,
                      formatTime(run.span)));
     line(fmt::format("Schedule: {} ({})", scheduleTitle(run.schedule), run.annotation));
+    if (!run.explanation.called.empty())
+        line(fmt::format("  {} calls it {}", run.explanation.framework, run.explanation.called));
     if (run.departure) {
         line(fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due", run.closest,
                          run.departure->index, run.departure->rank.value, opName(run.departure->observed),

@@ -1,0 +1,62 @@
+"""Names the ops of frameworks in the capture of a job that knows nothing of it.
+
+Each adapter wraps the functions of one framework that run ops, transfers and steps. An adapter is applied as a whole or
+not at all, and never fails the job: what goes wrong is one line in the capture's log.
+"""
+
+import importlib
+
+from . import events
+
+
+class Unknown(Exception):
+    """The framework is not one that the adapter knows; the text says why."""
+
+
+class Changes:
+    """Replacements of a framework's attributes, made together."""
+
+    def __init__(self):
+        self._changes = []
+
+    def replace(self, owner, name, make):
+        """`make` gets the present value. An absent attribute is an Unknown version of the framework."""
+        try:
+            before = getattr(owner, name)
+        except AttributeError:
+            raise Unknown("%s has no %s" % (getattr(owner, "__name__", owner), name)) from None
+        after = make(before)
+        for copied in ("__name__", "__qualname__", "__doc__", "__module__", "__wrapped__"):
+            try:
+                setattr(after, copied, before if copied == "__wrapped__" else getattr(before, copied))
+            except (AttributeError, TypeError):
+                pass
+        self._changes.append((owner, name, after))
+
+    def make(self):
+        for owner, name, after in self._changes:
+            setattr(owner, name, after)
+
+
+def adapt(module, adapter):
+    """Applies bubblescope_adapters.ADAPTER to a module that has just been loaded."""
+    try:
+        if not events.records_frameworks():
+            return
+        chosen = importlib.import_module("bubblescope_adapters." + adapter)
+        framework, version = chosen.identity(module)
+        known = ".".join(version.split(".")[:2])
+        if known not in chosen.VERSIONS:
+            raise Unknown(
+                "version %s is not known (known are %s)" % (version, ", ".join(chosen.VERSIONS))
+            )
+        changes = Changes()
+        chosen.prepare(module, changes, framework, version)
+        changes.make()
+    except Unknown as problem:
+        events.message("%s: %s; it is recorded without names of ops" % (adapter, problem))
+    except Exception as problem:  # noqa: BLE001: the job matters more than its recording
+        events.message(
+            "%s: the adapter failed with %s: %s; it is recorded without names of ops"
+            % (adapter, type(problem).__name__, problem)
+        )

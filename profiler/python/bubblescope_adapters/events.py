@@ -1,0 +1,179 @@
+"""What adapters write into the capture: ranges on the calling thread, marks of steps, and what is stated once.
+
+The functions `push`, `push_bytes`, `pop` and `mark` take bytes and are called for every op: they are those of the capture
+library itself. In a process that is not recorded they do nothing.
+"""
+
+import ctypes
+import os
+import sys
+
+_FRAMEWORKS = 1
+_OWN_RANGES = 3
+
+
+def _nothing(*_):
+    return None
+
+
+def _load():
+    path = os.environ.get("BUBBLESCOPE_INJECT_LIBRARY")
+    if not path or not os.environ.get("BUBBLESCOPE_CAPTURE_DIR"):
+        return None, None
+    try:
+        # The first keeps the interpreter's lock, which is faster and safe for what never waits; the second gives it up.
+        return ctypes.PyDLL(path), ctypes.CDLL(path)
+    except OSError:
+        return None, None
+
+
+def _function(library, name, *types, result=None):
+    if library is None:
+        return _nothing
+    function = getattr(library, "bubblescope_" + name)
+    function.argtypes = types
+    function.restype = result
+    return function
+
+
+_fast, _patient = _load()
+push = _function(_fast, "push", ctypes.c_char_p)
+push_bytes = _function(_fast, "push_bytes", ctypes.c_char_p, ctypes.c_uint64)
+pop = _function(_fast, "pop")
+mark = _function(_fast, "mark", ctypes.c_char_p)
+_state = _function(_patient, "state", ctypes.c_char_p, ctypes.c_char_p)
+_message = _function(_patient, "message", ctypes.c_char_p)
+_recording = _function(_patient, "recording", result=ctypes.c_int)() or 0
+
+
+def records_frameworks():
+    return _recording == _FRAMEWORKS
+
+
+def records_own_ranges():
+    return _recording == _OWN_RANGES
+
+
+def state(name, value):
+    """States something of the job: see the manual's page on recording frameworks for the names."""
+    _state(str(name).encode(), str(value).encode())
+
+
+def message(text):
+    """One line in the trace and in the capture's log."""
+    if _patient is not None:
+        return _message(str(text).encode())
+    try:
+        with open(os.path.join(os.environ["BUBBLESCOPE_CAPTURE_DIR"], "capture.log"), "a") as log:
+            log.write("%s %d: %s\n" % (os.path.basename(sys.executable), os.getpid(), text))
+    except (OSError, KeyError):
+        pass
+    return None
+
+
+class Steps:
+    """The steps of a process. Ops are written only inside of one, and each op once: those of a framework that another
+    one calls are left to the outer one."""
+
+    def __init__(self):
+        self.active = False  # inside of a step that trains
+        self.inside = 0  # ops around the current one
+        self._number = 0
+        self._stated = None
+        self._optimizing = False
+
+    def begin(self):
+        self.end_optimizer()  # one that raised
+        mark(b"step %d" % self._number)
+        self._number += 1
+        self.inside = 0
+        self.active = True
+
+    def pause(self):
+        """What follows belongs to no step: an evaluation."""
+        self.end_optimizer()
+        mark(b"evaluation")
+        self.active = False
+
+    def state_once(self, key, describe):
+        """`describe` returns a dictionary of what to state, which is called when `key` changes."""
+        if key == self._stated:
+            return
+        self._stated = key
+        try:
+            for name, value in describe().items():
+                if value is not None:
+                    state(name, value)
+        except Exception as problem:  # noqa: BLE001
+            message("the framework's description failed with %s: %s" % (type(problem).__name__, problem))
+
+    def begin_optimizer(self, *_):
+        if self.active and not self.inside and not self._optimizing:
+            self._optimizing = True
+            push(b"Optimizer")
+
+    def end_optimizer(self, *_):
+        if self._optimizing:
+            self._optimizing = False
+            pop()
+
+
+steps = Steps()
+
+
+class Range:
+    """An op around whatever is called inside: other ops there are part of it."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name):
+        self._name = name
+
+    def __enter__(self):
+        push(self._name)
+        steps.inside += 1
+
+    def __exit__(self, *_):
+        steps.inside -= 1
+        pop()
+        return False
+
+
+def range_around(name_of):
+    """For Changes.replace(): calls of the function become ranges. `name_of` gets the call's arguments and returns the
+    name in bytes, or None for a call that is no op. It must be quick."""
+
+    def make(function):
+        def call(*args, **kwargs):
+            if not steps.active or steps.inside:
+                return function(*args, **kwargs)
+            try:
+                name = name_of(*args, **kwargs)
+            except Exception:  # noqa: BLE001: an unexpected call is the framework's business
+                name = None
+            if name is None:
+                return function(*args, **kwargs)
+            push(name)
+            steps.inside = 1
+            try:
+                return function(*args, **kwargs)
+            finally:
+                steps.inside = 0
+                pop()
+
+        return call
+
+    return make
+
+
+def name(text):
+    return text.encode()
+
+
+def watch_optimizers():
+    """Steps of PyTorch's optimizers become ops, whoever calls them."""
+    optimizer = sys.modules.get("torch.optim.optimizer")
+    if optimizer is None:
+        return
+    optimizer.register_optimizer_step_pre_hook(steps.begin_optimizer)
+    optimizer.register_optimizer_step_post_hook(steps.end_optimizer)

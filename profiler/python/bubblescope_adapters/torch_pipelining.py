@@ -1,0 +1,211 @@
+"""torch.distributed.pipelining: its stages' methods are the ops, its batches of sends and receives the transfers."""
+
+import sys
+
+from . import events
+from .events import Range, name, range_around, steps
+
+VERSIONS = ("2.15", "2.14")
+
+# As the program calls them: family and flavor.
+SCHEDULES = {
+    "ScheduleGPipe": ("fthenb", None),
+    "Schedule1F1B": ("1f1b", None),
+    "ScheduleInterleaved1F1B": ("interleaved", "torch"),
+    "ScheduleLoopedBFS": ("looped-bfs", "torch"),
+    "ScheduleInterleavedZeroBubble": ("interleaved-zb", "torch"),
+    "ScheduleZBVZeroBubble": ("zb-v", "torch"),
+    "ScheduleDualPipeV": ("dualpipev", "torch"),
+}
+
+
+def identity(_):
+    return "torch.distributed.pipelining", sys.modules["torch"].__version__
+
+
+def prepare(schedules, changes, framework, version):
+    stage = sys.modules["torch.distributed.pipelining.stage"]._PipelineStageBase
+
+    def forward(self, chunk, *_, **__):
+        return name("%sF%s" % (self.stage_index, chunk))
+
+    def backward(self, chunk, *rest, full_backward=None, **_):
+        whole = full_backward if full_backward is not None else rest[1] if len(rest) > 1 else True
+        return name("%s%s%s" % (self.stage_index, "B" if whole else "I", chunk))
+
+    def weight(self, chunk, *_, **__):
+        return name("%sW%s" % (self.stage_index, chunk))
+
+    def reduce(self, *_, **__):
+        return name("%sREDUCE_GRAD" % self.stage_index)
+
+    changes.replace(stage, "forward_one_chunk", range_around(forward))
+    changes.replace(stage, "backward_one_chunk", range_around(backward))
+    changes.replace(stage, "backward_weight_one_chunk", range_around(weight))
+    changes.replace(stage, "perform_reduce_grad", range_around(reduce))
+    for method, spelling in (
+        ("get_fwd_send_ops", "%sSEND_F%s"),
+        ("get_bwd_send_ops", "%sSEND_B%s"),
+        ("get_fwd_recv_ops", "%sRECV_F%s"),
+        ("get_bwd_recv_ops", "%sRECV_B%s"),
+    ):
+        changes.replace(stage, method, _labelled(spelling))
+    changes.replace(schedules, "_batch_p2p", _issue)
+    changes.replace(schedules, "_wait_batch_p2p", _wait)
+    changes.replace(schedules, "record_function", _pairs)
+    changes.replace(schedules._PipelineScheduleRuntime, "register_custom_function", _custom)
+    watch = [events.watch_optimizers]
+    for kind in (schedules.PipelineScheduleSingle, schedules.PipelineScheduleMulti):
+        changes.replace(kind, "step", _step(watch, framework, version))
+
+
+class _Label:
+    """What a batch of tensors carries. The first batch that is issued with it takes it."""
+
+    __slots__ = ("name", "bytes", "sends")
+
+    def __init__(self, name, size, sends):
+        self.name = name
+        self.bytes = size
+        self.sends = sends
+
+
+class _Works(list):
+    """What `_batch_p2p` returns, with the receives that a wait for it completes."""
+
+    receives = ()
+
+
+def _labelled(spelling):
+    sends = "SEND" in spelling
+
+    def make(function):
+        def call(self, chunk, *args, **kwargs):
+            ops = function(self, chunk, *args, **kwargs)
+            if steps.active and ops:
+                try:
+                    size = sum(op.tensor.nbytes for op in ops)
+                    ops[0].bubblescope = _Label(name(spelling % (self.stage_index, chunk)), size, sends)
+                except Exception:  # noqa: BLE001: tensors or ops of another kind
+                    pass
+            return ops
+
+        return call
+
+    return make
+
+
+def _issue(function):
+    """A send lasts as long as issuing it; a receive as long as the wait for it, since only that shows its arrival."""
+
+    def call(ops, *args, **kwargs):
+        if not steps.active:
+            return function(ops, *args, **kwargs)
+        sends, receives = [], []
+        for op in ops:
+            label = op.__dict__.pop("bubblescope", None)
+            if label is not None:
+                (sends if label.sends else receives).append(label)
+        for label in sends:
+            events.push_bytes(label.name, label.bytes)
+        try:
+            works = function(ops, *args, **kwargs)
+        finally:
+            for _ in sends:
+                events.pop()
+        if receives and type(works) is list:
+            works = _Works(works)
+            works.receives = receives
+        return works
+
+    return call
+
+
+def _wait(function):
+    def call(work, *args, **kwargs):
+        receives = work.receives if type(work) is _Works else ()
+        if not receives:
+            return function(work, *args, **kwargs)
+        work.receives = ()
+        for label in receives:
+            events.push_bytes(label.name, label.bytes)
+        try:
+            return function(work, *args, **kwargs)
+        finally:
+            for _ in receives:
+                events.pop()
+
+    return call
+
+
+class _Pair(Range):
+    """An overlapped pair of a forward and a backward: the range that the schedule itself opens for its profiler."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, name, scope):
+        super().__init__(name)
+        self._scope = scope
+
+    def __enter__(self):
+        super().__enter__()
+        return self._scope.__enter__()
+
+    def __exit__(self, *error):
+        try:
+            return self._scope.__exit__(*error)
+        finally:
+            super().__exit__()
+
+
+def _pairs(function):
+    def call(label, *args, **kwargs):
+        scope = function(label, *args, **kwargs)
+        if steps.active and not steps.inside and label.startswith("PP:("):
+            return _Pair(name(label[3:]), scope)
+        return scope
+
+    return call
+
+
+def _custom(function):
+    """A schedule may run an action by a function of the job's, which need not call the stage's methods."""
+
+    def call(self, kind, custom, *args, **kwargs):
+        def run(action, *rest, **more):
+            letter = getattr(action.computation_type, "value", None)
+            if not steps.active or steps.inside or letter not in ("F", "B", "I", "W"):
+                return custom(action, *rest, **more)
+            with Range(name(str(action))):
+                return custom(action, *rest, **more)
+
+        return function(self, kind, run, *args, **kwargs)
+
+    return call
+
+
+def _step(watch, framework, version):
+    def make(function):
+        def call(self, *args, **kwargs):
+            if watch:
+                watch.pop()()
+            if getattr(self, "_has_backward", False):
+                steps.state_once((type(self), id(self)), lambda: _description(self, framework, version))
+                steps.begin()
+            else:
+                steps.pause()
+            return function(self, *args, **kwargs)
+
+        return call
+
+    return make
+
+
+def _description(schedule, framework, version):
+    stages = getattr(schedule, "_stages", None) or [schedule._stage]
+    called = type(schedule).__name__
+    family, flavor = SCHEDULES.get(called, (None, None))
+    said = {"framework": framework, "version": version, "schedule": called, "family": family, "flavor": flavor}
+    said["rank"] = sys.modules["torch.distributed"].get_rank()
+    said["pp"] = "%d/%d" % (stages[0].group_rank, stages[0].group_size)
+    return said

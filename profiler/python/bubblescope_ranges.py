@@ -1,0 +1,79 @@
+"""Names the ops of a framework of one's own in the capture of `bubblescope record --python-ranges`.
+
+    from bubblescope_ranges import op, step, transfer
+
+    for batch in data:
+        step()                                               # a step begins
+        with op("F", microbatch=3, stage=1):                 # an op runs: F, B, I (for the input), W (for the weights), O
+            ...
+        with transfer("send", "activation", microbatch=3, stage=1, bytes=tensor.nbytes):
+            ...
+
+In a process that is not recorded so the functions do nothing. A trainer that must run where Bubblescope is not installed
+takes `contextlib.nullcontext` for `op` and `transfer` when the import fails.
+"""
+
+from bubblescope_adapters import events as _events
+
+__all__ = ["op", "step", "transfer"]
+
+_on = _events.records_own_ranges()
+_DIRECTIONS = {"send": "SEND", "receive": "RECV"}
+_PAYLOADS = {"activation": "F", "gradient": "B"}
+
+
+class _Range:
+    __slots__ = ("_name", "_bytes")
+
+    def __init__(self, name, size=0):
+        self._name = name
+        self._bytes = size
+
+    def __enter__(self):
+        if _on and self._bytes:
+            _events.push_bytes(self._name, self._bytes)
+        elif _on:
+            _events.push(self._name)
+        return self
+
+    def __exit__(self, *_):
+        if _on:
+            _events.pop()
+        return False
+
+
+def op(kind, microbatch=0, stage=0):
+    """A context in which an op runs on the calling thread. `kind`: F forward, B backward, I and W its halves, O the
+    optimizer. `stage` counts from 0 over the whole pipeline. On a GPU the op lasts as the kernels launched inside."""
+    if kind == "O":
+        return _Range(b"Optimizer")
+    if kind not in ("F", "B", "I", "W"):
+        raise ValueError("kind is %r, not one of F, B, I, W and O" % (kind,))
+    return _Range(b"%d%s%d" % (stage, kind.encode(), microbatch))
+
+
+def step(number=None, schedule=None):
+    """Begins a step, which lasts until the next. Without `number` steps are counted. `schedule`: what the trainer calls
+    its schedule, stated once."""
+    if not _on:
+        return
+    if schedule is not None and schedule != step._schedule:
+        step._schedule = schedule
+        _events.state("framework", "own")
+        _events.state("schedule", schedule)
+    step._number = step._number + 1 if number is None else int(number)
+    _events.mark(b"step %d" % step._number)
+
+
+step._number = -1
+step._schedule = None
+
+
+def transfer(direction, payload, microbatch, stage, bytes=0):
+    """A context in which a transfer runs. `direction`: send or receive; of a receive the wait for the data is what
+    counts. `payload`: activation or gradient. `stage`: the calling rank's own. `bytes`: its size, if known."""
+    try:
+        spelling = "%d" + _DIRECTIONS[direction] + "_" + _PAYLOADS[payload] + "%d"
+    except KeyError as wrong:
+        raise ValueError("%s is no direction (send, receive) or payload (activation, gradient)" % wrong) from None
+    return _Range((spelling % (stage, microbatch)).encode(), bytes)

@@ -1,0 +1,250 @@
+#include "core/formats/read_trace.h"
+#include "tests/cli/program.h"
+#include "tests/support/scratch_folder.h"
+#include "tests/support/shared_data.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <sys/wait.h>
+
+namespace bubblescope::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+/// Python jobs, recorded as they are. The frameworks are fakes of the same shape, beside job.py.
+class Adapters : public testing::Test {
+protected:
+    void SetUp() override {
+        if (!std::filesystem::exists(kPython)) GTEST_SKIP() << kPython << " is not installed";
+    }
+
+    [[nodiscard]] static std::string shell() {
+        return "export PYTHONDONTWRITEBYTECODE=1 JOB='" BUBBLESCOPE_TEST_FAKES "/job.py' PY=" + std::string(kPython) +
+               "; ";
+    }
+    /// `words` runs in a shell, where $JOB is Python with the job's file, and both ranks of a pipeline if `ranks` is 2.
+    ProgramResult record(const std::string& words, int ranks = 1, std::vector<std::string> options = {}) {
+        std::vector<std::string> command{"record", "--out", dir()};
+        command.insert(command.end(), options.begin(), options.end());
+        std::string line = shell();
+        for (int rank = 0; rank < ranks; ++rank) {
+            const std::string number = std::to_string(rank);
+            line += "env RANK=" + number + " WORLD_SIZE=" + std::to_string(ranks) + " FAKE_RANK=" + number + " " +
+                    words + (rank + 1 < ranks ? " && " : "");
+        }
+        command.insert(command.end(), {"--", "sh", "-c", line});
+        return runProgram(command);
+    }
+    [[nodiscard]] std::string dir() const { return scratch_.file("traces"); }
+    [[nodiscard]] std::map<std::string, int> slices() const {
+        JobControl control;
+        const auto read = readTraces({dir()}, control);
+        if (!read.ok()) return {};
+        std::map<std::string, int> names;
+        for (SliceId slice = 0; slice < read.value().trace->sliceCount(); ++slice)
+            ++names[std::string(read.value().trace->name(slice))];
+        return names;
+    }
+    [[nodiscard]] std::string log() const {
+        std::ifstream file(dir() + "/capture.log");
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
+    ScratchFolder scratch_;
+};
+
+TEST_F(Adapters, PyTorchsPipelineHasItsOpsTransfersAndSteps) {
+    ASSERT_EQ(record("$PY $JOB torch", 2).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    std::map<std::string, int> expected{{"Optimizer", 6}};
+    for (const std::string mb : {"0", "1", "2"}) {
+        for (const char* op : {"0F", "1F", "0B", "1B", "0SEND_F", "1RECV_F", "1SEND_B", "0RECV_B"})
+            expected[op + mb] = 3;
+    }
+    EXPECT_EQ(slices(), expected) << "and none of the evaluation";
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["schedule"], "fthenb");
+    EXPECT_EQ(analysis["schedule"]["framework"], "torch.distributed.pipelining 2.15.0");
+    EXPECT_EQ(analysis["schedule"]["called"], "ScheduleGPipe");
+    EXPECT_EQ(analysis["steps"].size(), 3U);
+    EXPECT_EQ(analysis["trace"]["mesh"]["source"], "framework");
+    const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "2", "--patience", "100ms"});
+    EXPECT_THAT(watched.out, HasSubstr(R"("schedule":"fthenb")"));
+}
+
+TEST_F(Adapters, MegatronsBackwardsAndTransfersFindTheirMicrobatch) {
+    ASSERT_EQ(record("$PY $JOB megatron", 2).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    std::map<std::string, int> expected;
+    for (const std::string mb : {"0", "1", "2", "3"}) {
+        for (const char* op : {"0F",      "1F",      "2F",      "3F",      "0B",      "1B",      "2B",
+                               "3B",      "0SEND_F", "1RECV_F", "1SEND_F", "2RECV_F", "2SEND_F", "3RECV_F",
+                               "3SEND_B", "2RECV_B", "2SEND_B", "1RECV_B", "1SEND_B", "0RECV_B"})
+            expected[op + mb] = 2;
+    }
+    EXPECT_EQ(slices(), expected);
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["vpp"], 2);
+    EXPECT_EQ(analysis["schedule"]["called"], "forward_backward_pipelining_with_interleaving");
+    EXPECT_EQ(analysis["steps"].size(), 2U);
+}
+
+TEST_F(Adapters, DeepSpeedsInstructionsAreOps) {
+    ASSERT_EQ(record("$PY $JOB deepspeed", 2).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    const auto found = slices();
+    for (const char* op : {"0F0", "0F2", "1F1", "0B2", "1B0", "0SEND_F1", "1RECV_F1", "1SEND_B2", "0RECV_B2"})
+        EXPECT_EQ(found.count(op) == 0 ? 0 : found.at(op), 2) << op;
+    EXPECT_EQ(found.count("0F3"), 0U);
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["called"], "TrainSchedule");
+    EXPECT_EQ(analysis["steps"].size(), 2U);
+}
+
+TEST_F(Adapters, AFrameworkOfOnesOwnStatesItsOps) {
+    ASSERT_EQ(record("$PY $JOB own", 2, {"--python-ranges"}).exit_code, 0) << log();
+    EXPECT_EQ(slices(), (std::map<std::string, int>{{"0F0", 2},
+                                                    {"0F1", 2},
+                                                    {"0B0", 2},
+                                                    {"0B1", 2},
+                                                    {"1F0", 2},
+                                                    {"1F1", 2},
+                                                    {"1B0", 2},
+                                                    {"1B1", 2},
+                                                    {"1RECV_F0", 2},
+                                                    {"1RECV_F1", 2},
+                                                    {"Optimizer", 4}}));
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["called"], "ours");
+}
+
+TEST_F(Adapters, OwnRangesAndFrameworksAreNotMixed) {
+    ASSERT_EQ(record("$PY $JOB own", 1).exit_code, 0);
+    EXPECT_TRUE(slices().empty());
+    ASSERT_EQ(record("$PY $JOB torch", 1, {"--python-ranges"}).exit_code, 0);
+    EXPECT_TRUE(slices().empty());
+}
+
+TEST_F(Adapters, NoPythonLeavesPythonAlone) {
+    EXPECT_EQ(record("$PY $JOB torch", 1, {"--no-python"}).exit_code, 0);
+    EXPECT_TRUE(slices().empty());
+    EXPECT_FALSE(runProgram({"env", "--no-python", "--json"}).json().contains("PYTHONPATH"));
+    EXPECT_EQ(record("$PY $JOB torch", 1, {"--no-python", "--python-ranges"}).exit_code, 2);
+}
+
+TEST_F(Adapters, AJobEndsAsItWouldHave) {
+    struct Case {
+        std::string words;
+        int exit_code;
+    };
+    for (const auto& [words, exit_code] :
+         std::vector<Case>{{"$PY $JOB raises", 1},
+                           {"$PY $JOB leaves", 7},
+                           {"$PY $JOB forks", 6},
+                           {"$PY $JOB killed", 128 + SIGKILL},
+                           {"$PY -S $JOB torch", 0},
+                           {"$PY -I $JOB torch", 1}, // does not find the fakes, and has no adapters either
+                           {"FAKE_TORCH_LACKS=1 $PY $JOB torch", 1},
+                           {"FAKE_TORCH_VERSION=9.9.1 $PY $JOB torch", 0}}) {
+        const int alone = std::system((shell() + "env " + words + " >/dev/null 2>&1; exit $?").c_str());
+        EXPECT_EQ(WIFEXITED(alone) ? WEXITSTATUS(alone) : -1, exit_code) << words << " without a recording";
+        EXPECT_EQ(record(words + "; exit $?").exit_code, exit_code) << words;
+        std::filesystem::remove_all(dir());
+    }
+}
+
+TEST_F(Adapters, ARaisedErrorLeavesNoRangeOpen) {
+    EXPECT_EQ(record("$PY $JOB raises").exit_code, 1);
+    const auto found = slices();
+    EXPECT_EQ(found.at("0F8"), 2);
+    EXPECT_EQ(found.at("0F9"), 1);
+}
+
+TEST_F(Adapters, AnUnknownVersionIsRecordedWithoutNames) {
+    ASSERT_EQ(record("FAKE_TORCH_VERSION=9.9.1 $PY $JOB torch").exit_code, 0);
+    EXPECT_TRUE(slices().empty());
+    EXPECT_THAT(log(), HasSubstr("version 9.9.1 is not known"));
+    EXPECT_THAT(log(), HasSubstr("without names"));
+}
+
+TEST_F(Adapters, AFrameworkOfAnotherShapeIsLeftAsItIs) {
+    record("FAKE_TORCH_LACKS=1 $PY $JOB torch; true");
+    EXPECT_THAT(log(), HasSubstr("has no _wait_batch_p2p"));
+    EXPECT_TRUE(slices().empty()) << "nothing is wrapped by halves";
+}
+
+TEST_F(Adapters, AProcessSeesNothingOfItAndKeepsItsOwnSitecustomize) {
+    const std::string own = scratch_.file("own");
+    std::filesystem::create_directories(own);
+    std::ofstream(own + "/sitecustomize.py") << "print('the job has its own')\n";
+    const std::string path = "PYTHONPATH=\"$PYTHONPATH:" + own + "\"";
+    const ProgramResult recorded = record(path + " $PY $JOB looks");
+    EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
+    EXPECT_THAT(recorded.out, HasSubstr("the job has its own\n"));
+    EXPECT_THAT(recorded.out, HasSubstr("['" + own + "'"));
+    EXPECT_THAT(recorded.out, HasSubstr("['sitecustomize']"));
+    std::ofstream(own + "/sitecustomize.py") << "raise ArithmeticError('of the job')\n";
+    const ProgramResult broken = record(path + " $PY $JOB looks");
+    EXPECT_EQ(broken.exit_code, 0);
+    EXPECT_THAT(broken.err, HasSubstr("ArithmeticError: of the job")) << "as Python reports it";
+}
+
+/// With the frameworks themselves, where a folder with them is named.
+class RealFrameworks : public Adapters, public testing::WithParamInterface<std::vector<std::string>> {};
+
+TEST_P(RealFrameworks, AnUnchangedJobIsRecognised) {
+    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
+    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+    const std::filesystem::path jobs = sharedDir() / "jobs";
+    if (!std::filesystem::exists(jobs)) GTEST_SKIP() << jobs << " is not there";
+    std::vector<std::string> words = GetParam();
+    const std::string family = words.front();
+    const std::string called = words[1];
+    words.erase(words.begin(), words.begin() + 2);
+    words.front() = (jobs / words.front()).string();
+    std::vector<std::string> command{
+        "record",           "--out", dir(), "--", "env", "DS_ACCELERATOR=cpu", std::string(set) + "/bin/torchrun",
+        "--nproc-per-node", "4"};
+    command.insert(command.end(), words.begin(), words.end());
+    const ProgramResult recorded = runProgram(command);
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    EXPECT_EQ(log(), "");
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["schedule"], family);
+    EXPECT_EQ(analysis["schedule"]["called"], called);
+    EXPECT_EQ(analysis["schedule"]["confidence"], 1);
+    EXPECT_EQ(analysis["steps"].size(), 4U);
+    EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, RealFrameworks,
+    testing::Values(std::vector<std::string>{"1f1b", "Schedule1F1B", "torch_pipelining.py", "1f1b", "6", "4"},
+                    std::vector<std::string>{"fthenb", "ScheduleGPipe", "torch_pipelining.py", "gpipe", "5", "4"},
+                    std::vector<std::string>{"interleaved", "ScheduleInterleaved1F1B", "torch_pipelining.py", "int",
+                                             "4", "4"},
+                    std::vector<std::string>{"zb-v", "ScheduleZBVZeroBubble", "torch_pipelining.py", "zbv", "7", "4"},
+                    std::vector<std::string>{"interleaved-zb", "ScheduleInterleavedZeroBubble", "torch_pipelining.py",
+                                             "izb", "8", "4"},
+                    std::vector<std::string>{"1f1b", "forward_backward_pipelining_without_interleaving",
+                                             "megatron_core.py", "1", "6", "4"},
+                    std::vector<std::string>{"interleaved", "forward_backward_pipelining_with_interleaving",
+                                             "megatron_core.py", "2", "8", "4"},
+                    std::vector<std::string>{"1f1b", "TrainSchedule", "deepspeed_pipeline.py", "4"}));
+
+} // namespace
+} // namespace bubblescope::test

@@ -1,0 +1,63 @@
+# An interleaved schedule of two ranks and two chunks: all forwards, then all backwards, as Megatron calls its functions.
+import megatron.core.utils  # noqa: F401
+import torch.distributed  # noqa: F401
+from megatron.core import parallel_state
+
+from .p2p_communication import P2PCommunicator
+
+
+class Tensor:
+    nbytes = 256
+
+
+def get_schedule_table(microbatches, chunks, group):
+    table = []
+    for first in range(0, microbatches, group):
+        for chunk in range(chunks):
+            table += [(i, chunk) for i in range(first, min(first + group, microbatches))]
+    return table
+
+
+def forward_step(func, data, model, microbatches, tensor, store, config, current_microbatch=None, vp_stage=None):
+    return Tensor(), 1
+
+
+def backward_step(input_tensor, output_tensor, output_tensor_grad, model_type, config):
+    return Tensor()
+
+
+def forward_backward_no_pipelining(**kwargs):
+    return None
+
+
+def forward_backward_pipelining_without_interleaving(**kwargs):
+    return None
+
+
+def forward_backward_pipelining_with_interleaving(*, model, num_microbatches, forward_only=False):
+    table = get_schedule_table(num_microbatches, 2, 2)
+    rank, p2p, outputs = parallel_state.get_pipeline_model_parallel_rank(), P2PCommunicator(), {}
+    for microbatch, chunk in table:
+        if chunk * 2 + rank > 0:
+            p2p._communicate(tensor_send_next=None, tensor_send_prev=None, recv_prev=True, recv_next=False, tensor_shape=())
+        outputs[microbatch, chunk], _ = forward_step(
+            None, None, model[chunk], 4, None, [], None, current_microbatch=microbatch, vp_stage=chunk
+        )
+        if chunk * 2 + rank < 3:
+            p2p._communicate(
+                tensor_send_next=outputs[microbatch, chunk],
+                tensor_send_prev=None,
+                recv_prev=False,
+                recv_next=False,
+                tensor_shape=None,
+            )
+    for microbatch, turned in table if not forward_only else []:
+        chunk = 1 - turned
+        if chunk * 2 + rank < 3:
+            p2p._communicate(tensor_send_next=None, tensor_send_prev=None, recv_prev=False, recv_next=True, tensor_shape=())
+        gradient = backward_step(None, [outputs[microbatch, chunk]], None, None, None)
+        if chunk * 2 + rank > 0:
+            p2p._communicate(
+                tensor_send_next=None, tensor_send_prev=gradient, recv_prev=False, recv_next=False, tensor_shape=None
+            )
+    return []

@@ -1,0 +1,2 @@
+def get_model_config(model):
+    return model.config

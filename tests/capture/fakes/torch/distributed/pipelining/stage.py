@@ -1,0 +1,43 @@
+class Tensor:
+    nbytes = 64
+
+
+class P2POp:
+    def __init__(self):
+        self.tensor = Tensor()
+
+
+class _PipelineStageBase:
+    def __init__(self, index, size):
+        self.stage_index = index
+        self.group_rank = index
+        self.group_size = size
+
+    def forward_one_chunk(self, chunk, args=(), kwargs=None, save_forward_output=True):
+        if kwargs == "raise":
+            raise ArithmeticError("the job's own")
+        return chunk
+
+    def backward_one_chunk(self, chunk, loss=None, full_backward=True, last_backward=False):
+        return chunk
+
+    def backward_weight_one_chunk(self, chunk, last_backward=False):
+        return chunk
+
+    def perform_reduce_grad(self, factor):
+        return factor
+
+    def _ops(self, there):
+        return [P2POp(), P2POp()] if there else []
+
+    def get_fwd_recv_ops(self, chunk):
+        return self._ops(self.stage_index > 0)
+
+    def get_bwd_recv_ops(self, chunk):
+        return self._ops(self.stage_index + 1 < self.group_size)
+
+    def get_fwd_send_ops(self, chunk):
+        return self._ops(self.stage_index + 1 < self.group_size)
+
+    def get_bwd_send_ops(self, chunk):
+        return self._ops(self.stage_index > 0)
