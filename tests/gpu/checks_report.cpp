@@ -4,11 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 
 namespace bubblescope::runtime {
 
-void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs) {
+void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs, int width) {
     constexpr int kSteps = 25;
     for (const auto& [name, vpp] : {std::pair{"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"gpipe", 1}}) {
         if (!budget.left()) {
@@ -17,9 +18,9 @@ void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& b
         }
         try {
             ModelConfig model;
-            model.width = 1024;
-            model.heads = 16;
-            model.sequence = 512;
+            model.width = width;
+            model.heads = std::max(width / 64, 1);
+            model.sequence = width / 2;
             model.batch = 4;
             model.layers_per_stage = 2;
             Run run(gpu, scheduleOf(name, 4, 8, vpp), model, {}, false);
@@ -40,12 +41,12 @@ void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& b
     }
 }
 
-void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget) {
+void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, int width) {
     CostModel times;
     times.times = {TimeNs{2'000'000}, TimeNs{4'000'000}, TimeNs{2'000'000}, TimeNs{2'000'000}, TimeNs{0}};
     ModelConfig model;
-    model.width = 64;
-    model.sequence = 64;
+    model.width = width;
+    model.sequence = width;
     model.layers_per_stage = 2;
     for (const char* const name : {"1f1b", "zb-h1"}) {
         try {

@@ -1,27 +1,28 @@
 // What a GPU does with the model presets, and how its bubbles compare with theory: figures to be read, not a test.
-//   gpu_report [--seconds N] [PRESET…]
+//   gpu_report [--seconds N] [--part products|bubbles|checks|speed]… [PRESET…]
 // With --seconds nothing is begun after that time; every line is written when it is known, so a run that is cut off
-// leaves what it had.
+// leaves what it had. Without --part all parts; presets are those of the part `speed`.
 // Times are those of the GPU's events. MFU counts 6 operations for each weight that a token is multiplied with and
 // 12 · layers · width · sequence for attention as if it were not causal, as PaLM (Chowdhery et al. 2022) does, over the
 // datasheet's dense bf16 rate.
 
 #include "core/theory/analysis.h"
-#include "runtime/backend/cuda/cuda_device.h"
 #include "runtime/model/stage_layout.h"
 #include "tests/gpu/gpu_run.h"
+#include "tests/gpu/report_device.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -49,14 +50,14 @@ ModelConfig modelOf(const ModelPreset& preset, int stages, int batch) {
     return model;
 }
 
-void reportPreset(const std::shared_ptr<Accelerator>& gpu, const GpuInfo& info, const ModelPreset& preset, int pp,
-                  bool graphs) {
+void reportPreset(const ReportDevice& device, const ModelPreset& preset, int pp, bool graphs) {
     constexpr int kMicrobatches = 8;
     const std::string label = fmt::format("{:<12} {:>2}{}", preset.name, pp, graphs ? " graphs" : "       ");
     // Some thousand tokens at a time fill a GPU.
     const int batch = std::clamp(8192 / preset.sequence, 1, preset.width > 2000 ? 1 : 16);
     try {
-        Run run(gpu, scheduleOf("1f1b", pp, kMicrobatches, 1), modelOf(preset, pp, batch), {}, false);
+        Run run(graphs ? device.graphs : device.plain, scheduleOf("1f1b", pp, kMicrobatches, 1),
+                modelOf(preset, pp, batch), {}, false);
         const Measured measured = run.measure(4);
         const double step = seconds(median(measured.whole));
         const double tokens = static_cast<double>(kMicrobatches) * batch * preset.sequence;
@@ -64,7 +65,7 @@ void reportPreset(const std::shared_ptr<Accelerator>& gpu, const GpuInfo& info, 
         const double flops = tokens * (6.0 * multipliedWeights(whole) +
                                        12.0 * std::max(preset.layers, 1) * preset.width * preset.sequence);
         const std::string mfu =
-            info.peak_flops ? fmt::format("{:5.1f} %", 100.0 * flops / step / *info.peak_flops) : std::string("-");
+            device.peak_flops ? fmt::format("{:5.1f} %", 100.0 * flops / step / *device.peak_flops) : std::string("-");
         fmt::print("{}  {:>5} {:>9.0f} tokens/s  {:>7.1f} TFLOP/s  MFU {}  step {:>8.2f} ms  {:>6.1f} GiB  loss "
                    "{:.3f} to {:.3f}\n",
                    label, batch, tokens / step, flops / step * 1e-12, mfu, step * 1e3,
@@ -74,15 +75,15 @@ void reportPreset(const std::shared_ptr<Accelerator>& gpu, const GpuInfo& info, 
     }
 }
 
-void reportBubbles(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool paced) {
+void reportBubbles(const ReportDevice& device, const Budget& budget, bool paced) {
     CostModel times;
     times.times.forward = TimeNs{2'000'000};
     times.times.backward = TimeNs{4'000'000};
     times.times.input_grad = TimeNs{2'000'000};
     times.times.weight_grad = TimeNs{2'000'000};
-    ModelConfig model; // small enough for the ranks' kernels to run side by side
-    model.width = 64;
-    model.sequence = 64;
+    ModelConfig model;
+    model.width = device.bubble_width;
+    model.sequence = device.bubble_width;
     model.layers_per_stage = 2;
     for (const auto& [name, vpp] :
          {std::pair{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}}) {
@@ -92,7 +93,7 @@ void reportBubbles(const std::shared_ptr<Accelerator>& gpu, const Budget& budget
         }
         try {
             const Schedule schedule = scheduleOf(name, 4, 8, vpp);
-            Run run(gpu, schedule, model, times, paced);
+            Run run(device.plain, schedule, model, times, paced);
             const Measured measured = run.measure(6);
             const StepAnalysis analysis = analyzeStep(measured.steps[3], schedule);
             fmt::print("{:<12}", name);
@@ -108,10 +109,10 @@ void reportBubbles(const std::shared_ptr<Accelerator>& gpu, const Budget& budget
 }
 
 /// How fast products are here at best, to compare the rest with.
-void reportProducts(const std::shared_ptr<Accelerator>& gpu) {
+void reportProducts(const std::shared_ptr<Accelerator>& gpu, std::span<const std::int64_t> sizes) {
     MonotonicClock clock;
     const auto queue = std::make_shared<RankQueue>(gpu, std::make_shared<DeviceTime>(*gpu, clock));
-    for (const std::int64_t size : {2048, 8192}) {
+    for (const std::int64_t size : sizes) {
         const auto matrix = [&] {
             Buffer buffer = queue->pool().take(size * size * 2);
             const Buffer exact = queue->pool().take(size * size * 4);
@@ -145,60 +146,96 @@ void reportProducts(const std::shared_ptr<Accelerator>& gpu) {
     }
 }
 
-int report(std::span<char*> presets) {
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);
-    std::optional<int> limit;
-    if (presets.size() >= 2 && std::strcmp(presets[0], "--seconds") == 0) {
-        const char* const text = presets[1];
-        int number = 0;
-        const auto parsed = std::from_chars(text, text + std::strlen(text), number);
-        if (parsed.ec != std::errc{} || *parsed.ptr != '\0') {
-            fmt::print(stderr, "--seconds takes a number, not '{}'\n", text);
-            return 2;
+constexpr std::array<std::string_view, 4> kParts{"products", "bubbles", "checks", "speed"};
+
+struct ReportArguments {
+    std::optional<int> seconds;
+    std::vector<std::string_view> parts; ///< empty = all
+    std::vector<std::string_view> presets;
+
+    [[nodiscard]] bool wants(std::string_view part) const {
+        return parts.empty() || std::ranges::count(parts, part) > 0;
+    }
+};
+
+Result<ReportArguments> parseArguments(std::span<char*> given) {
+    ReportArguments arguments;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        const std::string_view word = given[i];
+        const std::string_view value = i + 1 < given.size() ? given[i + 1] : "";
+        if (word == "--seconds") {
+            int number = 0;
+            const auto parsed = std::from_chars(value.data(), value.data() + value.size(), number);
+            if (parsed.ec != std::errc{} || parsed.ptr != value.data() + value.size())
+                return usageError(fmt::format("--seconds takes a number, not '{}'", value));
+            arguments.seconds = number;
+            ++i;
+        } else if (word == "--part") {
+            if (std::ranges::count(kParts, value) == 0)
+                return usageError(fmt::format("the report has no part '{}'", value),
+                                  fmt::format("one of {}", fmt::join(kParts, ", ")));
+            arguments.parts.push_back(value);
+            ++i;
+        } else if (findModelPreset(word) == nullptr) {
+            return usageError(fmt::format("there is no model preset '{}'", word));
+        } else {
+            arguments.presets.push_back(word);
         }
-        limit = number;
-        presets = presets.subspan(2);
     }
-    const Budget budget(limit);
-    const Result<GpuInfo> info = gpuInfo(0);
-    if (!info.ok()) {
-        fmt::print(stderr, "{}\n", info.error().text());
-        return 1;
-    }
-    const Result<std::shared_ptr<Accelerator>> gpu = openGpu(0);
-    if (!gpu.ok()) {
-        fmt::print(stderr, "{}\n", gpu.error().text());
-        return 1;
-    }
-    const Result<std::shared_ptr<Accelerator>> graphs = openGpu(0, true);
-    if (!graphs.ok()) {
-        fmt::print(stderr, "{}\n", graphs.error().text());
-        return 1;
-    }
-    gpu.value()->bindThread();
-    fmt::print("GPU: {}, {} MiB\n", info.value().name, info.value().memory >> 20);
-    if (budget.left()) reportProducts(gpu.value());
+    return arguments;
+}
+
+void reportBubblesOf(const ReportDevice& device, const Budget& budget) {
     fmt::print("\nBubbles by rank in ms (theory), 4 ranks, 8 micro-batches, ops held for their nominal times:\n");
-    reportBubbles(gpu.value(), budget, true);
+    reportBubbles(device, budget, true);
     fmt::print("\nThe same, ops as long as their kernels; theory with the median times that were measured:\n");
-    reportBubbles(gpu.value(), budget, false);
+    reportBubbles(device, budget, false);
+}
+
+void reportChecks(const ReportDevice& device, const Budget& budget) {
     fmt::print("\nChecks in bubbles, on in every other step (medians of the steps), 4 ranks, 8 micro-batches, bf16:\n");
-    reportCheckedSteps(gpu.value(), budget, false);
-    reportCheckedSteps(graphs.value(), budget, true);
+    reportCheckedSteps(device.plain, budget, false, device.checked_width);
+    reportCheckedSteps(device.graphs, budget, true, device.checked_width);
     fmt::print("\nBits flipped in what is checked, ops held for their nominal times:\n");
-    reportCampaign(gpu.value(), budget);
+    reportCampaign(device.plain, budget, device.bubble_width);
+}
+
+void reportSpeed(const ReportDevice& device, const Budget& budget, std::span<const std::string_view> names) {
+    constexpr int kWidestOnCpu = 32;
     fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16\n");
     for (const ModelPreset& preset : modelPresets()) {
-        if (!presets.empty() && std::ranges::none_of(presets, [&](const char* name) { return preset.name == name; }))
-            continue;
-        for (const auto& [pp, with_graphs] : {std::pair{1, false}, {4, false}, {4, true}}) {
+        if (!names.empty() && std::ranges::count(names, preset.name) == 0) continue;
+        if (!device.every_preset && preset.width > kWidestOnCpu) continue;
+        for (const auto& [pp, graphs] : {std::pair{1, false}, {1, true}, {4, false}, {4, true}}) {
             if (budget.left()) {
-                reportPreset(with_graphs ? graphs.value() : gpu.value(), info.value(), preset, pp, with_graphs);
+                reportPreset(device, preset, pp, graphs);
             } else {
                 fmt::print("{:<12} {:>2}  no time left\n", preset.name, pp);
             }
         }
     }
+}
+
+int report(std::span<char*> given) {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
+    const Result<ReportArguments> arguments = parseArguments(given);
+    if (!arguments.ok()) {
+        fmt::print(stderr, "{}\n", arguments.error().text());
+        return 2;
+    }
+    const Budget budget(arguments.value().seconds);
+    const Result<ReportDevice> opened = openReportDevice();
+    if (!opened.ok()) {
+        fmt::print(stderr, "{}\n", opened.error().text());
+        return 1;
+    }
+    const ReportDevice& device = opened.value();
+    device.plain->bindThread();
+    fmt::print("GPU: {}, {} MiB\n", device.name, device.memory >> 20);
+    if (arguments.value().wants("products") && budget.left()) reportProducts(device.plain, device.products);
+    if (arguments.value().wants("bubbles")) reportBubblesOf(device, budget);
+    if (arguments.value().wants("checks")) reportChecks(device, budget);
+    if (arguments.value().wants("speed")) reportSpeed(device, budget, arguments.value().presets);
     return 0;
 }
 

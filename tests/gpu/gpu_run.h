@@ -178,10 +178,11 @@ inline TimeNs median(std::vector<TimeNs> times) {
     return times[times.size() / 2];
 }
 
-/// What checks in bubbles cost: they are on in every other step of one run. Ops take as long as their kernels.
-void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs);
+/// What checks in bubbles cost: they are on in every other step of one run, of a model of this width. Ops take as long
+/// as their kernels.
+void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs, int width);
 
 /// A small campaign: a bit is flipped once in what a run checks in its second step, run by run.
-void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget);
+void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, int width);
 
 } // namespace bubblescope::runtime

@@ -1,0 +1,22 @@
+// A report about the emulated device, to try what a GPU will be asked. Its figures mean nothing: its time is made up.
+
+#include "tests/gpu/report_device.h"
+#include "tests/support/emulated_device.h"
+
+namespace bubblescope::runtime {
+
+Result<ReportDevice> openReportDevice() {
+    ReportDevice device;
+    device.name = "emulated device (no figure below is one of a GPU)";
+    const auto emulated = std::make_shared<test::EmulatedDevice>(1);
+    emulated->copy_time = TimeNs{10'000};
+    device.memory = emulated->capacity;
+    device.plain = device.graphs = emulated;
+    device.products = {64};
+    device.checked_width = 32;
+    device.bubble_width = 16;
+    device.every_preset = false;
+    return device;
+}
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What tests/gpu/run-on-gpu makes of commands that pass, fail and never end. Argument: the script.
+set -uo pipefail
+pack=$(mktemp -d)
+trap 'rm -rf "$pack"' EXIT
+mkdir -p "$pack/bin" "$pack/share"
+cp "$1" "$pack/run-on-gpu"
+# shellcheck disable=SC2016 # the shell of the stub expands it
+printf '#!/bin/sh\n[ "$2" = --help ] && exit 0\necho "$@"\n' >"$pack/bin/bubblescope"
+# The suite fails in its kernels, and its links never end.
+printf '#!/bin/sh\ncase "$*" in *LinkedRuns*) sleep 600 ;; *Kernels*) echo "[  FAILED  ] 1 test"; exit 1 ;; esac\n' >"$pack/bin/emulated_device_tests"
+printf '#!/bin/sh\necho "bf16 product: 7 TFLOP/s"\n' >"$pack/bin/emulated_report"
+chmod +x "$pack"/bin/*
+
+wrong=0
+expect() { # WHAT, then a command that succeeds if it is so
+    local what=$1
+    shift
+    "$@" || {
+        echo "not so: $what"
+        wrong=1
+    }
+}
+# shellcheck disable=SC2317 # expect calls it
+summary() { grep -qE "$1" "$pack/results/summary.txt"; }
+
+"$pack/run-on-gpu" --dry --out "$pack/results" --minutes 1 --part 7 >/dev/null
+expect "what never ends is cut off" summary '^cut off +[0-9]+ s  part7/nccl$'
+expect "what a dry run lacks is skipped with a reason" summary '^skipped +-  part7/two-processes: NCCL needs a GPU'
+
+"$pack/run-on-gpu" --dry --out "$pack/results" --minutes 1 --part 2 --part 5 >"$pack/shown"
+expect "a failed command makes the whole fail" test $? -eq 1
+expect "what is shown is the summary" cmp -s "$pack/shown" "$pack/results/summary.txt"
+expect "a failure has its exit code" summary '^FAILED +[0-9]+ s  part2/kernels \(exit code 1\)$'
+expect "its own words are in the summary" summary '^ +\[  FAILED  \] 1 test$'
+expect "the next command runs all the same" summary '^passed +[0-9]+ s  part2/stages$'
+expect "figures are in the summary" summary '^ +bf16 product: 7 TFLOP/s$'
+expect "logs begin with the command" grep -q '^\$ emulated_device_tests ' "$pack/results/part2/stages.log"
+expect "parts that were not asked for do not run" test ! -e "$pack/results/part3"
+for arguments in "--part 8" "--minutes none" "--what"; do
+    # shellcheck disable=SC2086 # two words
+    "$pack/run-on-gpu" --out "$pack/other" $arguments >/dev/null 2>&1
+    expect "$arguments is wrong use" test $? -eq 2
+done
+exit $wrong
