@@ -3,6 +3,8 @@
 #include "core/live/live_analyzer.h"
 #include "core/recognise/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -93,7 +95,34 @@ std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
 RankState CapturedJob::stateOf(const RecordedProcess& process, TimeNs patience) const {
     if (process.ended) return RankState::Ended;
     if (process.gone) return RankState::Gone;
-    return silence(process) >= patience ? RankState::Late : RankState::Running;
+    return silence(process) >= patience || holdsUp(process, patience) ? RankState::Late : RankState::Running;
+}
+
+namespace {
+
+bool isTransfer(std::string_view range) {
+    return range.find("RECV_") != std::string_view::npos || range.find("SEND_") != std::string_view::npos;
+}
+
+} // namespace
+
+bool CapturedJob::holdsUp(const RecordedProcess& process, TimeNs patience) const {
+    const TimeNs now = lastReceived();
+    const auto stands = [&](const RecordedProcess& one) {
+        return !one.hasEnded() && one.stands_since && now - *one.stands_since >= patience;
+    };
+    return stands(process) && !isTransfer(process.stands_in) && std::ranges::any_of(processes_, [&](const auto& other) {
+               return stands(other.second) && isTransfer(other.second.stands_in);
+           });
+}
+
+std::string CapturedJob::whyLate(const RecordedProcess& process, TimeNs patience) const {
+    if (silence(process) >= patience) {
+        return fmt::format("nothing was heard of it for {}, in which others went on", formatTime(silence(process)));
+    }
+    const std::string place = process.stands_in.empty() ? "outside of its ops" : "in " + process.stands_in;
+    return fmt::format("it stands {} for {}, while others wait for what it sends", place,
+                       formatTime(lastReceived() - process.stands_since.value_or(lastReceived())));
 }
 
 /// By `places_` if the trace has them. Otherwise by the launcher's ranks if there are as many as in the pipeline; a

@@ -30,6 +30,8 @@ struct RecordedProcess {
     bool ended = false;         ///< its stream states the end
     bool gone = false;          ///< it exited without stating the end
     std::string reason;         ///< of gone: what is known about the exit
+    std::string stands_in;      ///< the range in which it stands, empty = none, see perfetto::kCaptureStands
+    std::optional<TimeNs> stands_since; ///< on the analyzer's clock; nothing if it never stood, or goes on
 
     [[nodiscard]] bool hasEnded() const { return ended || gone; }
 };
@@ -62,14 +64,18 @@ public:
 
     /// The latest process of each pipeline rank and replica.
     [[nodiscard]] std::map<std::pair<int, int>, const RecordedProcess*> byRank(int pp) const;
-    /// `patience`: a process is late if nothing was received from it for that long while others were active.
+    /// `patience`: a process is late if nothing was received from it for that long while others were active, or if it
+    /// has stood for that long without waiting for another, while another waits.
     [[nodiscard]] RankState stateOf(const RecordedProcess& process, TimeNs patience) const;
+    [[nodiscard]] std::string whyLate(const RecordedProcess& process, TimeNs patience) const;
+
+private:
     /// The time since anything was received from it, while others were active.
     [[nodiscard]] TimeNs silence(const RecordedProcess& process) const {
         return lastReceived() - process.last_received;
     }
+    [[nodiscard]] bool holdsUp(const RecordedProcess& process, TimeNs patience) const;
 
-private:
     using Key = std::pair<std::string, std::int64_t>; ///< host and process id
 
     [[nodiscard]] TimeNs lastReceived() const;

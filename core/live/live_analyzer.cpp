@@ -59,11 +59,21 @@ public:
         analyzer_.counts_.dropped += events - process->lost;
         process->lost = events;
     }
+    void onCaptureRank(int rank) override {
+        if (process != nullptr && !process->statement.rank) process->statement.rank = rank; // no launcher told it
+    }
+    void onCaptureStands(std::string_view in, TimeNs time) override {
+        if (process == nullptr) return;
+        process->stands_in = in;
+        process->stands_since = analyzer_.now_ - std::clamp(time, TimeNs{0}, analyzer_.now_);
+    }
     void onCaptureEnd() override {
         ended = true;
         if (process != nullptr) process->ended = true;
     }
-    void onOther() override {}
+    void onOther() override {
+        if (process != nullptr) process->stands_since.reset(); // it goes on
+    }
 
     void restart() {
         addStreamCounts(analyzer_.counts_, counts());
@@ -441,11 +451,9 @@ void LiveAnalyzer::watchCaptured() {
         rank.pid = process->statement.writer.pid;
         rank.dropped = process->lost;
         const RankState state = job_.stateOf(*process, patience);
-        rank.reason = state == RankState::Gone ? process->reason
-                      : state == RankState::Late
-                          ? fmt::format("nothing was heard of it for {}, in which others went on",
-                                        formatTime(job_.silence(*process)))
-                          : "";
+        rank.reason = state == RankState::Gone   ? process->reason
+                      : state == RankState::Late ? job_.whyLate(*process, patience)
+                                                 : "";
         setState(rank, state);
     }
     if (run_ended_ || !job_.isComplete()) return;

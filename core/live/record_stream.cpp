@@ -1,5 +1,7 @@
 #include "core/live/record_stream.h"
 
+#include "core/base/text.h"
+
 #include "core/formats/perfetto/capture_names.h"
 #include "core/live/collector_summary.h"
 #include "core/recognise/native_args.h"
@@ -71,6 +73,12 @@ void RecordStream::takeRun(const RecordOwner& owner, const perfetto::StreamEvent
 
 void RecordStream::takeCapture(const perfetto::StreamEvent& event) {
     if (event.name == perfetto::kCaptureEnds) return sink_.onCaptureEnd();
+    if (event.name == perfetto::kCaptureStands)
+        return sink_.onCaptureStands(event.text("in").value_or(""), TimeNs{event.integer("for_ns").value_or(0)});
+    if (event.name == perfetto::kCaptureStates) {
+        const auto rank = parseNumber<int>(event.text("rank").value_or(""));
+        return rank && *rank >= 0 ? sink_.onCaptureRank(*rank) : sink_.onOther();
+    }
     if (event.name == perfetto::kCaptureTotals) {
         std::int64_t lost = 0;
         for (const auto& [name, member] : std::span(perfetto::kCaptureCounts).subspan(perfetto::kFirstLoss)) {

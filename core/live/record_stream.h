@@ -73,6 +73,10 @@ public:
     /// The number of such a process's events that were lost until now.
     virtual void onCaptureLosses(std::int64_t events) = 0;
     virtual void onCaptureEnd() = 0;
+    /// Its rank, as its framework states it.
+    virtual void onCaptureRank(int rank) = 0;
+    /// It recorded nothing for this long; `in` is the range that is open, see perfetto::kCaptureStands.
+    virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
     /// A report of another collector about the replicas that it sees.
     virtual void onSummary(SummaryRecord record) = 0;
     /// An event of another program, or one with missing fields.

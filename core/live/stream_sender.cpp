@@ -70,6 +70,8 @@ struct StreamSender::Source final : public RecordSink {
     void onCaptured(const CaptureStatement& captured) override { statement = captured.writer; }
     void onCaptureLosses(std::int64_t) override {}
     void onCaptureEnd() override { ended = true; }
+    void onCaptureRank(int) override {}
+    void onCaptureStands(std::string_view, TimeNs) override {}
     void onOther() override {}
 
     std::string name;

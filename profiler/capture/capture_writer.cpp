@@ -9,6 +9,7 @@ namespace {
 
 constexpr TimeNs kTotalsEvery{std::chrono::seconds(1)};
 constexpr TimeNs kClocksEvery{std::chrono::seconds(5)};
+constexpr TimeNs kStands{std::chrono::seconds(2)}; ///< a process that recorded nothing for so long tells so, as often
 
 CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
     info.size = options.size;
@@ -39,6 +40,7 @@ void CaptureWriter::addReading(const ClockReading& reading) {
 
 void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after_gap) {
     begun_ = true;
+    active_ = true;
     if (record.type == HostRecord::Type::CommBegin || record.type == HostRecord::Type::CommEnd)
         comm_.take(record);
     else
@@ -97,6 +99,16 @@ void CaptureWriter::tellTotals(TimeNs now) {
     told_at_ = now;
 }
 
+/// Where all ranks wait for one, only this tells which: the one that waits for nothing, or tells nothing.
+void CaptureWriter::tellWhereItStands(TimeNs now) {
+    if (active_) active_at_ = now;
+    active_ = false;
+    if (!host_.namesOps() || now < active_at_ + kStands || now < stood_at_ + kStands) return;
+    const OwnedArgs args{{"in", std::string(host_.innermostOp())}, {"for_ns", (now - active_at_).count()}};
+    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureStands, args);
+    stood_at_ = now;
+}
+
 Status CaptureWriter::flush(TimeNs now) {
     if (!begun_) return {}; // no file for a process that does nothing
     host_.nameThreads();
@@ -107,6 +119,7 @@ Status CaptureWriter::flush(TimeNs now) {
     }
     messages_.clear();
     if (!stated_) tellStatements(now);
+    tellWhereItStands(now);
     counts_.parts_removed = file_.partsRemoved();
     if (counts_ != told_ && now >= told_at_ + kTotalsEvery) tellTotals(now);
     return file_.flush([this, now] {

@@ -54,6 +54,7 @@ private:
     [[nodiscard]] bool isPlausible(const cupti::Activity& activity) const;
     void tellTotals(TimeNs now);
     void tellStatements(TimeNs now);
+    void tellWhereItStands(TimeNs now);
 
     perfetto::CaptureCounts counts_;
     TickMap clocks_;
@@ -68,6 +69,9 @@ private:
     bool stated_ = true; ///< whether this part holds them
     perfetto::CaptureCounts told_;
     TimeNs told_at_{0};
+    TimeNs active_at_{0}; ///< when the host last recorded something, as far as was drained
+    TimeNs stood_at_{0};  ///< when it was last told that it stands
+    bool active_ = false; ///< whether it did since the last flush
     TimeNs clocks_at_{0};
     bool begun_ = false; ///< whether anything was recorded
 };

@@ -135,6 +135,7 @@ void HostWriter::abandon(Stack& stack) {
 }
 
 void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
+    names_ops_ = names_ops_ || record.domain == nvtx::Names::kPipelineDomain;
     if (stack.open.size() > record.depth) abandon(stack);
     stack.open.resize(record.depth); // the enclosing ranges were pushed before the recording began
     Open& open = stack.open.emplace_back();
@@ -159,7 +160,6 @@ void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
     ++counts_.ranges;
     file_.end(stack.track, time);
     const bool names_ops = record.domain == nvtx::Names::kPipelineDomain;
-    names_ops_ = names_ops_ || names_ops;
     const bool op = names_ops || (!names_ops_ && record.domain == nvtx::Names::kDefaultDomain);
     if (!on_range_ || open.is_step || !op) return;
     for (const Open& around : stack.open) {
@@ -197,6 +197,15 @@ void HostWriter::end(const HostRecord& record, TimeNs time) {
     const Started& started = known->second;
     lanes_.add(file_, started.start, time, started.category, started.name, started.args);
     started_.erase(known);
+}
+
+std::string_view HostWriter::innermostOp() const {
+    const Open* last = nullptr;
+    for (const auto& [key, stack] : stacks_) {
+        if (key.second != nvtx::Names::kPipelineDomain || stack.open.empty()) continue;
+        if (last == nullptr || stack.open.back().start > last->start) last = &stack.open.back();
+    }
+    return last == nullptr ? std::string_view{} : std::string_view(last->name);
 }
 
 void HostWriter::reopen() {

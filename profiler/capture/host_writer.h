@@ -35,6 +35,11 @@ public:
     using OnRange = std::function<void(std::uint32_t tid, TimeNs start, TimeNs end)>;
     void setOnRange(OnRange on_range) { on_range_ = std::move(on_range); }
 
+    /// Whether the domain of ops has been used.
+    [[nodiscard]] bool namesOps() const { return names_ops_; }
+    /// The innermost range of that domain that is open; of several threads' the one that began last.
+    [[nodiscard]] std::string_view innermostOp() const;
+
     /// Begins the open ranges again in a new part of the file.
     void reopen();
     /// Renames the tracks of threads that have been named since.

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -98,6 +99,7 @@ public:
             if (source.rank) add(R"(,"rank":{})", *source.rank);
             out_.write("}}");
         }
+        sortProcesses();
         for (TrackId track = 0; track < trace_.tracks().size(); ++track) {
             names(track);
             slices(track);
@@ -136,6 +138,17 @@ private:
     void args(ArgSetId set) {
         // Empty also where a damaged file's args have no end.
         if (const std::string json = trace_.argsJson(set); !json.empty()) add(R"(,"args":{})", json);
+    }
+
+    /// Ranks in their order, however viewers would sort them.
+    void sortProcesses() {
+        std::set<std::int64_t> seen;
+        for (const TrackId id : tracksByRank(trace_)) {
+            const std::int64_t pid = rows_.of(id).pid;
+            if (!seen.insert(pid).second) continue;
+            begin(pid, 0, "M", "process_sort_index");
+            add(R"(,"args":{{"sort_index":{}}}}})", seen.size());
+        }
     }
 
     void names(TrackId id) {

@@ -22,6 +22,9 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 ///   rank                           among all processes of the job
 ///   pp, dp, tp, cp, ep             place and size of an axis: "1/4"
 inline constexpr std::string_view kCaptureStates = "capture states";
+/// A process whose framework states its ops, and that recorded nothing for some seconds, says where it stands: arg
+/// "in", the innermost of these ranges that is open, empty if none is; arg "for_ns".
+inline constexpr std::string_view kCaptureStands = "capture stands";
 /// Category of the ranges and marks of ops: "2F3" is the forward of micro-batch 3 on stage 2, the mark "step 7" begins
 /// a step, any other mark ends it.
 inline constexpr std::string_view kPipelineCategory = "pipeline";

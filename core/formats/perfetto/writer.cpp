@@ -173,9 +173,11 @@ public:
     Status write() {
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();
+        for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they come
+            (void)processOf(id);
         for (TrackId id = 0; id < trace_.tracks().size(); ++id) {
             const Track& track = trace_.tracks()[id];
-            const std::uint64_t process = processFor(rows_.of(id).pid, trace_.text(track.process_name), track.pid);
+            const std::uint64_t process = processOf(id);
             encoder_.track(uuidOf(id), process, nameOf(track), static_cast<std::int32_t>(id));
             slices(id);
         }
@@ -206,6 +208,10 @@ private:
         out_.write(encoder_.take());
     }
 
+    std::uint64_t processOf(TrackId id) {
+        const Track& track = trace_.tracks()[id];
+        return processFor(rows_.of(id).pid, trace_.text(track.process_name), track.pid);
+    }
     /// `own_pid` is the number in the process's own file.
     std::uint64_t processFor(std::int64_t pid, std::string_view name, std::int64_t own_pid) {
         const auto [known, is_new] = processes_.try_emplace(pid, std::uint64_t{2} << 32 | processes_.size());

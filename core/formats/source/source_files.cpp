@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -50,6 +52,16 @@ std::int64_t RowNumbers::process(std::uint32_t file, std::int64_t pid) const {
     const auto known = std::lower_bound(processes_.begin(), processes_.end(), std::tuple(file, pid, INT64_MIN));
     if (known == processes_.end() || std::get<0>(*known) != file || std::get<1>(*known) != pid) return pid;
     return std::get<2>(*known);
+}
+
+std::vector<TrackId> tracksByRank(const Trace& trace) {
+    std::vector<TrackId> tracks(trace.tracks().size());
+    std::iota(tracks.begin(), tracks.end(), TrackId{0});
+    std::ranges::stable_sort(tracks, {}, [&trace](TrackId id) {
+        const auto rank = trace.files()[trace.tracks()[id].file].rank;
+        return std::pair(!rank, rank.value_or(0));
+    });
+    return tracks;
 }
 
 std::map<std::int64_t, SourceFile> sourceFilesOf(const Trace& trace, const RowNumbers& rows) {

@@ -33,6 +33,10 @@ private:
     std::vector<std::tuple<std::uint32_t, std::int64_t, std::int64_t>> processes_; ///< file, pid, number; sorted
 };
 
+/// Tracks in the order in which viewers should show their processes: by the rank of their file, those without one last,
+/// else as they are.
+[[nodiscard]] std::vector<TrackId> tracksByRank(const Trace& trace);
+
 struct SourceFile {
     std::int64_t number = 0;
     std::optional<std::int32_t> rank;

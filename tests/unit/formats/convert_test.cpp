@@ -1,6 +1,7 @@
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
 #include "core/formats/perfetto/writer.h"
+#include "core/formats/source/source_files.h"
 #include "core/trace/summary.h"
 #include "tests/support/shared_data.h"
 #include "tests/unit/formats/trace_bytes.h"
@@ -11,7 +12,10 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -93,6 +97,42 @@ INSTANTIATE_TEST_SUITE_P(Formats, RoundTripTest,
                          testing::Values(std::pair("chrome", Writer(chrome::writeChrome)),
                                          std::pair("perfetto", Writer(perfetto::writeTrace))),
                          [](const auto& format) { return std::string(format.param.first); });
+
+TEST(ChromeWriter, SortsProcessesByRank) {
+    const test::ScratchFolder folder;
+    std::vector<std::filesystem::path> paths;
+    for (const char* name : {"a/rank2.json", "b/rank0.json", "c/rank1.json"}) {
+        paths.push_back(folder.path() / name);
+        std::filesystem::create_directories(paths.back().parent_path());
+        std::ofstream(paths.back()) << R"([{"ph":"X","pid":7,"tid":1,"name":"x","ts":1,"dur":1}])";
+    }
+    JobControl control;
+    const auto read = readTraces(paths, control);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    const Trace& trace = *read.value().trace;
+    std::vector<std::int32_t> ranks;
+    for (const TrackId id : tracksByRank(trace))
+        ranks.push_back(trace.files()[trace.tracks()[id].file].rank.value_or(-1));
+    EXPECT_EQ(ranks, (std::vector<std::int32_t>{0, 1, 2}));
+    DiagnosticLog log;
+    ASSERT_TRUE(chrome::writeChrome(folder.path() / "all.json", trace, log).ok());
+    std::ifstream file(folder.path() / "all.json");
+    std::map<std::string, std::string> index; // by process
+    std::map<std::string, std::string> rank;
+    for (std::string line; std::getline(file, line);) {
+        const auto after = [&line](const std::string& key) {
+            const std::size_t at = line.find("\"" + key + "\":");
+            if (at == std::string::npos) return std::string();
+            const std::size_t from = at + key.size() + 3;
+            return line.substr(from, line.find_first_not_of("0123456789", from) - from);
+        };
+        if (!after("sort_index").empty()) index[after("pid")] = after("sort_index");
+        if (!after("rank").empty()) rank[after("pid")] = after("rank");
+    }
+    ASSERT_EQ(rank.size(), 3U);
+    for (const auto& [pid, number] : rank)
+        EXPECT_EQ(std::stoi(index[pid]), std::stoi(number) + 1) << pid;
+}
 
 TEST(ChromeWriter, LeavesAReadableFileWhenCutOff) {
     const test::ScratchFolder folder;

@@ -132,6 +132,47 @@ TEST(CapturedLive, ARankThatIsSilentWhileOthersGoOnIsLate) {
     EXPECT_EQ(watched.analyzer.ranks()[0].reason, "");
 }
 
+TEST(CapturedLive, WhereAllStandTheRankThatWaitsForNothingIsLate) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path());
+    Watched watched(job);
+    CapturedRun run({scratch.path()}, 10s);
+    constexpr int kStepsASecond = static_cast<int>(TimeNs(1s) / (RecordedJob::kStep * kUnit));
+    for (int rank = 0; rank < kRanks; ++rank) {
+        job.write(rank, 0);
+        job.write(rank, 1);
+        profiler::HostRecord range; // of the domain in which frameworks state their ops
+        range.type = profiler::HostRecord::Type::Push;
+        range.domain = profiler::nvtx::Names::kPipelineDomain;
+        range.text = rank == 0 ? "0F2" : "1RECV_F2";
+        range.ticks = (2 * RecordedJob::kStep * kUnit).count();
+        job.writer(rank).take(7, range, false);
+        job.flush(rank, 2);
+        watched.feed(rank);
+    }
+    (void)watched.look(run);
+    ASSERT_TRUE(watched.analyzer.info()) << run.problem();
+    const auto stand = [&](int seconds) {
+        watched.now += std::chrono::seconds(3);
+        for (int rank = 0; rank < kRanks; ++rank) {
+            job.flush(rank, seconds * kStepsASecond);
+            watched.feed(rank);
+        }
+        (void)watched.analyzer.advance(watched.now);
+    };
+    stand(3);
+    EXPECT_EQ(watched.state(0), RankState::Running) << "not for long yet";
+    stand(6);
+    EXPECT_EQ(watched.state(0), RankState::Late);
+    EXPECT_THAT(watched.analyzer.ranks()[0].reason, testing::HasSubstr("it stands in 0F2"));
+    EXPECT_EQ(watched.state(1), RankState::Running) << "it waits for rank 0";
+    job.write(0, 6 * kStepsASecond + 1);
+    watched.now += 1s;
+    watched.feed(0);
+    (void)watched.analyzer.advance(watched.now);
+    EXPECT_EQ(watched.state(0), RankState::Running);
+}
+
 std::size_t tracesIn(const std::filesystem::path& dir) {
     if (!std::filesystem::exists(dir)) return 0;
     std::size_t count = 0;
