@@ -179,7 +179,7 @@ report::Document toDocument(const FoundOrder& found, double seconds) {
     document.data("stopped", found.stopped);
     document.data("moves_judged", found.judged);
     document.data("moves", found.moves);
-    document.data("times_computed", found.touched);
+    document.data("ops_touched", found.touched);
     addLines(document, found, seconds);
     return document;
 }

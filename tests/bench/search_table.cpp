@@ -1,8 +1,9 @@
 // Prints how far searched orders are from the bound and from the best family, on stages of uneven times:
 //
-//     search_table [LARGEST-P] [SECONDS]
+//     search_table [LARGEST-P] [SECONDS] [SMALLEST-P]
 //
-// Each instance has seconds in proportion to its size, 10 at p = 16, m = 64, unless SECONDS is given.
+// Each instance has seconds in proportion to its size, 10 at p = 16, m = 64, unless SECONDS (other
+// than 0) are given.
 
 #include "core/optimize/search/search.h"
 #include "tests/unit/optimize/search/drawn_costs.h"
@@ -34,11 +35,12 @@ double secondsFor(const Row& row) {
 int main(int argc, char** argv) {
     const int largest = argc > 1 ? std::atoi(argv[1]) : 16;
     const double given = argc > 2 ? std::atof(argv[2]) : 0;
+    const int smallest = argc > 3 ? std::atoi(argv[3]) : 4;
     std::vector<double> gaps;
     fmt::print("{:>3} {:>4} {:>2} {:>6} {:>10} {:>10} {:>7} {:>8} {:>7} {:>6}  {}\n", "p", "m", "v", "limit",
                "makespan", "bound", "gap", "family", "rounds", "s", "best family; reason of the bound");
     for (const int pp : {4, 8, 16, 32, 64}) {
-        if (pp > largest) break;
+        if (pp < smallest || pp > largest) continue;
         for (const int m : {2 * pp, 4 * pp}) {
             for (const int vpp : {1, 2, 4}) {
                 for (const int limit : {100, 150, 200}) {

@@ -80,6 +80,7 @@ private:
                                   now_.start(input) + problem_.op(input).time + problem_.op(input).arrival == start;
             if (by_rank && (!by_input || random_() % 2 == 0)) {
                 --block.first;
+                now_.touch(1);
                 op = before;
                 continue;
             }

@@ -97,6 +97,10 @@ bool OrderEvaluator::sort() {
 void OrderEvaluator::computeAll() {
     for (const OpNumber op : sorted_)
         start_[at(op)] = startOf(op);
+    // By their starts, ops that a move shifts past each other are close to each other in `sorted_`, too.
+    std::ranges::stable_sort(sorted_, {}, [this](OpNumber op) { return start_[at(op)]; });
+    for (std::size_t i = 0; i < sorted_.size(); ++i)
+        position_[at(sorted_[i])] = static_cast<std::int32_t>(i);
     for (std::size_t i = sorted_.size(); i-- > 0;)
         tail_[at(sorted_[i])] = tailOf(sorted_[i]);
     touched_ += 2 * problem_->size();
@@ -171,6 +175,7 @@ std::int64_t OrderEvaluator::estimate(const OrderMove& move) {
 bool OrderEvaluator::resortRight(OpNumber moved, OpNumber last) {
     const std::int32_t begin = position_[at(moved)];
     const std::int32_t end = position_[at(last)];
+    touched_ += end - begin;
     const OpNumber skipped = next(moved); // follows the op before `moved` from now on
     before_.clear();
     after_.clear();
@@ -209,6 +214,7 @@ bool OrderEvaluator::resortRight(OpNumber moved, OpNumber last) {
 bool OrderEvaluator::resortLeft(OpNumber moved, OpNumber first) {
     const std::int32_t begin = position_[at(first)];
     const std::int32_t end = position_[at(moved)];
+    touched_ += end - begin;
     const OpNumber skipped = previous(moved); // is followed by the op behind `moved` from now on
     before_.clear();
     after_.clear();

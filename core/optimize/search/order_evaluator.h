@@ -54,8 +54,10 @@ public:
     void fuse(OpNumber input_grad, bool whole);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 
-    /// Ops whose times were computed so far, for estimates and for moves.
+    /// Ops looked at so far, for estimates and for moves.
     [[nodiscard]] std::int64_t touched() const { return touched_; }
+    /// Counts ops that somebody else looked at.
+    void touch(std::int64_t ops) { touched_ += ops; }
 
 private:
     static std::size_t at(OpNumber op) { return static_cast<std::size_t>(op); }

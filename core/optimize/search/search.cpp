@@ -2,6 +2,7 @@
 
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
+#include "core/optimize/search/exact.h"
 #include "core/optimize/search/improve.h"
 #include "core/optimize/search/list_order.h"
 #include "core/parallel/parallel.h"
@@ -29,6 +30,8 @@ constexpr std::size_t kTasks = 8;   ///< of a round
 constexpr int kPassesAtLeast = 24;  ///< of a task, over all ops, where there are many
 constexpr int kPassesAtMost = 2000; ///< where there are few: rounds stay short
 constexpr std::int64_t kMaxOps = 2'000'000;
+constexpr OpNumber kExactOps = 400; ///< up to so many ops all orders may be ruled out
+constexpr std::int64_t kExactNodes = 200'000;
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 
@@ -80,6 +83,7 @@ public:
         while (more && !done() && result_.rounds < rounds && !timeIsUp()) {
             if (!playRound()) break;
             ++result_.rounds;
+            if (result_.rounds == 1) ruleOut();
             more = report();
         }
         result_.stopped = !done() && result_.rounds < rounds;
@@ -321,6 +325,30 @@ private:
         }
         keep(std::move(found));
         return true;
+    }
+
+    /// Small problems: all orders that are not shorter than the best are ruled out, if that takes no long time. The
+    /// bound is then the step itself.
+    void ruleOut() {
+        if (request_.noise || done()) return;
+        bool all = true;
+        std::vector<Candidate> found;
+        for (std::size_t i = 0; i < problems_.size(); ++i) {
+            const OrderProblem& problem = problems_[i];
+            if (problem.size() > kExactOps) return;
+            const std::int64_t known = elite_.front().makespan;
+            if (bounds_[i] >= known) continue;
+            ExactAnswer answer = exactOrder(problem, known, kExactNodes, control_);
+            all = all && answer.complete;
+            if (!answer.orders) continue;
+            Candidate candidate{i, std::move(*answer.orders)};
+            if (judge(candidate)) found.push_back(std::move(candidate));
+            keep(std::move(found));
+            found.clear();
+        }
+        if (!all) return;
+        result_.bound = TimeNs{elite_.front().makespan};
+        result_.reason = say("all other orders were tried, or cannot be shorter");
     }
 
     [[nodiscard]] Candidate playTask(std::size_t task, std::uint64_t seed, Improved& spent) const {

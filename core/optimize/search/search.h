@@ -38,7 +38,7 @@ struct SearchRequest {
     std::optional<NoiseModel> noise;  ///< what counts is then the mean step
     std::optional<TimeNs> time_limit; ///< no round begins after it
     std::optional<int> rounds;        ///< no more rounds than this
-    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops whose times are computed
+    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops looked at
     std::uint64_t seed = 1;
     int threads = 0; ///< 0 = all cores
 };
@@ -73,7 +73,7 @@ struct FoundOrder {
     bool stopped = false;     ///< by the caller or the time limit, before the bound was met or the rounds were over
     std::int64_t judged = 0;  ///< moves whose effect was estimated
     std::int64_t moves = 0;   ///< carried out
-    std::int64_t touched = 0; ///< ops whose times were computed
+    std::int64_t touched = 0; ///< ops looked at
 
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };

@@ -1,0 +1,147 @@
+#include "core/optimize/search/exact.h"
+
+#include "core/optimize/search/order_evaluator.h"
+#include "core/optimize/search/search.h"
+#include "tests/unit/optimize/search/drawn_costs.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <string_view>
+
+namespace bubblescope::test {
+namespace {
+
+bool fullCampaign() {
+    const char* const asked = std::getenv("BUBBLESCOPE_CAMPAIGN");
+    return asked != nullptr && std::string_view(asked) == "full";
+}
+
+/// Every order of a rank in which micro-batches of a kind and stage take turns, and which keeps to the memory.
+class AllOrdersOfRank {
+public:
+    AllOrdersOfRank(const OrderProblem& problem, Rank rank) : problem_(problem), rank_(rank) {
+        for (OpNumber op = 0; op < problem.size(); ++op) {
+            if (problem.op(op).rank == rank) own_.push_back(op);
+        }
+        extend(0);
+    }
+    std::vector<std::vector<OpNumber>> orders;
+
+private:
+    void extend(std::int64_t held) {
+        if (order_.size() == own_.size()) orders.push_back(order_);
+        for (const OpNumber number : own_) {
+            const NeededOp& op = problem_.op(number);
+            if (placed(number)) continue;
+            if (op.own != kNoNumber && !placed(op.own)) continue;
+            if (op.microbatch.value > 0 &&
+                !placed(problem_.find(op.kind, Microbatch{op.microbatch.value - 1}, op.stage)))
+                continue;
+            if (problem_.limited() && held + op.takes > problem_.capacity(rank_)) continue;
+            order_.push_back(number);
+            extend(held + op.takes - op.frees);
+            order_.pop_back();
+        }
+    }
+    [[nodiscard]] bool placed(OpNumber op) const { return std::ranges::find(order_, op) != order_.end(); }
+
+    const OrderProblem& problem_;
+    Rank rank_;
+    std::vector<OpNumber> own_;
+    std::vector<OpNumber> order_;
+};
+
+/// The shortest step of all orders.
+std::int64_t shortestOfAll(const OrderProblem& problem) {
+    std::vector<AllOrdersOfRank> ranks;
+    for (int r = 0; r < problem.sizes().pp; ++r)
+        ranks.emplace_back(problem, Rank{r});
+    std::vector<std::size_t> choice(ranks.size(), 0);
+    OrderEvaluator evaluator(problem);
+    RankOrders orders(ranks.size());
+    std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+    while (true) {
+        for (std::size_t r = 0; r < ranks.size(); ++r)
+            orders[r] = ranks[r].orders[choice[r]];
+        if (evaluator.assign(orders)) shortest = std::min(shortest, evaluator.makespan());
+        std::size_t r = 0;
+        while (r < ranks.size() && ++choice[r] == ranks[r].orders.size())
+            choice[r++] = 0;
+        if (r == ranks.size()) return shortest;
+    }
+}
+
+struct ExactCase {
+    int pp;
+    int microbatches;
+    int vpp;
+    bool split;
+    int limit;
+    bool large;
+};
+
+TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
+    const JobControl control;
+    int compared = 0;
+    for (const ExactCase& c : {ExactCase{1, 3, 1, true, 0, false},
+                               {2, 2, 1, true, 1, false},
+                               {2, 3, 1, true, 0, false},
+                               {2, 3, 1, true, 2, false},
+                               {3, 2, 1, true, 2, false},
+                               {4, 2, 1, true, 0, false},
+                               {3, 3, 1, false, 2, false},
+                               {4, 3, 1, false, 3, false},
+                               {2, 2, 2, false, 3, false},
+                               {2, 2, 2, false, 0, false},
+                               {3, 2, 2, false, 3, false},
+                               {4, 4, 1, false, 3, true},
+                               {3, 3, 1, true, 0, true},
+                               {3, 3, 1, true, 2, true},
+                               {2, 4, 1, true, 3, true},
+                               {2, 3, 2, false, 4, true},
+                               {4, 2, 2, false, 4, true},
+                               {2, 2, 2, true, 3, true}}) {
+        if (c.large && !fullCampaign()) continue;
+        for (const Placement placement : {Placement::Loop, Placement::V}) {
+            if (placement == Placement::V && c.vpp == 1) continue;
+            for (std::uint64_t seed = 0; seed < (fullCampaign() ? 30 : 2); ++seed) {
+                const CostModel costs = unevenCosts(c.pp * c.vpp, seed);
+                MemoryLimits limits;
+                if (c.limit > 0) limits.activations = {c.limit};
+                const auto made = OrderProblem::make({.pp = c.pp,
+                                                      .microbatches = c.microbatches,
+                                                      .vpp = c.vpp,
+                                                      .placement = placement,
+                                                      .split = c.split},
+                                                     costs, limits);
+                ASSERT_TRUE(made.ok()) << made.error().text();
+                const std::int64_t shortest = shortestOfAll(made.value());
+                const ExactAnswer exact = exactOrder(made.value(), 2 * shortest, 2'000'000, control);
+                EXPECT_TRUE(exact.complete);
+                EXPECT_EQ(exact.makespan, shortest) << c.pp << " " << c.microbatches << " " << c.vpp << " " << seed;
+                SearchRequest request;
+                request.pp = c.pp;
+                request.microbatches = c.microbatches;
+                request.vpp = c.vpp;
+                request.placements = {placement};
+                request.split = c.split ? SplitBackward::On : SplitBackward::Off;
+                request.costs = costs;
+                request.activations = limits.activations;
+                request.rounds = 1;
+                request.effort = 50'000;
+                const auto found = searchOrder(request, control);
+                ASSERT_TRUE(found.ok()) << found.error().text();
+                EXPECT_EQ(found.value().makespan.count(), shortest);
+                EXPECT_TRUE(found.value().proven);
+                EXPECT_LE(stepBound(made.value()).time, shortest);
+                ++compared;
+            }
+        }
+    }
+    EXPECT_GT(compared, 20);
+}
+
+} // namespace
+} // namespace bubblescope::test
