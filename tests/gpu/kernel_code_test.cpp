@@ -136,8 +136,8 @@ void runKernelsOfColumns(const Sizes& sizes) {
 template <class T>
 void runKernelsOfEmbeddings(const Sizes& widths) {
     constexpr int kVocabulary = 19;
-    constexpr int kPositions = 12;
-    for (const int length : {1, 5, 12}) {
+    constexpr int kPositions = 130;
+    for (const int length : {1, 5, 130}) {
         for (const std::int64_t width : widths) {
             for (const bool accumulate : {false, true}) {
                 Exact on;

@@ -50,8 +50,8 @@ inline constexpr int kLanes = 256;
 struct ColumnForm {};
 inline constexpr int kColumnLanes = 32;
 
-/// Adds the rows of a matrix that belong to the same entry of a table, in row order. On a GPU one thread owns a column
-/// of an entry. A kernel K has
+/// Adds the rows of a matrix that belong to the same entry of a table, in row order. On a GPU a block owns an entry and
+/// some columns, and looks at every row once. A kernel K has
 ///   std::int64_t entries() const;
 ///   std::int64_t columns() const;
 ///   std::int64_t rows() const;

@@ -13,28 +13,48 @@ __global__ void eachKernel(Kernel kernel, std::int64_t count) {
         kernel(i);
 }
 
+/// A block has whole rows: no thread divides.
 template <class Kernel>
-__global__ void gridKernel(Kernel kernel, std::int64_t count) {
-    const std::int64_t columns = kernel.columns();
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
-        kernel(i / columns, i % columns);
+__global__ void gridKernel(Kernel kernel, std::int64_t rows, std::int64_t columns) {
+    for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+        for (std::int64_t column = threadIdx.x; column < columns; column += blockDim.x)
+            kernel(row, column);
+    }
 }
 
+/// A block has an entry and some of its columns, one for each thread. It looks at all rows once, kLanes at a time, and
+/// lists those of the entry in their order.
 template <class Kernel>
-__global__ void tableKernel(Kernel kernel, std::int64_t count) {
-    const std::int64_t columns = kernel.columns();
-    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
-    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride) {
-        const std::int64_t entry = i / columns;
-        const std::int64_t column = i % columns;
-        float sum = 0.0F;
-        for (std::int64_t row = 0; row < kernel.rows(); ++row) {
-            if (kernel.entryOf(row) == entry) sum += kernel.value(row, column);
+__global__ void __launch_bounds__(kLanes) tableKernel(Kernel kernel, std::int64_t tiles) {
+    __shared__ int listed[kLanes];
+    __shared__ int counts[kLanes / kWarp];
+    const int lane = static_cast<int>(threadIdx.x);
+    const unsigned below = (1U << (lane % kWarp)) - 1; // lanes of the warp before this one
+    const std::int64_t entry = blockIdx.x / tiles;
+    const std::int64_t column = blockIdx.x % tiles * kLanes + lane;
+    const bool inside = column < kernel.columns();
+    const std::int64_t rows = kernel.rows();
+    float sum = 0.0F;
+    for (std::int64_t first = 0; first < rows; first += kLanes) {
+        const bool its = first + lane < rows && kernel.entryOf(first + lane) == entry;
+        const unsigned those = __ballot_sync(kAllLanes, its ? 1 : 0);
+        if (lane % kWarp == 0) counts[lane / kWarp] = __popc(those);
+        __syncthreads();
+        int before = 0;
+        int all = 0;
+        for (int warp = 0; warp < kLanes / kWarp; ++warp) {
+            if (warp == lane / kWarp) before = all;
+            all += counts[warp];
         }
-        float& to = kernel.sum(entry, column);
-        to = kernel.accumulate ? to + sum : sum;
+        if (its) listed[before + __popc(those & below)] = lane;
+        __syncthreads();
+        for (int i = 0; inside && i < all; ++i)
+            sum += kernel.value(first + listed[i], column);
+        __syncthreads(); // the next rows write to the same shared memory
     }
+    if (!inside) return;
+    float& to = kernel.sum(entry, column);
+    to = kernel.accumulate ? to + sum : sum;
 }
 
 /// Reads another lane's partial sum, of any type.
@@ -106,6 +126,7 @@ __global__ void __launch_bounds__(kWarp* kColumnLanes) columnKernel(Kernel kerne
 }
 
 constexpr int kThreads = 256;
+constexpr std::int64_t kMaxBlocks = 1 << 16;
 
 /// Launch errors are left for cudaGetLastError().
 template <class... Parameters, class... Arguments>
@@ -120,7 +141,6 @@ void start(void (*kernel)(Parameters...), unsigned blocks, dim3 threads, cudaStr
 
 /// For one thread per element, up to the limit of the grid.
 unsigned blocksFor(std::int64_t count) {
-    constexpr std::int64_t kMaxBlocks = 1 << 16;
     const std::int64_t blocks = (count + kThreads - 1) / kThreads;
     return static_cast<unsigned>(blocks < kMaxBlocks ? blocks : kMaxBlocks);
 }
@@ -133,14 +153,20 @@ void launchForm(const Kernel& kernel, EachForm, cudaStream_t stream) {
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, GridForm, cudaStream_t stream) {
-    const std::int64_t count = kernel.rows() * kernel.columns();
-    if (count > 0) start(gridKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
+    const std::int64_t rows = kernel.rows();
+    const std::int64_t columns = kernel.columns();
+    if (rows <= 0 || columns <= 0) return;
+    const auto blocks = static_cast<unsigned>(rows < kMaxBlocks ? rows : kMaxBlocks);
+    const std::int64_t warps = (columns + kWarp - 1) / kWarp;
+    const auto threads = static_cast<unsigned>(warps * kWarp < kThreads ? warps * kWarp : kThreads);
+    start(gridKernel<Kernel>, blocks, threads, stream, kernel, rows, columns);
 }
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, TableForm, cudaStream_t stream) {
-    const std::int64_t count = kernel.entries() * kernel.columns();
-    if (count > 0) start(tableKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
+    const std::int64_t tiles = (kernel.columns() + kLanes - 1) / kLanes;
+    if (kernel.entries() <= 0 || tiles <= 0) return;
+    start(tableKernel<Kernel>, static_cast<unsigned>(kernel.entries() * tiles), kLanes, stream, kernel, tiles);
 }
 
 template <class Kernel>

@@ -48,6 +48,14 @@ inline unsigned __shfl_xor_sync(unsigned mask, unsigned value, int distance) {
     return cuda_shim::exchangeInWarp(mask, value, distance);
 }
 
+inline unsigned __ballot_sync(unsigned mask, int predicate) {
+    return cuda_shim::voteInWarp(mask, predicate != 0);
+}
+
+inline int __popc(unsigned bits) {
+    return __builtin_popcount(bits);
+}
+
 inline void __nanosleep(unsigned /*nanoseconds*/) {
     cuda_shim::pass();
 }

@@ -54,7 +54,9 @@ public:
     void launch(unsigned blocks, unsigned threads, const std::function<void(unsigned, unsigned)>& enter,
                 const std::function<void()>& run);
     void awaitBlock() { leave(Fiber::State::AtBarrier); }
-    unsigned exchange(unsigned value, int distance);
+    /// What the threads of the warp have given, by thread.
+    const std::array<unsigned, kWarp>& exchange(unsigned value);
+    [[nodiscard]] unsigned lane() const { return place_.thread % kWarp; }
     void pass() {
         if (running_ != nullptr) leave(Fiber::State::Ready);
     }
@@ -180,14 +182,14 @@ bool Machine::releaseWarps() {
     return released;
 }
 
-unsigned Machine::exchange(unsigned value, int distance) {
+const std::array<unsigned, kWarp>& Machine::exchange(unsigned value) {
     Fiber& fiber = *running_;
     const unsigned thread = place_.thread;
     // Two sets take turns: a thread that is ahead by one exchange must not overwrite what others have yet to read.
     auto& values = warps_[thread / kWarp].values[fiber.exchanges++ % 2];
     values[thread % kWarp] = value;
     leave(Fiber::State::AtExchange);
-    return values[(thread % kWarp) ^ static_cast<unsigned>(distance)];
+    return values;
 }
 
 bool Machine::isGlobal(std::uintptr_t at) const {
@@ -251,9 +253,26 @@ void awaitBlock() {
     machine.awaitBlock();
 }
 
-unsigned exchangeInWarp(unsigned mask, unsigned value, int distance) {
+namespace {
+
+void refusePartOfWarp(unsigned mask) {
     if (mask != 0xFFFFFFFFU) throw std::logic_error("an exchange in a part of a warp");
-    return machine.exchange(value, distance);
+}
+
+} // namespace
+
+unsigned exchangeInWarp(unsigned mask, unsigned value, int distance) {
+    refusePartOfWarp(mask);
+    return machine.exchange(value)[machine.lane() ^ static_cast<unsigned>(distance)];
+}
+
+unsigned voteInWarp(unsigned mask, bool vote) {
+    refusePartOfWarp(mask);
+    unsigned votes = 0;
+    const auto& given = machine.exchange(vote ? 1 : 0);
+    for (unsigned lane = 0; lane < kWarp; ++lane)
+        votes |= given[lane] << lane;
+    return votes;
 }
 
 void pass() {

@@ -51,6 +51,8 @@ void launch(unsigned blocks, unsigned threads, const std::function<void(unsigned
             const std::function<void()>& run);
 void awaitBlock();
 [[nodiscard]] unsigned exchangeInWarp(unsigned mask, unsigned value, int distance);
+/// A bit for each thread of the warp.
+[[nodiscard]] unsigned voteInWarp(unsigned mask, bool vote);
 /// Lets the other fibers go on.
 void pass();
 /// Nanoseconds that go by with every call.
