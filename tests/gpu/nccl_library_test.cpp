@@ -21,7 +21,7 @@ TEST(NcclLibrary, IsFoundAndTellsItsVersion) {
 }
 
 TEST(NcclLibrary, RefusesAnIdentityOfSomethingElse) {
-    EXPECT_THROW((void)makeNcclPeers()->join("id1000", 0, 1), std::logic_error);
+    EXPECT_THROW((void)makeNcclPeers()->join("id1000", 0, 1, false), std::logic_error);
 }
 
 } // namespace
