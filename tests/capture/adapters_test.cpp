@@ -86,6 +86,17 @@ TEST_F(Adapters, PyTorchsPipelineHasItsOpsTransfersAndSteps) {
     EXPECT_THAT(watched.out, HasSubstr(R"("schedule":"fthenb")"));
 }
 
+TEST_F(Adapters, ReplicasOfAPipelineAreToldApart) {
+    ASSERT_EQ(record("FAKE_WORLD=6 $PY $JOB torch", 6).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["trace"]["mesh"]["source"], "framework");
+    const std::string sizes = analysis["trace"]["mesh"].dump();
+    EXPECT_THAT(sizes, HasSubstr(R"("dp":3)"));
+    EXPECT_THAT(sizes, HasSubstr(R"("pp":2)"));
+    EXPECT_EQ(analysis["schedule"]["pp"], 2);
+}
+
 TEST_F(Adapters, MegatronsBackwardsAndTransfersFindTheirMicrobatch) {
     ASSERT_EQ(record("$PY $JOB megatron", 2).exit_code, 0) << log();
     EXPECT_EQ(log(), "");

@@ -208,4 +208,34 @@ def _description(schedule, framework, version):
     said = {"framework": framework, "version": version, "schedule": called, "family": family, "flavor": flavor}
     said["rank"] = sys.modules["torch.distributed"].get_rank()
     said["pp"] = "%d/%d" % (stages[0].group_rank, stages[0].group_size)
+    said.update(_other_axes(stages[0]))
     return said
+
+
+def _other_axes(stage):
+    """The axes of the mesh in which the pipeline's group is one. Whatever their number, the ranks of such a group lie
+    evenly apart, which numbers the groups. Tensor parallelism shows in the parameters and has to be the fastest axis, as
+    in torchtitan; what is left is data parallelism."""
+    distributed = sys.modules["torch.distributed"]
+    ranks = sorted(distributed.get_process_group_ranks(stage.group))
+    count = len(ranks)
+    apart = ranks[1] - ranks[0] if count > 1 else 1
+    if ranks != list(range(ranks[0], ranks[0] + apart * count, apart)):
+        return {}
+    rank, others = distributed.get_rank(), distributed.get_world_size() // count
+    number = rank // (apart * count) * apart + rank % apart
+    tp, tp_size = _tensor_axis(stage.submod)
+    if tp != number % tp_size or others % tp_size != 0:
+        return {}
+    axes = {"dp": "%d/%d" % (number // tp_size, others // tp_size)}
+    if tp_size > 1:
+        axes["tp"] = "%d/%d" % (tp, tp_size)
+    return axes
+
+
+def _tensor_axis(module):
+    for parameter in module.parameters():
+        mesh = getattr(parameter, "device_mesh", None)
+        if mesh is not None and "tp" in (mesh.mesh_dim_names or ()):
+            return mesh.get_local_rank("tp"), mesh.size(mesh.mesh_dim_names.index("tp"))
+    return 0, 1

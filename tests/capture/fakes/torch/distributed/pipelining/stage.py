@@ -1,3 +1,6 @@
+from torch import distributed
+
+
 class Tensor:
     nbytes = 64
 
@@ -12,6 +15,13 @@ class _PipelineStageBase:
         self.stage_index = index
         self.group_rank = index
         self.group_size = size
+        # With more ranks than stages the pipelines lie side by side, as with a pp axis that is the slowest.
+        apart = distributed.get_world_size() // size
+        self.group = [rank * apart + distributed.get_rank() % apart for rank in range(size)]
+        self.submod = self
+
+    def parameters(self):
+        return []
 
     def forward_one_chunk(self, chunk, args=(), kwargs=None, save_forward_output=True):
         if kwargs == "raise":
