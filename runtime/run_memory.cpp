@@ -54,9 +54,12 @@ LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace&
         task.shard.size = config.tensor_ranks;
         need.parameters += flatLayout(config.model, task, 1).size * (kExact + rounded + kExact + kMoments);
     }
-    const std::int64_t tokens = std::int64_t{config.model.batch} * config.model.sequence / plan.slices();
-    need.activations = mostKept(config, plan, place.rank) * tokens * config.model.width *
-                       valuesKept(config.tensor_ranks) * value_bytes;
+    const std::int64_t kept = mostKept(config, plan, place.rank);
+    const std::int64_t rows = config.model.sequence / plan.slices();
+    need.activations =
+        kept * config.model.batch * rows * config.model.width * valuesKept(config.tensor_ranks) * value_bytes;
+    // Attention computes the scores and weights of one head at least for all tokens that the last slice sees.
+    if (kept > 0) need.activations += rows * config.model.sequence * (kExact + value_bytes);
     return need;
 }
 
