@@ -24,6 +24,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     MonotonicClock clock;
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks,
                        RunChecks::plan(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
+    recordKernels(config, recorder.get());
     InProcessTransports transports(mesh.ranks(), clock, config.timeout);
     Result<EngineResult> ran =
         runEngine(engineConfig(config, clock, transports.ends(), recorder.get(), checks.get()), control);
@@ -46,6 +47,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     if (recorder) {
         summary.dropped_records = recorder->dropped();
         summary.files = recorder->files();
+        if (config.kernels && config.backend) summary.kernels = config.kernels->counts();
     }
     return summary;
 }

@@ -6,6 +6,7 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "profiler/kernels/kernel_recorder.h"
 #include "runtime/backend/backend.h"
 #include "runtime/checks/aadiff_options.h"
 #include "runtime/engine/bubble_hook.h"
@@ -45,7 +46,9 @@ struct RunConfig {
     std::shared_ptr<Backend> backend;    ///< where ranks compute; null = the host
     BubbleHook bubble_hook;              ///< see BubbleHook; empty = none
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
-    std::filesystem::path out_dir;       ///< receives one trace file per rank; empty = record nothing
+    /// What devices do is recorded by this, beside the ops; null = it is not. Started before the backend was opened.
+    std::shared_ptr<profiler::KernelRecorder> kernels;
+    std::filesystem::path out_dir; ///< receives one trace file per rank; empty = record nothing
     /// Requests that the run ends after the current step, as if no more had been requested. Ignored if ranks are
     /// processes.
     std::stop_token end_early;
@@ -63,6 +66,7 @@ struct RunSummary {
     std::vector<MemoryUse> memory;    ///< by rank, when its total was largest; empty for a reference
     std::int64_t dropped_records = 0; ///< lost because a ring was full
     std::vector<std::filesystem::path> files;
+    std::optional<profiler::KernelCounts> kernels; ///< of a run that recorded what its devices did
     /// For a run with checks: what was planned, and whether ops were held back for it.
     struct Checks {
         std::optional<int> steps_to_full; ///< steps until all layers are covered; none if some never are

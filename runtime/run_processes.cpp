@@ -74,6 +74,7 @@ struct RankSummary {
     std::int64_t late_ops = 0;
     TimeNs max_lateness{0};
     std::int64_t dropped_records = 0;
+    profiler::KernelCounts kernels;
 };
 
 template <class Value>
@@ -145,6 +146,7 @@ Status addShares(const RankSummary& own, ProcessTeam& team, RunSummary& summary)
         summary.late_ops += rank.late_ops;
         summary.max_lateness = std::max(summary.max_lateness, rank.max_lateness);
         summary.dropped_records += rank.dropped_records;
+        if (summary.kernels) *summary.kernels += rank.kernels;
     }
     return {};
 }
@@ -154,8 +156,10 @@ Result<RunSummary> summarise(EngineResult& result, const profiler::Recorder* rec
     RunSummary summary;
     BUBBLESCOPE_TRY(addLosses(result.losses, team, summary));
     BUBBLESCOPE_ASSIGN(summary.weights_digest, digestAcross(result.stages, config, team));
+    if (config.kernels && recorder != nullptr) summary.kernels.emplace();
     BUBBLESCOPE_TRY(addShares({result.memory.front(), result.ops, result.late_ops, result.max_lateness,
-                               recorder != nullptr ? recorder->dropped() : 0},
+                               recorder != nullptr ? recorder->dropped() : 0,
+                               config.kernels ? config.kernels->counts() : profiler::KernelCounts()},
                               team, summary));
     for (int r = 0; recorder != nullptr && r < team.size(); ++r)
         std::ranges::move(profiler::TraceSegmentWriter::filesOf(config.out_dir, Rank{r}),
@@ -178,6 +182,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     auto opened = openRecorder(config, {Rank{team.rank()}});
     if (opened.ok()) recorder = std::move(opened).value();
     BUBBLESCOPE_TRY(agree(opened.ok() ? Status() : Status(std::move(opened).error()), team));
+    recordKernels(config, recorder.get(), Rank{team.rank()});
     const DataPlan plan(config.schedule, config.replicas);
     BUBBLESCOPE_ASSIGN(const RankTransport own, openTransport(config, plan, clock, team));
     const std::unique_ptr<ProcessTransport>& transport = own.transport;

@@ -154,6 +154,10 @@ Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config
     return profiler::Recorder::open(recording);
 }
 
+void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only) {
+    if (config.kernels && config.backend && recorder != nullptr) config.kernels->recordInto(*recorder, only);
+}
+
 EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
                           profiler::Recorder* recorder, RunChecks* checks) {
     EngineConfig engine{
@@ -181,6 +185,7 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
                           }};
     }
     if (recorder == nullptr) return engine;
+    if (config.backend) engine.kernels = config.kernels.get();
     for (const Transport* const transport : engine.ranks)
         engine.rings.push_back(&recorder->ring(transport->rank()));
     engine.after_step = [recorder] {

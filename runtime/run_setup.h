@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,9 @@ public:
 /// The recorder of the ranks that run here, or of all if `ranks` is empty; null if the run records nothing.
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});
+
+/// Lets the kernels of a run go to the recorder's ranks, `only` to that one; nothing happens if either is missing.
+void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
 /// The engine's configuration for the ranks at these ends; `recorder` and `checks` may be null. Everything must outlive
 /// the run.

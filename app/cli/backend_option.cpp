@@ -23,6 +23,13 @@ void BackendOption::add(Command command) {
         .oneOf({"bf16", "fp32"})
         .typeName("NAME");
     command.addFlag("--cuda-graphs", graphs_, "With --backend cuda, launch the kernels of an op as one CUDA graph");
+    command.addFlag("--no-kernels", no_kernels_,
+                    "With --backend cuda, record ops alone, by events, and not the kernels that CUPTI reports");
+}
+
+std::shared_ptr<profiler::KernelRecorder> BackendOption::recordKernels(std::string& reason) const {
+    if (isCpu() || no_kernels_) return nullptr;
+    return profiler::KernelRecorder::start(reason);
 }
 
 Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] bool own_process) const {

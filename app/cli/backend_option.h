@@ -2,6 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "core/base/result.h"
+#include "profiler/kernels/kernel_recorder.h"
 #include "runtime/backend/backend.h"
 
 #include <memory>
@@ -16,6 +17,9 @@ public:
     void add(Command command);
 
     [[nodiscard]] bool isCpu() const { return name_ == "cpu"; }
+    /// Starts the recording of kernels, unless it is switched off or nothing runs on a GPU; to be called before open().
+    /// Null if nothing is recorded; `reason` then receives why, if the user did not ask for it.
+    [[nodiscard]] std::shared_ptr<profiler::KernelRecorder> recordKernels(std::string& reason) const;
     /// Null for the CPU. `own_process`: the rank is a process, which takes a GPU by its number on the host. Errors:
     /// Usage for a backend that this build does not have, Run where there is no GPU.
     [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
@@ -25,6 +29,7 @@ private:
     std::string precision_ = "bf16";
     std::optional<int> gpu_;
     bool graphs_ = false;
+    bool no_kernels_ = false;
 };
 
 } // namespace bubblescope::cli

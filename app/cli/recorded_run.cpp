@@ -86,6 +86,13 @@ report::Section trainingData(const runtime::RunSummary& training) {
     section.data("late_ops", training.late_ops);
     section.data("max_lateness_ns", training.max_lateness);
     section.data("dropped_records", training.dropped_records);
+    if (training.kernels) {
+        const profiler::KernelCounts& kernels = *training.kernels;
+        section.data("kernels", report::Value::Object{{"work", kernels.work},
+                                                      {"calls", kernels.calls},
+                                                      {"foreign", kernels.foreign},
+                                                      {"lost", kernels.lost}});
+    }
     return section;
 }
 
@@ -96,6 +103,11 @@ void addTraining(report::Section& document, const runtime::RunSummary& training)
         losses += fmt::format(" {:.6f}", loss);
     document.line(std::move(losses));
     document.line(fmt::format("Weights' digest: {}", digestText(training.weights_digest)));
+    if (const auto& kernels = training.kernels) {
+        document.line(fmt::format("Recorded {} kernels and copies, and {} calls{}{}", kernels->work, kernels->calls,
+                                  kernels->foreign > 0 ? fmt::format("; {} of no rank", kernels->foreign) : "",
+                                  kernels->lost > 0 ? fmt::format("; {} were lost", kernels->lost) : ""));
+    }
     document.line("");
 }
 

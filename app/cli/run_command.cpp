@@ -78,7 +78,10 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
     BUBBLESCOPE_ASSIGN(config.model, options.model.config());
     config.replicas = options.replicas;
     config.tensor_ranks = options.tensor_ranks;
+    std::string why_no_kernels;
+    config.kernels = options.backend.recordKernels(why_no_kernels); // before the driver starts
     BUBBLESCOPE_ASSIGN(config.backend, options.backend.open(severalProcesses(team)));
+    if (!why_no_kernels.empty()) printError(why_no_kernels);
     BUBBLESCOPE_ASSIGN(config.aadiff,
                        options.checks.options(config.backend ? config.backend->device() : std::string()));
     config.steps = options.steps;

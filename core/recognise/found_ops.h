@@ -48,12 +48,23 @@ enum class Parts {
     OneStagePerOwner, ///< every owner holds one stage; owners in ascending order are the ranks
 };
 
+/// How the ops of our own traces were timed that recorded what devices ran: by the kernels of each, from the first to
+/// the last. Events around them are a second witness.
+struct KernelTiming {
+    std::int64_t ops = 0;       ///< that have the times of their kernels
+    std::int64_t by_events = 0; ///< that have those of events, since none of their kernels was recorded
+    TimeNs begin{0};            ///< from the event before an op to its first kernel: median
+    TimeNs end{0};              ///< from its last kernel's end to the event behind it: median
+    TimeNs farthest{0};         ///< the largest distance at an end, either way
+};
+
 struct FoundOps {
     Parts parts = Parts::Chunks;
     std::vector<FoundOp> ops;
     std::vector<FoundComm> comm;
     std::optional<RunInfo> info;
-    bool owners_are_global = false; ///< owners are global ranks of the job, whose places in a mesh may be known
+    std::optional<KernelTiming> timing; ///< of our own traces with kernels
+    bool owners_are_global = false;     ///< owners are global ranks of the job, whose places in a mesh may be known
 };
 
 } // namespace bubblescope

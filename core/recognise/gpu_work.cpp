@@ -1,6 +1,7 @@
 #include "core/recognise/gpu_work.h"
 
 #include "core/base/job.h"
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <array>
@@ -118,7 +119,8 @@ public:
             if (place == of_process->second.end()) continue;
             const Started& started = place->second;
             out[process].push_back({process, trace_.start(slice), trace_.end(slice), calls, trace_.sliceTracks()[slice],
-                                    started.kind, started.first, started.work});
+                                    GpuWork::threadOf(trace_, trace_.sliceTracks()[slice]), started.kind, started.first,
+                                    started.work});
         }
         return out;
     }
@@ -205,13 +207,27 @@ std::span<const GpuWork::Launch> GpuWork::launches(std::uint32_t file, std::int6
     return {firstFrom(wanted, TimeNs::min()), firstFrom(wanted + 1, TimeNs::min())};
 }
 
-std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
-                                                 TimeNs to) const {
+std::int64_t GpuWork::threadOf(const Trace& trace, TrackId id) {
+    const Track* track = &trace.tracks()[id];
+    if (track->tid == 0 && track->spilled_from != kNoId) track = &trace.tracks()[track->spilled_from];
+    if (track->tid != 0) return track->tid;
+    // Our own captures name it: "thread 11", "loader (thread 11)", "CUDA calls of thread 11".
+    std::string_view name = trace.text(track->thread_name);
+    constexpr std::string_view kThread = "thread ";
+    const std::size_t at = name.rfind(kThread);
+    if (at == std::string_view::npos) return 0;
+    name.remove_prefix(at + kThread.size());
+    return takeNumber<std::int64_t>(name).value_or(0);
+}
+
+std::optional<GpuWork::Work> GpuWork::launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
+                                                 const Threads& threads) const {
     const std::uint64_t wanted = key(file, process);
     std::optional<Work> work;
     std::vector<Span> on_device;
     for (auto launch = firstFrom(wanted, from);
          launch != launches_.end() && launch->process == wanted && launch->time <= to; ++launch) {
+        if (!threads.count(launch->of_thread)) continue;
         on_device.push_back(launch->work);
         if (launch->kind > WorkKind::Copy) continue;
         if (!work) work = Work{launch->work.start, launch->work.end};

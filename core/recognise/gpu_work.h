@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -57,11 +58,12 @@ public:
         TimeNs idle{0}; ///< in between, with no work on the device from this launch interval
     };
     struct Launch {
-        std::uint64_t process = 0; ///< of one file
-        TimeNs time{0};            ///< of the call on the host
-        TimeNs returned{0};        ///< its end
-        bool call = true;          ///< false for an operator that counts as the launch
-        TrackId thread = 0;        ///< that called
+        std::uint64_t process = 0;  ///< of one file
+        TimeNs time{0};             ///< of the call on the host
+        TimeNs returned{0};         ///< its end
+        bool call = true;           ///< false for an operator that counts as the launch
+        TrackId thread = 0;         ///< the track of the call
+        std::int64_t of_thread = 0; ///< that called, see threadOf()
         WorkKind kind = WorkKind::Compute;
         SliceId first = kNoId; ///< first slice of what it started on the device; a launch of a graph starts many
                                ///< kernels
@@ -73,16 +75,31 @@ public:
     /// once per trace. If the job is stopped it is incomplete.
     explicit GpuWork(const Trace& trace, const JobControl& control);
 
-    /// From the first start to the last end of what a process launched in [from, to], without transfers between ranks.
-    /// Files of Kineto hold one process (`process` is then 0), exports of Nsight Systems several. Nothing if it
-    /// launched nothing.
-    [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from,
-                                                 TimeNs to) const;
+    /// Whose launches count for a range of a thread: its own, and those of threads that work for it, as PyTorch's for
+    /// backwards do. A thread that has ranges of its own works for no other, and where several have, nobody knows for
+    /// whom the rest works.
+    struct Threads {
+        std::int64_t own = 0;            ///< see threadOf(); 0 = all threads count
+        std::set<std::int64_t> with_ops; ///< of the process
+
+        [[nodiscard]] bool count(std::int64_t thread) const {
+            if (own == 0 || thread == 0 || thread == own) return true;
+            return with_ops.size() <= 1 && !with_ops.contains(thread);
+        }
+    };
+
+    /// From the first start to the last end of what a process's `threads` launched in [from, to], without transfers
+    /// between ranks. Files of Kineto hold one process (`process` is then 0), exports of Nsight Systems several.
+    /// Nothing if they launched nothing.
+    [[nodiscard]] std::optional<Work> launchedIn(std::uint32_t file, std::int64_t process, TimeNs from, TimeNs to,
+                                                 const Threads& threads) const;
     /// All launches of a process that started work on the device, by time.
     [[nodiscard]] std::span<const Launch> launches(std::uint32_t file, std::int64_t process) const;
 
     /// The number of a track's process in this class.
     [[nodiscard]] static std::int64_t processOf(const Trace& trace, const Track& track);
+    /// The thread of a track of ranges or calls, as its file numbers it; 0 where it is not known.
+    [[nodiscard]] static std::int64_t threadOf(const Trace& trace, TrackId track);
     /// A process of a file, as in Launch::process.
     [[nodiscard]] static std::uint64_t key(std::uint32_t file, std::int64_t process);
 

@@ -229,7 +229,7 @@ Result<std::vector<RankBlocks>> extractComputeBlocks(TracePartition& partition) 
         if (!transfers) continue;
         RankBlocks blocks = computeBlocks(events, rank);
         for (ComputeBlock& block : blocks.blocks) {
-            const auto work = gpu.launchedIn(file, 0, block.host_start, block.host_end);
+            const auto work = gpu.launchedIn(file, 0, block.host_start, block.host_end, {});
             block.device_idle = work ? work->idle : TimeNs{0};
         }
         if (!blocks.blocks.empty()) files[file] = std::move(blocks);

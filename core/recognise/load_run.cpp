@@ -251,6 +251,7 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
     const JobControl& control = trace.local().control();
     BUBBLESCOPE_ASSIGN(FoundOps found, recognise(trace, options, where, run, log));
     run.info = found.info;
+    run.timing = found.timing;
     trace.local().forgetGpu(); // this process needs the most memory from here on
     if (control.stopRequested()) return cancelledError();
 

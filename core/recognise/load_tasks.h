@@ -66,9 +66,14 @@ void fields(Wire& wire, NativeMarks::Statement& value) {
     wire(time, info);
 }
 template <class Wire>
+void fields(Wire& wire, EventGap& value) {
+    auto& [begin, end] = value;
+    wire(begin, end);
+}
+template <class Wire>
 void fields(Wire& wire, NativeMarks& value) {
-    auto& [statements, ops, comm, other_tensor_ranks] = value;
-    wire(statements, ops, comm, other_tensor_ranks);
+    auto& [statements, ops, gaps, by_events, comm, other_tensor_ranks] = value;
+    wire(statements, ops, gaps, by_events, comm, other_tensor_ranks);
 }
 template <class Wire>
 void fields(Wire& wire, GpuWork::Span& value) {

@@ -1,5 +1,6 @@
 #include "core/recognise/native_files.h"
 
+#include "core/base/median.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
 #include "core/recognise/partitioned_trace.h"
@@ -48,6 +49,25 @@ std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::spa
     return std::move(statements.front().first.info);
 }
 
+std::optional<KernelTiming> timingOf(const std::vector<NativeMarks>& marks) {
+    KernelTiming timing;
+    std::vector<TimeNs> begins;
+    std::vector<TimeNs> ends;
+    for (const NativeMarks& file : marks) {
+        timing.by_events += file.by_events;
+        for (const EventGap& gap : file.gaps) {
+            begins.push_back(gap.begin);
+            ends.push_back(gap.end);
+            timing.farthest = std::max(timing.farthest, std::max(gap.end, -gap.end));
+        }
+    }
+    if (begins.empty()) return std::nullopt;
+    timing.ops = static_cast<std::int64_t>(begins.size());
+    timing.begin = medianInPlace(begins);
+    timing.end = medianInPlace(ends);
+    return timing;
+}
+
 /// Moves `from` to the end of `to` and frees it.
 template <class T>
 void append(std::vector<T>& to, std::vector<T>& from) {
@@ -75,6 +95,11 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
         files[trace.tracks()[instant.track].file].statements.push_back(
             {instant.time, nativeRunInfo(TraceArgs{trace, instant.args})});
     }
+    OwnKernels kernels(trace);
+    for (const Track& track : trace.tracks()) {
+        const auto owner = recordOwner(trace, track);
+        if (owner && owner->tensor_rank == 0) kernels.addTrack(track, *owner);
+    }
     for (const Track& track : trace.tracks()) {
         NativeMarks& found = files[track.file];
         const auto owner = recordOwner(trace, track);
@@ -89,6 +114,10 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
                 if (!op) continue;
                 op->owner = owner->rank;
                 op->replica = owner->replica;
+                if (const auto gap = kernels.apply(track.file, *owner, *op))
+                    found.gaps.push_back(*gap);
+                else if (kernels.any())
+                    ++found.by_events;
                 found.ops.push_back(*op);
             } else if (const auto kind = nativeCommKind(category)) {
                 auto comm =
@@ -122,6 +151,7 @@ FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceF
         append(found.comm, marks[file].comm);
         others.insert(marks[file].other_tensor_ranks.begin(), marks[file].other_tensor_ranks.end());
     }
+    found.timing = timingOf(marks);
     found.info = firstInfo(std::move(statements), files, log);
     if (!others.empty()) {
         log.add("tensor-parallel", files.empty() ? "" : files.front().path.string(),

@@ -3,6 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
 #include "core/recognise/found_ops.h"
+#include "core/recognise/own_kernels.h"
 #include "core/recognise/partitioned_trace.h"
 #include "core/schedule/op.h"
 #include "core/timeline/checks.h"
@@ -29,6 +30,8 @@ struct NativeMarks {
     };
     std::vector<Statement> statements; ///< of the run that made the file, by time
     std::vector<FoundOp> ops;
+    std::vector<EventGap> gaps; ///< of the ops that have the times of their kernels
+    std::int64_t by_events = 0; ///< ops of ranks that recorded kernels, but none of theirs
     std::vector<FoundComm> comm;
     /// Rank, replica and tensor rank of those that share the stages of others, and are omitted: the first of a
     /// tensor-parallel group represents it.

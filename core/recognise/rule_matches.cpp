@@ -42,6 +42,7 @@ public:
             if (partition_.control().stopRequested()) break;
             readTrack(track);
         }
+        findThreads();
         for (RuleFinds& file : files_) {
             for (RuleMatch& match : file.matches) {
                 const bool op = match.kind && !match.on_device;
@@ -63,9 +64,29 @@ private:
         if (mirrored_ != 0) wanted_.insert(mirrored_);
     }
 
+    [[nodiscard]] std::uint64_t processOf(const RuleMatch& match) const {
+        const Track& track = trace_.tracks()[match.track];
+        return GpuWork::key(track.file, GpuWork::processOf(trace_, track));
+    }
+
+    /// Those that have ops, by process.
+    void findThreads() {
+        for (const RuleFinds& file : files_) {
+            TrackId last = kNoId;
+            for (const RuleMatch& match : file.matches) {
+                if (!match.kind || match.on_device || match.track == last) continue;
+                last = match.track;
+                threads_[processOf(match)].with_ops.insert(GpuWork::threadOf(trace_, match.track));
+            }
+        }
+    }
+
     [[nodiscard]] std::optional<GpuWork::Work> launchedBy(const RuleMatch& match) {
         const Track& track = trace_.tracks()[match.track];
-        return partition_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end);
+        GpuWork::Threads& threads = threads_[processOf(match)];
+        threads.own = GpuWork::threadOf(trace_, match.track);
+        return partition_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end,
+                                           threads);
     }
 
     void readTrack(TrackId id) {
@@ -216,7 +237,8 @@ private:
     StringId mirrored_ = 0;
     StopCheck stop_;
     std::vector<RuleFinds> files_;
-    RuleFinds* found_ = nullptr; ///< of the current file
+    std::map<std::uint64_t, GpuWork::Threads> threads_; ///< by process
+    RuleFinds* found_ = nullptr;                        ///< of the current file
 };
 
 bool hasOps(const RuleFinds& found) {

@@ -3,6 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/recognise/found_ops.h"
 #include "core/recognise/mesh.h"
 #include "core/recognise/rule_table.h"
 #include "core/schedule/families/registry.h"
@@ -72,9 +73,10 @@ struct Run {
     std::string closest;                      ///< that family's name, or the given schedule's
     std::optional<Schedule> closest_order;    ///< and its order
     Explanation explanation;
-    std::optional<RankPlaces> places; ///< of the files' ranks in the job's mesh, if known
-    std::vector<StepTimeline> steps;  ///< complete steps, in order
-    CheckLog checks;                  ///< what our own files record about checks in bubbles
+    std::optional<RankPlaces> places;   ///< of the files' ranks in the job's mesh, if known
+    std::vector<StepTimeline> steps;    ///< complete steps, in order
+    std::optional<KernelTiming> timing; ///< of our own files with kernels
+    CheckLog checks;                    ///< what our own files record about checks in bubbles
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
     TimeNs span{0};                               ///< first to last event

@@ -34,6 +34,11 @@
 ///   were available: elements, differing, first_index, first_bits, second_bits (hexadecimal) and ulp.
 /// - category "digest": an instant on the same track, see DigestRecord; name and args as for a check, with `digest`
 ///   instead of first and second.
+/// - categories "kernel", "gpu_memcpy" and "gpu_memset": what a device did for the rank, on tracks named "stream: …"
+///   after the stream's purpose; categories "cuda_runtime" and "cuda_driver": the rank's calls, on the track "CUDA
+///   calls". Names and args are those of PyTorch's profiler. Inside an op they have `op` (opName(), both names of a
+///   pair joined by "+") and `step`. The op ran from the first of these to the last on its device; the slice of
+///   category "op" then has the times of events around them.
 /// - category "clock": an instant named "ping" for an exchange between ranks on different clocks; args
 ///   asker and replier (ranks of the whole run) and t0_ns … t3_ns, see Ping (core/base/time.h).
 /// Slice timestamps are nanoseconds of the recording host's CLOCK_MONOTONIC, simulations start at 0.
@@ -54,6 +59,8 @@ inline constexpr std::string_view kDigest = "digest";
 inline constexpr std::string_view kReplay = "replay"; ///< track of checks and digests
 inline constexpr std::string_view kClock = "clock";
 inline constexpr std::string_view kPing = "ping";
+
+inline constexpr std::string_view kOfOp = "op"; ///< arg of what a device did for an op
 
 inline constexpr std::string_view kActivation = "activation";
 inline constexpr std::string_view kGradient = "gradient";

@@ -19,7 +19,6 @@ namespace {
 constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< CUPTI does not deliver buffers that are not full
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
 constexpr std::string_view kLogName = "capture.log";
-constexpr std::string_view kCuptiVariable = "BUBBLESCOPE_CUPTI";
 
 Capture* the_capture = nullptr;
 
@@ -144,14 +143,18 @@ void Capture::startCuda() noexcept {
         {
             const std::lock_guard lock(cycle_mutex_);
             if (gpu_ != nullptr) return;
-            auto api = cupti::loadCupti(ownVariable(kCuptiVariable).value_or(""), why_not);
+            auto api = cupti::loadCupti(why_not);
             if (api == nullptr) return addMessage("kernels are not recorded: " + why_not);
             auto gpu = std::make_unique<cupti::Collector>(std::move(api));
-            const bool started = gpu->start(options_.mode == CaptureOptions::Mode::Pipeline, why_not);
+            const bool started = gpu->start(options_.mode == CaptureOptions::Mode::Pipeline ? cupti::Scope::Launches
+                                                                                            : cupti::Scope::Everything,
+                                            why_not);
             if (!why_not.empty()) addMessage(why_not);
             if (!started) return;
             gpu_ = std::move(gpu);
         }
+        // CUPTI registered its destructors for the exit when it was loaded: what is registered now runs before them.
+        std::atexit([] { the_capture->stopGpu(); });
         wake();
     } catch (const std::exception&) {
         // The job continues without a recording.
@@ -181,6 +184,15 @@ void Capture::flushGpu() {
     if (gpu == nullptr || now < gpu_flushed_ + kGpuFlushEvery) return;
     gpu_flushed_ = now;
     gpu->flush();
+}
+
+void Capture::stopGpu() noexcept {
+    cupti::Collector* gpu = nullptr;
+    {
+        const std::lock_guard lock(cycle_mutex_);
+        gpu = gpu_.get();
+    }
+    if (gpu != nullptr) gpu->stop(); // without the lock, see flushGpu()
 }
 
 TimeNs Capture::cycle(bool last) {
@@ -227,7 +239,7 @@ void Capture::stop() noexcept {
     if (thread == nullptr) return;
     if (thread->joinable()) thread->join();
     recorder_.setOn(false);
-    if (gpu_ != nullptr) gpu_->stop();
+    stopGpu();
     [[maybe_unused]] const TimeNs none = cycle(true);
 }
 

@@ -48,6 +48,7 @@ private:
     /// Writes what has been recorded. Returns the time until the next cycle at the latest.
     [[nodiscard]] TimeNs cycle(bool last);
     void flushGpu();
+    void stopGpu() noexcept;
     void stop() noexcept;
     void inForkedChild() noexcept;
 

@@ -21,13 +21,12 @@ CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
 } // namespace
 
 CaptureWriter::CaptureWriter(const CaptureOptions& options, CaptureFileInfo info, const nvtx::Names& names,
-                             const nccl::Communicators& communicators, CallName call_name)
+                             const nccl::Communicators& communicators, cupti::CallName call_name)
     : window_(options), file_(described(std::move(info), options)), host_(file_, names, clocks_, window_, counts_),
       comm_(file_, communicators, clocks_, window_, counts_),
       gpu_(file_, clocks_, window_, counts_, std::move(call_name)) {
     if (options.mode != CaptureOptions::Mode::Pipeline) return;
-    thinning_.emplace([this](TimeNs realtime) { return clocks_.fromRealtime(realtime); },
-                      [this](const cupti::OwnedActivity& activity) { gpu_.write(activity); }, counts_);
+    thinning_.emplace([this](const cupti::OwnedActivity& activity) { gpu_.write(activity); }, counts_);
     host_.setOnRange([this](std::uint32_t tid, TimeNs start, TimeNs end) { thinning_->addRange(tid, start, end); });
 }
 
@@ -51,7 +50,7 @@ void CaptureWriter::take(std::uint32_t tid, const HostRecord& record, bool after
 bool CaptureWriter::isPlausible(const cupti::Activity& activity) const {
     if (!activity.hasTimes() || activity.isUntimed()) return true;
     constexpr TimeNs kDay{std::chrono::hours(24)};
-    const TimeNs now = clocks_.last().realtime;
+    const TimeNs now = clocks_.last().monotonic;
     return std::min(activity.start, activity.end) >= now - kDay && std::max(activity.start, activity.end) <= now + kDay;
 }
 
@@ -60,8 +59,11 @@ void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
         std::erase_if(activities, [this](const cupti::OwnedActivity& given) { return !isPlausible(given.activity); }));
     if (activities.empty()) return;
     begun_ = true;
-    window_.observe({}, gpu_.startOf(activities.front().activity)); // begins the window of a job without NVTX and NCCL
     std::ranges::stable_sort(activities, {}, [](const cupti::OwnedActivity& a) { return a.activity.start; });
+    const auto earliest = std::ranges::find_if(
+        activities, [](const cupti::OwnedActivity& a) { return a.activity.hasTimes() && !a.activity.isUntimed(); });
+    // Begins the window of a job without NVTX and NCCL.
+    if (earliest != activities.end()) window_.observe({}, earliest->activity.start);
     for (cupti::OwnedActivity& activity : activities) {
         if (thinning_)
             thinning_->add(std::move(activity));

@@ -24,14 +24,15 @@ class CaptureWriter {
 public:
     /// `names` and `communicators` must outlive it.
     CaptureWriter(const CaptureOptions& options, CaptureFileInfo info, const nvtx::Names& names,
-                  const nccl::Communicators& communicators, CallName call_name);
+                  const nccl::Communicators& communicators, cupti::CallName call_name);
     CaptureWriter(const CaptureWriter&) = delete;
     CaptureWriter& operator=(const CaptureWriter&) = delete;
 
     /// To be called before the records that were made since the last reading.
     void addReading(const ClockReading& reading);
     void take(std::uint32_t tid, const HostRecord& record, bool after_gap);
-    /// To be called after the host's records of the same time, which determine the steps. Sorts `activities`.
+    /// To be called after the host's records of the same time, which determine the steps. Times are CLOCK_MONOTONIC.
+    /// Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
     /// Writes a message to the user once.
     void addMessage(std::string_view message);

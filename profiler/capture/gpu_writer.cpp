@@ -1,10 +1,6 @@
 #include "profiler/capture/gpu_writer.h"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -15,48 +11,6 @@ using Kind = Activity::Kind;
 
 constexpr std::int32_t kGpuOrder = 3000;
 constexpr std::int32_t kCallsOrder = 500;
-
-std::string_view copyName(std::uint32_t kind) {
-    switch (kind) {
-    case 1: return "Memcpy HtoD";
-    case 2: return "Memcpy DtoH";
-    case 3: return "Memcpy HtoA";
-    case 4: return "Memcpy AtoH";
-    case 5: return "Memcpy AtoA";
-    case 6: return "Memcpy AtoD";
-    case 7: return "Memcpy DtoA";
-    case 8: return "Memcpy DtoD";
-    case 9: return "Memcpy HtoH";
-    case 10: return "Memcpy PtoP";
-    default: return "Memcpy";
-    }
-}
-
-std::string_view synchronizationName(std::uint32_t type) {
-    switch (type) {
-    case 1: return "Event Sync";
-    case 2: return "Stream Wait Event";
-    case 3: return "Stream Sync";
-    case 4: return "Context Sync";
-    default: return "Sync";
-    }
-}
-
-std::string_view overheadName(std::uint32_t kind) {
-    constexpr unsigned kShift = 16; // CUPTI's own kinds begin above this
-    switch (kind) {
-    case 1: return "Driver Compiler";
-    case 1U << kShift: return "Activity Buffer Flush";
-    case 2U << kShift: return "Instrumentation";
-    case 3U << kShift: return "Resource";
-    case 4U << kShift: return "Runtime Triggered Module Loading";
-    case 5U << kShift: return "Lazy Function Loading";
-    case 6U << kShift: return "Command Buffer Full";
-    case 7U << kShift: return "Activity Buffer Request";
-    case 8U << kShift: return "UVM Activity Init";
-    default: return "Unrecognized overhead";
-    }
-}
 
 std::string shape(const std::array<std::int32_t, 3>& of) {
     return "[" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " + std::to_string(of[2]) + "]";
@@ -76,11 +30,6 @@ std::string uuidText(const std::array<std::uint8_t, 16>& uuid) {
 /// How long after its end a kernel or range waits for its counterpart. CUPTI delivers completed records when it is
 /// flushed, several times a second.
 constexpr TimeNs kPatience{std::chrono::seconds(2)};
-
-bool isWork(const cupti::Activity& activity) {
-    return activity.kind == Kind::Kernel || activity.kind == Kind::Copy || activity.kind == Kind::Set ||
-           activity.kind == Kind::Graph;
-}
 
 } // namespace
 
@@ -105,28 +54,9 @@ Lanes& GpuWriter::row(Row kind, std::uint32_t device, std::uint32_t stream) {
     return rows_.try_emplace({kind, device, stream}, std::move(name), order).first->second;
 }
 
-void GpuWriter::add(Lanes& row, const Activity& activity, std::string_view category, std::string_view name,
-                    const OwnedArgs& args) {
-    row.add(file_, clocks_.fromRealtime(activity.start), clocks_.fromRealtime(activity.end), category, name, args);
-}
-
-const std::string& GpuWriter::readable(const std::string& mangled) {
-    const auto [place, is_new] = readable_.try_emplace(mangled, mangled);
-    if (is_new) {
-        int status = 0;
-        const std::unique_ptr<char, void (*)(void*)> name(
-            ::abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), std::free);
-        if (status == 0 && name != nullptr) place->second = name.get();
-    }
-    return place->second;
-}
-
-const std::string& GpuWriter::callName(const Activity& call) {
-    const bool runtime = call.kind == Kind::Runtime;
-    const auto [place, is_new] = call_names_.try_emplace({runtime, call.what});
-    if (is_new && call_name_) place->second = call_name_(runtime, call.what);
-    if (place->second.empty()) place->second = (runtime ? "runtime call " : "driver call ") + std::to_string(call.what);
-    return place->second;
+void GpuWriter::add(Lanes& row, const cupti::OwnedActivity& given, const OwnedArgs& args) {
+    const Activity& activity = given.activity;
+    row.add(file_, activity.start, activity.end, cupti::categoryOf(activity), names_.of(given), args);
 }
 
 void GpuWriter::addWork(const cupti::OwnedActivity& given) {
@@ -139,17 +69,12 @@ void GpuWriter::addWork(const cupti::OwnedActivity& given) {
     if (work.graph != 0) args.push_back({"graph id", std::int64_t{work.graph}});
     if (work.kind == Kind::Copy || work.kind == Kind::Set)
         args.push_back({"bytes", static_cast<std::int64_t>(work.bytes)});
-    Lanes& stream = row(Row::Stream, work.device, work.stream);
-    ++counts_.gpu_work;
-    switch (work.kind) {
-    case Kind::Copy: return add(stream, work, "gpu_memcpy", copyName(work.what), args);
-    case Kind::Set: return add(stream, work, "gpu_memset", "Memset", args);
-    case Kind::Graph: return add(stream, work, "kernel", "CUDA graph " + std::to_string(work.graph), args);
-    default:
+    if (work.kind == Kind::Kernel) {
         args.push_back({"grid", shape(work.grid)});
         args.push_back({"block", shape(work.block)});
-        return add(stream, work, "kernel", readable(given.name), args);
     }
+    ++counts_.gpu_work;
+    add(row(Row::Stream, work.device, work.stream), given, args);
 }
 
 void GpuWriter::addCall(const cupti::OwnedActivity& given) {
@@ -157,8 +82,7 @@ void GpuWriter::addCall(const cupti::OwnedActivity& given) {
     ++counts_.gpu_calls;
     OwnedArgs args{{"correlation", std::int64_t{call.correlation}}};
     if (given.external != 0) args.push_back({"External id", static_cast<std::int64_t>(given.external)});
-    const std::string_view category = call.kind == Kind::Runtime ? "cuda_runtime" : "cuda_driver";
-    add(row(Row::Calls, 0, call.thread), call, category, callName(call), args);
+    add(row(Row::Calls, 0, call.thread), given, args);
 }
 
 void GpuWriter::tellDevice(const cupti::OwnedActivity& given) {
@@ -170,7 +94,7 @@ void GpuWriter::tellDevice(const cupti::OwnedActivity& given) {
 void GpuWriter::write(const cupti::OwnedActivity& given) {
     const Activity& activity = given.activity;
     if (activity.isUntimed()) return void(++counts_.untimed);
-    if (activity.hasTimes() && !window_.contains(startOf(activity))) return void(++counts_.outside_window);
+    if (activity.hasTimes() && !window_.contains(activity.start)) return void(++counts_.outside_window);
     switch (activity.kind) {
     case Kind::Kernel:
     case Kind::Copy:
@@ -181,10 +105,9 @@ void GpuWriter::write(const cupti::OwnedActivity& given) {
     case Kind::Synchronization: {
         const std::uint32_t stream = activity.stream == UINT32_MAX ? 0 : activity.stream; // of a whole device
         const OwnedArgs args{{"correlation", std::int64_t{activity.correlation}}};
-        return add(row(Row::Synchronization, activity.device, stream), activity, "cuda_sync",
-                   synchronizationName(activity.what), args);
+        return add(row(Row::Synchronization, activity.device, stream), given, args);
     }
-    case Kind::Overhead: return add(row(Row::Overhead, 0, 0), activity, "overhead", overheadName(activity.what), {});
+    case Kind::Overhead: return add(row(Row::Overhead, 0, 0), given, {});
     case Kind::Device: return tellDevice(given);
     case Kind::Marker: // NVTX reports these directly, and sooner
     case Kind::MarkerData:
@@ -200,7 +123,7 @@ void OpKernels::addRange(std::uint32_t thread, TimeNs start, TimeNs end) {
 void OpKernels::add(cupti::OwnedActivity activity) {
     const cupti::Activity& what = activity.activity;
     if (what.isUntimed() || isTransfer(activity)) return write_(activity);
-    if (isWork(what)) {
+    if (cupti::isWork(what)) {
         kernels_.push_back(std::move(activity));
     } else if (what.kind == Kind::Runtime || what.kind == Kind::Driver) {
         // Of a runtime call and the driver call inside it, the outer one is kept.
@@ -240,11 +163,11 @@ void OpKernels::settle(TimeNs now) {
     std::deque<cupti::OwnedActivity> waiting;
     for (cupti::OwnedActivity& kernel : kernels_) {
         const auto call = calls_.find(kernel.activity.correlation);
-        const bool settled = time_of_(kernel.activity.end) <= before || kernels_.size() > kMaxWaiting;
+        const bool settled = kernel.activity.end <= before || kernels_.size() > kMaxWaiting;
         Op* op = nullptr;
         if (call != calls_.end()) {
             ThreadOps& ops = ops_[call->second.activity.thread];
-            const TimeNs launched = time_of_(call->second.activity.start);
+            const TimeNs launched = call->second.activity.start;
             const auto after = ops.upper_bound(launched);
             if (after != ops.begin() && launched <= std::prev(after)->second.end) op = &std::prev(after)->second;
         }
@@ -259,9 +182,7 @@ void OpKernels::settle(TimeNs now) {
 
     for (auto& [thread, ops] : ops_) {
         for (auto op = ops.begin(); op != ops.end();) {
-            const auto runs = [&](const cupti::OwnedActivity& kernel) {
-                return time_of_(kernel.activity.end) > before;
-            };
+            const auto runs = [&](const cupti::OwnedActivity& kernel) { return kernel.activity.end > before; };
             if (op->second.end > before || std::ranges::any_of(op->second.kernels, runs)) {
                 ++op;
                 continue;
@@ -270,7 +191,7 @@ void OpKernels::settle(TimeNs now) {
             op = ops.erase(op);
         }
     }
-    std::erase_if(calls_, [&](const auto& call) { return time_of_(call.second.activity.end) <= before - kPatience; });
+    std::erase_if(calls_, [&](const auto& call) { return call.second.activity.end <= before - kPatience; });
 }
 
 } // namespace bubblescope::profiler

@@ -3,7 +3,7 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
-#include "profiler/cupti/activity.h"
+#include "profiler/cupti/names.h"
 #include "profiler/events/tick_clock.h"
 
 #include <cstdint>
@@ -19,42 +19,32 @@
 
 namespace bubblescope::profiler {
 
-/// The name of an API call. `runtime`: of CUDA's runtime API, else of the driver's.
-using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
-
-/// Writes CUPTI's activities with the categories and arguments of PyTorch's profiler, so that readers need to know only
-/// one convention: a track for each stream's work and one for each thread's calls. One thread at a time.
+/// Writes CUPTI's activities with the categories and arguments of PyTorch's profiler: a track for each stream's work
+/// and one for each thread's calls. One thread at a time.
 class GpuWriter {
 public:
     GpuWriter(CaptureFile& file, const TickMap& clocks, const CaptureWindow& window, perfetto::CaptureCounts& counts,
-              CallName call_name)
-        : file_(file), clocks_(clocks), window_(window), counts_(counts), call_name_(std::move(call_name)) {}
+              cupti::CallName call_name)
+        : file_(file), clocks_(clocks), window_(window), counts_(counts), names_(std::move(call_name)) {}
 
     void write(const cupti::OwnedActivity& activity);
-
-    [[nodiscard]] TimeNs startOf(const cupti::Activity& activity) const { return clocks_.fromRealtime(activity.start); }
 
 private:
     enum class Row : std::uint8_t { Stream, Synchronization, Calls, Overhead };
     using RowKey = std::tuple<Row, std::uint32_t, std::uint32_t>;
 
     Lanes& row(Row kind, std::uint32_t device, std::uint32_t stream);
-    void add(Lanes& row, const cupti::Activity& activity, std::string_view category, std::string_view name,
-             const OwnedArgs& args);
+    void add(Lanes& row, const cupti::OwnedActivity& given, const OwnedArgs& args);
     void addWork(const cupti::OwnedActivity& given);
     void addCall(const cupti::OwnedActivity& given);
-    [[nodiscard]] const std::string& readable(const std::string& mangled);
-    [[nodiscard]] const std::string& callName(const cupti::Activity& call);
     void tellDevice(const cupti::OwnedActivity& given);
 
     CaptureFile& file_;
     const TickMap& clocks_;
     const CaptureWindow& window_;
     perfetto::CaptureCounts& counts_;
-    CallName call_name_;
+    cupti::ActivityNames names_;
     std::map<RowKey, Lanes> rows_;
-    std::unordered_map<std::string, std::string> readable_;
-    std::map<std::pair<bool, std::uint32_t>, std::string> call_names_;
 };
 
 /// Thins out kernels: of those that an op starts, only the first and the last matter to a pipeline. An op is a range of
@@ -63,11 +53,9 @@ private:
 /// are transfers, are all kept. Times are CLOCK_MONOTONIC. One thread at a time.
 class OpKernels {
 public:
-    using TimeOf = std::function<TimeNs(TimeNs realtime)>;
     using Write = std::function<void(const cupti::OwnedActivity&)>;
 
-    OpKernels(TimeOf time_of, Write write, perfetto::CaptureCounts& counts)
-        : time_of_(std::move(time_of)), write_(std::move(write)), counts_(counts) {}
+    OpKernels(Write write, perfetto::CaptureCounts& counts) : write_(std::move(write)), counts_(counts) {}
 
     void addRange(std::uint32_t thread, TimeNs start, TimeNs end);
     void add(cupti::OwnedActivity activity);
@@ -90,7 +78,6 @@ private:
     void writeOp(Op& op);
     void writeWithCall(const cupti::OwnedActivity& kernel);
 
-    TimeOf time_of_;
     Write write_;
     perfetto::CaptureCounts& counts_;
     std::map<std::uint32_t, ThreadOps> ops_;

@@ -10,7 +10,8 @@
 
 namespace bubblescope::profiler::cupti {
 
-/// One activity record of CUPTI, with the fields that are used here. Times are CUPTI's: nanoseconds of CLOCK_REALTIME.
+/// One activity record of CUPTI, with the fields that are used here. Decoded times are CUPTI's: nanoseconds of
+/// CLOCK_REALTIME, or of the clock that it was given. Those that a Collector hands out are CLOCK_MONOTONIC.
 struct Activity {
     enum class Kind : std::uint8_t {
         Kernel,

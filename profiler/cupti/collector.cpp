@@ -12,10 +12,14 @@ std::atomic<Collector*> the_collector{nullptr};
 // Kernels, copies and calls relate the device's work to the host's; the other kinds explain waits. The concurrent kind
 // of kernel records is used: the older kind would serialise kernels.
 constexpr std::array kLaunches{kind::kConcurrentKernel, kind::kRuntime, kind::kDriver, kind::kDevice};
-constexpr std::array kRest{kind::kMemcpy,          kind::kMemcpyPeer, kind::kMemset,
-                           kind::kSynchronization, kind::kOverhead,   kind::kExternalCorrelation};
+constexpr std::array kOtherWork{kind::kMemcpy, kind::kMemcpyPeer, kind::kMemset, kind::kExternalCorrelation};
+constexpr std::array kWaits{kind::kSynchronization, kind::kOverhead};
 
-constexpr std::size_t kMaxExternal = 1 << 20;
+constexpr std::size_t kMaxExternal = 1 << 19;
+
+std::uint64_t monotonicNow() {
+    return static_cast<std::uint64_t>(readSystemClock(CLOCK_MONOTONIC).count());
+}
 
 } // namespace
 
@@ -28,7 +32,7 @@ Collector::~Collector() {
     the_collector.compare_exchange_strong(self, nullptr);
 }
 
-bool Collector::start(bool only_launches, std::string& notice) {
+bool Collector::start(Scope scope, std::string& notice) {
     Collector* nobody = nullptr;
     if (!the_collector.compare_exchange_strong(nobody, this)) {
         notice = "kernels are recorded by this library already";
@@ -51,30 +55,34 @@ bool Collector::start(bool only_launches, std::string& notice) {
         return false;
     }
     on_ = true;
-    const auto enable = [&](std::uint32_t kind) {
-        if (api_->enable(kind))
-            enabled_.push_back(kind);
-        else
-            notice += (notice.empty() ? "CUPTI does not record its kinds " : ", ") + std::to_string(kind);
+    monotonic_ = api_->useClock(monotonicNow);
+    clocks_.add(readAllClocks(TickClock()));
+    const auto enable = [&](std::span<const std::uint32_t> kinds) {
+        for (const std::uint32_t kind : kinds) {
+            if (api_->enable(kind))
+                enabled_.push_back(kind);
+            else
+                notice += (notice.empty() ? "CUPTI does not record its kinds " : ", ") + std::to_string(kind);
+        }
     };
-    for (const std::uint32_t kind : kLaunches)
-        enable(kind);
-    for (const std::uint32_t kind : kRest) {
-        if (!only_launches) enable(kind);
-    }
+    enable(kLaunches);
+    if (scope != Scope::Launches) enable(kOtherWork);
+    if (scope == Scope::Everything) enable(kWaits);
     return true;
 }
 
 void Collector::stop() {
-    if (!std::exchange(on_, false)) return;
+    const std::lock_guard lock(control_mutex_);
+    if (!on_.exchange(false)) return;
     for (const std::uint32_t kind : enabled_)
         api_->disable(kind);
     api_->flush(true);
     api_->unsubscribe();
 }
 
-void Collector::flush() {
-    if (on_) api_->flush(false);
+void Collector::flush(bool forced) {
+    const std::lock_guard lock(control_mutex_);
+    if (on_) api_->flush(forced);
 }
 
 std::uint8_t* Collector::take() noexcept {
@@ -126,14 +134,29 @@ void Collector::decode(const Completed& buffer, std::vector<OwnedActivity>& out,
         if (status == DecodeStatus::Damaged) ++counts.damaged;
         if (status != DecodeStatus::Decoded) continue;
         if (activity.kind == Activity::Kind::External) {
-            if (external_.size() >= kMaxExternal) external_.clear();
-            external_[activity.correlation] = activity.id;
+            if (external_[0].size() >= kMaxExternal) external_[1] = std::exchange(external_[0], {});
+            external_[0][activity.correlation] = activity.id;
             continue;
         }
+        putOnOurClock(activity);
         std::string name = activity.name == nullptr ? "" : activity.name;
         activity.name = nullptr;
         out.push_back({activity, std::move(name)});
     }
+}
+
+void Collector::putOnOurClock(Activity& activity) const {
+    const bool timed = activity.kind == Activity::Kind::Marker || (activity.hasTimes() && !activity.isUntimed());
+    if (monotonic_ || !timed) return;
+    activity.start = clocks_.fromRealtime(activity.start);
+    activity.end = clocks_.fromRealtime(activity.end);
+}
+
+std::uint64_t Collector::externalOf(std::uint32_t correlation) const {
+    for (const auto& ids : external_) {
+        if (const auto id = ids.find(correlation); id != ids.end()) return id->second;
+    }
+    return 0;
 }
 
 void Collector::collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts) {
@@ -142,15 +165,14 @@ void Collector::collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts
         const std::lock_guard lock(mutex_);
         completed.swap(completed_);
     }
+    if (!monotonic_) clocks_.add(readAllClocks(TickClock()));
     const std::size_t first = out.size();
     for (const Completed& buffer : completed) {
         decode(buffer, out, counts);
         giveBack(buffer.bytes);
     }
-    for (std::size_t i = first; i < out.size() && !external_.empty(); ++i) {
-        const auto id = external_.find(out[i].activity.correlation);
-        if (id != external_.end()) out[i].external = id->second;
-    }
+    for (std::size_t i = first; i < out.size(); ++i)
+        out[i].external = externalOf(out[i].activity.correlation);
     counts.lost_buffers += refused_.exchange(0, std::memory_order_relaxed);
     if (on_) counts.lost_in_cupti += static_cast<std::int64_t>(api_->dropped());
 }

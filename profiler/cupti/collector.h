@@ -2,6 +2,7 @@
 
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/cupti/activity.h"
+#include "profiler/events/tick_clock.h"
 
 #include <array>
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,6 +26,7 @@ public:
     using CompleteBuffer = void (*)(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
                                     std::size_t valid);
     enum class Subscription : std::uint8_t { Ours, Busy, Failed };
+    using Now = std::uint64_t (*)(); ///< nanoseconds
 
     Api() = default;
     Api(const Api&) = delete;
@@ -35,6 +38,9 @@ public:
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
     virtual void unsubscribe() = 0;
     [[nodiscard]] virtual bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) = 0;
+    /// Makes `now` the clock of all times. Must come before the first kind is enabled. False where CUPTI has no such
+    /// function: its times are then those of CLOCK_REALTIME.
+    [[nodiscard]] virtual bool useClock(Now now) = 0;
     [[nodiscard]] virtual bool enable(std::uint32_t kind) = 0;
     virtual void disable(std::uint32_t kind) = 0;
     /// Delivers the buffers whose records are all complete, or all buffers if `forced`. Must be called without locks.
@@ -45,11 +51,23 @@ public:
     [[nodiscard]] virtual std::size_t dropped() = 0;
     /// The name of an API call, such as "cudaLaunchKernel"; empty if it is not known.
     [[nodiscard]] virtual std::string callName(bool runtime, std::uint32_t number) = 0;
+    /// The calls that this thread makes until the matching pop, and all that they start, carry this id. Thread-safe.
+    virtual void pushExternal(std::uint64_t id) = 0;
+    virtual void popExternal() = 0;
+    /// The number by which records name a stream (a CUstream of the current context); none if it is not known.
+    [[nodiscard]] virtual std::optional<std::uint32_t> streamNumber(void* stream) = 0;
 };
 
 /// CUPTI as the process has loaded it, or else the system's. It is loaded on demand, so this library runs without it.
-/// Returns null if there is none, with the reason in `why_not`. `path`: the library's file, empty = search for it.
-[[nodiscard]] std::unique_ptr<Api> loadCupti(const std::string& path, std::string& why_not);
+/// Returns null if there is none, with the reason in `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
+[[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
+
+/// What is recorded.
+enum class Scope : std::uint8_t {
+    Everything,
+    Work,     ///< what devices ran, the calls that started it, and the ids that the program gave to these
+    Launches, ///< what is needed to find the kernels of ops
+};
 
 /// Makes CUPTI record, and collects its buffers. Buffers are reused: the job's threads take a free one without a lock
 /// and, until all are in use, without allocating. CUPTI's callbacks carry no context, so a process has at most one
@@ -65,17 +83,23 @@ public:
     ~Collector();
 
     /// Starts recording. If another tool holds CUPTI, its state is left alone. `notice` receives what the user should
-    /// know: why nothing is recorded, or what is missing. `only_launches`: records only what is needed to find the
-    /// kernels of ops.
-    [[nodiscard]] bool start(bool only_launches, std::string& notice);
-    /// Stops recording, and makes CUPTI deliver the rest. Only the first call has an effect.
+    /// know: why nothing is recorded, or what is missing.
+    [[nodiscard]] bool start(Scope scope, std::string& notice);
+    /// Stops recording, and makes CUPTI deliver the rest. Only the first call has an effect. At exit it has to come
+    /// before CUPTI's own destructors: register it with atexit() after CUPTI was loaded.
     void stop();
     [[nodiscard]] bool isOn() const { return on_; }
 
-    /// Makes CUPTI deliver complete buffers. Must not be called by CUPTI's threads, nor with a lock held.
-    void flush();
-    /// Decodes what was delivered since the last call, and adds lost records to `counts`. One thread at a time.
+    /// Makes CUPTI deliver the buffers whose records are all complete, or all buffers if `forced`. Must not be called
+    /// by CUPTI's threads, nor with a lock held that its callbacks take.
+    void flush(bool forced = false);
+    /// Decodes what was delivered since the last call, and adds lost records to `counts`. Times are CLOCK_MONOTONIC.
+    /// A record whose external id is delivered later has none; see externalOf(). One thread at a time.
     void collect(std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
+
+    /// The external id of the call with this correlation, as far as it was collected and not long ago; 0 = none. The
+    /// thread that collects.
+    [[nodiscard]] std::uint64_t externalOf(std::uint32_t correlation) const;
 
     [[nodiscard]] Api& api() { return *api_; }
 
@@ -91,6 +115,7 @@ private:
     [[nodiscard]] std::uint8_t* take() noexcept;
     void giveBack(const std::uint8_t* buffer) noexcept;
     void decode(const Completed& buffer, std::vector<OwnedActivity>& out, perfetto::CaptureCounts& counts);
+    void putOnOurClock(Activity& activity) const;
 
     enum class State : std::uint8_t { Unmade, Free, Used };
     struct Buffer {
@@ -101,13 +126,17 @@ private:
     std::unique_ptr<Api> api_;
     std::size_t buffer_bytes_;
     std::uint32_t version_ = 0;
-    bool on_ = false;
+    std::mutex control_mutex_; ///< held while CUPTI is flushed or stopped; its callbacks do not take it
+    std::atomic<bool> on_{false};
+    bool monotonic_ = false; ///< CUPTI's clock is ours
+    TickMap clocks_;         ///< readings at each collect(), where it is not
     std::vector<std::uint32_t> enabled_;
     std::array<Buffer, kBuffers> buffers_;
     std::atomic<std::int64_t> refused_{0};
     std::mutex mutex_; ///< guards the list of complete buffers between CUPTI's threads and the collecting thread
     std::vector<Completed> completed_;
-    std::unordered_map<std::uint32_t, std::uint64_t> external_; ///< external ids by correlation
+    /// External ids by correlation: recent ones, and those before them.
+    std::array<std::unordered_map<std::uint32_t, std::uint64_t>, 2> external_;
 };
 
 } // namespace bubblescope::profiler::cupti

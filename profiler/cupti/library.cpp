@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 namespace bubblescope::profiler::cupti {
@@ -15,6 +17,7 @@ constexpr int kDriverDomain = 1;
 constexpr int kRuntimeDomain = 2;
 constexpr int kSystemThreadIds = 1; // ids as gettid() returns them, which NVTX's events carry
 constexpr std::uint32_t kForced = 1;
+constexpr int kOfOurs = 3; // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 
 using Subscriber = void*;
 using Callback = void (*)(void* user, int domain, std::uint32_t number, const void* data);
@@ -50,6 +53,10 @@ public:
         get(callback_name_, "cuptiGetCallbackName", false);
         get(result_text_, "cuptiGetResultString", false);
         get(thread_ids_, "cuptiSetThreadIdType", false);
+        get(timestamps_, "cuptiActivityRegisterTimestampCallback", false); // since 11.6
+        get(push_, "cuptiActivityPushExternalCorrelationId", false);
+        get(pop_, "cuptiActivityPopExternalCorrelationId", false);
+        get(stream_id_, "cuptiGetStreamIdEx", false);
         return missing.empty();
     }
 
@@ -84,6 +91,7 @@ public:
     bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) override {
         return register_(request, complete) == kSuccess;
     }
+    bool useClock(Now now) override { return timestamps_ != nullptr && timestamps_(now) == kSuccess; }
     bool enable(std::uint32_t kind) override { return enable_(static_cast<int>(kind)) == kSuccess; }
     void disable(std::uint32_t kind) override { disable_(static_cast<int>(kind)); }
     void flush(bool forced) override { flush_all_(forced ? kForced : 0); }
@@ -108,6 +116,18 @@ public:
             text.resize(version);
         return text;
     }
+    void pushExternal(std::uint64_t id) override {
+        if (push_ != nullptr) push_(kOfOurs, id);
+    }
+    void popExternal() override {
+        std::uint64_t last = 0;
+        if (pop_ != nullptr) pop_(kOfOurs, &last);
+    }
+    std::optional<std::uint32_t> streamNumber(void* stream) override {
+        std::uint32_t number = 0;
+        if (stream_id_ == nullptr || stream_id_(nullptr, stream, 0, &number) != kSuccess) return std::nullopt;
+        return number;
+    }
 
 private:
     [[nodiscard]] std::string textOf(Code code) const {
@@ -131,6 +151,10 @@ private:
     Code (*callback_name_)(int, std::uint32_t, const char**) = nullptr;
     Code (*result_text_)(Code, const char**) = nullptr;
     Code (*thread_ids_)(int) = nullptr;
+    Code (*timestamps_)(Now) = nullptr;
+    Code (*push_)(int, std::uint64_t) = nullptr;
+    Code (*pop_)(int, std::uint64_t*) = nullptr;
+    Code (*stream_id_)(void*, void*, std::uint8_t, std::uint32_t*) = nullptr;
 };
 
 /// A library that the job has loaded fits the job; the system's may be of another version.
@@ -152,7 +176,9 @@ void* openCupti(const std::string& path) {
 
 } // namespace
 
-std::unique_ptr<Api> loadCupti(const std::string& path, std::string& why_not) {
+std::unique_ptr<Api> loadCupti(std::string& why_not) {
+    const char* const given = std::getenv("BUBBLESCOPE_CUPTI");
+    const std::string path = given == nullptr ? "" : given;
     void* const handle = openCupti(path);
     if (handle == nullptr) {
         const char* const error = path.empty() ? nullptr : ::dlerror();

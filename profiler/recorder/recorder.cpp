@@ -85,7 +85,33 @@ void Recorder::requestFlush() {
     wake_.notify_one();
 }
 
+void Recorder::setSource(Source source) {
+    const std::lock_guard lock(source_mutex_);
+    source_ = std::move(source);
+}
+
+void Recorder::callSource(bool last) {
+    const std::lock_guard lock(source_mutex_);
+    if (source_) source_(last);
+    if (last) source_ = {};
+}
+
+void Recorder::addSlices(Rank rank, std::span<const DeviceSlice> slices) {
+    const std::lock_guard lock(files_mutex_);
+    const std::size_t place = placeOf(rank);
+    if (closed_ || failed_[place]) return;
+    Status appended = writers_[place].append(slices);
+    if (appended.ok()) return;
+    failed_[place] = true;
+    keepError(std::move(appended).error());
+}
+
 Status Recorder::flush() {
+    callSource(false);
+    return writeRings();
+}
+
+Status Recorder::writeRings() {
     const std::lock_guard lock(files_mutex_);
     fullest_ = 0;
     for (std::size_t r = 0; r < rings_.size(); ++r) {
@@ -147,7 +173,8 @@ void Recorder::addCheck(Rank rank, const CheckRecord& check) {
 
 Status Recorder::close() {
     stopThread();
-    [[maybe_unused]] const Status kept = flush(); // status() reports the error
+    callSource(true);
+    [[maybe_unused]] const Status kept = writeRings(); // status() reports the error
     const std::lock_guard lock(files_mutex_);
     for (std::size_t r = 0; r < writers_.size() && !closed_; ++r) {
         if (failed_[r]) continue;

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -63,6 +64,14 @@ public:
     /// have ended.
     [[nodiscard]] Status close();
 
+    /// Gives the recorder a further source of slices, which calls addSlices(): called before each flush, by one thread
+    /// at a time and without a lock; `last` by close(). Empty: none. Must not be set while producers run.
+    using Source = std::function<void(bool last)>;
+    void setSource(Source source);
+
+    /// Writes what devices did for a rank, which must be recorded here.
+    void addSlices(Rank rank, std::span<const DeviceSlice> slices);
+
     /// Writes exchanges of clock readings into the file of the asking rank, which must be recorded here.
     void addPings(std::span<const Ping> pings);
 
@@ -76,6 +85,8 @@ public:
 
 private:
     Recorder() = default;
+    void callSource(bool last);
+    [[nodiscard]] Status writeRings();
     [[nodiscard]] std::size_t placeOf(Rank rank) const;
     void keepError(Error error);
     [[nodiscard]] Status flushRank(std::size_t place);
@@ -86,6 +97,9 @@ private:
 
     std::vector<Rank> ranks_; ///< whose rings and writers these are
     std::vector<std::unique_ptr<RecordRing>> rings_;
+
+    std::mutex source_mutex_;
+    Source source_; ///< empty after close()
 
     std::mutex files_mutex_; ///< guards the members that a flush uses
     std::vector<TraceSegmentWriter> writers_;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <system_error>
@@ -114,6 +115,7 @@ Status TraceSegmentWriter::beginSegment() {
     encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(rank_.value) + 1);
     for (std::vector<Lane>& lanes : lanes_)
         lanes.clear();
+    rows_.clear();
     lanes_opened_ = 0;
     encodeBeginning(readClocks());
     BUBBLESCOPE_TRY(file_.append(encoder_.take()));
@@ -133,6 +135,15 @@ Status TraceSegmentWriter::append(std::vector<SliceRecord>& batch) {
     for (const SliceRecord& record : batch) {
         encode(record);
         // A batch of a rank that was delayed may exceed the size of a file.
+        const auto waiting = static_cast<std::int64_t>(encoder_.bytes().size());
+        if (limits_.segment_bytes > 0 && file_.length() + waiting >= limits_.segment_bytes) BUBBLESCOPE_TRY(writeOut());
+    }
+    return encoder_.bytes().empty() ? Status() : writeOut();
+}
+
+Status TraceSegmentWriter::append(std::span<const DeviceSlice> slices) {
+    for (const DeviceSlice& slice : slices) {
+        encode(slice);
         const auto waiting = static_cast<std::int64_t>(encoder_.bytes().size());
         if (limits_.segment_bytes > 0 && file_.length() + waiting >= limits_.segment_bytes) BUBBLESCOPE_TRY(writeOut());
     }
@@ -222,6 +233,77 @@ std::uint64_t TraceSegmentWriter::laneFor(std::size_t track, TimeNs start, TimeN
     }
     lane->free_from = end;
     return lane->uuid;
+}
+
+bool TraceSegmentWriter::Row::take(TimeNs start, TimeNs end) {
+    constexpr std::size_t kKept = 1 << 16;
+    if (start < free_from) return false;
+    const auto after = taken.lower_bound(start);
+    if (after != taken.end() && (after->first < end || after->first == start)) return false;
+    if (after != taken.begin() && std::prev(after)->second > start) return false;
+    if (start == end) return true; // takes no time from others
+    taken.emplace_hint(after, start, end);
+    if (taken.size() > kKept) {
+        free_from = taken.begin()->second;
+        taken.erase(taken.begin());
+    }
+    return true;
+}
+
+std::uint64_t TraceSegmentWriter::rowFor(const DeviceSlice& slice) {
+    constexpr std::int32_t kBelowOps = 100'000;
+    constexpr std::int32_t kCalls = 100'000; // below streams
+    auto rows = rows_.find(slice.row);
+    if (rows == rows_.end()) rows = rows_.try_emplace(std::string(slice.row)).first;
+    std::vector<Row>& list = rows->second;
+    const TimeNs end = std::max(slice.start, slice.end);
+    const auto free = std::ranges::find_if(list, [&](Row& row) { return row.take(slice.start, end); });
+    if (free != list.end()) return free->uuid;
+    Row& row = list.emplace_back();
+    row.uuid = processUuid() + ++lanes_opened_;
+    const std::string name = list.size() == 1 ? rows->first : fmt::format("{} ({})", rows->first, list.size());
+    const std::int32_t order =
+        kBelowOps + (slice.on_device ? static_cast<std::int32_t>(slice.stream % kCalls) : kCalls);
+    encoder_.track(row.uuid, processUuid(), name, order);
+    [[maybe_unused]] const bool is_new = row.take(slice.start, end);
+    return row.uuid;
+}
+
+void TraceSegmentWriter::encode(const DeviceSlice& slice) {
+    const std::uint64_t row = rowFor(slice);
+    const auto number = [](std::uint32_t value) { return std::int64_t{value}; };
+    const auto shape = [](const std::array<std::int32_t, 3>& of) {
+        return fmt::format("[{}, {}, {}]", of[0], of[1], of[2]);
+    };
+    constexpr std::size_t kMostArgs = 10;
+    std::array<perfetto::Arg, kMostArgs> args;
+    std::size_t count = 0;
+    std::string op;
+    std::string grid;
+    std::string block;
+    args[count++] = {"correlation", number(slice.correlation)};
+    if (slice.op != nullptr) {
+        for (const Op& one : slice.op->ops)
+            op += (op.empty() ? "" : "+") + opName(one);
+        args[count++] = {trace_names::kOfOp, std::string_view(op)};
+        args[count++] = {"step", std::int64_t{slice.op->step}};
+    }
+    if (slice.on_device) {
+        args[count++] = {"device", number(slice.device)};
+        args[count++] = {"context", number(slice.context)};
+        args[count++] = {"stream", number(slice.stream)};
+        if (slice.graph != 0) args[count++] = {"graph id", number(slice.graph)};
+        if (slice.bytes >= 0) args[count++] = {"bytes", slice.bytes};
+        if (slice.grid[0] > 0) {
+            grid = shape(slice.grid);
+            block = shape(slice.block);
+            args[count++] = {"grid", std::string_view(grid)};
+            args[count++] = {"block", std::string_view(block)};
+        }
+    }
+    encoder_.beginSlice(row, slice.start, slice.category, slice.name, std::span(args).first(count));
+    encoder_.endSlice(row, std::max(slice.start, slice.end));
+    ++records_;
 }
 
 void TraceSegmentWriter::encode(const SliceRecord& record) {

@@ -6,12 +6,16 @@
 #include "core/formats/perfetto/packet_file.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
+#include "profiler/recorder/device_slice.h"
 #include "profiler/recorder/slice_record.h"
 
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +49,10 @@ public:
     /// Appends a batch, with one write per file; sorts it in place. The order within a batch does not matter; a slice
     /// that overlaps an earlier one of its track goes to the next lane. Error: Run, naming the file.
     [[nodiscard]] Status append(std::vector<SliceRecord>& batch);
+
+    /// Appends what devices did for this rank, in any order, on tracks below those of its ops. Error: Run, naming the
+    /// file.
+    [[nodiscard]] Status append(std::span<const DeviceSlice> slices);
 
     /// Appends an exchange of clock readings in which this rank was the asker.
     [[nodiscard]] Status append(const Ping& ping);
@@ -85,6 +93,8 @@ private:
     [[nodiscard]] std::uint64_t processUuid() const;
     std::uint64_t openLane(std::size_t track);
     std::uint64_t laneFor(std::size_t track, TimeNs start, TimeNs end);
+    std::uint64_t rowFor(const DeviceSlice& slice);
+    void encode(const DeviceSlice& slice);
     [[nodiscard]] Stage stageOf(const Op& op) const;
     void encode(const SliceRecord& record);
 
@@ -101,6 +111,17 @@ private:
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;
+
+    /// A track of device slices, and when it is taken. Slices come late and not by time: what was delivered first may
+    /// have run last.
+    struct Row {
+        std::uint64_t uuid = 0;
+        std::map<TimeNs, TimeNs> taken; ///< ends by starts; not of slices before `free_from`
+        TimeNs free_from = TimeNs::min();
+
+        [[nodiscard]] bool take(TimeNs start, TimeNs end);
+    };
+    std::map<std::string, std::vector<Row>, std::less<>> rows_; ///< by name; several where slices overlap
 };
 
 } // namespace bubblescope::profiler

@@ -82,6 +82,8 @@ public:
     [[nodiscard]] virtual Stream makeStream(Priority priority) = 0;
     [[nodiscard]] Stream makeStream() { return makeStream(Priority::Usual); }
     virtual void destroy(Stream stream) noexcept = 0;
+    /// What the device's own library calls the stream (a CUstream), for profilers; null if it has no such thing.
+    [[nodiscard]] virtual void* nativeStream(Stream /*stream*/) const { return nullptr; }
     /// Waits until all work of the stream is done.
     virtual void finish(Stream stream) = 0;
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -29,6 +30,12 @@ public:
         std::vector<Span> transfers; ///< one per receive(), from the sender's completion to the arrival here; empty
                                      ///< spans within the rank
         std::vector<Span> sums;      ///< one per addUp(), beginning when this rank reached the sum
+    };
+
+    /// One of the device's streams, for profilers.
+    struct NamedStream {
+        std::string purpose;    ///< "compute", "incoming activations" …
+        void* native = nullptr; ///< see Accelerator::nativeStream()
     };
 
     virtual ~RankDevice() = default;
@@ -59,6 +66,9 @@ public:
     [[nodiscard]] virtual Tensor handOver(Tensor tensor) = 0;
     /// Waits until all work is done. Returns the ops since the last call.
     [[nodiscard]] virtual std::vector<OpTimes> finishOps() = 0;
+
+    /// The streams that the rank has now.
+    [[nodiscard]] virtual std::vector<NamedStream> streams() const { return {}; }
 
     // Checks in bubbles. They have a separate queue, whose work yields to other work of the device.
 

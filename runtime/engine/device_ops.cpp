@@ -7,14 +7,26 @@
 
 namespace bubblescope::runtime {
 
-DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology)
-    : device_(std::move(device)), record_(record), topology_(topology) {
+DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology, Rank rank,
+                     profiler::KernelRecorder* kernels)
+    : device_(std::move(device)), record_(record), topology_(topology), rank_(rank), kernels_(kernels) {
     device_->bindThread();
+    if (kernels_ == nullptr) return;
+    kernels_->addRank(rank_);
+    nameStreams();
 }
 
-void DeviceOps::beginStep(TimeNs time) {
+void DeviceOps::nameStreams() {
+    const std::vector<RankDevice::NamedStream> streams = device_->streams();
+    for (; named_streams_ < streams.size(); ++named_streams_)
+        kernels_->addStream(rank_, streams[named_streams_].native, streams[named_streams_].purpose);
+}
+
+void DeviceOps::beginStep(TimeNs time, int step) {
     free_at_ = time;
+    step_ = step;
     device_->beginStep();
+    if (kernels_ != nullptr) nameStreams(); // that of checks comes later than the others
 }
 
 void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
@@ -30,12 +42,14 @@ void DeviceOps::begin(std::span<const Op> ops, std::optional<TimeNs> nominal, in
         const auto slice = static_cast<std::uint64_t>(op.sequence);
         key = key << 32 | (chunk & 0xFFF) << 18 | (slice & 0x3FFF) << 4 | (static_cast<std::uint64_t>(op.kind) + 1);
     }
+    if (kernels_ != nullptr) kernels_->beginOp(rank_, {step_, {ops.begin(), ops.end()}});
     device_->beginOp(variant == 0 ? key : mixBits(key) + variant, nominal, sums);
 }
 
 void DeviceOps::end(std::span<const Op> ops, const std::vector<std::optional<Arrival>>& arrivals,
                     std::vector<std::size_t> sums) {
     device_->endOp();
+    if (kernels_ != nullptr) kernels_->endOp();
     Queued& queued = queued_.emplace_back();
     queued.ops.assign(ops.begin(), ops.end());
     queued.sums = std::move(sums);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "profiler/kernels/kernel_recorder.h"
 #include "runtime/backend/rank_device.h"
 #include "runtime/engine/rank_hooks.h"
 #include "runtime/engine/rank_record.h"
@@ -15,16 +16,18 @@ namespace bubblescope::runtime {
 /// rank's thread.
 class DeviceOps {
 public:
-    /// Binds the calling thread to the device. References must outlive the object.
-    DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology);
+    /// Binds the calling thread to the device. `rank` counts all ranks of the run; `kernels` is told what they launch,
+    /// if it is not null. References must outlive the object.
+    DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology, Rank rank,
+              profiler::KernelRecorder* kernels);
 
     [[nodiscard]] RankDevice& device() { return *device_; }
 
     /// `time` is on the rank's clock.
-    void beginStep(TimeNs time);
+    void beginStep(TimeNs time, int step);
     /// Queues the transfer of an arrival for the op that begins next; it takes at least `latency`.
     void receive(Arrival& arrival, std::optional<TimeNs> latency);
-    /// Begins one op, or both of a pair. `variant` distinguishes ops that do different work for checks.
+    /// Begins one op of the step, or both of a pair. `variant` distinguishes ops that do different work for checks.
     void begin(std::span<const Op> ops, std::optional<TimeNs> nominal, int sums = 0, std::uint64_t variant = 0);
     /// Ends one op, or both of a pair. `arrivals`: what each op received, in the order of receive(); `sums`: the number
     /// of sums of each, or empty for none.
@@ -56,6 +59,7 @@ private:
         std::vector<std::size_t> sums; ///< by op
     };
 
+    void nameStreams();
     void record(const Queued& queued, const RankDevice::OpTimes& times, int step);
     /// Returns the time that the ops waited for sums.
     TimeNs recordSums(const Queued& queued, const RankDevice::OpTimes& times, int step);
@@ -63,6 +67,10 @@ private:
     std::shared_ptr<RankDevice> device_;
     RankRecord& record_;
     const CommTopology& topology_;
+    Rank rank_;
+    profiler::KernelRecorder* kernels_;
+    int step_ = 0;
+    std::size_t named_streams_ = 0;
     std::vector<Queued> queued_;
     std::vector<DoneOp> done_;
     TimeNs free_at_{0};

@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
+#include "profiler/kernels/kernel_recorder.h"
 #include "profiler/recorder/ring.h"
 #include "runtime/backend/rank_device.h"
 #include "runtime/clock/host_clock.h"
@@ -39,10 +40,11 @@ struct EngineConfig {
     std::optional<Devices> devices = std::nullopt;
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
     std::vector<Transport*> ranks;
-    int replicas = 1;                         ///< of the pipeline; RunMesh defines the numbering of ranks
-    int tensor_ranks = 1;                     ///< ranks that share each stage
-    std::vector<profiler::RecordRing*> rings; ///< where each of `ranks` records; empty = nowhere
-    std::span<const Fault> faults;            ///< to be injected; must have passed checkFaults()
+    int replicas = 1;                            ///< of the pipeline; RunMesh defines the numbering of ranks
+    int tensor_ranks = 1;                        ///< ranks that share each stage
+    std::vector<profiler::RecordRing*> rings;    ///< where each of `ranks` records; empty = nowhere
+    profiler::KernelRecorder* kernels = nullptr; ///< is told what ranks launch on devices; null = nobody
+    std::span<const Fault> faults;               ///< to be injected; must have passed checkFaults()
     /// The effect of an injected death on the rank's process; by default the run ends with an error that reports it.
     std::function<void()> die;
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.

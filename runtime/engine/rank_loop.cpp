@@ -53,7 +53,7 @@ bool RankLoop::goesOn() {
 }
 
 void RankLoop::runStep() {
-    if (rank_.device) rank_.device->beginStep(rank_.clock.freeAt());
+    if (rank_.device) rank_.device->beginStep(rank_.clock.freeAt(), rank_.step);
     if (rank_.hooks.layers) rank_.hooks.layers->beginStep(rank_.step, rank_.clock.freeAt());
     bubbles_.beginStep();
     const std::span<const Op> ops = rank_.ops();

@@ -86,7 +86,9 @@ std::string RankState::description() const {
 
 void RankStages::build() {
     const EngineConfig& config = rank_.config;
-    if (config.devices) rank_.device.emplace(config.devices->open(), rank_.record, rank_.topology);
+    if (config.devices)
+        rank_.device.emplace(config.devices->open(), rank_.record, rank_.topology, rank_.transport.rank(),
+                             config.kernels);
     if (rank_.device && rank_.hooks.layers) rank_.hooks.layers->useDevice(rank_.device->device());
     if (rank_.device && rank_.sums) rank_.sums->useDevice(rank_.device->device(), rank_.paced(config.times.comm));
     std::vector<std::pair<Stage, StageModel*>> stages;

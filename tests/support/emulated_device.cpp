@@ -28,10 +28,12 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
         TimeNs issued{0};
         EmulatedEvent* awaited = nullptr;
         std::int64_t record = 0; ///< of the awaited event; 0 = before its first, which asks for nothing
-        Over over;               ///< ends later than it begins, if not null
+        Over over{};             ///< ends later than it begins, if not null
+        std::optional<DeviceObserver::Work> seen{}; ///< what observers see of it
     };
     std::deque<Task> tasks;
     TimeNs time{0};
+    TimeNs host{0}; ///< when the host has launched all of this
     bool destroyed = false;
     Priority priority = Priority::Usual;
     std::thread::id maker;              ///< the thread that made it
@@ -146,17 +148,40 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
     refuseStrangers(*stream);
     launchBatch(*stream);
-    stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded, {}});
+    stream->tasks.push_back({std::move(work), now_, awaited, awaited == nullptr ? 0 : awaited->recorded});
     changed_.notify_all();
 }
 
-void EmulatedDevice::submitCall(Stream on, const char* call, std::function<void(EmulatedStream&)> work) {
-    if (!own(on)->batch) return submit(on, std::move(work));
+void EmulatedDevice::submitKernel(Stream on, const char* name, std::function<void()> compute) {
+    submitCall(on, {DeviceObserver::Kind::Kernel, name}, true,
+               [compute = std::move(compute), this](EmulatedStream& at) {
+                   compute();
+                   at.time += kernel_time;
+               });
+}
+
+TimeNs EmulatedDevice::launched(EmulatedStream& stream) const {
+    stream.host = std::max(stream.host, now_) + launch_time;
+    return stream.host;
+}
+
+void EmulatedDevice::submitCall(Stream on, DeviceObserver::Work what, bool in_batch,
+                                std::function<void(EmulatedStream&)> work) {
     const std::lock_guard lock(mutex_);
-    refuseStrangers(*own(on));
-    own(on)->calls += call;
-    own(on)->calls += ' ';
-    own(on)->gathered.push_back({std::move(work), now_, nullptr, 0, {}});
+    EmulatedStream& stream = *own(on);
+    refuseStrangers(stream);
+    if (stream.destroyed) throw std::logic_error("work for a stream that is gone");
+    const bool gathers = in_batch && stream.batch.has_value();
+    if (gathers) stream.calls += std::string(what.name) + ' ';
+    what.stream = on;
+    what.in_graph = gathers && graphs;
+    if (observer && !what.in_graph) what.call = observer->called(what.kind, false);
+    EmulatedStream::Task task{std::move(work), what.in_graph ? now_ : launched(stream)};
+    task.seen = what;
+    if (gathers) return stream.gathered.push_back(std::move(task));
+    launchBatch(stream);
+    stream.tasks.push_back(std::move(task));
+    changed_.notify_all();
 }
 
 void EmulatedDevice::refuseStrangers(const EmulatedStream& stream) {
@@ -186,6 +211,14 @@ void EmulatedDevice::load(const EmulatedStream& stream, const std::string& code)
 }
 
 void EmulatedDevice::launchBatch(EmulatedStream& stream) {
+    if (graphs && !stream.gathered.empty()) {
+        const std::uint32_t call = observer ? observer->called(DeviceObserver::Kind::Kernel, true) : 0;
+        const TimeNs issued = launched(stream);
+        for (EmulatedStream::Task& task : stream.gathered) {
+            task.issued = issued;
+            if (task.seen) task.seen->call = call;
+        }
+    }
     std::ranges::move(stream.gathered, std::back_inserter(stream.tasks));
     stream.gathered.clear();
 }
@@ -227,7 +260,7 @@ void EmulatedDevice::record(Event event, Stream on) {
     if (stream->destroyed) throw std::logic_error("work for a stream that is gone");
     refuseStrangers(*stream);
     launchBatch(*stream);
-    stream->tasks.push_back({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_, nullptr, 0, {}});
+    stream->tasks.push_back({[mark](EmulatedStream& at) { mark->times.push_back(at.time); }, now_});
     ++mark->recorded;
     changed_.notify_all();
 }
@@ -273,7 +306,14 @@ bool EmulatedDevice::workOnce() {
     stream.time = std::max(stream.time, task.issued);
     if (task.awaited != nullptr && task.record > 0)
         stream.time = std::max(stream.time, task.awaited->timeOf(task.record));
+    const TimeNs begin = stream.time;
     task.work(stream);
+    if (observer && task.seen) {
+        DeviceObserver::Work seen = *task.seen;
+        seen.begin = begin;
+        seen.end = stream.time;
+        observer->ran(seen);
+    }
     return true;
 }
 
@@ -291,6 +331,7 @@ void EmulatedDevice::finish(Event event) {
     if (std::ranges::any_of(streams_, [](const auto& stream) { return !stream->tasks.empty(); })) return;
     for (const auto& stream : streams_)
         now_ = std::max(now_, stream->time);
+    if (observer) observer->idleAt(now_);
 }
 
 bool EmulatedDevice::reached(Event event) {
@@ -304,14 +345,15 @@ TimeNs EmulatedDevice::elapsed(Event from, Event to) {
 }
 
 void EmulatedDevice::copy(void* to, const void* from, std::int64_t bytes, Stream stream) {
-    submitCall(stream, "copy", [=, this](EmulatedStream& at) {
+    submitCall(stream, {DeviceObserver::Kind::Copy, "copy", bytes}, true, [=, this](EmulatedStream& at) {
         std::memmove(to, from, static_cast<std::size_t>(bytes));
         at.time += copy_time;
     });
 }
 
 void EmulatedDevice::zero(void* memory, std::int64_t bytes, Stream stream) {
-    submitCall(stream, "zero", [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); });
+    submitCall(stream, {DeviceObserver::Kind::Set, "zero", bytes}, true,
+               [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); });
 }
 
 void EmulatedDevice::copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) {
@@ -325,11 +367,12 @@ void EmulatedDevice::copyOut(void* host, const void* from, std::int64_t bytes, S
 }
 
 void EmulatedDevice::stamp(std::uint64_t* at, Stream stream) {
-    submit(stream, [at](EmulatedStream& state) { *at = static_cast<std::uint64_t>(state.time.count()); });
+    submitCall(stream, {DeviceObserver::Kind::Kernel, "stamp"}, false,
+               [at](EmulatedStream& state) { *at = static_cast<std::uint64_t>(state.time.count()); });
 }
 
 void EmulatedDevice::holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) {
-    submit(stream, [=](EmulatedStream& state) {
+    submitCall(stream, {DeviceObserver::Kind::Kernel, "hold"}, false, [=](EmulatedStream& state) {
         state.time = std::max(state.time, TimeNs{static_cast<std::int64_t>(*since)} + length);
     });
 }
@@ -340,12 +383,12 @@ void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
         load(*own(stream), std::to_string(gemm.rows) + 'x' + std::to_string(gemm.columns) + 'x' +
                                std::to_string(gemm.inner) + 'x' + std::to_string(gemm.batch));
     }
-    submitCall(stream, "product", [gemm](EmulatedStream&) { multiplyOnHost(gemm); });
+    submitKernel(stream, "product", [gemm] { multiplyOnHost(gemm); });
 }
 
-#define BUBBLESCOPE_LAUNCH(Kernel)                                                                    \
-    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                                \
-        submitCall(stream, #Kernel, [kernel, this](EmulatedStream&) { runKernel(kernel, memory_); }); \
+#define BUBBLESCOPE_LAUNCH(Kernel)                                                     \
+    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                 \
+        submitKernel(stream, #Kernel, [kernel, this] { runKernel(kernel, memory_); }); \
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH

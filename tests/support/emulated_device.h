@@ -20,6 +20,29 @@
 
 namespace bubblescope::runtime::test {
 
+/// Sees what an emulated device is given and what it runs, as a profiler does.
+class DeviceObserver {
+public:
+    enum class Kind : std::uint8_t { Kernel, Copy, Set };
+    struct Work {
+        Kind kind = Kind::Kernel;
+        const char* name = ""; ///< of a kernel
+        std::int64_t bytes = 0;
+        std::uint32_t call = 0; ///< what called() returned for its launch
+        bool in_graph = false;
+        void* stream = nullptr; ///< see Accelerator::nativeStream()
+        TimeNs begin{0};        ///< on the device's clock
+        TimeNs end{0};
+    };
+
+    virtual ~DeviceObserver() = default;
+    /// The calling thread launches work of this kind, or a graph. Returns a number for the call.
+    [[nodiscard]] virtual std::uint32_t called(Kind kind, bool graph) = 0;
+    virtual void ran(const Work& work) = 0;
+    /// It is this time on the device's clock, and nothing runs.
+    virtual void idleAt(TimeNs now) = 0;
+};
+
 /// An accelerator on the host, to test what feeds one. Work is kept until somebody waits for it and then done in an
 /// order drawn at random among those that streams and events allow, so that a forgotten event, or memory used again too
 /// early, gives other numbers. New memory is full of NaN.
@@ -28,14 +51,18 @@ namespace bubblescope::runtime::test {
 /// gathers a graph, only the thread that began the batch may use the stream meanwhile: any other call breaks the
 /// device, which every later wait reports.
 ///
-/// Its time is made up: work takes none, but for copies from rank to rank and for holds. So the times of a run follow
-/// from the schedule alone.
+/// Its time is made up: work takes none, but for copies from rank to rank and for holds, and what the fields below say.
+/// So the times of a run follow from the schedule alone.
 class EmulatedDevice final : public Accelerator {
 public:
     explicit EmulatedDevice(unsigned seed);
     ~EmulatedDevice() override;
 
     TimeNs copy_time{0};
+    TimeNs kernel_time{0};
+    TimeNs launch_time{0}; ///< of the host's, for each call: work of a stream begins no sooner than it was launched
+    bool graphs = false;   ///< whether observers see a batch as a graph
+    std::shared_ptr<DeviceObserver> observer;
     /// allocate() fails beyond this.
     std::int64_t capacity = std::int64_t{1} << 40;
     /// Whether others may yet queue what a stream waits for, as the threads of ranks do that have links between them.
@@ -62,6 +89,7 @@ public:
     using Accelerator::makeStream;
     [[nodiscard]] Stream makeStream(Priority priority) override;
     void destroy(Stream stream) noexcept override;
+    [[nodiscard]] void* nativeStream(Stream stream) const override { return stream; }
     void finish(Stream stream) override;
     [[nodiscard]] Event makeEvent(bool timed) override;
     void destroy(Event event) noexcept override;
@@ -107,10 +135,13 @@ private:
     [[nodiscard]] static EmulatedStream* own(Stream stream);
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
-    /// As submit(), of what can be part of a batch; `call` says what it is.
-    void submitCall(Stream on, const char* call, std::function<void(EmulatedStream&)> work);
+    /// As submit(), of work that observers see. `in_batch`: it can be part of a batch.
+    void submitCall(Stream on, DeviceObserver::Work what, bool in_batch, std::function<void(EmulatedStream&)> work);
+    void submitKernel(Stream on, const char* name, std::function<void()> compute);
+    /// When the host has launched one more piece of work for the stream. The lock is held.
+    TimeNs launched(EmulatedStream& stream) const;
     /// What a batch has gathered is queued. The lock is held.
-    static void launchBatch(EmulatedStream& stream);
+    void launchBatch(EmulatedStream& stream);
     /// Breaks the device if another thread gathers a batch of the stream. The lock is held.
     void refuseStrangers(const EmulatedStream& stream);
     void breakDown(const char* why);

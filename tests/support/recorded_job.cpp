@@ -48,7 +48,7 @@ RecordedJob::RecordedJob(std::filesystem::path dir, std::int64_t size) : parts_(
         info.identity.size = kRanks;
         info.process = {.host = "node", .clock = "boot", .pid = 100 + rank, .program = "train"};
         parts_->writers.push_back(std::make_unique<profiler::CaptureWriter>(
-            parts_->options, info, parts_->names, parts_->communicators, profiler::CallName{}));
+            parts_->options, info, parts_->names, parts_->communicators, profiler::cupti::CallName{}));
         constexpr TimeNs kSecond = std::chrono::seconds(1);
         constexpr TimeNs kAhead = std::chrono::hours(1);
         writer(rank).addReading({0, TimeNs{0}, kAhead});

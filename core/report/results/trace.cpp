@@ -60,6 +60,13 @@ Section traceData(const Run& run) {
         mesh.data("ranks", std::move(ranks));
         trace.add(std::move(mesh));
     }
+    if (const auto& timing = run.timing) {
+        trace.data("kernel_timing", Value::Object{{"ops", timing->ops},
+                                                  {"by_events", timing->by_events},
+                                                  {"event_before_ns", timing->begin},
+                                                  {"event_behind_ns", timing->end},
+                                                  {"farthest_ns", timing->farthest}});
+    }
     if (run.info) {
         trace.data("source", run.info->source);
         trace.data("backend", run.info->backend);
@@ -109,6 +116,13 @@ void addTraceLines(Section& document, const Run& run, const StepSelection& selec
         line(fmt::format("  closest to {}, left at op {} of rank {}: {} where {} is due", run.closest,
                          run.departure->index, run.departure->rank.value, opName(run.departure->observed),
                          opName(run.departure->expected)));
+    }
+    if (const auto& timing = run.timing) {
+        line(fmt::format("Times of {} ops are those of their kernels{}; events lie {} before and {} behind (medians), "
+                         "at most {} from an end",
+                         timing->ops,
+                         timing->by_events > 0 ? fmt::format(", of {} those of events", timing->by_events) : "",
+                         formatTime(timing->begin), formatTime(timing->end), formatTime(timing->farthest)));
     }
     const Explanation& how = run.explanation;
     if (how.source == "inferred" || how.source == "given") {

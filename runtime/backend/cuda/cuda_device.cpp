@@ -117,6 +117,7 @@ public:
         (void)cudaFree(own->workspace);
         delete own;
     }
+    void* nativeStream(Stream stream) const override { return cuda(stream); }
     void finish(Stream stream) override {
         OutsideGraph outside(stream);
         checkCuda(cudaStreamSynchronize(cuda(stream)), "finish its work");

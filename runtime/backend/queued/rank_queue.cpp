@@ -243,6 +243,18 @@ std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
     return times;
 }
 
+std::vector<RankDevice::NamedStream> RankQueue::streams() const {
+    const auto named = [this](std::string purpose, Accelerator::Stream stream) {
+        return NamedStream{std::move(purpose), device().nativeStream(stream)};
+    };
+    const auto way = [this](Direction direction) { return incoming_[static_cast<std::size_t>(direction)].stream; };
+    std::vector<NamedStream> all{named("compute", stream()), named("incoming activations", way(Direction::Forward)),
+                                 named("incoming gradients", way(Direction::Backward)),
+                                 named("parts of sums", parts_.stream)};
+    if (checks_) all.push_back(named("checks", checks_->stream()));
+    return all;
+}
+
 std::int64_t RankQueue::peakBytes() const {
     std::int64_t sum = pool().peak() + parts_.memory.peak();
     for (const Incoming& way : incoming_)

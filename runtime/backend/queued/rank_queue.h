@@ -89,6 +89,7 @@ public:
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) override;
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
     [[nodiscard]] std::vector<OpTimes> finishOps() override;
+    [[nodiscard]] std::vector<NamedStream> streams() const override;
 
     /// From now on the host queues at most `ops` ops beyond the one that the device executes. If peers are other
     /// processes, nothing else keeps the host from queueing a whole step, with memory for all its transfers.

@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -162,6 +164,43 @@ TEST_F(ForeignTraces, GpuOpsTakeTheTimesOfTheirKernels) {
     EXPECT_EQ(ops[1].start - ops[0].start, TimeNs{160'000});
     EXPECT_EQ(ops[1].duration(), TimeNs{90'000});
     EXPECT_EQ(ops[0].device_idle, TimeNs{0});
+}
+
+// Stages that are threads of one process launch at the same time; what a backward's own thread launches is the op's.
+TEST_F(ForeignTraces, GpuOpsTakeWhatTheirThreadsLaunch) {
+    const auto range = [](const char* name, int thread, int start, int end) {
+        return fmt::format(R"({{"ph":"X","cat":"user_annotation","name":"{}","pid":1,"tid":{},"ts":{},"dur":{}}},)",
+                           name, thread, start, end - start);
+    };
+    const auto launch = [](int thread, int at, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":{},"ts":{},)"
+                           R"("dur":1,"args":{{"correlation":{}}}}},)",
+                           thread, at, id);
+    };
+    const auto kernel = [](int start, int end, int id) {
+        return fmt::format(R"({{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":{},"dur":{},)"
+                           R"("args":{{"correlation":{}}}}},)",
+                           start, end - start, id);
+    };
+    const std::string kernels = kernel(50, 80, 1) + kernel(80, 120, 2) + kernel(120, 150, 3) + kernel(150, 200, 4);
+    writeKineto(0, range("PP:0F0", 1, 0, 10) + range("PP:1F0", 2, 1, 11) + range("PP:1B0", 2, 12, 20) +
+                       range("PP:0B0", 1, 13, 24) + launch(1, 3, 1) + launch(2, 4, 2) + launch(2, 15, 3) +
+                       launch(1, 16, 4) + kernels);
+    const auto mixed = load();
+    ASSERT_TRUE(mixed.ok()) << mixed.error().text();
+    std::map<std::pair<OpKind, int>, TimeNs> lengths;
+    for (const TimelineOp& op : mixed.value().steps.at(0).ranks[0])
+        lengths[{op.op.kind, op.op.chunk.value}] = op.duration();
+    EXPECT_EQ(lengths.at({OpKind::Forward, 0}), TimeNs{30'000});
+    EXPECT_EQ(lengths.at({OpKind::Forward, 1}), TimeNs{40'000});
+    EXPECT_EQ(lengths.at({OpKind::Backward, 1}), TimeNs{30'000});
+    EXPECT_EQ(lengths.at({OpKind::Backward, 0}), TimeNs{50'000});
+
+    writeKineto(0, range("PP:0F0", 1, 0, 10) + range("PP:0B0", 1, 10, 24) + launch(1, 3, 1) + launch(1, 4, 2) +
+                       launch(3, 15, 3) + launch(3, 16, 4) + kernels); // thread 3 makes the backward
+    const auto helped = load();
+    ASSERT_TRUE(helped.ok()) << helped.error().text();
+    EXPECT_EQ(helped.value().steps.at(0).ranks[0][1].duration(), TimeNs{80'000});
 }
 
 // Profilers may be told to leave launches out. Kernels still say which operator they come from.

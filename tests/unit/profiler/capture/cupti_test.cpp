@@ -280,6 +280,7 @@ public:
         Subscription subscription = Subscription::Ours;
         std::set<std::uint32_t> enabled;
         bool subscribed = false;
+        bool has_clock = false;
         RequestBuffer request = nullptr;
         CompleteBuffer complete = nullptr;
         std::size_t dropped = 0;
@@ -300,6 +301,10 @@ public:
         state_.complete = complete;
         return true;
     }
+    bool useClock(Now) override { return state_.has_clock; }
+    void pushExternal(std::uint64_t) override {}
+    void popExternal() override {}
+    std::optional<std::uint32_t> streamNumber(void*) override { return std::nullopt; }
     bool enable(std::uint32_t kind) override {
         EXPECT_TRUE(state_.subscribed) << "kinds are enabled by the subscriber alone";
         return state_.enabled.insert(kind).second;
@@ -340,7 +345,7 @@ TEST(CuptiCollector, GathersRecordsAndReusesBuffers) {
     FakeCupti::State state;
     Collector collector(std::make_unique<FakeCupti>(state), 4096);
     std::string told;
-    ASSERT_TRUE(collector.start(false, told));
+    ASSERT_TRUE(collector.start(Scope::Everything, told));
     EXPECT_EQ(told, "");
     EXPECT_TRUE(state.enabled.contains(kind::kConcurrentKernel));
     EXPECT_FALSE(state.enabled.contains(kind::kKernel)) << "it would run kernels one after the other";
@@ -372,7 +377,7 @@ TEST(CuptiCollector, BacksOffWhereAnotherToolHoldsCupti) {
     state.subscription = Api::Subscription::Busy;
     Collector collector(std::make_unique<FakeCupti>(state), 4096);
     std::string told;
-    EXPECT_FALSE(collector.start(false, told));
+    EXPECT_FALSE(collector.start(Scope::Everything, told));
     EXPECT_THAT(told, HasSubstr("CUPTI for PyTorch"));
     EXPECT_TRUE(state.enabled.empty());
     EXPECT_EQ(state.request, nullptr) << "nothing of CUPTI's was touched";
@@ -384,7 +389,7 @@ TEST(CuptiCollector, CountsWhatItHasNoRoomFor) {
     FakeCupti::State state;
     Collector collector(std::make_unique<FakeCupti>(state), 4096);
     std::string told;
-    ASSERT_TRUE(collector.start(true, told));
+    ASSERT_TRUE(collector.start(Scope::Launches, told));
     EXPECT_FALSE(state.enabled.contains(kind::kMemset)) << "launches alone";
     std::size_t given = 0;
     for (std::size_t i = 0; i < Collector::kBuffers + 3; ++i)
@@ -398,13 +403,60 @@ TEST(CuptiCollector, CountsWhatItHasNoRoomFor) {
     EXPECT_NE(FakeCupti::deliver(state, {kernelRecord(FakeCupti::kRecord, "k")}), nullptr) << "they are free again";
 }
 
+TEST(CuptiCollector, GivesTimesOfTheMonotonicClock) {
+    for (const bool has_clock : {false, true}) {
+        FakeCupti::State state;
+        state.has_clock = has_clock;
+        Collector collector(std::make_unique<FakeCupti>(state), 4096);
+        std::string told;
+        ASSERT_TRUE(collector.start(Scope::Work, told));
+        EXPECT_FALSE(state.enabled.contains(kind::kSynchronization));
+        EXPECT_TRUE(state.enabled.contains(kind::kExternalCorrelation));
+        const TimeNs before = readSystemClock(CLOCK_MONOTONIC);
+        const TimeNs theirs = readSystemClock(has_clock ? CLOCK_MONOTONIC : CLOCK_REALTIME);
+        RawRecord kernel = kernelRecord(FakeCupti::kRecord, "gemm");
+        kernel.put<std::int64_t>(16, theirs.count()).put<std::int64_t>(24, theirs.count() + 500);
+        RawRecord lost(kind::kConcurrentKernel, FakeCupti::kRecord);
+        FakeCupti::deliver(state, {kernel, lost});
+        const TimeNs after = readSystemClock(CLOCK_MONOTONIC);
+        perfetto::CaptureCounts counts;
+        std::vector<OwnedActivity> got;
+        collector.collect(got, counts);
+        ASSERT_EQ(got.size(), 2U);
+        EXPECT_EQ(got[0].activity.end - got[0].activity.start, TimeNs{500});
+        constexpr TimeNs kReadingsApart{1'000'000}; // readings of two clocks are not made at one moment
+        EXPECT_GE(got[0].activity.start, before - kReadingsApart);
+        EXPECT_LE(got[0].activity.start, after + kReadingsApart);
+        EXPECT_TRUE(got[1].activity.isUntimed());
+    }
+}
+
+TEST(CuptiCollector, KnowsIdsThatComeAfterTheirKernels) {
+    FakeCupti::State state;
+    Collector collector(std::make_unique<FakeCupti>(state), 4096);
+    std::string told;
+    ASSERT_TRUE(collector.start(Scope::Work, told));
+    FakeCupti::deliver(state, {kernelRecord(FakeCupti::kRecord, "gemm")});
+    perfetto::CaptureCounts counts;
+    std::vector<OwnedActivity> got;
+    collector.collect(got, counts);
+    ASSERT_EQ(got.size(), 1U);
+    EXPECT_EQ(got[0].external, 0U);
+    RawRecord external(kind::kExternalCorrelation, FakeCupti::kRecord);
+    external.put<std::uint64_t>(8, 42).put<std::uint32_t>(16, 33);
+    FakeCupti::deliver(state, {external});
+    collector.collect(got, counts);
+    EXPECT_EQ(collector.externalOf(33), 42U);
+    EXPECT_EQ(collector.externalOf(34), 0U);
+}
+
 TEST(CuptiCollector, IsThereOnceAProcess) {
     FakeCupti::State state;
     Collector first(std::make_unique<FakeCupti>(state));
     Collector second(std::make_unique<FakeCupti>(state));
     std::string told;
-    EXPECT_TRUE(first.start(false, told));
-    EXPECT_FALSE(second.start(false, told));
+    EXPECT_TRUE(first.start(Scope::Everything, told));
+    EXPECT_FALSE(second.start(Scope::Everything, told));
 }
 
 } // namespace

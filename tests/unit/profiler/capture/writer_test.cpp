@@ -108,8 +108,8 @@ cupti::Activity activity(cupti::Activity::Kind kind, std::int64_t start_us, std:
                          std::uint32_t correlation) {
     cupti::Activity out;
     out.kind = kind;
-    out.start = us(start_us) + us(1'000'000); // the wall clock's second
-    out.end = us(end_us) + us(1'000'000);
+    out.start = us(start_us);
+    out.end = us(end_us);
     out.correlation = correlation;
     out.thread = 11;
     out.stream = 7;
@@ -385,7 +385,7 @@ TEST_F(CaptureWriterTest, TakesNcclsEventsOfEveryVersion) {
     CaptureFileInfo info;
     info.dir = scratch_.path() / "traces";
     info.process = {.host = "node", .clock = "boot", .pid = 78, .program = "train"};
-    writer_ = std::make_unique<CaptureWriter>(CaptureOptions{}, info, names_, communicators_, CallName{});
+    writer_ = std::make_unique<CaptureWriter>(CaptureOptions{}, info, names_, communicators_, cupti::CallName{});
     writer_->addReading(readAllClocks(clock));
     recorder.drain([&](std::uint32_t tid, const HostRecord& record, bool gap) { writer_->take(tid, record, gap); });
     ASSERT_TRUE(writer_->finish(readSystemClock(CLOCK_MONOTONIC)).ok());

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core/base/time_intervals.h"
+#include "core/recognise/found_ops.h"
+#include "core/recognise/native_args.h"
+#include "core/trace/trace.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// How far the times by events, around an op's work, are from those of the work itself.
+struct EventGap {
+    TimeNs begin{0}; ///< from the event before the op to its first kernel
+    TimeNs end{0};   ///< from the end of its last kernel to the event behind it
+};
+
+/// What devices ran for the ops of our own traces (core/timeline/trace_names.h). The trace must outlive it.
+class OwnKernels {
+public:
+    explicit OwnKernels(const Trace& trace);
+
+    /// Notes the slices of a rank's track; all tracks of a rank come before its ops.
+    void addTrack(const Track& track, const RecordOwner& owner);
+
+    /// Sets the op's times to those of its kernels: from the begin of the first to the end of the last, and what the
+    /// device did not run in between is `device_idle`, but for waits for collectives. Returns how far the op's former
+    /// times are from these; nothing, and no change, for an op without kernels.
+    [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op);
+
+    /// Whether there are kernels of any op.
+    [[nodiscard]] bool any() const { return !work_.empty(); }
+
+private:
+    using RankKey = std::tuple<std::uint32_t, std::int64_t, std::int64_t>; ///< file, rank and replica
+    using OpKey = std::tuple<std::int64_t, OpKind, std::int64_t, std::int64_t, std::int64_t>;
+
+    const Trace& trace_;
+    std::vector<StringId> device_; ///< categories of what devices run
+    StringId collective_;
+    std::map<std::pair<RankKey, OpKey>, std::vector<TimeInterval>> work_;
+    std::map<RankKey, std::vector<TimeInterval>> collectives_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "profiler/cupti/activity.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace bubblescope::profiler::cupti {
+
+/// The name of an API call. `runtime`: of CUDA's runtime API, else of the driver's.
+using CallName = std::function<std::string(bool runtime, std::uint32_t number)>;
+
+/// What traces call an activity, in the terms of PyTorch's profiler, so that readers need to know only one convention.
+/// Names are kept; one thread at a time.
+class ActivityNames {
+public:
+    explicit ActivityNames(CallName call_name) : call_name_(std::move(call_name)) {}
+
+    /// Of kernels the demangled name. Valid as long as this object.
+    [[nodiscard]] std::string_view of(const OwnedActivity& given);
+
+private:
+    [[nodiscard]] std::string_view readable(const std::string& mangled);
+    [[nodiscard]] std::string_view ofCall(const Activity& call);
+    [[nodiscard]] std::string_view ofGraph(std::uint32_t graph);
+
+    CallName call_name_;
+    std::unordered_map<std::string, std::string> readable_;
+    std::map<std::pair<bool, std::uint32_t>, std::string> calls_;
+    std::map<std::uint32_t, std::string> graphs_;
+};
+
+/// "kernel", "gpu_memcpy", "cuda_runtime" …; empty for activities that no trace shows.
+[[nodiscard]] std::string_view categoryOf(const Activity& activity);
+
+/// Whether a device ran it: a kernel, copy, set or graph.
+[[nodiscard]] bool isWork(const Activity& activity);
+
+} // namespace bubblescope::profiler::cupti

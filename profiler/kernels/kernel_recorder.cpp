@@ -1,0 +1,235 @@
+#include "profiler/kernels/kernel_recorder.h"
+
+#include "profiler/events/tick_clock.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <unordered_set>
+#include <utility>
+
+namespace bubblescope::profiler {
+namespace {
+
+constexpr TimeNs kCollectEvery{std::chrono::milliseconds(100)};
+constexpr TimeNs kNumberComesWithin{std::chrono::seconds(2)};
+constexpr std::size_t kMostLabels = 1 << 18;
+constexpr std::string_view kCallsRow = "CUDA calls";
+
+std::uint32_t ownThread() {
+    return static_cast<std::uint32_t>(::gettid());
+}
+
+bool isCall(const cupti::Activity& activity) {
+    return activity.kind == cupti::Activity::Kind::Runtime || activity.kind == cupti::Activity::Kind::Driver;
+}
+
+/// Of a call of the runtime and the driver's call inside it, the outer one is kept.
+void leaveOutInnerCalls(std::vector<cupti::OwnedActivity>& activities) {
+    std::unordered_set<std::uint32_t> outer;
+    for (const cupti::OwnedActivity& one : activities) {
+        if (one.activity.kind == cupti::Activity::Kind::Runtime) outer.insert(one.activity.correlation);
+    }
+    std::erase_if(activities, [&](const cupti::OwnedActivity& one) {
+        return one.activity.kind == cupti::Activity::Kind::Driver && outer.contains(one.activity.correlation);
+    });
+}
+
+DeviceSlice sliceOf(const cupti::Activity& activity) {
+    DeviceSlice slice;
+    slice.start = activity.start;
+    slice.end = activity.end;
+    slice.category = cupti::categoryOf(activity);
+    slice.on_device = cupti::isWork(activity);
+    slice.device = activity.device;
+    slice.context = activity.context;
+    slice.stream = activity.stream;
+    slice.correlation = activity.correlation;
+    slice.graph = activity.graph;
+    const bool moves = activity.kind == cupti::Activity::Kind::Copy || activity.kind == cupti::Activity::Kind::Set;
+    if (moves) slice.bytes = static_cast<std::int64_t>(activity.bytes);
+    slice.grid = activity.grid;
+    slice.block = activity.block;
+    return slice;
+}
+
+} // namespace
+
+KernelRecorder::KernelRecorder(std::unique_ptr<cupti::Api> api)
+    : collector_(std::move(api)),
+      names_([this](bool runtime, std::uint32_t number) { return collector_.api().callName(runtime, number); }) {}
+
+KernelRecorder::~KernelRecorder() {
+    collector_.stop();
+}
+
+std::shared_ptr<KernelRecorder> KernelRecorder::start(std::string& reason) {
+    static std::weak_ptr<KernelRecorder> current;
+    std::unique_ptr<cupti::Api> api = cupti::loadCupti(reason);
+    if (api == nullptr) {
+        reason = "kernels are not recorded: " + reason;
+        return nullptr;
+    }
+    const std::shared_ptr<KernelRecorder> made(new KernelRecorder(std::move(api)));
+    if (!made->collector_.start(cupti::Scope::Work, reason)) return nullptr;
+    current = made;
+    // CUPTI registered its destructors for the exit when it was loaded: what is registered now runs before them.
+    std::atexit([] {
+        if (const std::shared_ptr<KernelRecorder> left = current.lock()) left->stopAtExit();
+    });
+    return made;
+}
+
+/// A program that exits in the middle of a run leaves what its devices did until then.
+void KernelRecorder::stopAtExit() noexcept {
+    try {
+        collector_.stop();
+        Recorder* into = nullptr;
+        {
+            const std::lock_guard lock(mutex_);
+            into = into_;
+        }
+        if (into != nullptr) [[maybe_unused]]
+            const Status told_nobody = into->close();
+    } catch (const std::exception&) {
+        // The process ends; there is nobody to tell.
+    }
+}
+
+void KernelRecorder::recordInto(Recorder& recorder, std::optional<Rank> only) {
+    collector_.flush();
+    {
+        const std::lock_guard lock(mutex_);
+        collected_.clear();
+        collector_.collect(collected_, lost_); // what was left since the run before belongs to none
+        waiting_.clear();
+        into_ = &recorder;
+        only_ = only;
+        first_of_run_ = numbers_ + 1;
+        labels_.clear();
+        streams_.clear();
+        threads_.clear();
+        counts_ = {};
+        lost_ = {};
+    }
+    recorder.setSource([this](bool last) { collect(last); });
+}
+
+std::uint64_t KernelRecorder::number(Label label) {
+    const std::lock_guard lock(mutex_);
+    labels_.emplace_hint(labels_.end(), ++numbers_, std::move(label));
+    return numbers_;
+}
+
+void KernelRecorder::addRank(Rank rank) {
+    collector_.api().pushExternal(number({rank, std::nullopt}));
+    const std::lock_guard lock(mutex_);
+    threads_[ownThread()] = rank;
+}
+
+void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpose) {
+    if (stream == nullptr) return;
+    const std::optional<std::uint32_t> id = collector_.api().streamNumber(stream);
+    if (!id) return;
+    const std::lock_guard lock(mutex_);
+    streams_.try_emplace(*id, Stream{rank, "stream: " + purpose}); // a name in use must not move
+}
+
+void KernelRecorder::beginOp(Rank rank, LaunchingOp op) {
+    if (!collector_.isOn()) return; // the process ends
+    collector_.api().pushExternal(number({rank, std::move(op)}));
+}
+
+void KernelRecorder::endOp() {
+    if (collector_.isOn()) collector_.api().popExternal();
+}
+
+KernelCounts KernelRecorder::counts() const {
+    const std::lock_guard lock(mutex_);
+    KernelCounts counts = counts_;
+    counts.lost += lost_.lost_in_cupti + lost_.lost_buffers + lost_.damaged;
+    return counts;
+}
+
+std::string_view KernelRecorder::rowOf(Rank rank, const cupti::Activity& work) {
+    if (!cupti::isWork(work)) return kCallsRow;
+    const auto known = streams_.find(work.stream);
+    if (known != streams_.end() && known->second.rank == rank) return known->second.row;
+    const auto [place, is_new] = unnamed_.try_emplace({rank, work.stream});
+    if (is_new) place->second = "stream: " + std::to_string(work.stream);
+    return place->second;
+}
+
+bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batches& batches) {
+    const cupti::Activity& activity = given.activity;
+    const std::uint64_t id = given.external != 0 ? given.external : collector_.externalOf(activity.correlation);
+    if (id == 0 && may_wait && !only_) return false;
+    std::optional<Rank> rank = only_;
+    const LaunchingOp* op = nullptr;
+    if (const auto label = labels_.find(id); label != labels_.end()) {
+        rank = label->second.rank;
+        op = label->second.op ? &*label->second.op : nullptr;
+    } else if (id != 0 && id < first_of_run_) {
+        return true; // of the run before
+    } else if (!rank && isCall(activity)) {
+        if (const auto thread = threads_.find(activity.thread); thread != threads_.end()) rank = thread->second;
+    } else if (!rank) {
+        if (const auto stream = streams_.find(activity.stream); stream != streams_.end()) rank = stream->second.rank;
+    }
+    if (!rank) {
+        ++counts_.foreign;
+        return true;
+    }
+    ++(isCall(activity) ? counts_.calls : counts_.work);
+    DeviceSlice slice = sliceOf(activity);
+    slice.name = names_.of(given);
+    slice.row = rowOf(*rank, activity);
+    slice.op = op;
+    batches[*rank].push_back(slice);
+    return true;
+}
+
+void KernelRecorder::collect(bool last) {
+    const TimeNs now = readSystemClock(CLOCK_MONOTONIC);
+    if (!last && now < flushed_ + kCollectEvery) return;
+    flushed_ = now;
+    collector_.flush(last); // without the lock: CUPTI takes its own
+    collected_.clear();
+    Batches batches;
+    Recorder* into = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        into = into_;
+        collector_.collect(collected_, lost_);
+        leaveOutInnerCalls(collected_);
+        std::deque<Waiting> still;
+        for (Waiting& one : waiting_) {
+            if (!sort(one.activity, !last && now < one.since + kNumberComesWithin, batches))
+                still.push_back(std::move(one));
+        }
+        waiting_ = std::move(still);
+        for (cupti::OwnedActivity& one : collected_) {
+            if (!cupti::isWork(one.activity) && !isCall(one.activity)) continue;
+            if (one.activity.isUntimed())
+                ++counts_.lost;
+            else if (!sort(one, !last, batches))
+                waiting_.push_back({std::move(one), now});
+        }
+        if (last) into_ = nullptr;
+    }
+    if (into == nullptr) return;
+    // A label that is used here is removed by this thread alone.
+    for (const auto& [rank, slices] : batches)
+        into->addSlices(rank, slices);
+    const std::lock_guard lock(mutex_);
+    forgetOldLabels();
+}
+
+void KernelRecorder::forgetOldLabels() {
+    for (auto label = labels_.begin(); label != labels_.end() && labels_.size() > kMostLabels;)
+        label = label->second.op ? labels_.erase(label) : std::next(label);
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,113 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/formats/perfetto/capture_names.h"
+#include "profiler/cupti/collector.h"
+#include "profiler/cupti/names.h"
+#include "profiler/recorder/recorder.h"
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// What a run recorded of its devices, and what it lost.
+struct KernelCounts {
+    std::int64_t work = 0;    ///< kernels, copies, sets and graphs
+    std::int64_t calls = 0;   ///< of the runtime and the driver
+    std::int64_t foreign = 0; ///< work and calls of no rank: of threads and streams that nobody named
+    std::int64_t lost = 0;    ///< records that CUPTI dropped, that had no times or were damaged
+
+    KernelCounts& operator+=(const KernelCounts& other) {
+        work += other.work;
+        calls += other.calls;
+        foreign += other.foreign;
+        lost += other.lost;
+        return *this;
+    }
+};
+
+/// Records with CUPTI what devices do for the ranks of this process, into the ranks' own traces. The calls of a rank's
+/// thread carry a number that stands for the rank, the step and the op; CUPTI puts it on all that they start. Work that
+/// is started elsewhere belongs to the rank that named its stream. Nothing is guessed: work of neither is counted.
+///
+/// A process has at most one that is on. Lives longer than the runs that it records, one after the other.
+class KernelRecorder {
+public:
+    /// Starts CUPTI; to be called before the process uses CUDA. `reason` receives what the user should know: why
+    /// nothing is recorded, then null is returned, or what is missing.
+    [[nodiscard]] static std::shared_ptr<KernelRecorder> start(std::string& reason);
+
+    KernelRecorder(const KernelRecorder&) = delete;
+    KernelRecorder& operator=(const KernelRecorder&) = delete;
+    ~KernelRecorder();
+
+    /// Everything from now on goes to `recorder`, until that is closed; all ranks named so far are forgotten. If
+    /// `only` is set, all work of the process is that rank's.
+    void recordInto(Recorder& recorder, std::optional<Rank> only);
+
+    // To be called by a rank's thread.
+
+    /// The calling thread is this rank's from now on.
+    void addRank(Rank rank);
+    /// Names a stream of the rank: a CUstream of the current context, or null, which is ignored.
+    void addStream(Rank rank, void* stream, const std::string& purpose);
+    /// What the thread starts until endOp() is part of this op.
+    void beginOp(Rank rank, LaunchingOp op);
+    void endOp();
+
+    /// Since recordInto().
+    [[nodiscard]] KernelCounts counts() const;
+
+private:
+    /// What a number stands for.
+    struct Label {
+        Rank rank;
+        std::optional<LaunchingOp> op;
+    };
+    struct Stream {
+        Rank rank;
+        std::string row; ///< "stream: compute"
+    };
+    struct Waiting {
+        cupti::OwnedActivity activity;
+        TimeNs since{0};
+    };
+    using Batches = std::map<Rank, std::vector<DeviceSlice>>;
+
+    explicit KernelRecorder(std::unique_ptr<cupti::Api> api);
+    void stopAtExit() noexcept;
+    [[nodiscard]] std::uint64_t number(Label label);
+    void collect(bool last);
+    /// False if the number of its call may yet come.
+    [[nodiscard]] bool sort(const cupti::OwnedActivity& activity, bool may_wait, Batches& batches);
+    [[nodiscard]] std::string_view rowOf(Rank rank, const cupti::Activity& work);
+    void forgetOldLabels();
+
+    cupti::Collector collector_;
+    cupti::ActivityNames names_; ///< for the collecting thread, as are these:
+    std::vector<cupti::OwnedActivity> collected_;
+    std::deque<Waiting> waiting_; ///< for the number of their call
+    std::map<std::pair<Rank, std::uint32_t>, std::string> unnamed_;
+    TimeNs flushed_{0};
+
+    mutable std::mutex mutex_; ///< guards the members below; not held while CUPTI is called
+    Recorder* into_ = nullptr;
+    std::optional<Rank> only_;
+    std::uint64_t numbers_ = 0;
+    std::uint64_t first_of_run_ = 0;
+    std::map<std::uint64_t, Label> labels_;
+    std::unordered_map<std::uint32_t, Stream> streams_; ///< by CUPTI's number
+    std::unordered_map<std::uint32_t, Rank> threads_;   ///< by the system's id
+    KernelCounts counts_;
+    perfetto::CaptureCounts lost_;
+};
+
+} // namespace bubblescope::profiler
