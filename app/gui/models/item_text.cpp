@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/flow_overlay.h"
+#include "app/gui/models/op_kernels.h"
 #include "app/gui/models/session_queries.h"
 #include "core/aadiff/mismatch.h"
 
@@ -55,6 +56,28 @@ TimeNs waitBefore(const Session& session, const ItemRef& item) {
     return std::max(TimeNs{0}, ops[index].start - since);
 }
 
+QString elided(std::string_view name) {
+    constexpr qsizetype kMostLetters = 60; // names of templates fill pages
+    QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+    if (text.size() > kMostLetters) text = text.left(kMostLetters - 1) + QChar(0x2026);
+    return text;
+}
+
+void addKernels(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const TimelineOp& op = session.op(item);
+    const OpKernels kernels = kernelsOf(session, item);
+    if (kernels.count == 0) return;
+    if (op.device_idle > TimeNs{0})
+        out.facts.push_back({ItemText::tr("Device idle inside"), exactTime(op.device_idle),
+                             ItemText::tr("The device had nothing to run: the host launched too late.")});
+    out.facts.push_back({ItemText::tr("Kernels"), QString::number(kernels.count),
+                         ItemText::tr("Kernels, copies and sets that began while the op ran. The longest are named.")});
+    for (const OpKernels::Named& each : kernels.longest) {
+        out.facts.push_back({elided(each.name), ItemText::tr("%1, %2 times").arg(exactTime(each.total)).arg(each.count),
+                             QString::fromUtf8(each.name.data(), static_cast<qsizetype>(each.name.size()))});
+    }
+}
+
 ItemDescription describeOp(const Session& session, const ItemRef& item) {
     const StepTimeline& step = session.step(item.step);
     const TimelineOp& op = session.op(item);
@@ -74,6 +97,7 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
     if (op.lateness != TimeNs{0})
         out.facts.push_back({ItemText::tr("Lateness"), exactTime(op.lateness),
                              ItemText::tr("How much later than the emulated device clock said the op really ended.")});
+    addKernels(out, session, item);
     return out;
 }
 

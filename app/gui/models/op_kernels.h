@@ -1,0 +1,28 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// What a device ran for an op.
+struct OpKernels {
+    struct Named {
+        std::string_view name; ///< the trace's
+        std::size_t count = 0;
+        TimeNs total{0};
+    };
+    std::size_t count = 0;
+    TimeNs total{0};            ///< of all, also of those that ran side by side
+    std::vector<Named> longest; ///< by their total, at most kNamed
+    static constexpr std::size_t kNamed = 4;
+};
+
+/// The kernels, copies and sets that began on the rank's streams while the op ran, but for those that the trace gives
+/// to another op. None where the trace has no streams. Logarithmic in the rank's slices, linear in the op's.
+[[nodiscard]] OpKernels kernelsOf(const Session& session, const ItemRef& op);
+
+} // namespace bubblescope::gui
