@@ -126,6 +126,22 @@ TEST_F(Adapters, DeepSpeedsInstructionsAreOps) {
     EXPECT_EQ(analysis["steps"].size(), 2U);
 }
 
+TEST_F(Adapters, PaddlesChunksHaveTheirOps) {
+    ASSERT_EQ(record("$PY $JOB paddle", 2).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    std::map<std::string, int> expected{{"Optimizer", 4}};
+    for (const std::string mb : {"0", "1", "2"}) {
+        for (const char* op : {"0F", "1F", "2F", "3F", "0B", "1B", "2B", "3B"})
+            expected[op + mb] = 2;
+    }
+    EXPECT_EQ(slices(), expected);
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["framework"], "PaddlePaddle 3.3.1");
+    EXPECT_EQ(analysis["schedule"]["called"], "PipelineParallelWithInterleave");
+    EXPECT_EQ(analysis["schedule"]["vpp"], 2);
+    EXPECT_EQ(analysis["steps"].size(), 2U);
+}
+
 TEST_F(Adapters, AFrameworkOfOnesOwnStatesItsOps) {
     ASSERT_EQ(record("$PY $JOB own", 2, {"--python-ranges"}).exit_code, 0) << log();
     EXPECT_EQ(slices(), (std::map<std::string, int>{{"0F0", 2},

@@ -43,6 +43,15 @@ def deepspeed_job():
     engine.train_batch()
 
 
+def paddle_job():
+    from paddle.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallelWithInterleave
+
+    pipeline = PipelineParallelWithInterleave()
+    pipeline.train_batch(None)
+    pipeline.eval_batch(None)
+    pipeline.train_batch(None)
+
+
 def own_job():
     from bubblescope_ranges import op, step, transfer
 
@@ -67,6 +76,8 @@ elif what == "megatron":
     megatron_job()
 elif what == "deepspeed":
     deepspeed_job()
+elif what == "paddle":
+    paddle_job()
 elif what == "own":
     own_job()
 elif what == "raises":

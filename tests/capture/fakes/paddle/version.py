@@ -1,0 +1,1 @@
+full_version = "3.3.1"
