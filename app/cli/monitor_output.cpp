@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/report/results/analysis.h"
+#include "core/report/results/common.h"
 #include "core/report/text.h"
 
 #include <fmt/format.h>
@@ -208,7 +209,7 @@ std::size_t linesOf(const std::string& text) {
 } // namespace
 
 Value eventOf(const LiveEvent& event, const LiveAnalyzer& analyzer) {
-    Value::Object object;
+    Value::Object object{{"schema_version", report::kSchemaVersion}};
     const auto append = [&object](Value::Object more) { std::ranges::move(more, std::back_inserter(object)); };
     switch (event.kind) {
     case LiveEvent::Kind::RunBegan:
@@ -261,7 +262,8 @@ Value liveSummaryOf(const LiveAnalyzer& analyzer) {
         entry.push_back({"bubble_ns", rank.bubble});
         ranks.emplace_back(std::move(entry));
     }
-    return Value::Object{{"event", "end"},
+    return Value::Object{{"schema_version", report::kSchemaVersion},
+                         {"event", "end"},
                          {"run_ended", analyzer.runEnded()},
                          {"steps", counts.steps},
                          {"incomplete", counts.incomplete},

@@ -42,6 +42,8 @@ TEST(Monitor, HearsEveryRecordOfARunBesideIt) {
 
     const auto all = documents(scratch.file("lines"));
     ASSERT_FALSE(all.empty());
+    for (const json& line : all)
+        EXPECT_EQ(line["schema_version"], 1) << line;
     EXPECT_EQ(all.front()["event"], "run");
     EXPECT_EQ(all.front()["pp"], 4);
     const auto steps = ofKind(all, "step");

@@ -389,11 +389,23 @@ private slots:
         QCOMPARE(reset.count(), 1);
         alerts.show(alertsOf(0, 5)); // two more
         alerts.show(alertsOf(3, 6)); // three dropped, four new
+        const auto resets = reset.count();
         QCOMPARE(reset.count(), 1);
         QCOMPARE(alerts.rowCount(), 6);
         QCOMPARE(alerts.at(0).step, 8);
         QCOMPARE(alerts.at(5).step, 3);
         QCOMPARE(alerts.index(0, LiveAlertModel::TextColumn).data().toString(), QStringLiteral("Check 8"));
+        auto over = std::make_shared<LiveSnapshot>(*alertsOf(3, 6));
+        QCOMPARE(worstOpen(*over), &over->alerts.back());
+        over->alerts.back().resolved_at = 20;
+        QCOMPARE(worstOpen(*over), &over->alerts[4]);
+        QSignalSpy changed(&alerts, &QAbstractItemModel::dataChanged);
+        alerts.show(over);
+        QCOMPARE(changed.count(), 1);
+        QCOMPARE(reset.count(), resets);
+        QVERIFY(alerts.index(0, LiveAlertModel::TextColumn).data().toString().contains(QStringLiteral("step 20")));
+        QVERIFY(!alerts.index(0, LiveAlertModel::SeverityColumn).data(LiveAlertModel::kSeverityRole).isValid());
+        QVERIFY(alerts.index(1, LiveAlertModel::SeverityColumn).data(LiveAlertModel::kSeverityRole).isValid());
         alerts.show(alertsOf(100, 2)); // all others dropped
         QCOMPARE(alerts.rowCount(), 2);
         alerts.show(alertsOf(0, 1)); // another run

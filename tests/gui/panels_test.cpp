@@ -163,6 +163,20 @@ private slots:
         QVERIFY(shown.begin > session_->window(3).begin && shown.end < session_->window(7).end);
     }
 
+    void stepsPanelMarksStepsSetAside() {
+        test::JitteredRun wanted;
+        wanted.spec = {"1f1b", "", 4, 8, 1};
+        wanted.steps = 16;
+        wanted.op_factor = [](int step, Rank, const Op&) { return step == 0 ? 3.0 : step == 9 ? 2.0 : 1.0; };
+        PanelsSetup stage;
+        StepsPanel panel(stage.state, stage.themes);
+        stage.state.setSession(makeSession(test::makeJitteredRun(wanted, 3), JobControl()).value());
+        panel.show();
+        QCOMPARE(panel.aside().size(), 2U);
+        QVERIFY(panel.aside().at(0).contains(QStringLiteral("warm-up")));
+        QVERIFY(panel.aside().at(9).contains(QStringLiteral("outlier")));
+    }
+
     void accountingSumsToTheWall() {
         PanelsSetup stage;
         AccountingPanel panel(stage.state, stage.themes);

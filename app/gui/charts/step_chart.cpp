@@ -120,6 +120,7 @@ constexpr double kTitleHeight = 18;
 constexpr int kTicks = 5;           ///< maximum number on each vertical axis
 constexpr double kSameHeight = 0.5; ///< pixels
 constexpr int kLabelGap = 4;
+constexpr int kAsideOpacity = 110;
 constexpr int kLabelGround = 200;
 constexpr double kDotsFrom = 5; ///< pixels per step; with less, dots would touch
 
@@ -155,10 +156,11 @@ QSize StepChart::sizeHint() const {
     return {600, 220};
 }
 
-void StepChart::setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks) {
+void StepChart::setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside) {
     curves_ = std::move(curves);
     numbers_ = std::move(numbers);
     marks_ = std::move(marks);
+    aside_ = std::move(aside);
     press_ = drag_ = -1;
     update();
 }
@@ -309,11 +311,15 @@ void StepChart::paintEvent(QPaintEvent*) {
     painter.fillRect(rect(), theme.timeline);
     if (numbers_.empty()) return;
     const StepLayout lines = plotLayout();
-    const auto band = [&](int first, int last, const QColor& colour) {
+    const auto band = [&](int first, int last, const QBrush& colour) {
         const double left = lines.x(static_cast<std::size_t>(std::min(first, last))) - lines.pitch() / 2;
         const double right = lines.x(static_cast<std::size_t>(std::max(first, last))) + lines.pitch() / 2;
         painter.fillRect(QRectF(left, 0, std::max(2.0, right - left), height()), colour);
     };
+    QColor dim = theme.text_dim;
+    dim.setAlpha(kAsideOpacity);
+    for (const auto& [step, why] : aside_)
+        band(step, step, QBrush(dim, Qt::BDiagPattern));
     if (current_ >= 0) band(current_, current_, theme.header);
     if (press_ >= 0 && drag_ >= 0) band(press_, drag_, theme.line);
     for (std::size_t curve = 0; curve < curves_.size(); ++curve)
@@ -334,6 +340,8 @@ QString StepChart::toolTipAt(int step) const {
         text += QStringLiteral("<br>%1: %2")
                     .arg(curve.title.toHtmlEscaped(), std::isnan(value) ? tr("unknown") : curve.text(value));
     }
+    if (const auto why = aside_.find(step); why != aside_.end())
+        text += QStringLiteral("<br>%1").arg(why->second.toHtmlEscaped());
     for (const Mark& mark : marks_) {
         if (mark.step != step) continue;
         for (const QString& line : mark.all.isEmpty() ? QStringList(mark.text) : mark.all)

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -93,12 +94,15 @@ public:
     };
     /// The visible labels from left to right, with their positions; for tests.
     [[nodiscard]] std::vector<MarkLabel> labels() const;
-    void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks);
+    /// Steps that do not count for what is usual, by index, with the reason for the tooltip.
+    using Aside = std::map<int, QString>;
+    void setCurves(std::vector<Curve> curves, std::vector<int> numbers, std::vector<Mark> marks, Aside aside = {});
     /// −1 for none.
     void setCurrent(int step);
     /// The point of a step's value on a curve; for tests.
     [[nodiscard]] QPointF pointOf(int step, std::size_t curve) const;
     [[nodiscard]] const std::vector<Mark>& marks() const { return marks_; }
+    [[nodiscard]] const Aside& aside() const { return aside_; }
     [[nodiscard]] QSize sizeHint() const override;
 
 signals:
@@ -131,6 +135,7 @@ private:
     std::vector<Curve> curves_;
     std::vector<int> numbers_;
     std::vector<Mark> marks_;
+    Aside aside_;
     int current_ = -1;
     int press_ = -1; ///< step at which the button was pressed
     int drag_ = -1;  ///< the other end of a drag

@@ -120,7 +120,7 @@ bool LiveBar::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void LiveBar::elideAlert() {
-    alert_->setText(alert_->fontMetrics().elidedText(latest_, Qt::ElideRight, alert_->width()));
+    alert_->setText(alert_->fontMetrics().elidedText(message_, Qt::ElideRight, alert_->width()));
 }
 
 void LiveBar::refresh() {
@@ -140,13 +140,14 @@ void LiveBar::refresh() {
                      lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
     records_->setPalette(colours);
     if (!any) {
-        latest_ = snapshot && !snapshot->problems.empty() ? fromUtf8(snapshot->problems.front())
-                  : live_.active()                        ? tr("Nothing was recorded yet")
-                                                          : QString();
+        message_ = snapshot && !snapshot->problems.empty() ? fromUtf8(snapshot->problems.front())
+                   : live_.active()                        ? tr("Nothing was recorded yet")
+                                                           : QString();
     } else {
-        latest_ = snapshot->alerts.empty() ? QString() : alertText(snapshot->alerts.back(), *snapshot);
+        const LiveAlert* const worst = worstOpen(*snapshot);
+        message_ = worst == nullptr ? QString() : alertText(*worst, *snapshot);
     }
-    alert_->setToolTip(latest_);
+    alert_->setToolTip(message_);
     elideAlert();
     refreshFollow();
     stop_->setVisible(live_.active());
@@ -167,7 +168,7 @@ void LiveBar::refreshFollow() {
 QString LiveBar::text() const {
     QStringList parts;
     for (const QString& part :
-         {status_->text(), name_->text(), ranks_->text(), records_->text(), latest_, follow_->text()}) {
+         {status_->text(), name_->text(), ranks_->text(), records_->text(), message_, follow_->text()}) {
         if (!part.isEmpty()) parts << part;
     }
     return parts.join(QStringLiteral(" | "));

@@ -12,7 +12,7 @@ namespace bubblescope::gui {
 
 class RunProcess;
 
-/// The status line of a watched run: whether it is being recorded, its ranks, losses, and the latest alert. Visible
+/// The status line of a watched run: whether it is being recorded, its ranks, losses, and the worst open alert. Visible
 /// from the start of a watch until another trace is opened.
 class LiveBar : public QFrame {
     Q_OBJECT
@@ -54,7 +54,7 @@ private:
     QToolButton* open_;
     QToolButton* stop_run_;
     QToolButton* stop_;
-    QString latest_; ///< full text of the alert
+    QString message_; ///< full text of the alert
 };
 
 } // namespace bubblescope::gui

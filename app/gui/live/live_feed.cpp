@@ -154,7 +154,9 @@ void LiveFeed::take(live::LiveEvent event) {
         alert.kind = LiveAlert::Kind::Mismatch;
         alert.text = std::move(event.text);
         break;
+    case Kind::AnomalyResolved: return resolve(*event.anomaly);
     case Kind::RankChanged:
+        if (event.rank.state != live::RankState::Late) resolveLate(event.rank, event.step);
         if (event.rank.state == live::RankState::Late) {
             alert.kind = LiveAlert::Kind::RankLate;
         } else if (event.rank.state == live::RankState::Gone) {
@@ -164,7 +166,6 @@ void LiveFeed::take(live::LiveEvent event) {
         }
         alert.rank = std::move(event.rank);
         break;
-    case Kind::AnomalyResolved:
     case Kind::StepClosed:
     case Kind::RunEnded: return;
     }
@@ -172,6 +173,22 @@ void LiveFeed::take(live::LiveEvent event) {
     alert.number = alerted_++;
     alerts_.push_back(std::move(alert));
     if (alerts_.size() > kMaxAlerts) alerts_.pop_front();
+}
+
+void LiveFeed::resolve(const live::LiveAnomaly& over) {
+    const std::string identity = live::identityOf(over.anomaly);
+    for (LiveAlert& alert : alerts_) {
+        if (alert.anomaly && !alert.resolved_at && live::identityOf(*alert.anomaly) == identity)
+            alert.resolved_at = over.resolved_at;
+    }
+}
+
+void LiveFeed::resolveLate(const live::LiveRank& rank, int step) {
+    for (LiveAlert& alert : alerts_) {
+        const bool same = alert.kind == LiveAlert::Kind::RankLate && alert.rank.rank == rank.rank &&
+                          alert.rank.replica == rank.replica;
+        if (same && !alert.resolved_at) alert.resolved_at = std::max(step, alert.step);
+    }
 }
 
 /// All views are updated with a new session, so there are at most four a second. With large steps at most a quarter of

@@ -34,6 +34,7 @@ struct LiveAlert {
     std::optional<Anomaly> anomaly;
     live::LiveRank rank;
     std::string text;
+    std::optional<int> resolved_at; ///< the step after which it was over; none while it is open
 };
 
 /// Time from the end of ops to the arrival of their records; zero if unknown.
@@ -114,6 +115,8 @@ private:
     LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);
     void take(live::LiveEvent event);
+    void resolve(const live::LiveAnomaly& over);
+    void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);
 
     std::optional<TemporaryFolder> scratch_; ///< for streams of recorded jobs that are not to be kept

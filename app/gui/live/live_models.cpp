@@ -120,6 +120,14 @@ Severity severityOf(const LiveAlert& alert) {
     return alert.kind == LiveAlert::Kind::RankLate ? Severity::Warning : Severity::Serious;
 }
 
+const LiveAlert* worstOpen(const LiveSnapshot& snapshot) {
+    const LiveAlert* worst = nullptr;
+    for (const LiveAlert& alert : snapshot.alerts) {
+        if (isOpen(alert) && (worst == nullptr || severityOf(alert) >= severityOf(*worst))) worst = &alert;
+    }
+    return worst;
+}
+
 int beganAt(const LiveAlert& alert) {
     return alert.anomaly && alert.anomaly->step ? *alert.anomaly->step : alert.step;
 }
@@ -184,6 +192,13 @@ void LiveAlertModel::show(LiveSnapshotPtr snapshot) {
         endInsertRows();
     }
     snapshot_ = std::move(snapshot);
+    for (std::size_t i = 0; i < alerts_.size(); ++i) {
+        LiveAlert& known = alerts_[i];
+        if (known.resolved_at == snapshot_->alerts[i].resolved_at) continue;
+        known.resolved_at = snapshot_->alerts[i].resolved_at;
+        const auto row = static_cast<int>(alerts_.size() - 1 - i);
+        emit dataChanged(index(row, 0), index(row, ColumnCount - 1));
+    }
 }
 
 const LiveAlert& LiveAlertModel::at(int row) const {
@@ -201,17 +216,18 @@ int LiveAlertModel::columnCount(const QModelIndex& parent) const {
 QVariant LiveAlertModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
     const LiveAlert& alert = at(index.row());
-    if (role == kSeverityRole) return static_cast<int>(severityOf(alert));
+    if (role == kSeverityRole) return isOpen(alert) ? QVariant(static_cast<int>(severityOf(alert))) : QVariant();
     if (role == Qt::TextAlignmentRole)
         return QVariant::fromValue<int>((index.column() == StepColumn ? Qt::AlignRight : Qt::AlignLeft) |
                                         Qt::AlignVCenter);
     if (role != Qt::DisplayRole && (role != Qt::ToolTipRole || index.column() != TextColumn)) return {};
     switch (index.column()) {
     case StepColumn: return alert.step;
-    case SeverityColumn: return severityText(severityOf(alert));
+    case SeverityColumn: return isOpen(alert) ? severityText(severityOf(alert)) : tr("over");
     default: break;
     }
-    const QString text = alertText(alert, *snapshot_);
+    QString text = alertText(alert, *snapshot_);
+    if (!isOpen(alert)) text = tr("%1 (over since step %2)").arg(text).arg(*alert.resolved_at);
     if (role == Qt::DisplayRole || !alert.anomaly) return text;
     return text + QLatin1Char('\n') + translated(alert.anomaly->suggestion);
 }

@@ -36,6 +36,12 @@ enum class LiveState : std::uint8_t {
 [[nodiscard]] QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
 /// A few words: "straggler, rank 2".
 [[nodiscard]] QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot);
+/// Whether it is still the case. Mismatches of checks and ranks that are gone never end.
+[[nodiscard]] inline bool isOpen(const LiveAlert& alert) {
+    return !alert.resolved_at;
+}
+/// The most severe of those that are open, the latest of equals; null if there is none.
+[[nodiscard]] const LiveAlert* worstOpen(const LiveSnapshot& snapshot);
 /// The step at which the event began, if known; it may be reported some steps later.
 [[nodiscard]] int beganAt(const LiveAlert& alert);
 
@@ -49,7 +55,7 @@ public:
 
     explicit LiveAlertModel(QObject* parent = nullptr) : QAbstractTableModel(parent) {}
 
-    /// Existing rows stay: new alerts are inserted, dropped ones removed.
+    /// Existing rows stay: new alerts are inserted, dropped ones removed, those that are over change.
     void show(LiveSnapshotPtr snapshot);
     [[nodiscard]] const LiveAlert& at(int row) const;
 

@@ -136,7 +136,9 @@ std::optional<QColor> rankColour(const Theme& theme, const QModelIndex& index) {
 
 std::optional<QColor> alertColour(const Theme& theme, const QModelIndex& index) {
     if (index.column() != LiveAlertModel::SeverityColumn) return std::nullopt;
-    return severityColour(theme, static_cast<Severity>(index.data(LiveAlertModel::kSeverityRole).toInt()));
+    const QVariant severity = index.data(LiveAlertModel::kSeverityRole);
+    if (!severity.isValid()) return theme.text_dim; // it is over
+    return severityColour(theme, static_cast<Severity>(severity.toInt()));
 }
 
 } // namespace

@@ -32,6 +32,20 @@ std::vector<StepChart::Mark> changesOf(const Session& session) {
     return marks;
 }
 
+/// The steps that the analysis sets aside.
+StepChart::Aside asideOf(const Session& session) {
+    StepChart::Aside aside;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        switch (session.report.selection.whyAside(static_cast<std::size_t>(place))) {
+        case SetAside::WarmUp: aside[place] = StepsPanel::tr("Set aside: warm-up"); break;
+        case SetAside::Outlier: aside[place] = StepsPanel::tr("Set aside: outlier"); break;
+        case SetAside::None:
+        case SetAside::NotAsked: break;
+        }
+    }
+    return aside;
+}
+
 } // namespace
 
 StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
@@ -58,7 +72,7 @@ void StepsPanel::showSession() {
         rates.data.values.push_back(analysis.rates.over_makespan);
         rates.expected.push_back(analysis.form ? analysis.form->bubble_rate : std::numeric_limits<double>::quiet_NaN());
     }
-    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), changesOf(session));
+    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), changesOf(session), asideOf(session));
     setCurrent(state_.step());
 }
 
