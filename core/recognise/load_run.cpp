@@ -288,6 +288,7 @@ Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, J
     if (const Status found = findPipeline(*trace, options, where, loaded.run, log); !found.ok()) {
         const bool stated = options.schedule || options.family;
         if (found.error().kind != ErrorKind::Input || stated) return found.error();
+        read.partitions = trace; // keeps what recognition read of the devices
         loaded = {std::move(read), found.error()};
     }
     loaded.run.problems = log.take();

@@ -81,7 +81,7 @@ struct Run {
     std::int64_t slices = 0;
     TimeNs span{0};                               ///< first to last event
     std::shared_ptr<const Trace> trace;           ///< the raw slices; null if several processes hold them
-    std::shared_ptr<PartitionedTrace> partitions; ///< those processes' raw slices; else null
+    std::shared_ptr<PartitionedTrace> partitions; ///< those processes' raw slices; else null, but see loadTrace()
 
     /// The files that were requested; an unusable one has no format.
     [[nodiscard]] std::span<const TraceFile> inputs() const;
@@ -108,7 +108,8 @@ struct LoadedTrace {
 };
 
 /// As loadRun(), for those who can do with less: a trace in which no pipeline is found is no error, unless the user
-/// stated its schedule. `coordinator` is null for this process alone.
+/// stated its schedule. `coordinator` is null for this process alone. Without a pipeline Run::partitions is always set,
+/// so that extractions reuse what recognition read; `control` and the options' rules must then outlive the run.
 [[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                             const LoadOptions& options = {}, Coordinator* coordinator = nullptr);
 

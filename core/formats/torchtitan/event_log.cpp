@@ -111,6 +111,8 @@ private:
 } // namespace
 
 bool looksLikeEventLog(std::string_view text) {
+    constexpr std::size_t kLongestLine = 64 * 1024; // other files may be one line of gigabytes
+    text = text.substr(0, kLongestLine);
     const std::string_view first = text.substr(0, text.find('\n'));
     return first.starts_with('{') && first.find("\"log_type_name\"") != std::string_view::npos &&
            first.find("\"time_us\"") != std::string_view::npos;
