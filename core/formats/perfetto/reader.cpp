@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::perfetto {
@@ -85,7 +86,7 @@ private:
     void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const SequenceState& state);
     const Event& resolved(const TrackEvent& event, const EventLists& lists, const SequenceState& state);
     StringId known(StringId text);
-    void addCategory(Event& event, StringId category);
+    void addCategory(StringId category);
     void addCounters();
     void addSource(std::uint64_t process, const std::vector<StoredArg>& args);
     void putOnWallClock(const std::vector<StoredArg>& args);
@@ -111,6 +112,8 @@ private:
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< successive packets often share a sequence
     Event event_;                                                        ///< the current one; keeps its memory
+    std::string categories_;                                             ///< of the current event, if several
+    bool joined_ = false;
     std::vector<CounterPoint> counters_;
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
     std::size_t offset_ = 0;                                    ///< of the current packet
@@ -303,11 +306,21 @@ StringId Reader::known(StringId text) {
     return text;
 }
 
-/// The names of several categories are joined into one.
-void Reader::addCategory(Event& event, StringId category) {
-    if (event.category != 0)
-        category = builder_.intern(fmt::format("{},{}", builder_.text(event.category), builder_.text(category)));
-    event.category = category;
+/// The names of several categories are joined into one, which is bounded: an event may name thousands of long ones.
+void Reader::addCategory(StringId category) {
+    constexpr std::size_t kLongest = 256;
+    if (category == 0) return;
+    if (event_.category == 0) {
+        event_.category = category;
+        return;
+    }
+    if (!joined_) categories_ = builder_.text(event_.category);
+    const std::string_view name = builder_.text(category);
+    if (categories_.size() + name.size() >= kLongest)
+        return log_.add("many-categories", here(), say("events have more categories than are shown"));
+    categories_ += ',';
+    categories_ += name;
+    joined_ = true;
 }
 
 const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, const SequenceState& state) {
@@ -319,9 +332,10 @@ const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, co
     else if (const auto names = raw.names.of(lists.names); !names.empty())
         out.name = builder_.intern(names.back());
     for (const std::uint64_t iid : raw.category_iids.of(lists.category_iids))
-        addCategory(out, known(state.category(iid)));
+        addCategory(known(state.category(iid)));
     for (const std::string_view category : raw.categories.of(lists.categories))
-        addCategory(out, builder_.intern(category));
+        addCategory(builder_.intern(category));
+    if (std::exchange(joined_, false)) out.category = builder_.intern(categories_);
     for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
         bool lost = false;
         out.args.push_back(parseAnnotation(annotation, state, builder_, lost));

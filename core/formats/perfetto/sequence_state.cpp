@@ -7,8 +7,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope::perfetto {
 namespace {
@@ -73,6 +75,10 @@ namespace annotation = fields::annotation;
 
 // Deeper than any real value; a hostile file must not exhaust the stack.
 constexpr int kDeepestArgs = 50;
+// Names and texts are written once in the file and may be used many times. The value of an arg is cut at this length
+// plus so many bytes for each of its own, so that memory grows with the file.
+constexpr std::size_t kLongestJson = 1024;
+constexpr std::size_t kJsonPerByte = 16;
 
 class Parser {
 public:
@@ -82,6 +88,7 @@ public:
     StoredArg arg(std::string_view message) {
         FieldReader reader(message);
         StoredArg arg;
+        bool nested = false;
         while (reader.next()) {
             switch (reader.tag()) {
             case annotation::kNameIid: arg.name = known(state_.argName(reader.uint64())); break;
@@ -96,12 +103,17 @@ public:
             case annotation::kStringIid: arg.setText(known(state_.argText(reader.uint64()))); break;
             case annotation::kDictEntries:
             case annotation::kArrayValues:
-                // They come one by one: the whole message is the value.
-                arg.setText(builder_.intern(json(message, 0)));
+                nested = true; // they come one by one: the whole message is the value
                 reader.skip();
                 break;
             default: reader.skip();
             }
+        }
+        if (nested) {
+            json_.clear();
+            longest_ = kLongestJson + kJsonPerByte * message.size();
+            addJson(message, 0);
+            arg.setText(builder_.intern(json_));
         }
         return arg;
     }
@@ -112,35 +124,81 @@ private:
         return text;
     }
 
-    std::string json(std::string_view message, int depth) {
-        if (depth > kDeepestArgs) return "null";
-        FieldReader reader(message);
-        std::string value = "null";
-        std::string entries;
-        std::string values;
-        while (reader.next()) {
-            switch (reader.tag()) {
-            case annotation::kBool: value = reader.boolean() ? "true" : "false"; break;
-            case annotation::kUint:
-            case annotation::kPointer: value = std::to_string(reader.uint64()); break;
-            case annotation::kInt: value = std::to_string(reader.int64()); break;
-            case annotation::kDouble: value = number(reader.real()); break;
-            case annotation::kString: value = quotedJson(reader.bytes()); break;
-            case annotation::kStringIid: value = quotedJson(builder_.text(state_.argText(reader.uint64()))); break;
-            case annotation::kLegacyJson: value = reader.bytes(); break;
-            case annotation::kDictEntries: {
-                const std::string_view entry = reader.bytes();
-                entries += (entries.empty() ? "" : ", ") + quotedJson(name(entry)) + ": " + json(entry, depth + 1);
+    bool full() const { return json_.size() >= longest_; }
+
+    /// Appends text that is written elsewhere in the file, cut where the arg gets too long.
+    void addText(std::string_view text) {
+        const std::size_t room = full() ? 0 : longest_ - json_.size();
+        json_ += text.size() <= room ? quotedJson(text) : quotedJson(std::string(text.substr(0, room)) + "…");
+    }
+
+    /// Entries of dictionaries take precedence over values of lists, those over a single value.
+    void addJson(std::string_view message, int depth) {
+        if (depth > kDeepestArgs || full()) {
+            json_ += "null";
+            return;
+        }
+        bool dictionary = false;
+        bool list = false;
+        for (FieldReader reader(message); reader.next(); reader.skip()) {
+            dictionary = dictionary || reader.tag() == annotation::kDictEntries;
+            list = list || reader.tag() == annotation::kArrayValues;
+        }
+        if (dictionary || list) {
+            addEntries(message, depth, dictionary);
+        } else {
+            addValue(message);
+        }
+    }
+
+    void addEntries(std::string_view message, int depth, bool dictionary) {
+        const auto wanted = dictionary ? annotation::kDictEntries : annotation::kArrayValues;
+        json_ += dictionary ? '{' : '[';
+        bool first = true;
+        for (FieldReader reader(message); reader.next();) {
+            if (reader.tag() != wanted) {
+                reader.skip();
+                continue;
+            }
+            const std::string_view entry = reader.bytes();
+            if (!std::exchange(first, false)) json_ += ", ";
+            if (full()) {
+                json_ += dictionary ? "\"…\": null" : "\"…\"";
                 break;
             }
-            case annotation::kArrayValues:
-                values += (values.empty() ? "" : ", ") + json(reader.bytes(), depth + 1);
-                break;
+            if (dictionary) {
+                addText(name(entry));
+                json_ += ": ";
+            }
+            addJson(entry, depth + 1);
+        }
+        json_ += dictionary ? '}' : ']';
+    }
+
+    void addValue(std::string_view message) {
+        std::string value = "null";
+        std::optional<std::string_view> text;
+        const auto set = [&](std::string latest) {
+            value = std::move(latest);
+            text.reset();
+        };
+        for (FieldReader reader(message); reader.next();) {
+            switch (reader.tag()) {
+            case annotation::kBool: set(reader.boolean() ? "true" : "false"); break;
+            case annotation::kUint:
+            case annotation::kPointer: set(std::to_string(reader.uint64())); break;
+            case annotation::kInt: set(std::to_string(reader.int64())); break;
+            case annotation::kDouble: set(number(reader.real())); break;
+            case annotation::kString: text = reader.bytes(); break;
+            case annotation::kStringIid: text = builder_.text(state_.argText(reader.uint64())); break;
+            case annotation::kLegacyJson: set(std::string(reader.bytes())); break;
             default: reader.skip();
             }
         }
-        if (!entries.empty()) return "{" + entries + "}";
-        return values.empty() ? value : "[" + values + "]";
+        if (text)
+            addText(*text);
+        else
+            json_ += value;
     }
 
     static std::string number(double value) {
@@ -164,6 +222,8 @@ private:
     const SequenceState& state_;
     TraceBuilder& builder_;
     bool& lost_;
+    std::string json_;
+    std::size_t longest_ = 0; ///< of it, about
 };
 
 } // namespace
