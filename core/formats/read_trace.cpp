@@ -183,7 +183,13 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
     const std::string where = file.path == kStandardInput ? "standard input" : file.path.string();
     BUBBLESCOPE_ASSIGN(const FileBytes bytes, loadFileBytes(file.path, part.log, progress));
     const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});
-    BUBBLESCOPE_TRY(readContent(bytes, where, part.builder, part.log, progress));
+    const Status status = readContent(bytes, where, part.builder, part.log, progress);
+    if (bytes.lost()) {
+        if (!status.ok()) return inputError(where, "was shortened while it was read", "load it when it is complete");
+        part.log.add("file-changed", where,
+                     say("the file was shortened while it was read; what was lost reads as zeros"));
+    }
+    BUBBLESCOPE_TRY(status);
     if (part.builder.file(index).format.empty()) part.builder.file(index).format = "perfetto";
     if (!part.builder.file(index).rank) part.builder.file(index).rank = rankInName(file.path.filename().string());
     return {};

@@ -4,22 +4,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#define BUBBLESCOPE_MAPS_FILES 1
-#endif
 
 namespace bubblescope {
 namespace {
 
 constexpr std::size_t kReadPiece = std::size_t{1} << 20;
+/// Smaller files are read: whatever happens to the file then, the content stays.
+constexpr std::size_t kMappedFrom = std::size_t{4} << 20;
 
 struct CloseFile {
     void operator()(std::FILE* file) const {
@@ -33,70 +29,35 @@ Error systemError(const std::string& where, std::string_view what) {
                       "check the name and that you may read it");
 }
 
-Result<FileBytes> readWhole(std::FILE* file, const std::string& where, LoadProgress& progress) {
+/// `expected`: how long the content is, if known.
+Result<FileBytes> readWhole(std::FILE* file, std::uintmax_t expected, const std::string& where,
+                            LoadProgress& progress) {
     auto buffer = std::make_shared<ByteBuffer>();
+    buffer->reserve(expected > 0 ? static_cast<std::size_t>(expected) + 1 : kReadPiece);
     for (;;) {
         if (progress.stopRequested()) return cancelledError();
-        if (buffer->room() < kReadPiece) buffer->reserve(std::max(2 * kReadPiece, buffer->size() * 2));
-        const std::size_t count = std::fread(buffer->end(), 1, kReadPiece, file);
+        if (buffer->room() == 0) buffer->reserve(buffer->size() * 2);
+        const std::size_t wanted = std::min(buffer->room(), kReadPiece);
+        const std::size_t count = std::fread(buffer->end(), 1, wanted, file);
         buffer->grew(count);
-        if (count < kReadPiece) break;
+        if (count < wanted) break;
     }
     if (std::ferror(file) != 0) return systemError(where, "cannot be read");
     const std::string_view text = buffer->text();
     return FileBytes(std::move(buffer), text);
 }
 
-#ifdef BUBBLESCOPE_MAPS_FILES
-
-/// Nothing if the file is not a regular one or cannot be mapped: then read it.
-std::optional<FileBytes> mapFile(std::FILE* file) {
-    struct stat status {};
-    const int descriptor = fileno(file);
-    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0) return std::nullopt;
-    const auto size = static_cast<std::size_t>(status.st_size);
-    void* const begin = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (begin == MAP_FAILED) return std::nullopt;
-    madvise(begin, size, MADV_SEQUENTIAL);
-    std::shared_ptr<const void> owner(begin, [size](const void* mapped) { munmap(const_cast<void*>(mapped), size); });
-    return FileBytes(std::move(owner), {static_cast<const char*>(begin), size}, true);
-}
-
-} // namespace
-
-void FileBytes::release(std::size_t begin, std::size_t end) const {
-    if (!mapped_) return;
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    begin -= begin % page;
-    end -= end % page;
-    if (begin < end) madvise(const_cast<char*>(text_.data()) + begin, end - begin, MADV_DONTNEED);
-}
-
-namespace {
-
-#else
-
-std::optional<FileBytes> mapFile(std::FILE*) {
-    return std::nullopt;
-}
-
-} // namespace
-
-void FileBytes::release(std::size_t, std::size_t) const {}
-
-namespace {
-
-#endif
-
 Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where, LoadProgress& progress) {
-    if (path == kStandardInput) return readWhole(stdin, where, progress);
+    if (path == kStandardInput) return readWhole(stdin, 0, where, progress);
     std::error_code failed;
     if (std::filesystem::is_directory(path, failed)) return inputError(where, "is a folder, not a file");
     errno = 0;
     const OpenFile file(std::fopen(path.string().c_str(), "rb"));
     if (!file) return systemError(where, "cannot be opened");
-    if (auto mapped = mapFile(file.get())) return std::move(*mapped);
-    return readWhole(file.get(), where, progress);
+    const std::uintmax_t size = std::filesystem::file_size(path, failed);
+    const bool small = !failed && size < kMappedFrom;
+    if (auto mapped = small ? nullptr : MappedFile::map(fileno(file.get()))) return FileBytes(std::move(mapped));
+    return readWhole(file.get(), small ? size : 0, where, progress);
 }
 
 } // namespace

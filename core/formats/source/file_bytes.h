@@ -3,6 +3,7 @@
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
 #include "core/formats/source/load_progress.h"
+#include "core/formats/source/mapped_file.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -11,24 +12,28 @@
 
 namespace bubblescope {
 
-/// The content of a file: mapped if possible, decompressed if it was compressed (gzip, zstd), read if it is a pipe.
-/// Immutable; thread-safe. Do not truncate a mapped file while it is in use.
+/// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), else read. Immutable,
+/// but see MappedFile; thread-safe.
 class FileBytes {
 public:
-    FileBytes(std::shared_ptr<const void> owner, std::string_view text, bool mapped = false)
-        : owner_(std::move(owner)), text_(text), mapped_(mapped) {}
+    FileBytes(std::shared_ptr<const void> owner, std::string_view text) : owner_(std::move(owner)), text_(text) {}
+    explicit FileBytes(std::shared_ptr<const MappedFile> file)
+        : owner_(file), text_(file->text()), mapped_(file.get()) {}
 
     [[nodiscard]] std::string_view text() const { return text_; }
     /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
-    /// Announces that [begin, end) will not be read again soon: those pages of a mapped file are removed from this
-    /// process's memory, and return from the system's cache on access.
-    void release(std::size_t begin, std::size_t end) const;
+    /// Whether another program shortened the file while it was in use; what was lost reads as zeros.
+    [[nodiscard]] bool lost() const { return mapped_ != nullptr && mapped_->lost(); }
+    /// Announces that [begin, end) will not be read again soon.
+    void release(std::size_t begin, std::size_t end) const {
+        if (mapped_ != nullptr) mapped_->release(begin, end);
+    }
 
 private:
     std::shared_ptr<const void> owner_;
     std::string_view text_;
-    bool mapped_;
+    const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is one
 };
 
 /// The path that denotes standard input.

@@ -1,6 +1,7 @@
 // Files made to do harm. Each is read in a process of its own: no crash, bounded memory, everything usable loaded, and
 // what is not is told.
 
+#include "core/formats/source/file_bytes.h"
 #include "core/trace/summary.h"
 #include "tests/support/child_process.h"
 #include "tests/unit/formats/packed.h"
@@ -341,6 +342,80 @@ TEST_F(Hostile, ASnapshotOfMillionsOfClocks) {
     file.packet([&](protozero::pbf_writer& out) { out.add_message(6, snapshot); });
     file.event(20, 2, 1);
     EXPECT_THAT(readBytes(file.bytes), HasSubstr("slices=1 "));
+}
+
+// Each annotation and category may name a text that is in the file once: what is made of them stays within a multiple
+// of the file's size.
+TEST_F(Hostile, TextsNamedManyTimesAreCut) {
+    constexpr std::size_t kLong = 20'000;
+    constexpr int kTimes = test::kSanitized ? 2'000 : 10'000;
+    Packets file;
+    std::string category;
+    protozero::pbf_writer named(category);
+    named.add_uint64(1, 1);
+    named.add_string(2, std::string(kLong, 'c'));
+    std::string interned;
+    protozero::pbf_writer(interned).add_message(1, category);  // categories
+    protozero::pbf_writer(interned).add_message(29, category); // values of annotations
+    std::string values;
+    for (int i = 0; i < kTimes; ++i) {
+        std::string value;
+        protozero::pbf_writer(value).add_uint64(17, 1);
+        protozero::pbf_writer(values).add_message(12, value);
+    }
+    const auto event = [&](std::int64_t time, int type) {
+        std::string body;
+        protozero::pbf_writer writer(body);
+        writer.add_enum(9, type);
+        writer.add_uint64(11, 1);
+        writer.add_string(23, "slice");
+        for (int i = 0; i < kTimes; ++i)
+            writer.add_uint64(3, 1);
+        writer.add_message(4, values);
+        file.packet([&](protozero::pbf_writer& out) {
+            out.add_int64(8, time);
+            out.add_uint32(10, 1);
+            if (time == 1) out.add_uint32(13, 1);
+            if (time == 1) out.add_message(12, interned);
+            out.add_message(11, body);
+        });
+    };
+    event(1, 1);
+    event(2, 2);
+    ASSERT_LT(file.bytes.size(), kMebibyte);
+    const std::string said = readBytes(file.bytes, 128 * kMebibyte);
+    EXPECT_THAT(said, HasSubstr("slices=1 tracks=1 instants=0 "));
+    EXPECT_THAT(said, HasSubstr(fmt::format("many-categories={} ", 2 * (kTimes - 1))));
+    EXPECT_THAT(said, HasSubstr("args"));
+}
+
+// A writer that starts anew, while we read: what is gone reads as zeros instead of ending the process.
+TEST_F(Hostile, AFileThatGetsShorterIsNoEnd) {
+    std::string events;
+    while (events.size() < 8 * kMebibyte)
+        events += std::string(kGood) + ",\n";
+    const std::filesystem::path file = folder_.write("trace", asTrace(events + kGood));
+    const test::ChildResult result = test::inChild([&file] {
+        DiagnosticLog log;
+        JobControl control;
+        LoadProgress progress(control, 1);
+        const auto bytes = loadFileBytes(file, log, progress);
+        const auto sum = [&] {
+            std::size_t letters = 0;
+            for (const char each : bytes.value().text())
+                letters += each != '\0' ? 1 : 0;
+            return letters;
+        };
+        const std::size_t whole = sum();
+        const bool lost_before = bytes.value().lost();
+        std::filesystem::resize_file(file, 5000);
+        bytes.value().release(0, bytes.value().text().size());
+        const std::size_t left = sum();
+        return fmt::format("{} {} {} {}", whole == bytes.value().text().size(), lost_before,
+                           left >= 5000 && left < kMebibyte, bytes.value().lost());
+    });
+    EXPECT_EQ(result.exit_code, 0) << "signal " << result.signal;
+    EXPECT_EQ(result.said, "true false true true");
 }
 
 TEST_F(Hostile, AbsurdTimesInPacketsAreLeftOut) {
