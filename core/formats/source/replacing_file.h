@@ -1,11 +1,11 @@
 #pragma once
 
+#include "core/base/descriptor.h"
 #include "core/base/result.h"
 #include "core/formats/source/packing.h"
 
 #include <cstddef>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +15,9 @@ namespace bubblescope {
 /// Writes a temporary file beside the target and renames it at the end, so that a failure never leaves half a file
 /// under the target's name. Compresses if the target's name ends in .gz or .zst. Buffers small pieces, so callers need
 /// not.
+///
+/// A target that is a symbolic link stays one, and the file behind it is replaced, if it belongs to this user. Pipes
+/// and devices are written as they are.
 class ReplacingFile {
 public:
     using value_type = char; ///< with push_back, for std::back_inserter()
@@ -39,13 +42,18 @@ private:
     static constexpr std::size_t kPending = std::size_t{1} << 20;
 
     void flush();
-    void put(std::string_view bytes) { stream_.write(bytes.data(), static_cast<std::streamsize>(bytes.size())); }
+    void open();
+    void openBeside();
+    void put(std::string_view bytes);
+    [[nodiscard]] Error failure() const;
 
     std::filesystem::path target_;
-    std::filesystem::path temporary_;
-    std::unique_ptr<Packer> packer_; ///< null: the bytes are not compressed
+    std::filesystem::path place_;     ///< of the file itself, behind symbolic links
+    std::filesystem::path temporary_; ///< empty: the target is written as it is
+    std::unique_ptr<Packer> packer_;  ///< null: the bytes are not compressed
     std::string pending_;
-    std::ofstream stream_;
+    Descriptor file_;
+    std::string problem_; ///< the first one; then nothing more is written
     bool packing_failed_ = false;
     bool committed_ = false;
 };

@@ -77,6 +77,19 @@ TEST_F(HostileDatabase, ItsProgramsAreNotRun) {
                 HasSubstr("slices=2 "));
 }
 
+// Virtual tables are code of modules; a computed value must not be larger than the file.
+TEST_F(HostileDatabase, ItsModulesAndGiantValuesAreNotUsed) {
+    EXPECT_THAT(read(made(fmt::format("{} CREATE VIRTUAL TABLE CUPTI_ACTIVITY_KIND_KERNEL USING rtree(start, end, x);"
+                                      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 3);",
+                                      kRanges))),
+                HasSubstr("slices=1 "));
+    EXPECT_THAT(read(made(fmt::format("{} ALTER TABLE NVTX_EVENTS ADD COLUMN deviceId AS (1);"
+                                      "CREATE TABLE StringIds (id INTEGER, value TEXT AS (hex(zeroblob(300000000))));"
+                                      "INSERT INTO StringIds VALUES (1);",
+                                      kRanges))),
+                HasSubstr("slices=1 "));
+}
+
 void putNumber(std::string& page, std::size_t at, std::size_t bytes, std::uint32_t value) {
     for (std::size_t i = 0; i < bytes; ++i)
         page[at + i] = static_cast<char>(value >> (8 * (bytes - 1 - i)));
