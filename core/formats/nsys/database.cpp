@@ -85,6 +85,7 @@ private:
         void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
     };
     using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+    static constexpr int kInstructionsOfCheck = 10'000'000;          // of SQLite's machine, about a second
     static constexpr std::size_t kBatchBytes = std::size_t{1} << 18; // stays in a core's cache
 
     [[nodiscard]] Statement prepared(const std::string& query) const {
@@ -95,7 +96,11 @@ private:
 
     [[nodiscard]] bool step() {
         if (!statement_) return false;
+        // Computed columns may be programs that take ages for a row. A row's instructions are counted, not its time.
+        rows_at_check_ = taken_;
+        sqlite3_progress_handler(connection_, kInstructionsOfCheck, &Walk::check, this);
         const int result = sqlite3_step(statement_.get());
+        sqlite3_progress_handler(connection_, 0, nullptr, nullptr);
         if (thrown_) std::rethrow_exception(thrown_);
         return result == SQLITE_ROW || result == SQLITE_DONE;
     }
@@ -117,12 +122,21 @@ private:
     }
     static void end(sqlite3_context*) {}
 
+    /// Nonzero ends the query: no row came since the last check.
+    static int check(void* walk) {
+        auto& self = *static_cast<Walk*>(walk);
+        const bool stuck = self.taken_ == self.rows_at_check_;
+        self.rows_at_check_ = self.taken_;
+        return stuck ? 1 : 0;
+    }
+
     sqlite3* connection_;
     Statement statement_;
     std::size_t max_rows_;
     Rows* rows_ = nullptr;                 ///< destination of rows
     std::function<bool(const Rows&)> use_; ///< set if batches are used while the query runs
     std::size_t taken_ = 0;
+    std::size_t rows_at_check_ = 0;
     std::exception_ptr thrown_;
 };
 
@@ -142,6 +156,12 @@ Database::Connection Database::connect(std::string_view bytes) {
     // Damaged files must not make SQLite follow invalid pointers or run code that they contain.
     sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    // No value is larger than the file, unless the file computes it.
+    constexpr std::size_t kShortest = std::size_t{1} << 16;
+    constexpr std::size_t kLongest = std::size_t{1} << 30;
+    sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, static_cast<int>(std::clamp(bytes.size(), kShortest, kLongest)));
+    sqlite3_limit(opened, SQLITE_LIMIT_EXPR_DEPTH, 50);
+    sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 0);
     // With READONLY the bytes are not modified.
     auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
     const auto size = static_cast<sqlite3_int64>(bytes.size());
@@ -152,7 +172,8 @@ Database::Connection Database::connect(std::string_view bytes) {
 std::optional<Database> Database::open(std::string_view bytes) {
     Database database(bytes);
     if (!database.connection_ || !database.other_) return std::nullopt;
-    const End end = database.run("SELECT take(name) FROM sqlite_master WHERE type = 'table'", [&](const Row& row) {
+    // Virtual tables, which run code and read files, are none of these.
+    const End end = database.run("SELECT take(name) FROM pragma_table_list WHERE type = 'table'", [&](const Row& row) {
         database.tables_.emplace(row.text(0));
         return true;
     });
