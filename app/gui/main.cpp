@@ -1,3 +1,4 @@
+#include "app/gui/jobs/application.h"
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
 #include "app/gui/screenshot.h"
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
     }
 
     const auto previous = qInstallMessageHandler(reportFatal);
-    const QApplication app(argc, argv);
+    const gui::Application app(argc, argv);
     if (options.screenshot.isEmpty()) qInstallMessageHandler(previous);
     QApplication::setOrganizationName(QStringLiteral("bubblescope"));
     QApplication::setApplicationName(QStringLiteral("bubblescope-gui"));

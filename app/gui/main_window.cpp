@@ -3,6 +3,7 @@
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/export_view.h"
 #include "app/gui/help/manual_window.h"
+#include "app/gui/jobs/application.h"
 #include "app/gui/live/live_bar.h"
 #include "app/gui/main_menus.h"
 #include "app/gui/models/demo_files.h"
@@ -143,6 +144,8 @@ void MainWindow::connectParts() {
     connect(docks_, &DockPanels::message, this, &MainWindow::showMessage);
     connect(&themes_, &ThemeManager::changed, this, [this] { message_->setTheme(themes_.theme()); });
     connect(&notes_, &NoteStore::failed, this, &MainWindow::showError);
+    if (auto* const application = qobject_cast<Application*>(QCoreApplication::instance()))
+        connect(application, &Application::failed, this, &MainWindow::showError);
     // Queued: the signal may come from a menu that the rebuild deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
     connect(this, &MainWindow::loaded, this, [this] { tours_.opened(); });

@@ -1,3 +1,4 @@
+#include "app/gui/jobs/application.h"
 #include "app/gui/jobs/background_job.h"
 #include "tests/gui/gui_tests.h"
 
@@ -5,10 +6,15 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QThreadPool>
+#include <QTimer>
 
 #include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
 
 using bubblescope::JobControl;
+using bubblescope::gui::Application;
 using bubblescope::gui::BackgroundJob;
 
 /// Semaphores hold the workers, so that every order of events is forced.
@@ -38,6 +44,32 @@ private slots:
         QVERIFY(!job.running());
         QCOMPARE(receiver, QThread::currentThread());
         QVERIFY(worker != receiver);
+    }
+
+    void workThatThrowsIsReportedAndEnds() {
+        QSignalSpy failed(qobject_cast<Application*>(QCoreApplication::instance()), &Application::failed);
+        BackgroundJob job;
+        bool delivered = false;
+        const auto deliver = [&](int) { delivered = true; };
+        job.start([](JobControl&) -> int { throw std::runtime_error("broken"); }, deliver);
+        QTRY_COMPARE(failed.count(), 1);
+        QVERIFY(!job.running());
+        QVERIFY(failed[0][0].value<bubblescope::Error>().text().find("broken") != std::string::npos);
+        job.start([](JobControl&) -> int { throw std::bad_alloc(); }, deliver);
+        QTRY_COMPARE(failed.count(), 2);
+        QVERIFY(failed[1][0].value<bubblescope::Error>().text().find("memory") != std::string::npos);
+        QVERIFY(!delivered);
+        job.start([](JobControl&) { return 1; }, deliver); // it still works
+        QTRY_VERIFY(delivered);
+    }
+
+    void aSlotThatThrowsDoesNotEndTheApplication() {
+        QSignalSpy failed(qobject_cast<Application*>(QCoreApplication::instance()), &Application::failed);
+        QTimer::singleShot(0, [] { throw std::runtime_error("in a slot"); });
+        QTRY_COMPARE(failed.count(), 1);
+        bool later = false;
+        QTimer::singleShot(0, [&] { later = true; });
+        QTRY_VERIFY(later);
     }
 
     void cancelStopsTheWorkAndDropsItsResult() {

@@ -1,6 +1,7 @@
 #pragma once
 
-#include <QApplication>
+#include "app/gui/jobs/application.h"
+
 #include <QTest>
 
 namespace bubblescope::gui {
@@ -19,7 +20,7 @@ public:
 /// What QTEST_MAIN puts into main().
 template <class Test>
 int runGuiTest(int argc, char** argv) {
-    const QApplication application(argc, argv);
+    const Application application(argc, argv);
     QCoreApplication::setAttribute(Qt::AA_Use96Dpi, true);
     Test test;
     return QTest::qExec(&test, argc, argv);

@@ -1,6 +1,10 @@
 #include "app/gui/jobs/background_job.h"
 
+#include "app/gui/jobs/application.h"
+
 #include <QThreadPool>
+
+#include <exception>
 
 namespace bubblescope::gui {
 
@@ -45,7 +49,12 @@ void BackgroundJob::launch(Task task) {
     if (!was_running) emit runningChanged(true);
 
     QThreadPool::globalInstance()->start([ticket = current_, mailbox = mailbox_, task = std::move(task)]() mutable {
-        std::function<void()> result = task(ticket->control);
+        std::function<void()> result;
+        try {
+            result = task(ticket->control);
+        } catch (...) {
+            result = [error = std::current_exception()] { reportUnexpected(error); };
+        }
         task = nullptr;
         const std::scoped_lock lock(mailbox->mutex);
         BackgroundJob* owner = mailbox->owner;

@@ -15,7 +15,8 @@ namespace bubblescope::gui {
 ///
 /// Starting a new job or calling cancel() asks the old one to stop and discards its result. A result is delivered on
 /// the owner's thread, and only while this object exists and the job is still the current one. Destruction never waits:
-/// running work ends on its own after it sees its stop token.
+/// running work ends on its own after it sees its stop token. Work that throws has no result: the application reports
+/// the error (Application).
 class BackgroundJob : public QObject {
     Q_OBJECT
 

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <QApplication>
+
+#include <exception>
+
+namespace bubblescope::gui {
+
+/// The application. Exceptions that nobody else caught, in slots, events and background jobs, end here: the error is
+/// shown and the application goes on. GUI thread only.
+class Application : public QApplication {
+    Q_OBJECT
+
+public:
+    using QApplication::QApplication;
+
+    bool notify(QObject* receiver, QEvent* event) override;
+
+signals:
+    void failed(const bubblescope::Error& error);
+};
+
+/// Prints the error to standard error and emits failed() of the Application, if there is one.
+void reportUnexpected(const std::exception_ptr& exception);
+
+/// What an exception says, as an error of kind Run; out of memory with the way out.
+[[nodiscard]] Error unexpectedError(const std::exception_ptr& exception);
+
+} // namespace bubblescope::gui
