@@ -91,7 +91,7 @@ public:
         else
             screen_.show(analyzer_);
         if (receiver_) receiver_->finish(std::chrono::seconds(2));
-        alert_.finish();
+        finishAlerts(stop);
         return exitCodeOf();
     }
 
@@ -109,6 +109,7 @@ private:
         for (const LiveEvent& event : events)
             take(event);
         checkBudgets();
+        alert_.tend(monitorNow());
         if (!lines_ && (!events.empty() || monitorNow() - shown_ >= std::chrono::seconds(1))) {
             screen_.show(analyzer_);
             shown_ = monitorNow();
@@ -186,6 +187,17 @@ private:
         raised.document = lineOf(eventOf(what, analyzer_));
         if (!alert_.raise(raised, monitorNow()) && !alert_.problem().empty())
             printError("the alert's command cannot be started: " + alert_.problem());
+    }
+
+    /// Commands may end their work, unless the user wants to stop.
+    void finishAlerts(StopSignals& stop) {
+        constexpr std::chrono::milliseconds kPatience{300};
+        while (alert_.running() > 0 && !stop.came()) {
+            pollfd signal{stop.descriptor(), POLLIN, 0};
+            ::poll(&signal, 1, 50);
+            alert_.tend(monitorNow());
+        }
+        alert_.stop(kPatience);
     }
 
     [[nodiscard]] int exitCodeOf() const {

@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/live/collector_summary.h"
 #include "core/live/stream_receiver.h"
+#include "core/net/token.h"
 
 #include <fmt/format.h>
 
@@ -14,38 +15,10 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 namespace bubblescope::cli {
-namespace {
-
-constexpr const char* kTokenVariable = "BUBBLESCOPE_TOKEN";
-
-/// Not an option's value, which every user of the machine could see.
-Result<std::string> readToken(const std::string& file) {
-    std::string token;
-    if (file.empty()) {
-        const char* const given = std::getenv(kTokenVariable);
-        token = given != nullptr ? given : "";
-        if (token.empty()) {
-            return usageError("streams over the network need a token",
-                              fmt::format("give --token-file FILE, or set {}", kTokenVariable));
-        }
-    } else {
-        std::ifstream in(file);
-        if (!std::getline(in, token) || token.empty())
-            return inputError(file, "no token can be read", "its first line is the token");
-    }
-    constexpr std::size_t kLongest = 1024;
-    if (token.size() > kLongest || token.find('\n') != std::string::npos)
-        return inputError(file.empty() ? kTokenVariable : file, "the token is no line of at most 1024 characters");
-    return token;
-}
-
-} // namespace
 
 TimeNs monitorNow() {
     return readClocks().monotonic;
@@ -100,7 +73,7 @@ Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::f
     if (listen.empty()) return opened;
     live::StreamReceiver::Options options;
     BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(listen));
-    BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
+    BUBBLESCOPE_ASSIGN(options.token, net::readToken(token_file));
     options.clock = thisProcess().clock;
     options.keep = kept;
     if (!certificate.empty()) {
@@ -127,7 +100,7 @@ Result<live::ReplicaRange> StreamOptions::nativeReplicas() const {
 Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
     live::StreamSender::Options options;
     BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(forward));
-    BUBBLESCOPE_ASSIGN(options.token, readToken(token_file));
+    BUBBLESCOPE_ASSIGN(options.token, net::readToken(token_file));
     const ProcessInfo host = thisProcess();
     options.name = host.host;
     options.clock = host.clock;

@@ -2,10 +2,10 @@
 
 #include "app/gui/models/demo_files.h"
 #include "app/gui/tour/tour.h"
+#include "core/net/token.h"
 
 #include <QCommandLineParser>
 #include <QCoreApplication>
-#include <QFile>
 #include <QRegularExpression>
 
 #include <iterator>
@@ -47,15 +47,6 @@ std::optional<FlowOverlay> parseFlowOverlay(const QString& text) {
     return std::nullopt;
 }
 
-/// The first line of the file, or the environment variable.
-QString readToken(const QString& name) {
-    if (name.isEmpty()) return qEnvironmentVariable("BUBBLESCOPE_TOKEN");
-    QFile file(name);
-    if (!file.open(QIODevice::ReadOnly)) return {};
-    constexpr qint64 kMaxTokenBytes = 4096;
-    return QString::fromUtf8(file.readLine(kMaxTokenBytes)).trimmed();
-}
-
 QString readLive(const QCommandLineParser& parser, Options& out) {
     LiveTarget target;
     target.folders = parser.values(QStringLiteral("live"));
@@ -63,9 +54,9 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     if (target.folders.isEmpty() && target.listen.isEmpty()) return {};
     if (!out.files.isEmpty()) return OptionText::tr("--live and --listen watch a run and take no files beside them");
     if (!target.listen.isEmpty()) {
-        target.token = readToken(parser.value(QStringLiteral("token-file")));
-        if (target.token.isEmpty())
-            return OptionText::tr("--listen needs a token: give --token-file, or BUBBLESCOPE_TOKEN");
+        const Result<std::string> token = net::readToken(parser.value(QStringLiteral("token-file")).toStdString());
+        if (!token.ok()) return QStringLiteral("--listen: %1").arg(QString::fromStdString(token.error().text()));
+        target.token = QString::fromStdString(token.value());
     }
     target.certificate = parser.value(QStringLiteral("certificate"));
     target.key = parser.value(QStringLiteral("key"));

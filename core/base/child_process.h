@@ -23,6 +23,9 @@ public:
         std::vector<std::pair<std::string, std::string>> environment{};
         int input = -1;               ///< descriptor of its standard input; −1 inherits that of this process
         bool output_to_error = false; ///< its standard output goes to this process's standard error
+        /// It leads a process group, which signalGroup() reaches, and blocks no signals.
+        bool own_group = false;
+        std::vector<std::string> hidden{}; ///< variables of this process's environment that it does not get
 
         /// Runs `text` in the shell.
         [[nodiscard]] static Command shell(const std::string& text) {
@@ -40,6 +43,8 @@ public:
     [[nodiscard]] int wait();
     /// Whether the program has exited. Do not call again after it returned true.
     [[nodiscard]] bool hasEnded();
+    /// Sends a signal to the program and all that it started, if it was started with `own_group`.
+    void signalGroup(int signal) const;
 
 private:
     explicit ChildProcess(pid_t pid) : pid_(pid) {}

@@ -1,20 +1,28 @@
 #include "core/live/alert.h"
 
 #include "core/base/descriptor.h"
+#include "core/net/token.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace bubblescope::live {
+namespace {
+
+constexpr std::size_t kLongestValue = 8192; ///< the system refuses commands whose environment is too large
+
+} // namespace
 
 bool Alert::raise(const Message& message, TimeNs now) {
-    reap();
+    tend(now);
     constexpr std::size_t kMaxRemembered = 1024;
     if (last_.size() > kMaxRemembered)
         std::erase_if(last_, [&](const auto& entry) { return now - entry.second >= limits_.same_again; });
@@ -30,10 +38,10 @@ bool Alert::raise(const Message& message, TimeNs now) {
     }
     last_[message.identity] = now;
     started_.push_back(now);
-    return start(message);
+    return start(message, now);
 }
 
-bool Alert::start(const Message& message) {
+bool Alert::start(const Message& message, TimeNs now) {
     problem_.clear();
     // A file in memory: the command may read it late or not at all, and nothing waits for it.
     const Descriptor input(::memfd_create("bubblescope-alert", MFD_CLOEXEC));
@@ -45,6 +53,10 @@ bool Alert::start(const Message& message) {
     }
     ChildProcess::Command command = ChildProcess::Command::shell(command_);
     command.environment = message.environment;
+    for (auto& [name, value] : command.environment)
+        value.resize(std::min(value.size(), kLongestValue));
+    command.hidden = {net::kTokenVariable};
+    command.own_group = true;
     command.input = input.get();
     command.output_to_error = true;
     std::error_code failed;
@@ -53,17 +65,31 @@ bool Alert::start(const Message& message) {
         problem_ = failed.message();
         return false;
     }
-    running_.push_back(*child);
+    running_.push_back({*child, now});
     return true;
 }
 
-void Alert::reap() {
-    std::erase_if(running_, [](ChildProcess& child) { return child.hasEnded(); });
+void Alert::tend(TimeNs now) {
+    std::erase_if(running_, [&](Running& each) {
+        if (each.process.hasEnded()) return true;
+        if (now - each.since >= limits_.longest) each.process.signalGroup(SIGKILL); // noticed at the next call
+        return false;
+    });
 }
 
-void Alert::finish() {
-    for (ChildProcess& child : std::exchange(running_, {}))
-        [[maybe_unused]] const int ignored = child.wait();
+void Alert::stop(std::chrono::milliseconds patience) {
+    constexpr std::chrono::milliseconds kPause{10};
+    const auto end = [this](Running& each) { return each.process.hasEnded(); };
+    for (const Running& each : running_)
+        each.process.signalGroup(SIGTERM);
+    for (auto waited = kPause * 0; waited < patience && !running_.empty(); waited += kPause) {
+        std::erase_if(running_, end);
+        if (!running_.empty()) std::this_thread::sleep_for(kPause);
+    }
+    for (Running& each : std::exchange(running_, {})) {
+        each.process.signalGroup(SIGKILL);
+        [[maybe_unused]] const int ignored = each.process.wait();
+    }
 }
 
 } // namespace bubblescope::live

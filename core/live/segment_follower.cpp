@@ -174,6 +174,7 @@ void SegmentFollower::look(StreamTarget& target, TimeNs now) {
 void SegmentFollower::visit(const std::filesystem::path& path, StreamTarget& target, TimeNs now) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return; // removed again
+    if (!S_ISREG(status.st_mode)) return;           // a pipe or socket
     const auto [entry, is_new] = files_.try_emplace(placeOf(path));
     File& file = entry->second;
     file.seen = true;
@@ -198,7 +199,7 @@ void SegmentFollower::visit(const std::filesystem::path& path, StreamTarget& tar
 void SegmentFollower::openFile(File& file) {
     file.offset = 0;
     file.descriptor = Descriptor();
-    file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
+    file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // it may be a pipe now
     struct stat status {};
     if (!file.descriptor.isOpen() || ::fstat(file.descriptor.get(), &status) != 0) {
         problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));

@@ -35,6 +35,7 @@ std::string withoutPart(const std::string& stem) {
 }
 
 constexpr std::size_t kMaxPeers = 4096;
+constexpr std::ptrdiff_t kMaxStrangers = 256; ///< peers that have not shown the token; the oldest makes room
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
 constexpr std::size_t kBeforeGreeting = 4096; ///< bytes that an unauthenticated peer may send
 constexpr TimeNs kGreetWithin{std::chrono::seconds(10)};
@@ -113,9 +114,15 @@ Result<StreamReceiver> StreamReceiver::open(Options options) {
 }
 
 void StreamReceiver::accept(TimeNs now) {
+    const auto stranger = [](const Peer& peer) { return !peer.welcome; };
+    auto strangers = std::ranges::count_if(peers_, stranger);
     while (peers_.size() < kMaxPeers) {
         net::Socket socket = listener_.accept();
         if (!socket.isOpen()) return;
+        if (strangers == kMaxStrangers)
+            peers_.erase(std::ranges::find_if(peers_, stranger));
+        else
+            ++strangers;
         std::unique_ptr<net::TlsSession> tls;
         if (options_.tls) {
             auto begun = options_.tls->begin();
@@ -125,7 +132,7 @@ void StreamReceiver::accept(TimeNs now) {
         epoll_event event{};
         event.events = EPOLLIN;
         ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
-        peers_.push_back({net::Link(std::move(socket), std::move(tls)), ++accepted_, now, false, {}, {}, {}});
+        peers_.push_back({net::Link(std::move(socket), std::move(tls)), ++accepted_, now, false, false, {}, {}, {}});
     }
 }
 
@@ -186,6 +193,7 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
     case net::Frame::Kind::Ping: {
         net::Frame pong = frame;
         pong.kind = net::Frame::Kind::Pong;
+        pong.text.clear();
         pong.times[1] = pong.times[2] = now;
         peer.link.send(pong);
         break;
@@ -202,10 +210,12 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
 }
 
 void StreamReceiver::greet(Peer& peer, const net::Frame& frame) {
+    if (peer.refused) return;
     std::string_view text = frame.text;
     const bool right = frame.kind == net::Frame::Kind::Hello && net::equalSecrets(takeLine(text), options_.token);
     if (!right) {
         ++refused_;
+        peer.refused = true;
         net::Frame refusal;
         refusal.kind = net::Frame::Kind::Refused;
         refusal.text = "the token is wrong";

@@ -105,7 +105,8 @@ private:
         net::Link link;
         std::uint64_t number = 0;
         TimeNs since{0};
-        bool welcome = false;
+        bool welcome = false; ///< knew the token
+        bool refused = false; ///< did not; nothing more is taken from it
         std::string name;
         std::string clock;
         std::map<std::uint32_t, Key> streams;

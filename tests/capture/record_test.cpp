@@ -97,7 +97,7 @@ TEST_F(Record, MonitorRecognisesTheStepsThatAnalyzeDoes) {
 }
 
 TEST_F(Record, AJobIsWatchedFromElsewhereWhileItIsRecorded) {
-    const std::string token = scratch_.write("token", "only we know\n").string();
+    const std::string token = scratch_.writeSecret("token", "only we know\n").string();
     Beside monitor({"monitor", "--listen", "0", "--token-file", token, "--keep", scratch_.file("kept")},
                    scratch_.file("lines"));
     const std::string address = monitor.said("Listening at ");
@@ -126,10 +126,10 @@ TEST_F(Record, AMonitorSaysThatAKilledJobIsGone) {
 }
 
 TEST_F(Record, AJobDoesNotDependOnWhoListens) {
-    const std::string token = scratch_.write("token", "only we know\n").string();
+    const std::string token = scratch_.writeSecret("token", "only we know\n").string();
     Beside monitor({"monitor", "--listen", "0", "--token-file", token}, scratch_.file("lines"));
     const std::string address = monitor.said("Listening at ");
-    const std::string guess = scratch_.write("guess", "password\n").string();
+    const std::string guess = scratch_.writeSecret("guess", "password\n").string();
     const ProgramResult recorded = record("exit", {"--forward", address, "--token-file", guess});
     EXPECT_EQ(recorded.exit_code, 42) << recorded.err;
     EXPECT_THAT(recorded.err, HasSubstr("token"));

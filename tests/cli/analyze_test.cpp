@@ -1,4 +1,5 @@
 #include "tests/cli/program.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 
 #include <gmock/gmock.h>
@@ -14,6 +15,20 @@ namespace bubblescope::test {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(AnalyzeCommand, ATerminalObeysNoNameOfAFile) {
+    const ScratchFolder scratch;
+    // Escape, carriage return, C1's control sequence introducer, and an override of the direction.
+    const auto file = scratch.write(
+        "trace.json",
+        R"({"traceEvents":[{"ph":"X","cat":"kernel","name":"a\u001b[2Jb\rc\u009bd\u202ee\u2066f","pid":0,)"
+        R"("tid":7,"ts":1,"dur":5,"args":{"device":0,"stream":7}}]})");
+    const auto result = runProgram({"analyze", file.string()});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, HasSubstr("a?[2Jb?c?d?e?f"));
+    for (const char* const control : {"\x1b", "\r", "\xc2\x9b", "\u202e", "\u2066"})
+        EXPECT_THAT(result.out + result.err, testing::Not(HasSubstr(control)));
+}
 
 TEST(AnalyzeCommand, FindsTheSlowChunkOfARealMegatronRun) {
     BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");

@@ -123,12 +123,12 @@ TEST(Monitor, ReadsARunThatIsOver) {
 TEST(Monitor, HearsOfARunOverTheNetwork) {
     const ScratchFolder scratch;
     const std::string traces = scratch.file("traces");
-    const std::string token = scratch.write("token", "only we know\n");
+    const std::string token = scratch.writeSecret("token", "only we know\n");
     ASSERT_EQ(runProgram(runWith({"--steps", "3", "--out", traces})).exit_code, 0);
     Beside collector({"monitor", "--listen", "0", "--token-file", token}, scratch.file("lines"));
     const std::string address = collector.said("Listening at ");
     ASSERT_THAT(address, testing::StartsWith("127.0.0.1:")) << "nobody outside, unless told so";
-    const std::string guess = scratch.write("guess", "password\n");
+    const std::string guess = scratch.writeSecret("guess", "password\n");
     const ProgramResult refused = runProgram({"monitor", traces, "--forward", address, "--token-file", guess});
     EXPECT_EQ(refused.exit_code, 4);
     EXPECT_THAT(refused.err, HasSubstr("token"));
@@ -145,7 +145,7 @@ TEST(Monitor, HearsOfARunOverTheNetwork) {
 TEST(Monitor, TakesStepsThatAnotherPutTogether) {
     const ScratchFolder scratch;
     const std::string traces = scratch.file("traces");
-    const std::string token = scratch.write("token", "only we know\n");
+    const std::string token = scratch.writeSecret("token", "only we know\n");
     ASSERT_EQ(runProgram(runWith({"--steps", "4", "--out", traces})).exit_code, 0);
     const ProgramResult single = runProgram({"monitor", traces});
     ASSERT_EQ(single.exit_code, 0) << single.err;

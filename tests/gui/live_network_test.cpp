@@ -76,7 +76,7 @@ private slots:
 
     void aRecordedJobIsWatchedAndKept() {
         const test::ScratchFolder scratch;
-        const auto token = scratch.write("token", "only we know\n");
+        const auto token = scratch.writeSecret("token", "only we know\n");
         const std::filesystem::path from = scratch.path() / "job";
         const std::filesystem::path kept = scratch.path() / "kept";
         test::RecordedJob job(from);
@@ -114,7 +114,7 @@ private slots:
         const test::ScratchFolder scratch;
         const test::ScratchFolder temporary;
         qputenv("TMPDIR", temporary.path().string().c_str());
-        const auto token = scratch.write("token", "only we know\n");
+        const auto token = scratch.writeSecret("token", "only we know\n");
         test::RecordedJob job(scratch.path() / "job");
         for (int rank = 0; rank < test::RecordedJob::kRanks; ++rank) {
             for (int step = 0; step < 3; ++step)
@@ -161,7 +161,7 @@ private slots:
         QProcess openssl;
         openssl.start(QStringLiteral("openssl"), make);
         if (!openssl.waitForFinished() || openssl.exitCode() != 0) QSKIP("no openssl to make a certificate with");
-        const auto token = scratch.write("token", "only we know\n");
+        const auto token = scratch.writeSecret("token", "only we know\n");
         test::RecordedJob job(scratch.path() / "job");
         for (int rank = 0; rank < test::RecordedJob::kRanks; ++rank) {
             for (int step = 0; step < 3; ++step)

@@ -122,7 +122,7 @@ private slots:
         const test::ScratchFolder scratch;
         const QString folder = QString::fromStdString(scratch.file("run"));
         QCOMPARE(QProcess::execute(commandLineProgram(), smallPlan(folder, 4).arguments()), 0);
-        const auto token = scratch.write("token", "only we know\n");
+        const auto token = scratch.writeSecret("token", "only we know\n");
         MainWindow window(loadFiles, false);
         window.show();
         LiveTarget target;

@@ -104,8 +104,12 @@ TEST(Alert, RunsTheCommandButNotTooOften) {
     const test::ScratchFolder scratch;
     Alert alert("{ echo \"$BUBBLESCOPE_KIND\"; cat; } >>" + scratch.file("said"), {10s, 3, 4});
     const Alert::Message slow{"slow/1", {{"BUBBLESCOPE_KIND", "slow"}}, "{\"rank\":1}\n"};
+    const auto finish = [&] {
+        while (alert.running() > 0)
+            alert.tend(0s);
+    };
     EXPECT_TRUE(alert.raise(slow, 0s));
-    alert.finish();
+    finish();
     EXPECT_EQ(test::readAll(scratch.file("said")), "slow\n{\"rank\":1}\n");
     EXPECT_FALSE(alert.raise(slow, 9s)) << "the same thing";
     EXPECT_TRUE(alert.raise({"slow/2", {}, ""}, 9s));
@@ -113,7 +117,31 @@ TEST(Alert, RunsTheCommandButNotTooOften) {
     EXPECT_TRUE(alert.raise({"slow/3", {}, ""}, 11s));
     EXPECT_FALSE(alert.raise({"slow/4", {}, ""}, 12s)) << "the fourth in ten seconds";
     EXPECT_EQ(alert.heldBack(), 2);
-    alert.finish();
+    finish();
+}
+
+TEST(Alert, EndsCommandsThatHangWithAllThatTheyStarted) {
+    Alert alert("trap '' TERM; sleep 1000 & sleep 1000", {10s, 20, 4, 30s});
+    EXPECT_TRUE(alert.raise({"a", {{"LONG", std::string(1'000'000, 'x')}}, ""}, 0s)) << alert.problem();
+    alert.tend(29s);
+    EXPECT_EQ(alert.running(), 1U);
+    while (alert.running() > 0)
+        alert.tend(30s);
+    EXPECT_TRUE(alert.raise({"b", {}, ""}, 31s));
+    alert.stop(100ms);
+    EXPECT_EQ(alert.running(), 0U);
+}
+
+TEST(Alert, HidesTheTokenFromTheCommand) {
+    const test::ScratchFolder scratch;
+    ::setenv("BUBBLESCOPE_TOKEN", "secret", 1);
+    Alert alert("env >" + scratch.file("said"), {10s, 3, 4});
+    EXPECT_TRUE(alert.raise({"a", {{"BUBBLESCOPE_KIND", "slow"}}, ""}, 0s));
+    while (alert.running() > 0)
+        alert.tend(0s);
+    ::unsetenv("BUBBLESCOPE_TOKEN");
+    EXPECT_THAT(test::readAll(scratch.file("said")), testing::Not(HasSubstr("secret")));
+    EXPECT_THAT(test::readAll(scratch.file("said")), HasSubstr("BUBBLESCOPE_KIND=slow"));
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <vector>
 
 namespace bubblescope::live {
 namespace {
@@ -139,6 +140,30 @@ TEST(Network, StrangersDoNotDisturb) {
     EXPECT_EQ(collected.receiver->connections(), 1U);
     collected.receiver->poll(collected.analyzer, 11s);
     EXPECT_EQ(collected.receiver->connections(), 0U) << "who says nothing is not waited for";
+}
+
+TEST(Network, ManyStrangersMakeRoomForASender) {
+    const auto wanted = fourRanks(1);
+    const auto run = test::makeJitteredRun(wanted, 2);
+    RecordedRanks ranks(infoOf(wanted));
+    for (int rank = 0; rank < 4; ++rank) {
+        ranks.write(rank, run.steps[0], 0);
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
+    }
+    Collected collected;
+    std::vector<net::Socket> strangers;
+    for (int i = 0; i < 300; ++i) {
+        net::Connector stranger(collected.receiver->address());
+        ASSERT_EQ(stranger.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected);
+        strangers.push_back(stranger.take());
+        collected.receiver->poll(collected.analyzer, collected.now);
+    }
+    EXPECT_EQ(collected.receiver->connections(), 256U);
+    StreamSender sender(collected.sender());
+    SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
+    collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });
+    EXPECT_LT(collected.now, 10s) << "it did not wait until strangers were given up";
+    EXPECT_EQ(collected.analyzer.counts().slices, ranks.records());
 }
 
 TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,17 @@ TEST(SegmentFollower, ReadsFilesAsTheyGrow) {
     }
     EXPECT_EQ(follower.files(), 4U);
     EXPECT_EQ(analyzer.counts().steps, 3);
+}
+
+TEST(SegmentFollower, PassesOverPipes) {
+    const test::ScratchFolder folder;
+    ASSERT_EQ(::mkfifo((folder.path() / "rank0.pftrace").c_str(), 0600), 0);
+    folder.write("rank1.pftrace", "abc");
+    LiveAnalyzer analyzer;
+    SegmentFollower follower = follow(folder.path());
+    readAll(follower, analyzer, TimeNs{0}); // does not wait for a writer
+    EXPECT_EQ(follower.files(), 1U);
+    EXPECT_EQ(analyzer.counts().bytes, 3);
 }
 
 TEST(SegmentFollower, TheKernelTellsOfChanges) {

@@ -1,0 +1,45 @@
+#include "core/net/token.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace bubblescope::net {
+namespace {
+
+/// Pipes, as of a shell's <(…), are not looked at.
+bool othersRead(const std::string& file) {
+    std::error_code failed;
+    const auto status = std::filesystem::status(file, failed);
+    using std::filesystem::perms;
+    constexpr perms kOthers = perms::group_all | perms::others_all;
+    return !failed && std::filesystem::is_regular_file(status) && (status.permissions() & kOthers) != perms::none;
+}
+
+} // namespace
+
+Result<std::string> readToken(const std::string& file) {
+    std::string token;
+    if (file.empty()) {
+        const char* const given = std::getenv(kTokenVariable);
+        token = given != nullptr ? given : "";
+        if (token.empty()) {
+            return usageError("streams over the network need a token",
+                              fmt::format("give --token-file FILE, or set {}", kTokenVariable));
+        }
+    } else {
+        if (othersRead(file))
+            return inputError(file, "other users can read the token", fmt::format("run chmod 600 {}", file));
+        std::ifstream in(file);
+        if (!std::getline(in, token) || token.empty())
+            return inputError(file, "no token can be read", "its first line is the token");
+    }
+    constexpr std::size_t kLongest = 1024;
+    if (token.size() > kLongest || token.find('\n') != std::string::npos)
+        return inputError(file.empty() ? kTokenVariable : file, "the token is no line of at most 1024 characters");
+    return token;
+}
+
+} // namespace bubblescope::net
