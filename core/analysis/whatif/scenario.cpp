@@ -111,11 +111,12 @@ Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_
 
 Status checkError(const RunModel& run, std::optional<double> most) {
     if (!most || run.check.error() <= *most) return {};
-    return inputError(run.where,
-                      fmt::format("the replay is {:.1f} % off the steps that were measured, and at most {:g} % are "
-                                  "accepted, so nothing is said of what would be if",
-                                  100 * run.check.error(), 100 * *most),
-                      "leave unusual steps out by naming the others with --step, or accept more with --max-error");
+    return inputError(
+        run.where,
+        fmt::format("the replay differs from the measured steps by {:.1f} %, which is more than the accepted "
+                    "{:g} %, so nothing is predicted",
+                    100 * run.check.error(), 100 * *most),
+        "leave unusual steps out by naming the others with --step, or accept more with --max-error");
 }
 
 TimeNs Prediction::change() const {

@@ -121,8 +121,8 @@ Verdict verdictOf(const std::vector<DeviceSummary>& devices, const std::vector<C
     } else if (largest == sums.idle_host) {
         out.cost = say("{} ({}): devices wait for the host to launch work.", time, part);
         out.action =
-            say("Launch earlier: fewer, larger kernels, CUDA graphs or a compiled model; no synchronisation and "
-                "no slow data loading in between.");
+            say("Launch earlier: use fewer, larger kernels, CUDA graphs or a compiled model; avoid synchronisation "
+                "and slow data loading between launches.");
     } else if (largest == sums.idle_other) {
         out.cost = say("{} ({}): devices idle though work was launched in time.", time, part);
         out.action = say("See what that work waited for: events, other streams, other devices.");

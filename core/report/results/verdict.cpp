@@ -38,17 +38,17 @@ Sentence actionAgainst(Cause cause) {
     case Cause::Slowdown:
         return say("Find what slows all ops of a step alike: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
-        return say("See which ops take longer than usual, and when: 'bubblescope analyze --csv' has all.");
+        return say("Find the ops that take longer than usual, and when: 'bubblescope analyze --csv' lists all.");
     case Cause::Gaps: return say("Let the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
     case Cause::Communication:
-        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif --if comm=0' says what "
+        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif --if comm=0' shows what "
                    "that can save.");
     case Cause::Order:
         return say("Run the ops in the planned order: ops that are decided at run time wait for each other.");
     case Cause::Peer: return say("Post receives earlier: ranks block in sends and receives of each other.");
-    case Cause::Replay: return say("Give checks less of the bubbles: they delay ops.");
+    case Cause::Replay: return say("Give checks a smaller share of the bubbles: they delay ops.");
     case Cause::LateStart:
-        return say("See what the host does before the ops that begin late: nothing on record holds them up.");
+        return say("Check what the host does before ops that start late: the trace records nothing that delays them.");
     default: return say("Record more of what ranks wait for: transfers, waits and the host's launches.");
     }
 }
@@ -70,7 +70,7 @@ Verdict verdictOf(const Run& run, const RunReport& report) {
         out.action = actionAgainst(worst->cause);
     } else {
         out.cost = say("Nothing but the schedule's own bubble costs a step more than 1 %.");
-        out.action = say("There is nothing to mend; 'bubblescope advise' looks for a schedule with a smaller bubble.");
+        out.action = say("Nothing needs fixing; 'bubblescope advise' searches for a schedule with a smaller bubble.");
     }
     return out;
 }

@@ -155,11 +155,12 @@ std::string barReason(const Prediction& prediction) {
     const auto tell = [&](TimeNs time, std::string_view why) {
         if (time > TimeNs{0}) reasons.push_back(fmt::format("{} {}", formatTime(time), why));
     };
-    tell(bar.replay, "for the replay's error");
-    tell(bar.reorder, "since even the run's own order is off by it, made of its mean times");
-    tell(bar.spread, "for what steps differ by");
-    std::string text = reasons.empty() ? "No error shows." : fmt::format("The ± is: {}.", fmt::join(reasons, "; "));
-    if (prediction.check.steps.size() == 1) text += " One step alone does not tell what steps differ by.";
+    tell(bar.replay, "from the replay's error");
+    tell(bar.reorder, "because a replay of the run's own order on its mean times differs by as much");
+    tell(bar.spread, "from how much steps vary");
+    std::string text =
+        reasons.empty() ? "No error was found." : fmt::format("The ± consists of: {}.", fmt::join(reasons, "; "));
+    if (prediction.check.steps.size() == 1) text += " A single step does not show how much steps vary.";
     return text;
 }
 
@@ -172,35 +173,36 @@ void addReplayError(Section& section, const ReplayCheck& check) {
     const auto worst = std::ranges::max_element(ranks);
     std::string text;
     if (check.from_others) {
-        text = fmt::format("With starts as late as the other steps show, the replay is {} off in the mean, {} at worst "
-                           "({}); with their ops and transfers as well, foretelling a step is {} off.",
-                           formatPercent(check.error()), formatPercent(check.worst()),
-                           pluralize(check.steps.size(), "step"), formatPercent(check.foresight()));
+        text =
+            fmt::format("Replayed with the start delays of the other steps, a step is {} off on average, {} at worst "
+                        "({}). Predicted from the ops and transfers of the other steps as well, it is {} off.",
+                        formatPercent(check.error()), formatPercent(check.worst()),
+                        pluralize(check.steps.size(), "step"), formatPercent(check.foresight()));
     } else {
-        text = fmt::format("Without delays that no record explains, the replay is {} off the one step that there is.",
+        text = fmt::format("Replayed without the delays that no record explains, the only step is {} off.",
                            formatPercent(check.error()));
     }
     if (worst != ranks.end() && *worst > TimeNs{0})
-        text += fmt::format(" Rank {} ends {} off, most of all.", worst - ranks.begin(), formatTime(*worst));
+        text +=
+            fmt::format(" Rank {} has the largest error at its end, {}.", worst - ranks.begin(), formatTime(*worst));
     // What the error comes from, as far as the trace does not record it.
     constexpr double kWorthNaming = 0.02;
     constexpr double kUnlike = 1.2;
     if (check.error() > kWorthNaming) {
         const auto [shortest, longest] = std::ranges::minmax(check.steps, {}, &ReplayCheck::Step::observed);
         if (fractionOf(longest.observed, shortest.observed) > kUnlike) {
-            text += fmt::format(" The steps are unlike each other: {} to {}.", formatTime(shortest.observed),
+            text += fmt::format(" The steps vary from {} to {}.", formatTime(shortest.observed),
                                 formatTime(longest.observed));
         }
         if (check.estimated_transfers > 0)
-            text += fmt::format(" The trace does not record {} of {} transfers.", check.estimated_transfers,
-                                check.transfers);
+            text += fmt::format(" The trace lacks {} of {} transfers.", check.estimated_transfers, check.transfers);
         if (check.unrecorded > kWorthNaming / 2)
-            text +=
-                fmt::format(" It does not record why ops begin late, {} of the time.", formatPercent(check.unrecorded));
+            text += fmt::format(" The trace does not record why ops start late ({} of the time).",
+                                formatPercent(check.unrecorded));
         if (check.in_transfers > kWorthNaming)
-            text +=
-                fmt::format(" It does not record what ops wait for that begin late during transfers, {} of the time.",
-                            formatPercent(check.in_transfers));
+            text += fmt::format(
+                " The trace does not record what ops wait for when they start late during a transfer ({} of the time).",
+                formatPercent(check.in_transfers));
     }
     section.paragraph("", std::move(text));
 }
