@@ -1,12 +1,18 @@
 #include "app/cli/command.h"
+#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/transfer_options.h"
+#include "core/analysis/report.h"
+#include "core/analysis/whatif/reschedule.h"
+#include "core/analysis/whatif/run_model.h"
 #include "core/base/bytes.h"
 #include "core/base/text.h"
 #include "core/cost/memory_estimate.h"
 #include "core/formats/source/replacing_file.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
 #include "core/report/results/common.h"
@@ -29,6 +35,7 @@ struct SearchArguments {
     ScheduleOptions schedule;
     TransferOptions transfers;
     std::vector<int> memory_limit;
+    std::string from;
     std::string memory_model;
     std::vector<std::string> memory_budget;
     std::string placement = "any";
@@ -76,7 +83,10 @@ Result<SearchRequest> requestOf(const SearchArguments& options) {
     request.pp = options.schedule.pp();
     request.microbatches = options.schedule.microbatches();
     request.vpp = options.schedule.vpp();
-    if (request.pp < 1 || request.microbatches < 1)
+    const bool sized = options.schedule.sized();
+    if (!options.from.empty() && sized)
+        return usageError("--from takes the sizes from the trace", "leave --pp, --microbatches and --vpp out");
+    if (options.from.empty() && (request.pp < 1 || request.microbatches < 1))
         return usageError("the sizes are missing",
                           "give --pp P --microbatches M, and --vpp V for several chunks a rank");
     if (const auto placement = placementFromName(options.placement)) request.placements = {*placement};
@@ -99,6 +109,32 @@ Result<SearchRequest> requestOf(const SearchArguments& options) {
         request.time_limit = std::chrono::seconds(10);
     }
     return request;
+}
+
+/// What a trace showed, where the search begins with one.
+struct Recorded {
+    TimeNs observed{0};  ///< what a step took
+    TimeNs simulated{0}; ///< the recorded order on the mean times
+    double error = 0;    ///< of the replay, as a share
+};
+
+/// Takes sizes, placement, times and the order's peak of activations from a trace, where no option gives them.
+Result<Recorded> addRecorded(const SearchArguments& options, SearchRequest& request) {
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(Run loaded, watchLoad(control, [&] { return loadRun({options.from}, control, {}); }));
+    BUBBLESCOPE_ASSIGN(const AlignedRun run, alignedRun(std::move(loaded)));
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, StepRequest{}));
+    BUBBLESCOPE_ASSIGN(const RunModel model, runModel(run.run, selection, run.clocks.bound()));
+    const Schedule& order = run.run.schedule;
+    BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(model, order, {}));
+    request.pp = order.pp;
+    request.microbatches = order.microbatches;
+    request.vpp = order.vpp;
+    if (request.placements.empty()) request.placements = {order.placement};
+    request.costs = pipeline.costs(order, {});
+    if (request.activations.empty() && request.bytes.empty()) request.activations = peakActivations(order);
+    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(order, request.costs));
+    return Recorded{model.step_time, step.wall(), model.check.error()};
 }
 
 /// As `schedule --json`.
@@ -163,7 +199,25 @@ void addLines(report::Document& document, const FoundOrder& found, double second
     document.data("seconds", seconds);
 }
 
-report::Document toDocument(const FoundOrder& found, double seconds) {
+void addRecorded(report::Document& document, const std::optional<Recorded>& recorded, const FoundOrder& found) {
+    if (!recorded) {
+        document.data("from", {});
+        return;
+    }
+    document.data("from", report::Value::Object{{"observed_ns", recorded->observed},
+                                                {"simulated_ns", recorded->simulated},
+                                                {"replay_error", recorded->error}});
+    const TimeNs change = found.makespan - recorded->simulated;
+    document.paragraph(
+        "",
+        fmt::format("A recorded step takes {}; its order on the mean times of its ops {}. The order found changes that "
+                    "by {:+.1f} %; the replay is off by {}. Activations are limited to what each rank held, unless "
+                    "an option limits them.",
+                    formatTime(recorded->observed), formatTime(recorded->simulated),
+                    100 * fractionOf(change, recorded->simulated), formatPercent(recorded->error)));
+}
+
+report::Document toDocument(const FoundOrder& found, const std::optional<Recorded>& recorded, double seconds) {
     report::Document document;
     report::addSchemaVersion(document);
     document.data("schedule", scheduleValue(found.schedule));
@@ -181,6 +235,7 @@ report::Document toDocument(const FoundOrder& found, double seconds) {
     document.data("moves", found.moves);
     document.data("ops_touched", found.touched);
     addLines(document, found, seconds);
+    addRecorded(document, recorded, found);
     return document;
 }
 
@@ -225,7 +280,11 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
 }
 
 CommandResult run(const SearchArguments& options) {
-    BUBBLESCOPE_ASSIGN(const SearchRequest request, requestOf(options));
+    BUBBLESCOPE_ASSIGN(SearchRequest request, requestOf(options));
+    std::optional<Recorded> recorded;
+    if (!options.from.empty()) {
+        BUBBLESCOPE_ASSIGN(recorded, addRecorded(options, request));
+    }
     const auto begin = std::chrono::steady_clock::now();
     BUBBLESCOPE_ASSIGN(FoundOrder found, watchedSearch(request));
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -236,7 +295,7 @@ CommandResult run(const SearchArguments& options) {
         printText(text);
         return 0;
     }
-    print(toDocument(found, took.count()), options.json);
+    print(toDocument(found, recorded, took.count()), options.json);
     if (!options.json && !options.out.empty()) printText(fmt::format("\nOrder written to {}\n", options.out));
     return 0;
 }
@@ -248,6 +307,10 @@ void addSearchCommand(Command app, Action& action) {
         app.addCommand("search", "Search the order with the shortest step for given times and memory, with a bound");
     const auto options = std::make_shared<SearchArguments>();
     options->schedule.addSizes(command);
+    command
+        .addOption("--from", options->from,
+                   "Take sizes, placement, mean times and what ranks held from a trace, in place of those options")
+        .typeName("TRACE");
     options->schedule.addTimes(command);
     options->transfers.add(command);
     const Option limit =

@@ -118,6 +118,7 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"whatif", last, "--if", "rank:3=usual"});
     look({"whatif", last, "--if", "schedule=zb-v"});
     look({"advise", last});
+    look({"search", "--from", last, "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--noise", "5%", "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--memory-limit", "1", "--rounds", "1"});
     look({"diff", slow, last});

@@ -68,6 +68,28 @@ TEST(SearchCommand, KeepsToWhatIsAsked) {
     EXPECT_GE(waits.json()["makespan_ns"].get<std::int64_t>(), waits.json()["bound_ns"].get<std::int64_t>());
 }
 
+TEST(SearchCommand, TakesTimesAndMemoryFromATrace) {
+    const ScratchFolder scratch;
+    const std::string trace = scratch.file("step.pftrace");
+    const std::vector<std::string> sizes{"--pp", "3", "--microbatches", "6", "--forward", "2ms", "--backward", "5ms"};
+    std::vector<std::string> words{"simulate", "--schedule", "1f1b", "--out", trace, "--json"};
+    words.insert(words.end(), sizes.begin(), sizes.end());
+    const auto step = runProgram(words);
+    ASSERT_EQ(step.exit_code, 0) << step.err;
+    const auto result = runProgram({"search", "--from", trace, "--rounds", "2", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto found = result.json();
+    EXPECT_EQ(found["from"]["observed_ns"], step.json()["makespan_ns"]);
+    EXPECT_EQ(found["from"]["simulated_ns"], step.json()["makespan_ns"]);
+    EXPECT_EQ(found["schedule"]["pp"], 3);
+    EXPECT_EQ(found["schedule"]["microbatches"], 6);
+    EXPECT_LT(found["makespan_ns"].get<std::int64_t>(), step.json()["makespan_ns"].get<std::int64_t>());
+    for (int rank = 0; rank < 3; ++rank)
+        EXPECT_LE(found["peak_activations"][static_cast<std::size_t>(rank)].get<int>(), 3 - rank);
+    EXPECT_EQ(runProgram({"search", "--from", trace, "--pp", "3", "--microbatches", "6"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"search", "--from", scratch.file("none")}).exit_code, 3);
+}
+
 TEST(SearchCommand, NamesWhatIsWrong) {
     const ScratchFolder scratch;
     const std::string stages = scratch.write("stages.csv", kStages).string();
