@@ -20,7 +20,8 @@ std::size_t controlAt(std::string_view text) {
         return at < text.size() ? static_cast<unsigned char>(text[at]) : static_cast<unsigned char>(0);
     };
     const unsigned char first = byte(0);
-    if (first == 0x7f || (first < 0x20 && first != '\n' && first != '\t')) return 1;
+    const bool ends_line = first == '\n' || (first == '\r' && byte(1) == '\n');
+    if (first == 0x7f || (first < 0x20 && !ends_line && first != '\t')) return 1;
     if (first == 0xc2 && byte(1) >= 0x80 && byte(1) <= 0x9f) return 2;
     if (first != 0xe2) return 0;
     const bool embeds = byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae;   // U+202A to U+202E

@@ -107,15 +107,15 @@ void RankStages::build() {
 
 void RankStages::rehearse() {
     if (!rank_.device) return;
+    if (rank_.sums) rank_.sums->rehearse(true);
     for (const Op& op : rank_.ops()) {
         if (op.kind == OpKind::Optimizer) continue;
         if (rank_.transport.ended().load(std::memory_order_relaxed)) throw RunEnded{};
-        if (rank_.sums)
-            rank_.sums->beginOp(rank_.activity(Activity::Kind::Starting, op, {}, TimeNs{0}), sumsIn({&op, 1}));
         at(rank_.topology.stageOf(op)).rehearse(op.kind, rank_.run.plan.pieceOf(op, rank_.place.replica));
     }
     for (int c = 0; c < rank_.schedule.vpp; ++c)
         at(rank_.topology.stageOf(Chunk{c})).endRehearsal();
+    if (rank_.sums) rank_.sums->rehearse(false);
     static_cast<void>(rank_.device->device().finishOps());
 }
 

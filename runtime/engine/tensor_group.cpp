@@ -25,6 +25,7 @@ TimeNs TensorGroup::startOfNext() const {
 }
 
 Tensor TensorGroup::addUp(Tensor part) {
+    if (rehearsing_) return part;
     return device_ == nullptr ? addUpHere(std::move(part)) : addUpOnDevice(std::move(part));
 }
 

@@ -50,6 +50,8 @@ public:
     void beginOp(const Activity& computing, int sums, TimeNs begin, TimeNs nominal, TimeNs latency);
 
     [[nodiscard]] Tensor addUp(Tensor part) override;
+    /// While `on`, a sum is this rank's own part: nothing waits for the others, so that all code can be loaded.
+    void rehearse(bool on) { rehearsing_ = on; }
 
     /// The time that the sums since beginOp() took, each from when this rank reached it.
     [[nodiscard]] TimeNs waited() const { return waited_; }
@@ -77,6 +79,7 @@ private:
     std::optional<TimeNs> latency_;
     std::int32_t number_ = 0; ///< number of the next sum, see kPartsUnderWay
     Activity computing_;
+    bool rehearsing_ = false;
     int sums_ = 0;
     std::optional<Emulated> emulated_;
     std::vector<Span> spans_;

@@ -48,7 +48,8 @@ public:
 
     /// Rehearsal of a step before the first one, on meaningless input: each op of the step once, in the schedule's
     /// order. A device loads its code and gets its memory by it, which later might wait for a transfer to a peer.
-    /// Nothing of it remains after endRehearsal(); watches do not see it. Ranks that share the stage rehearse together.
+    /// Nothing of it remains after endRehearsal(); watches do not see it. Of sums over the ranks
+    /// that share the stage, only this rank's part is taken.
     virtual void rehearse(OpKind /*kind*/, Piece /*piece*/) {}
     virtual void endRehearsal() {}
 

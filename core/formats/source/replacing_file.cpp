@@ -76,7 +76,7 @@ void ReplacingFile::put(std::string_view bytes) {
 }
 
 Error ReplacingFile::failure() const {
-    return inputError(target_.string(), "cannot be written: " + problem_,
+    return inputError(target_.string(), fmt::format("cannot be written: {}", problem_),
                       "check that the folder exists, can be written to and has room");
 }
 
