@@ -1,8 +1,9 @@
 #include "app/gui/jobs/application.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <new>
-#include <string>
 
 namespace bubblescope::gui {
 
@@ -32,7 +33,7 @@ Error unexpectedError(const std::exception_ptr& exception) {
     } catch (const std::bad_alloc&) {
         return runError("the memory is used up", "close other traces, or load fewer files");
     } catch (const std::exception& error) {
-        return runError(std::string("an unexpected error: ") + error.what(),
+        return runError(fmt::format("an unexpected error: {}", error.what()),
                         "the application goes on; please report it");
     } catch (...) {
         return runError("an unexpected error", "the application goes on; please report it");
