@@ -14,6 +14,20 @@
 namespace bubblescope::runtime {
 namespace {
 
+/// Null if the run goes on with the whole device for all ranks; the summary receives why.
+std::unique_ptr<DividedDevice> divideDevice(const RunConfig& config, int ranks, RunSummary& summary) {
+    if (!config.divide_device || !config.backend || ranks == 1) return nullptr;
+    DeviceDivision& division = summary.division.emplace();
+    Result<std::unique_ptr<DividedDevice>> divided = config.backend->divide(ranks);
+    if (!divided.ok()) {
+        division.why_not = divided.error().text();
+        return nullptr;
+    }
+    division.processors = divided.value()->processors();
+    division.of = divided.value()->allProcessors();
+    return std::move(divided).value();
+}
+
 Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     const RunMesh mesh{config.schedule.pp, config.replicas, config.tensor_ranks};
     std::vector<Rank> ranks;
@@ -25,16 +39,17 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks,
                        RunChecks::plan(config, static_cast<std::size_t>(mesh.ranks()), recorder.get()));
     recordKernels(config, recorder.get());
+    RunSummary summary;
+    const std::unique_ptr<DividedDevice> divided = divideDevice(config, mesh.ranks(), summary);
     InProcessTransports transports(mesh.ranks(), clock, config.timeout);
     Result<EngineResult> ran =
-        runEngine(engineConfig(config, clock, transports.ends(), recorder.get(), checks.get()), control);
+        runEngine(engineConfig(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get()), control);
     // The records are written even if the run failed; the run's error takes precedence.
     Status written = recorder ? recorder->close() : Status();
     if (!ran.ok()) return std::move(ran).error();
     if (!written.ok()) return std::move(written).error();
 
     EngineResult& result = ran.value();
-    RunSummary summary;
     for (const std::vector<double>& shares : result.losses)
         summary.losses.push_back(lossOf(shares));
     BUBBLESCOPE_ASSIGN(summary.weights_digest,

@@ -43,7 +43,9 @@ struct RunConfig {
     /// processes, or for a message that is never sent. After that the run ends with an error that names the rank. The
     /// default is above the time of any op of a model that fits a CPU.
     TimeNs timeout{60'000'000'000};
-    std::shared_ptr<Backend> backend;    ///< where ranks compute; null = the host
+    std::shared_ptr<Backend> backend; ///< where ranks compute; null = the host
+    /// Whether ranks that share a device get processors of their own, if it can be divided.
+    bool divide_device = false;
     BubbleHook bubble_hook;              ///< see BubbleHook; empty = none
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
     /// What devices do is recorded by this, beside the ops; null = it is not. Started before the backend was opened.
@@ -57,6 +59,12 @@ struct RunConfig {
     std::int64_t trace_bytes = 0;
 };
 
+struct DeviceDivision {
+    int processors = 0; ///< of each rank; 0 = it was not divided
+    int of = 0;         ///< processors of the device
+    std::string why_not;
+};
+
 struct RunSummary {
     std::vector<double> losses;       ///< mean over micro-batches, by executed step
     std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage; of one copy of the model
@@ -67,6 +75,7 @@ struct RunSummary {
     std::int64_t dropped_records = 0; ///< lost because a ring was full
     std::vector<std::filesystem::path> files;
     std::optional<profiler::KernelCounts> kernels; ///< of a run that recorded what its devices did
+    std::optional<DeviceDivision> division;        ///< of a run whose device was to be divided among its ranks
     /// For a run with checks: what was planned, and whether ops were held back for it.
     struct Checks {
         std::optional<int> steps_to_full; ///< steps until all layers are covered; none if some never are

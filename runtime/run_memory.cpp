@@ -45,6 +45,7 @@ std::int64_t mostKept(const RunConfig& config, const DataPlan& plan, Rank rank) 
 }
 
 LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace& place, int value_bytes) {
+    const ModelConfig& model = config.model;
     constexpr std::int64_t kExact = 4;
     constexpr std::int64_t kMoments = 2 * kExact;
     const std::int64_t rounded = value_bytes < kExact ? value_bytes : 0;
@@ -52,14 +53,18 @@ LeastNeed needOf(const RunConfig& config, const DataPlan& plan, const MeshPlace&
     for (int chunk = 0; chunk < config.schedule.vpp; ++chunk) {
         StageTask task = plan.taskOf(config.schedule.stageOf(place.rank, Chunk{chunk}), place.replica);
         task.shard.size = config.tensor_ranks;
-        need.parameters += flatLayout(config.model, task, 1).size * (kExact + rounded + kExact + kMoments);
+        need.parameters += flatLayout(model, task, 1).size * (kExact + rounded + kExact + kMoments);
     }
     const std::int64_t kept = mostKept(config, plan, place.rank);
-    const std::int64_t rows = config.model.sequence / plan.slices();
-    need.activations =
-        kept * config.model.batch * rows * config.model.width * valuesKept(config.tensor_ranks) * value_bytes;
-    // Attention computes the scores and weights of one head at least for all tokens that the last slice sees.
-    if (kept > 0) need.activations += rows * config.model.sequence * (kExact + value_bytes);
+    const std::int64_t rows = model.sequence / plan.slices();
+    need.activations = kept * model.batch * rows * model.width * valuesKept(config.tensor_ranks) * value_bytes;
+    if (config.backend->fusesAttention(model.width / model.heads)) {
+        // Attention keeps a number of each query and head.
+        need.activations += kept * model.batch * rows * model.heads / config.tensor_ranks * kExact;
+    } else if (kept > 0) {
+        // It computes the scores and weights of one head at least for all tokens that the last slice sees.
+        need.activations += rows * model.sequence * (kExact + value_bytes);
+    }
     return need;
 }
 

@@ -159,7 +159,7 @@ void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::o
 }
 
 EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
-                          profiler::Recorder* recorder, RunChecks* checks) {
+                          profiler::Recorder* recorder, RunChecks* checks, DividedDevice* divided) {
     EngineConfig engine{
         .schedule = config.schedule,
         .times = config.times,
@@ -179,7 +179,7 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
         .attach = checks != nullptr ? checks->attach() : AttachHooks(),
         .end_early = config.end_early};
     if (config.backend) {
-        engine.devices = {[&config] { return config.backend->openRank(); },
+        engine.devices = {[&config, divided] { return divided ? divided->openRank() : config.backend->openRank(); },
                           [&config](RankDevice& device, const StageTask& task) {
                               return config.backend->makeStage(device, config.model, task);
                           }};

@@ -1,11 +1,16 @@
 #pragma once
 
+#include "core/base/result.h"
 #include "core/base/time.h"
 #include "runtime/accelerator/kernels/all.h"
+#include "runtime/accelerator/kernels/attention.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace bubblescope::runtime {
 
@@ -70,6 +75,14 @@ public:
     /// use fewer of its processors. Does not change results. To be called before the first product.
     virtual void leaveRoomFor(int /*blocks*/) {}
 
+    /// The number of its processors; 0 if it does not tell.
+    [[nodiscard]] virtual int processors() const { return 0; }
+    /// Equal parts of the device: work on their streams runs on processors of each part's own. Memory and events are
+    /// those of the whole, and results are equal bit for bit. Error: Run, with the reason, if it cannot be divided.
+    [[nodiscard]] virtual Result<std::vector<std::shared_ptr<Accelerator>>> divide(int /*parts*/) {
+        return runError("this device cannot be divided");
+    }
+
     /// Must be called by every thread before any other function.
     virtual void bindThread() = 0;
 
@@ -112,17 +125,28 @@ public:
     /// wrote to `since`.
     virtual void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) = 0;
 
-    /// The work queued on the stream between beginBatch() and endBatch() recurs under the same key with other
-    /// addresses: a device may submit it as one unit. Any function but beginBatch() may be called in between; results
-    /// do not depend on batching.
+    /// The work queued on the stream between beginBatch() and endBatch() recurs under the same key, often at the same
+    /// addresses: a device may submit it as one unit, and again as it is. Any function but beginBatch() may be called
+    /// in between; results do not depend on batching.
     virtual void beginBatch(std::uint64_t key, Stream stream) = 0;
     virtual void endBatch(Stream stream) = 0;
 
     /// Results are equal bit for bit for equal shapes, storage and alignment.
     virtual void multiply(const Gemm& gemm, Stream stream) = 0;
+
+    /// Whether the functions below take heads of this width, stored so.
+    [[nodiscard]] virtual bool fusesAttention(Storage /*storage*/, std::int64_t /*width*/) const { return false; }
+    virtual void attend(const FusedAttention& /*attention*/, Stream /*stream*/) { refuseAttention(); }
+    virtual void attendBackward(const FusedAttentionGradient& /*attention*/, Stream /*stream*/) { refuseAttention(); }
+
 #define BUBBLESCOPE_LAUNCH(Kernel) virtual void launch(const Kernel& kernel, Stream stream) = 0;
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
+
+private:
+    [[noreturn]] static void refuseAttention() {
+        throw std::logic_error("this device has no fused attention");
+    }
 };
 
 } // namespace bubblescope::runtime

@@ -41,8 +41,8 @@ Buffer MemoryPool::take(std::int64_t bytes) {
     const std::lock_guard lock(mutex_);
     Free& blocks = free_[capacity];
     if (!blocks.own.empty()) {
-        buffer.data_ = blocks.own.back();
-        blocks.own.pop_back();
+        buffer.data_ = *blocks.own.begin();
+        blocks.own.erase(blocks.own.begin());
     } else if (blocks.others.size() > spare_) {
         const Busy block = blocks.others.front();
         blocks.others.pop_front();
@@ -79,7 +79,7 @@ void MemoryPool::trim() {
         for (const Busy& block : blocks.others) {
             device_.finish(block.until);
             events_.push_back(block.until);
-            blocks.own.push_back(block.data);
+            blocks.own.insert(block.data);
         }
         blocks.others.clear();
         for (void* const data : blocks.own) {
@@ -87,6 +87,18 @@ void MemoryPool::trim() {
             reserved_ -= capacity;
         }
         blocks.own.clear();
+    }
+}
+
+void MemoryPool::settle() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [capacity, blocks] : free_) {
+        while (!blocks.others.empty() && device_.reached(blocks.others.front().until)) {
+            const Busy block = blocks.others.front();
+            blocks.others.pop_front();
+            events_.push_back(block.until);
+            blocks.own.insert(block.data);
+        }
     }
 }
 
@@ -103,7 +115,7 @@ void MemoryPool::giveBack(Buffer& buffer) noexcept {
     try {
         Free& blocks = free_[capacity];
         if (buffer.last_ == home_) {
-            blocks.own.push_back(buffer.data_);
+            blocks.own.insert(buffer.data_);
             return;
         }
         if (events_.empty()) events_.push_back(device_.makeEvent(false));

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -52,8 +53,10 @@ private:
 /// Memory for the work of one stream, the home stream. Freed memory is reused without waiting for the device: later
 /// work on the home stream runs after earlier work there; if another stream used the memory last, the home stream is
 /// made to wait for it. To keep that wait short, some memory freed on other streams stays unused, and the oldest is
-/// reused when there is more of it. Since training needs the same sizes in every step, device memory is only allocated
-/// in the first steps. On a device that shares the host's memory, freed memory is released at once.
+/// reused when there is more of it. The lowest free address of a size is taken, so that work that needs the same memory
+/// beside the same other memory finds it at the same addresses. Since training needs the same sizes in every step,
+/// device memory is only allocated in the first steps. On a device that shares the host's memory, freed memory is
+/// released at once.
 ///
 /// Buffers may be freed by any thread that may submit work to the stream that used them last (a graph that gathers this
 /// stream's work must not be interrupted); take() is for the thread that submits work to the home stream.
@@ -70,6 +73,10 @@ public:
     /// Returns an empty buffer for 0 bytes.
     [[nodiscard]] Buffer take(std::int64_t bytes);
 
+    /// Makes memory usable that other streams have finished with, without waiting. To be called where none is busy,
+    /// such as between steps: then each step finds memory free where the previous one did.
+    void settle();
+
     /// Bytes in use now in full size classes, and the largest value so far.
     [[nodiscard]] std::int64_t inUse() const;
     [[nodiscard]] std::int64_t peak() const;
@@ -83,7 +90,7 @@ private:
         Accelerator::Event until;
     };
     struct Free {
-        std::vector<void*> own;  ///< ordered by the home stream
+        std::set<void*> own;     ///< ordered by the home stream
         std::deque<Busy> others; ///< in use by other streams until their events; oldest first
     };
 

@@ -35,6 +35,18 @@ struct DeviceMemory {
     int value_bytes = 4; ///< of an activation, and of a weight as products read it
 };
 
+/// A device whose processors are divided among ranks. Thread-safe; failures are exceptions.
+class DividedDevice {
+public:
+    virtual ~DividedDevice() = default;
+
+    /// The number of processors of each rank, and of the whole device.
+    [[nodiscard]] virtual int processors() const = 0;
+    [[nodiscard]] virtual int allProcessors() const = 0;
+    /// Opens one of the parts, for the calling thread's rank; each once.
+    [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
+};
+
 /// The place where ranks compute, other than the host. Thread-safe; failures are exceptions.
 class Backend {
 public:
@@ -46,8 +58,15 @@ public:
     [[nodiscard]] virtual std::string device() const { return {}; }
     /// Nothing if the device has no memory of its own, or does not tell.
     [[nodiscard]] virtual std::optional<DeviceMemory> memory() const { return std::nullopt; }
+    /// Whether attention over heads of this width needs no memory for scores.
+    [[nodiscard]] virtual bool fusesAttention(std::int64_t /*head_width*/) const { return false; }
     /// Opens the device for one more rank, the calling thread's.
     [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
+    /// Gives that many ranks, which share the device, processors of their own, so that each works at its own pace.
+    /// Error: Run, with the reason, if the device cannot.
+    [[nodiscard]] virtual Result<std::unique_ptr<DividedDevice>> divide(int /*ranks*/) {
+        return runError("this backend does not divide devices");
+    }
     /// Makes a stage on the rank's device.
     [[nodiscard]] virtual std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
                                                                 StageTask task) = 0;

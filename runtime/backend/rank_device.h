@@ -67,7 +67,7 @@ public:
     /// Waits until all work is done. Returns the ops since the last call.
     [[nodiscard]] virtual std::vector<OpTimes> finishOps() = 0;
 
-    /// The streams that the rank has now.
+    /// The streams that the rank has now. New ones come last.
     [[nodiscard]] virtual std::vector<NamedStream> streams() const { return {}; }
 
     // Checks in bubbles. They have a separate queue, whose work yields to other work of the device.

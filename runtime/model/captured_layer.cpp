@@ -125,6 +125,8 @@ typename CapturedGptLayer<T>::Block::Saved CapturedGptLayer<T>::copyForBackward(
     typename Block::Saved copy = copyOfSlice(from, on);
     copy.ln1 = {on.copyOf(from.ln1.values), on.copyOf(from.ln1.inverse_deviations)};
     copy.weights = on.copyOf(from.weights);
+    // Only fused attention reads what it computed, and only of rounded numbers.
+    if constexpr (std::is_same_v<T, Bf16>) copy.attended = on.copyOf(from.attended);
     copy.ln2 = {on.copyOf(from.ln2.values), on.copyOf(from.ln2.inverse_deviations)};
     copy.hidden = on.copyOf(from.hidden);
     return copy;
@@ -213,8 +215,8 @@ template <class Wire, class Self>
 void CapturedGptLayer<T>::fields(Wire& wire, Self& self) {
     ComputeQueue& queue = *self.queue_;
     const auto all = [&](auto&... buffers) { (buffer(wire, buffers, queue), ...); };
-    const auto block = [&](auto& saved) {
-        auto& [ln1, qkv, weights, attended, ln2, hidden, later_grad, output_grads] = saved;
+    const auto block = [&](auto& of) {
+        auto& [ln1, qkv, weights, attended, ln2, hidden, later_grad, output_grads] = of;
         all(ln1.values, ln1.inverse_deviations, qkv, weights, attended, ln2.values, ln2.inverse_deviations, hidden,
             later_grad);
         for (auto& grad : output_grads)

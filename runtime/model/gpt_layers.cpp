@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,34 @@ int Attention<T>::headsAtOnce(std::int64_t rows, std::int64_t seen) const {
 }
 
 template <class T>
+void Attention<T>::gather(T* to, int sequence, const Buffer& qkv, std::span<const Buffer* const> earlier) const {
+    WorkQueue& queue = layers_.queue();
+    const auto append = [&](const Buffer& slice) {
+        const std::int64_t bytes = slice.bytes() / shape_.batch;
+        const std::int64_t values = bytes / static_cast<std::int64_t>(sizeof(T));
+        queue.device().copy(to, slice.as<T>() + sequence * values, bytes, queue.stream());
+        to += values;
+    };
+    for (const Buffer* const slice : earlier)
+        append(*slice);
+    append(qkv);
+}
+
+template <class T>
+void Attention<T>::scatter(const float* gathered, int sequence, std::span<Buffer* const> earlier_grads, Buffer& grad,
+                           std::int64_t rows) const {
+    const std::int64_t width = shape_.width;
+    WorkQueue& queue = layers_.queue();
+    for (Buffer* const slice : earlier_grads) {
+        const std::int64_t values = slice->bytes() / static_cast<std::int64_t>(sizeof(float)) / shape_.batch;
+        queue.launch(AddKernel{slice->as<float>() + sequence * values, gathered, values});
+        gathered += values;
+    }
+    queue.launch(AddColumnsKernel<T>{grad.as<T>() + sequence * rows * 3 * width, gathered, rows, 2 * width, 3 * width,
+                                     width, 2 * width, 0});
+}
+
+template <class T>
 template <class Work>
 void Attention<T>::forGroups(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                              const Buffer& saved, Scratch& scratch, const Work& work) const {
@@ -42,21 +71,11 @@ void Attention<T>::forGroups(const Buffer& qkv, std::span<const Buffer* const> e
     if (!earlier.empty()) scratch.gathered = layers_.take(keys * 3 * width);
     scratch.scores = layers_.template take<float>(at_once * rows * keys);
     if (saved.empty()) scratch.weights = layers_.take(at_once * rows * keys);
-    WorkQueue& queue = layers_.queue();
     for (int sequence = 0; sequence < shape_.batch; ++sequence) {
         const T* const own = qkv.as<T>() + sequence * rows * 3 * width;
         const T* all = own;
         if (!earlier.empty()) {
-            T* to = scratch.gathered.template as<T>();
-            const auto append = [&](const T* from, std::int64_t values) {
-                queue.device().copy(to, from, values * static_cast<std::int64_t>(sizeof(T)), queue.stream());
-                to += values;
-            };
-            for (const Buffer* const slice : earlier) {
-                const std::int64_t values = slice->bytes() / static_cast<std::int64_t>(sizeof(T)) / shape_.batch;
-                append(slice->as<T>() + sequence * values, values);
-            }
-            append(own, rows * 3 * width);
+            gather(scratch.gathered.template as<T>(), sequence, qkv, earlier);
             all = scratch.gathered.template as<T>();
         }
         for (int head = 0; head < shape_.heads; head += at_once) {
@@ -107,9 +126,91 @@ void Attention<T>::makeWeights(const Group& group, Scratch& scratch) const {
 }
 
 template <class T>
+AttentionSizes Attention<T>::sizes(std::int64_t rows, std::int64_t seen) const {
+    return {shape_.batch, shape_.heads, static_cast<int>(shape_.headWidth()), rows, seen, scale()};
+}
+
+template <class T>
+struct Attention<T>::FusedInput {
+    FusedInput(const Attention& attention, const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t rows,
+               std::int64_t seen)
+        : sizes(attention.sizes(rows, seen)) {
+        const std::int64_t stride = 3 * attention.shape_.width;
+        const T* all = qkv.as<T>();
+        if (!earlier.empty()) {
+            gathered = attention.layers_.take(sizes.sequences * seen * stride);
+            for (int sequence = 0; sequence < sizes.sequences; ++sequence)
+                attention.gather(gathered.as<T>() + sequence * seen * stride, sequence, qkv, earlier);
+            all = gathered.as<T>();
+        }
+        queries = {qkv.as<T>(), stride, rows * stride};
+        keys = {all + attention.shape_.width, stride, seen * stride};
+        values = {all + 2 * attention.shape_.width, stride, seen * stride};
+    }
+
+    AttentionSizes sizes;
+    Buffer gathered; ///< of all sequences
+    HeadRows<const T> queries;
+    HeadRows<const T> keys;
+    HeadRows<const T> values;
+};
+
+template <class T>
+void Attention<T>::attendFused(const FusedInput& input, Buffer& output, Buffer& logs) const {
+    if constexpr (std::is_same_v<T, Bf16>) {
+        FusedAttention attention;
+        attention.sizes = input.sizes;
+        attention.queries = input.queries;
+        attention.keys = input.keys;
+        attention.values = input.values;
+        attention.output = {output.as<T>(), shape_.width, input.sizes.rows * shape_.width};
+        attention.logs = logs.as<float>();
+        layers_.queue().device().attend(attention, layers_.queue().stream());
+    }
+}
+
+template <class T>
+void Attention<T>::gradientFused(const FusedInput& input, const Buffer& output_grad, const Saved& saved, Buffer& grad,
+                                 Buffer& gathered_grad) const {
+    if constexpr (std::is_same_v<T, Bf16>) {
+        const std::int64_t width = shape_.width;
+        const AttentionSizes& sizes = input.sizes;
+        const Buffer along = layers_.template take<float>(sizes.pairs() * sizes.rows);
+        FusedAttentionGradient attention;
+        attention.sizes = sizes;
+        attention.queries = input.queries;
+        attention.keys = input.keys;
+        attention.values = input.values;
+        attention.output = {saved.attended.template as<T>(), width, sizes.rows * width};
+        attention.output_grad = {output_grad.as<T>(), width, sizes.rows * width};
+        attention.logs = saved.weights.template as<float>();
+        attention.along = along.as<float>();
+        const auto part = [&](auto* data, std::int64_t number, std::int64_t parts, std::int64_t rows) {
+            return HeadRows<std::remove_pointer_t<decltype(data)>>{data + number * width, parts * width,
+                                                                   rows * parts * width};
+        };
+        attention.queries_grad = part(grad.as<T>(), 0, 3, sizes.rows);
+        if (gathered_grad.empty()) {
+            attention.keys_grad = part(grad.as<T>(), 1, 3, sizes.rows);
+            attention.values_grad = part(grad.as<T>(), 2, 3, sizes.rows);
+        } else {
+            attention.keys_sum = part(gathered_grad.as<float>(), 0, 2, sizes.seen);
+            attention.values_sum = part(gathered_grad.as<float>(), 1, 2, sizes.seen);
+        }
+        layers_.queue().device().attendBackward(attention, layers_.queue().stream());
+    }
+}
+
+template <class T>
 Buffer Attention<T>::attend(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                             Buffer& saved) const {
     Buffer output = layers_.take(tokens * shape_.width);
+    if (fused()) {
+        const std::int64_t rows = tokens / shape_.batch;
+        saved = layers_.template take<float>(tokens * shape_.heads);
+        attendFused(FusedInput(*this, qkv, earlier, rows, seen(earlier, rows)), output, saved);
+        return output;
+    }
     if (layers_.place().rank.traits().saves_attention)
         saved = layers_.take(tokens * shape_.heads * seen(earlier, tokens / shape_.batch));
     Scratch scratch;
@@ -126,7 +227,7 @@ Buffer Attention<T>::attend(const Buffer& qkv, std::span<const Buffer* const> ea
 
 template <class T>
 Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std::span<const Buffer* const> earlier,
-                              std::int64_t tokens, const Buffer& saved, const Buffer& later_grad,
+                              std::int64_t tokens, const Saved& saved, const Buffer& later_grad,
                               std::span<Buffer* const> earlier_grads) const {
     const std::int64_t width = shape_.width;
     const std::int64_t each = shape_.headWidth();
@@ -136,12 +237,13 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
     Buffer grad = layers_.take(tokens * 3 * width);
     // The keys and values of a sequence in slices receive gradients from several slices, which are summed in float.
     const std::int64_t keys = seen(earlier, rows);
-    Buffer gathered_grad = sliced ? layers_.template take<float>(keys * 2 * width) : Buffer();
+    const std::int64_t at_once = fused() ? shape_.batch : 1; // sequences
+    Buffer gathered_grad = sliced ? layers_.template take<float>(at_once * keys * 2 * width) : Buffer();
     if (sliced) queue.device().zero(grad.as<void>(), grad.bytes(), queue.stream());
     Scratch scratch;
 
     const auto backward = [&](int sequence, const Group& group) {
-        if (saved.empty()) makeWeights(group, scratch);
+        if (saved.weights.empty()) makeWeights(group, scratch);
         const std::int64_t at = group.first * each;
         const std::int64_t square = group.rows * group.seen;
         const T* const out = output_grad.as<T>() + sequence * rows * width + at;
@@ -168,16 +270,16 @@ Buffer Attention<T>::gradient(const Buffer& output_grad, const Buffer& qkv, std:
                  group.rows, out_storage);
         if (!sliced || group.first + group.heads < shape_.heads) return;
         // The sequence is complete: the keys and values of each slice get their rows.
-        const float* from = gathered_grad.as<float>();
-        for (Buffer* const slice : earlier_grads) {
-            const std::int64_t values = slice->bytes() / static_cast<std::int64_t>(sizeof(float)) / shape_.batch;
-            queue.launch(AddKernel{slice->as<float>() + sequence * values, from, values});
-            from += values;
-        }
-        queue.launch(AddColumnsKernel<T>{grad.as<T>() + sequence * rows * 3 * width, from, rows, 2 * width, 3 * width,
-                                         width, 2 * width, 0});
+        scatter(gathered_grad.as<float>(), sequence, earlier_grads, grad, rows);
     };
-    forGroups(qkv, earlier, tokens, saved, scratch, backward);
+    if (fused()) {
+        const FusedInput input(*this, qkv, earlier, rows, keys);
+        gradientFused(input, output_grad, saved, grad, gathered_grad);
+        for (int sequence = 0; sliced && sequence < shape_.batch; ++sequence)
+            scatter(gathered_grad.as<float>() + sequence * keys * 2 * width, sequence, earlier_grads, grad, rows);
+    } else {
+        forGroups(qkv, earlier, tokens, saved.weights, scratch, backward);
+    }
     if (!later_grad.empty()) {
         queue.launch(AddColumnsKernel<T>{grad.as<T>(), later_grad.as<float>(), tokens, 2 * width, 3 * width, width,
                                          2 * width, 0});
@@ -200,21 +302,29 @@ std::int64_t TransformerBlock<T>::Saved::bytes() const {
 template <class T>
 Buffer TransformerBlock<T>::forward(Buffer input, std::int64_t tokens, std::span<Saved* const> earlier,
                                     Saved& saved) const {
-    saved.ln1 = layers_.normalise(input, tokens, width());
-    layers_.show(saved.ln1);
-    saved.qkv = layers_.apply(Parts::kQkv, layers_.scaled(Parts::kLn1, saved.ln1, tokens), tokens);
+    {
+        auto [normalised, scaled] = layers_.normaliseAndScale(Parts::kLn1, input, tokens);
+        saved.ln1 = std::move(normalised);
+        saved.qkv = layers_.apply(Parts::kQkv, scaled, tokens);
+    }
     show(CheckedTensor::Columns, saved.qkv);
     std::vector<const Buffer*> qkv;
     for (const Saved* const slice : earlier)
         qkv.push_back(&slice->qkv);
     saved.attended = attention_.attend(saved.qkv, qkv, tokens, saved.weights);
-    show(CheckedTensor::Attention, saved.weights);
+    if (attention_.fused()) {
+        layers_.template show<float>(CheckedTensor::Attention, saved.weights);
+    } else {
+        show(CheckedTensor::Attention, saved.weights);
+    }
     show(CheckedTensor::Attended, saved.attended);
     Buffer between = std::move(input);
     layers_.applyOnto(between, Parts::kProjection, saved.attended, tokens);
-    saved.ln2 = layers_.normalise(between, tokens, width());
-    layers_.show(saved.ln2);
-    saved.hidden = layers_.apply(Parts::kFc1, layers_.scaled(Parts::kLn2, saved.ln2, tokens), tokens);
+    {
+        auto [normalised, scaled] = layers_.normaliseAndScale(Parts::kLn2, between, tokens);
+        saved.ln2 = std::move(normalised);
+        saved.hidden = layers_.apply(Parts::kFc1, scaled, tokens);
+    }
     show(CheckedTensor::Hidden, saved.hidden);
     layers_.applyOnto(between, Parts::kFc2, layers_.gelu(saved.hidden), tokens);
     show(CheckedTensor::Output, between);
@@ -247,7 +357,7 @@ Buffer TransformerBlock<T>::backwardInput(Buffer output_grad, std::int64_t token
         qkv_grads.push_back(&slice->later_grad);
     }
     grads[Parts::kQkv] = attention_.gradient(layers_.inputGradient(Parts::kProjection, between, tokens), saved.qkv, qkv,
-                                             tokens, saved.weights, saved.later_grad, qkv_grads);
+                                             tokens, {saved.attended, saved.weights}, saved.later_grad, qkv_grads);
     show(CheckedTensor::ColumnsGradient, grads[Parts::kQkv]);
     for (const Buffer* const one : qkv_grads)
         layers_.template show<float>(CheckedTensor::EarlierGradient, *one);
@@ -311,9 +421,9 @@ void Head<T>::forward(const Buffer& input, const Buffer& targets, const PieceRow
     WorkQueue& queue = layers_.queue();
     const std::int64_t tokens = rows.tokens();
     const std::int64_t vocabulary = layers_.columns(kLinear);
-    saved.normalised = layers_.normalise(input, tokens, layers_.columns(kNorm));
-    layers_.show(saved.normalised);
-    const Buffer logits = layers_.applyExactly(kLinear, layers_.scaled(kNorm, saved.normalised, tokens), tokens);
+    auto [normalised, scaled] = layers_.normaliseAndScale(kNorm, input, tokens);
+    saved.normalised = std::move(normalised);
+    const Buffer logits = layers_.applyExactly(kLinear, scaled, tokens);
     const Buffer row_losses = layers_.template take<float>(tokens);
     saved.logits_grad = layers_.take(tokens * vocabulary);
     const std::int64_t all = std::int64_t{rows.batch} * rows.sequence;

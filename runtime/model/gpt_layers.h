@@ -18,22 +18,34 @@ struct AttentionShape {
     [[nodiscard]] std::int64_t headWidth() const { return width / heads; }
 };
 
-/// Causal self-attention (Vaswani et al. 2017). The scores of several heads at a time are held in scratch memory that
-/// fits a GPU's cache. The softmax weights are saved for the backward if the queue's traits ask for it, and recomputed
-/// otherwise, so that memory grows linearly with the tokens.
+/// Causal self-attention (Vaswani et al. 2017). Where the device fuses it, all heads of all sequences are computed in
+/// one piece without scores in memory. Elsewhere the scores of several heads at a time are held in scratch memory that
+/// fits a GPU's cache; the softmax weights are saved for the backward if the queue's traits ask for it, and recomputed
+/// otherwise. Either way a device's memory grows linearly with the tokens.
 template <class T>
 class Attention {
 public:
     Attention(const Layers<T>& layers, AttentionShape shape) : layers_(layers), shape_(shape) {}
 
+    /// What attend() keeps for gradient().
+    struct Saved {
+        const Buffer& attended; ///< what attend() returned
+        const Buffer& weights;
+    };
+    /// Whether the device computes it in one piece.
+    [[nodiscard]] bool fused() const {
+        return layers_.queue().device().fusesAttention(kStorage<T>, shape_.headWidth());
+    }
+
     /// `qkv` belongs to `tokens` rows, `earlier` to the preceding slices, in order. Fills `saved` with the softmax
-    /// weights (a row per query: batch, head, query, key) if they are saved.
+    /// weights (a row per query: batch, head, query, key) if they are saved, and where attention is fused with the
+    /// logarithms of their sums before division, in float.
     [[nodiscard]] Buffer attend(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens,
                                 Buffer& saved) const;
     /// The gradient of `qkv`, plus the gradient from later slices unless that is empty (keys and values in float).
-    /// Gradients of earlier slices are added to theirs. Overwrites `saved`.
+    /// Gradients of earlier slices are added to theirs. Overwrites the saved weights.
     [[nodiscard]] Buffer gradient(const Buffer& output_grad, const Buffer& qkv, std::span<const Buffer* const> earlier,
-                                  std::int64_t tokens, const Buffer& saved, const Buffer& later_grad,
+                                  std::int64_t tokens, const Saved& saved, const Buffer& later_grad,
                                   std::span<Buffer* const> earlier_grads) const;
 
 private:
@@ -49,13 +61,24 @@ private:
         int heads = 0;
     };
     struct Scratch {
-        Buffer gathered; ///< queries, keys and values of all slices of one sequence, if there are several
+        Buffer gathered; ///< of one sequence, see gather()
         Buffer scores;
         Buffer weights; ///< if they are not saved
     };
 
     [[nodiscard]] std::int64_t seen(std::span<const Buffer* const> earlier, std::int64_t rows) const;
     [[nodiscard]] int headsAtOnce(std::int64_t rows, std::int64_t seen) const;
+    /// Copies queries, keys and values of all slices of a sequence, in order.
+    void gather(T* to, int sequence, const Buffer& qkv, std::span<const Buffer* const> earlier) const;
+    /// Adds gradients of the keys and values of all slices of a sequence to those of each slice.
+    void scatter(const float* gathered, int sequence, std::span<Buffer* const> earlier_grads, Buffer& grad,
+                 std::int64_t rows) const;
+    [[nodiscard]] AttentionSizes sizes(std::int64_t rows, std::int64_t seen) const;
+    /// Queries, keys and values of all sequences; their keys and values include those of earlier slices.
+    struct FusedInput;
+    void attendFused(const FusedInput& input, Buffer& output, Buffer& logs) const;
+    void gradientFused(const FusedInput& input, const Buffer& output_grad, const Saved& saved, Buffer& grad,
+                       Buffer& gathered_grad) const;
     /// Calls `work(sequence, group)` for all groups of all sequences.
     template <class Work>
     void forGroups(const Buffer& qkv, std::span<const Buffer* const> earlier, std::int64_t tokens, const Buffer& saved,
@@ -83,7 +106,7 @@ public:
     struct Saved {
         Normalised ln1; ///< until W; its deviations until I
         Buffer qkv;     ///< until I
-        Buffer weights; ///< of attention, until I; empty if they are recomputed
+        Buffer weights; ///< what attention saves of them, until I; empty if they are recomputed
         Buffer attended;
         Normalised ln2;
         Buffer hidden;                                  ///< before GELU

@@ -121,6 +121,30 @@ Normalised Layers<T>::normalise(const Buffer& input, std::int64_t tokens, std::i
 }
 
 template <class T>
+typename Layers<T>::NormalisedInput Layers<T>::normaliseAndScale(std::size_t part, const Buffer& input,
+                                                                 std::int64_t tokens) const {
+    const std::int64_t width = parameters_.part(part).columns;
+    NormalisedInput result;
+    if (place_.probe != nullptr) {
+        result.normalised = normalise(input, tokens, width);
+        show(result.normalised);
+        result.scaled = scaled(part, result.normalised, tokens);
+        return result;
+    }
+    result.normalised = {take(tokens * width), take<float>(tokens)};
+    result.scaled = take(tokens * width);
+    NormaliseAndScaleKernel<T> kernel{};
+    static_cast<NormaliseKernel<T>&>(kernel) = {result.normalised.values.template as<T>(),
+                                                result.normalised.inverse_deviations.template as<float>(),
+                                                input.as<T>(), tokens, width};
+    kernel.output = result.scaled.template as<T>();
+    kernel.gain = parameters_.weight(part);
+    kernel.bias = parameters_.bias(part);
+    queue().launch(kernel);
+    return result;
+}
+
+template <class T>
 Buffer Layers<T>::scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const {
     const std::int64_t width = parameters_.part(part).columns;
     Buffer output = take(tokens * width);

@@ -106,6 +106,12 @@ public:
 
     // Normalisation: y = x̂ ∘ gain + bias.
     [[nodiscard]] Normalised normalise(const Buffer& input, std::int64_t tokens, std::int64_t width) const;
+    struct NormalisedInput {
+        Normalised normalised;
+        Buffer scaled;
+    };
+    /// Both for a part, and shows the normalised values. In one pass unless somebody watches, who may change them.
+    [[nodiscard]] NormalisedInput normaliseAndScale(std::size_t part, const Buffer& input, std::int64_t tokens) const;
     [[nodiscard]] Buffer scaled(std::size_t part, const Normalised& normalised, std::int64_t tokens) const;
     /// Adds `beside`, unless it is empty.
     [[nodiscard]] Buffer normInputGradient(std::size_t part, const Normalised& normalised, const Buffer& output_grad,

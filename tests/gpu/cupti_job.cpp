@@ -1,6 +1,7 @@
 // Processes that end while CUPTI, or its stand-in, still holds records.
 //   cupti_job run FOLDER              a run whose program exits in the middle
 //   cupti_job record LIBRARY FOLDER   a job that is recorded, whose main() returns
+//   cupti_job profile LIBRARY FOLDER  the same, but a profiler of the job's own takes CUPTI over in the middle
 
 #include "profiler/kernels/kernel_recorder.h"
 #include "tests/gpu/cupti_run.h"
@@ -8,8 +9,11 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <string_view>
 
 namespace bubblescope::runtime::test {
@@ -36,7 +40,49 @@ int endInTheMiddle(const char* folder) {
     return summary.ok() ? 3 : 1; // it should not have come to its end
 }
 
-int endRecorded(const char* library, const char* folder) {
+/// 500 kernels of half a microsecond each.
+void work(bubblescope::test::CuptiObserver& cupti) {
+    cupti.idleAt(TimeNs{0});
+    for (int i = 0; i < 500; ++i) {
+        DeviceObserver::Work work;
+        work.name = "last";
+        work.call = cupti.called(work.kind, false);
+        work.begin = TimeNs{1000 * i};
+        work.end = work.begin + TimeNs{500};
+        cupti.ran(work);
+    }
+}
+
+std::size_t delivered_to_profiler = 0;
+
+/// What a profiler expects of CUPTI: that nobody holds it, and that its times are CLOCK_REALTIME's.
+int workForProfiler(bubblescope::test::CuptiObserver& cupti) {
+    using RequestBuffer = void (*)(std::uint8_t**, std::size_t*, std::size_t*);
+    using CompleteBuffer = void (*)(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t);
+    void* subscriber = nullptr;
+    if (cupti.function<int (*)(void**, void*, void*)>("cuptiSubscribe")(&subscriber, nullptr, nullptr) != 0) return 4;
+    const RequestBuffer request = [](std::uint8_t** bytes, std::size_t* size, std::size_t* records) {
+        static std::array<std::uint8_t, 1 << 16> buffer;
+        *bytes = buffer.data();
+        *size = buffer.size();
+        *records = 0;
+    };
+    const CompleteBuffer complete = [](void*, std::uint32_t, std::uint8_t* bytes, std::size_t, std::size_t valid) {
+        bubblescope::test::cupti::CallRecord first{};
+        if (valid < sizeof first) return;
+        std::memcpy(&first, bytes, sizeof first);
+        timespec now{};
+        ::clock_gettime(CLOCK_REALTIME, &now);
+        if (first.start / 1'000'000'000 + 60 > static_cast<std::uint64_t>(now.tv_sec)) delivered_to_profiler += valid;
+    };
+    cupti.function<int (*)(RequestBuffer, CompleteBuffer)>("cuptiActivityRegisterCallbacks")(request, complete);
+    cupti.function<int (*)(int)>("cuptiActivityEnable")(static_cast<int>(bubblescope::test::cupti::kRuntime));
+    (void)cupti.called(DeviceObserver::Work{}.kind, false);
+    cupti.function<int (*)(std::uint32_t)>("cuptiActivityFlushAll")(1);
+    return delivered_to_profiler > 0 ? 0 : 5;
+}
+
+int endRecorded(const char* library, const char* folder, bool profiled) {
     ::setenv("BUBBLESCOPE_CAPTURE_DIR", folder, 1);
     bubblescope::test::CuptiObserver cupti(BUBBLESCOPE_STAND_IN);
     void* const capture = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -47,16 +93,13 @@ int endRecorded(const char* library, const char* folder) {
     // The driver calls this in cuInit().
     const auto initialise = reinterpret_cast<int (*)()>(::dlsym(capture, "InitializeInjection"));
     if (initialise == nullptr || initialise() == 0) return 1;
-    cupti.idleAt(TimeNs{0});
-    for (int i = 0; i < 500; ++i) {
-        DeviceObserver::Work work;
-        work.name = "last";
-        work.call = cupti.called(work.kind, false);
-        work.begin = TimeNs{1000 * i};
-        work.end = work.begin + TimeNs{500};
-        cupti.ran(work);
-    }
-    return 0;
+    work(cupti);
+    if (!profiled) return 0;
+    const auto release = reinterpret_cast<void (*)(const char*)>(::dlsym(capture, "bubblescope_release_cupti"));
+    if (release == nullptr) return 1;
+    release("a profiler");
+    initialise(); // another context: nothing is taken back
+    return workForProfiler(cupti);
 }
 
 } // namespace
@@ -66,6 +109,7 @@ int main(int argc, char** argv) {
     using namespace bubblescope::runtime::test;
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "run" && argc == 3) return endInTheMiddle(argv[2]);
-    if (what == "record" && argc == 4) return endRecorded(argv[2], argv[3]);
+    if (what == "record" && argc == 4) return endRecorded(argv[2], argv[3], false);
+    if (what == "profile" && argc == 4) return endRecorded(argv[2], argv[3], true);
     return 2;
 }

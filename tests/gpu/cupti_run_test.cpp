@@ -18,6 +18,8 @@
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -353,6 +355,14 @@ TEST(CuptiRun, ARunThatExitsInTheMiddleLeavesItsKernels) {
 TEST(CuptiRun, ARecordedJobsLastBufferIsTakenBeforeCuptiEnds) {
     const bubblescope::test::ScratchFolder folder;
     EXPECT_EQ(kernelsLeftBy("record '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces"), 500);
+}
+
+TEST(CuptiRun, ARecordedJobsOwnProfilerGetsCupti) {
+    const bubblescope::test::ScratchFolder folder;
+    EXPECT_EQ(kernelsLeftBy("profile '" BUBBLESCOPE_TEST_LIBRARY "'", folder.path() / "traces"), 500);
+    std::ifstream log(folder.path() / "traces" / "capture.log");
+    const std::string text{std::istreambuf_iterator<char>(log), {}};
+    EXPECT_THAT(text, HasSubstr("a profiler takes CUPTI: kernels are recorded until here"));
 }
 #endif
 

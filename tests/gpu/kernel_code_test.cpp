@@ -103,6 +103,10 @@ void runKernelsOfRows(const Sizes& sizes) {
             Exact on;
             const auto values = [&] { return on.numbers<T>(rows * size); };
             on.run(NormaliseKernel<T>{values(), on.room<float>(rows), values(), rows, size});
+            on.run(NormaliseAndScaleKernel<T>{{values(), on.room<float>(rows), values(), rows, size},
+                                              on.room<T>(rows * size),
+                                              on.numbers<float>(size),
+                                              on.numbers<float>(size)});
             for (T* const beside : {static_cast<T*>(nullptr), values()})
                 on.run(NormGradientKernel<T>{on.room<T>(rows * size), beside, values(), values(),
                                              on.positive<float>(rows), on.numbers<float>(size), rows, size});

@@ -6,6 +6,7 @@
 #include "runtime/backend/queued/accelerator_backend.h"
 #include "runtime/comm/nccl/connect_devices.h"
 #include "runtime/comm/nccl/link_plan.h"
+#include "runtime/comm/nccl/nccl_channel.h"
 #include "runtime/model/parameters.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
@@ -216,6 +217,43 @@ TEST(LinkedRuns, TransfersAreUrgentAndProductsLeaveThemRoom) {
     const auto rank = backend->openRank();
     EXPECT_EQ(machine.device->streams(Accelerator::Priority::Usual), usual + 1) << "the rank's own";
     EXPECT_EQ(machine.device->streams(Accelerator::Priority::Urgent), urgent + 3) << "two directions and parts of sums";
+}
+
+/// Work of a rank's links is found under the rank, by stream.
+TEST(LinkedRuns, EachLinkNamesItsStreamByPeerAndContent) {
+    const auto device = std::make_shared<EmulatedDevice>(3);
+    const auto queue = makeQueue(device);
+    const auto purposes = [&queue] {
+        std::vector<std::string> all;
+        for (const RankDevice::NamedStream& stream : queue->streams())
+            all.push_back(stream.purpose);
+        return all;
+    };
+    const std::vector<std::string> own = purposes();
+    const Schedule schedule = scheduleOf("1f1b");
+    const RunMesh mesh{schedule.pp, 2, 2};
+    for (int r = 0; r < mesh.ranks(); ++r) {
+        const Rank self{r};
+        std::set<std::string> named;
+        for (const PeerLink& link : planLinks(schedule, DataPlan(schedule, 2), mesh)) {
+            if (!std::ranges::count(link.members, self)) continue;
+            EXPECT_TRUE(named.insert(purposeOf(link, self)).second) << purposeOf(link, self);
+        }
+        if (r == 0) {
+            const std::set<std::string> expected{"link to rank 4: activations", "link from rank 4: gradients",
+                                                 "link with rank 1: even sums", "link with rank 1: odd sums",
+                                                 "link with rank 2: sums of gradients"};
+            EXPECT_EQ(named, expected);
+        }
+    }
+    {
+        const std::vector<PeerLink> links = planLinks(schedule, DataPlan(schedule, 1), {schedule.pp, 1});
+        const SendChannel link({nullptr, queue, nullptr, false}, links.front(), links.front().members.front(), nullptr);
+        std::vector<std::string> with = own;
+        with.push_back(purposeOf(links.front(), links.front().members.front()));
+        EXPECT_EQ(purposes(), with);
+    }
+    EXPECT_EQ(purposes(), own);
 }
 
 /// The thread that advances messages must not touch a stream whose work the rank's thread gathers into a batch.

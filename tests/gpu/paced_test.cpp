@@ -115,6 +115,20 @@ TEST(BatchesOnADevice, AreTheOpsAndComeAgainWithTheSameCalls) {
     }
 }
 
+// A GPU launches the graph of an op again as it is where it finds the op's memory at the same addresses. Of several
+// ranks one frees what another sent it when its thread comes to that, so addresses there follow from the threads, too.
+TEST(BatchesOnADevice, FindTheirMemoryWhereTheyHadIt) {
+    const auto capturedIn = [](int steps) {
+        EngineRun run(scheduleOf("1f1b", 1, 4), someTimes(TimeNs{0}));
+        run.steps = steps;
+        const auto device = std::make_shared<EmulatedDevice>(7);
+        const auto backend = onDevice(run, device);
+        EXPECT_TRUE(run.run().ok());
+        return device->capturedBatches();
+    };
+    EXPECT_EQ(capturedIn(3), capturedIn(9));
+}
+
 TEST(PacedOnADevice, LeavesNothingBehind) {
     const auto device = std::make_shared<EmulatedDevice>(7);
     {

@@ -5,8 +5,22 @@ pack=$(mktemp -d)
 trap 'rm -rf "$pack"' EXIT
 mkdir -p "$pack/bin" "$pack/share"
 cp "$1" "$pack/run-on-gpu"
-# shellcheck disable=SC2016 # the shell of the stub expands it
-printf '#!/bin/sh\n[ "$2" = --help ] && exit 0\necho "$@"\n' >"$pack/bin/bubblescope"
+cat >"$pack/bin/bubblescope" <<'STUB'
+#!/bin/sh
+[ "$2" = --help ] && exit 0
+case "$*" in
+"info --json"*/torch-1) printf '{"kernel": 20,\n"kernel":6}\n' ;;
+"info --json"*/torch-none) echo '{"kernel": 6}' ;;
+*) echo "$@" ;;
+esac
+STUB
+# A Python with PyTorch and a GPU, whose profiler counts what the test says.
+cat >"$pack/bin/python3" <<'STUB'
+#!/bin/sh
+[ "$1" = -c ] && exit 0
+echo "kernels $COUNTED"
+echo "step_ms 1.500"
+STUB
 # The suite fails in its kernels, and its links never end.
 printf '#!/bin/sh\ncase "$*" in *LinkedRuns*) sleep 600 ;; *Kernels*) echo "[  FAILED  ] 1 test"; exit 1 ;; esac\n' >"$pack/bin/emulated_device_tests"
 printf '#!/bin/sh\necho "bf16 product: 7 TFLOP/s"\n' >"$pack/bin/emulated_report"
@@ -37,6 +51,11 @@ expect "the next command runs all the same" summary '^passed +[0-9]+ s  part2/st
 expect "figures are in the summary" summary '^ +bf16 product: 7 TFLOP/s$'
 expect "logs begin with the command" grep -q '^\$ emulated_device_tests ' "$pack/results/part2/stages.log"
 expect "parts that were not asked for do not run" test ! -e "$pack/results/part3"
+COUNTED=20 "$pack/run-on-gpu" --dry --out "$pack/results" --minutes 1 --part 4 >/dev/null
+expect "equal counts of kernels pass" summary '^passed +-  part4/torch-kernels: 20 recorded, as torch.profiler counts$'
+COUNTED=21 "$pack/run-on-gpu" --dry --out "$pack/results" --minutes 1 --part 4 >/dev/null
+expect "other counts make the whole fail" test $? -eq 1
+expect "both counts are in the summary" summary '^FAILED +-  part4/torch-kernels: 20 recorded, and torch.profiler counts 21$'
 for arguments in "--part 8" "--minutes none" "--what"; do
     # shellcheck disable=SC2086 # two words
     "$pack/run-on-gpu" --out "$pack/other" $arguments >/dev/null 2>&1

@@ -5,6 +5,7 @@
 #include "tests/support/reference_model.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime::test {
@@ -19,6 +20,14 @@ ModelConfig smallModel() {
     config.layers_per_stage = 2;
     config.seed = 11;
     config.optimizer.learning_rate = 1e-2F;
+    return config;
+}
+
+/// Two heads of 16 features, which attention may be fused for.
+ModelConfig modelOfWideHeads() {
+    ModelConfig config = smallModel();
+    config.width = 32;
+    config.heads = 2;
     return config;
 }
 
@@ -80,9 +89,9 @@ TYPED_TEST(Stage, ComputesWhatTheReferenceDoes) {
     // Three stages, each driven by hand with the same tensors, so that what one rounds does not reach the others.
     constexpr int kMicrobatches = 2;
     const double close = this->kExact ? 1e-4 : 3e-2;
-    const ModelConfig config = smallModel();
-    const Eigen::Index tokens = config.batch * config.sequence;
-    for (const int place : {0, 1, 2}) {
+    for (const auto& [config, place] : std::vector<std::pair<ModelConfig, int>>{
+             {smallModel(), 0}, {smallModel(), 1}, {smallModel(), 2}, {modelOfWideHeads(), 1}}) {
+        const Eigen::Index tokens = config.batch * config.sequence;
         reference::Stage expected(config, taskOf(place, 3, kMicrobatches));
         shake(expected);
         const auto stage = this->make(config, taskOf(place, 3, kMicrobatches));
@@ -117,35 +126,37 @@ TYPED_TEST(Stage, ComputesWhatTheReferenceDoes) {
 
 TYPED_TEST(Stage, SlicesAddUpToTheMicrobatch) {
     constexpr int kSlices = 3; // 10 tokens: 3, 3 and 4
-    const ModelConfig config = smallModel();
-    reference::Stage weights(config, taskOf(0, 1, 1));
-    shake(weights);
-    const auto whole = this->make(config, taskOf(0, 1, 1));
-    whole->parameters().fromHost(weights.values());
-    const Piece piece{Microbatch{0}};
-    EXPECT_TRUE(whole->forward(piece, {}).empty());
-    EXPECT_TRUE(whole->backwardInput(piece, {}).empty());
-    whole->backwardWeight(piece);
+    for (const ModelConfig& config : {smallModel(), modelOfWideHeads()}) {
+        reference::Stage weights(config, taskOf(0, 1, 1));
+        shake(weights);
+        const auto whole = this->make(config, taskOf(0, 1, 1));
+        whole->parameters().fromHost(weights.values());
+        const Piece piece{Microbatch{0}};
+        EXPECT_TRUE(whole->forward(piece, {}).empty());
+        EXPECT_TRUE(whole->backwardInput(piece, {}).empty());
+        whole->backwardWeight(piece);
 
-    const auto sliced = this->make(config, taskOf(0, 1, 1, kSlices));
-    sliced->parameters().fromHost(weights.values());
-    EXPECT_THROW((void)sliced->forward({Microbatch{0}, 1}, {}), std::logic_error) << "attention needs the first slice";
-    for (int slice = 0; slice < kSlices; ++slice)
-        EXPECT_TRUE(sliced->forward({Microbatch{0}, slice}, {}).empty());
-    for (int slice = kSlices; slice-- > 0;) {
-        EXPECT_TRUE(sliced->backwardInput({Microbatch{0}, slice}, {}).empty());
-        sliced->backwardWeight({Microbatch{0}, slice});
+        const auto sliced = this->make(config, taskOf(0, 1, 1, kSlices));
+        sliced->parameters().fromHost(weights.values());
+        EXPECT_THROW((void)sliced->forward({Microbatch{0}, 1}, {}), std::logic_error)
+            << "attention needs the first slice";
+        for (int slice = 0; slice < kSlices; ++slice)
+            EXPECT_TRUE(sliced->forward({Microbatch{0}, slice}, {}).empty());
+        for (int slice = kSlices; slice-- > 0;) {
+            EXPECT_TRUE(sliced->backwardInput({Microbatch{0}, slice}, {}).empty());
+            sliced->backwardWeight({Microbatch{0}, slice});
+        }
+        EXPECT_NEAR(sliced->takeLoss(), whole->takeLoss(), this->kExact ? 1e-5 : 1e-2);
+        EXPECT_EQ(sliced->memory().activations, 0);
+        EXPECT_LT(distance(this->gradientOf(*sliced), this->gradientOf(*whole).template cast<double>()),
+                  this->kExact ? 1e-5 : 2e-2);
     }
-    EXPECT_NEAR(sliced->takeLoss(), whole->takeLoss(), this->kExact ? 1e-5 : 1e-2);
-    EXPECT_EQ(sliced->memory().activations, 0);
-    EXPECT_LT(distance(this->gradientOf(*sliced), this->gradientOf(*whole).template cast<double>()),
-              this->kExact ? 1e-5 : 2e-2);
 }
 
 TYPED_TEST(Stage, OrderOfWeightGradientsDoesNotChangeABit) {
     constexpr int kMicrobatches = 4;
     const auto gradientFor = [&](const std::vector<int>& order) {
-        const auto stage = this->make(smallModel(), taskOf(0, 1, kMicrobatches));
+        const auto stage = this->make(modelOfWideHeads(), taskOf(0, 1, kMicrobatches));
         for (int m = 0; m < kMicrobatches; ++m)
             (void)stage->forward({Microbatch{m}}, {});
         for (int m = 0; m < kMicrobatches; ++m)

@@ -4,7 +4,8 @@
     torch_job.py --count STEPS  also counts the kernels of these steps with torch.profiler, and prints their number
 
 Four stages in one process, each with a stream of its own; the micro-batches follow each other through them. Every step
-launches the same kernels, so the number of a recording must be a multiple of that of a step.
+launches the same kernels. So what a recording of some steps has more than one of none, which warms up and ends, is what
+torch.profiler counts in these steps.
 """
 
 import statistics
@@ -75,7 +76,8 @@ def main(arguments):
     if profiled is not None:
         profiled.stop()
         print(f"kernels {kernels_in(profiled)}")
-    print(f"step_ms {1e3 * statistics.median(times):.3f}")
+    if times:
+        print(f"step_ms {1e3 * statistics.median(times):.3f}")
 
 
 if __name__ == "__main__":

@@ -58,9 +58,11 @@ same "4" "$scratch/run" --fail-on any
 same "1 4" "$scratch/nothing-there"
 same "4" "$data/traces/megatron_pp2.json" --json
 same "2 4" "$data/traces" --json
+same "4" "$data/recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8" --json
+same "4" "$data/recordings/torch-pp-cpu-gloo/zbv_pp2_mb4_v2" --json
 if [[ -d $shared/traces ]]; then
     for name in bytedance-straggler/timeline-ST.json.gz megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json \
-        torch-pp-cpu-gloo/1f1b_pp4_mb8 torch-pp-cpu-gloo/zbv_pp2_mb4_v2 param-dlrm-8rank; do
+        param-dlrm-8rank; do
         same "4" "$shared/traces/$name" --json
     done
 else

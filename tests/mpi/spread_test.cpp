@@ -113,8 +113,12 @@ TEST(SpreadAnalysis, IsThatOfOneProcessForRealTraces) {
     BUBBLESCOPE_NEED_SHARED("traces");
     for (const auto& entry : fs::directory_iterator(test::sharedDir() / "traces"))
         expectSameBelow(entry.path());
+}
+
+TEST(SpreadAnalysis, IsThatOfOneProcessForPyTorchJobs) {
+    expectSameBelow(test::realTrace("torch-pp-cpu-gloo"));
     // By Gloo's collectives.
-    expectSame({test::sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8"}, {}, ClockUse::Align);
+    expectSame({test::realTrace("torch-pp-cpu-gloo/1f1b_pp4_mb8")}, {}, ClockUse::Align);
 }
 
 TEST(SpreadAnalysis, IsThatOfOneProcessForSeveralPathsAndOptions) {

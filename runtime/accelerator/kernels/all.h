@@ -21,6 +21,7 @@
     X(GeluKernel<T>)                  \
     X(GeluGradientKernel<T>)          \
     X(NormaliseKernel<T>)             \
+    X(NormaliseAndScaleKernel<T>)     \
     X(NormGradientKernel<T>)          \
     X(NormWeightGradientKernel<T>)    \
     X(PositionTableGradientKernel<T>) \

@@ -9,6 +9,7 @@ namespace bubblescope::runtime {
 /// TextData::sequences().
 struct TokensKernel {
     using Form = EachForm;
+    using Varies = void; // step and micro-batch do
     int* tokens;
     int* targets;
     const unsigned char* text;

@@ -9,10 +9,22 @@ namespace bubblescope::runtime {
 // CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp). Sums never use atomics: their order
 // follows from the form and the processor alone. The elements of a kernel are independent of each other.
 
+/// Whether a kernel's arguments are others in each op of a kind, so that it cannot be part of a batch that recurs: it
+/// has
+///   using Varies = void;
+template <class Kernel, class = void>
+constexpr bool kVaries = false;
+template <class Kernel>
+constexpr bool kVaries<Kernel, typename Kernel::Varies> = true;
+
 /// Elements of a sequence. A kernel K has
 ///   std::int64_t count() const;
 ///   void operator()(std::int64_t i) const;
+/// If element i concerns nothing but place i of some arrays, it may name these:
+///   template <class Visitor> void visitArrays(Visitor& visitor);    calls visitor.read(array), .write() or .change()
+/// A GPU then moves kAtOnce numbers of each array at a time.
 struct EachForm {};
+inline constexpr int kAtOnce = 8;
 
 /// Elements of a matrix, row by row. A kernel K has
 ///   std::int64_t rows() const;

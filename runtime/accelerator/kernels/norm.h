@@ -49,6 +49,21 @@ struct NormaliseKernel {
     }
 };
 
+/// Normalisation and y = x̂ ∘ gain + bias at once, with the same bits as one after the other.
+template <class T>
+struct NormaliseAndScaleKernel : NormaliseKernel<T> {
+    using State = typename NormaliseKernel<T>::State;
+    T* output;
+    const float* gain;
+    const float* bias;
+
+    BUBBLESCOPE_PORTABLE void write(std::int64_t row, std::int64_t i, const State& state) const {
+        NormaliseKernel<T>::write(row, i, state);
+        const std::int64_t at = row * this->width + i;
+        store(output[at], load(this->normalised[at]) * gain[i] + bias[i]);
+    }
+};
+
 /// y = x̂ ∘ gain + bias.
 template <class T>
 struct ScaleKernel {

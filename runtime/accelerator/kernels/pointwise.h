@@ -46,6 +46,11 @@ struct RoundKernel {
     std::int64_t size;
 
     [[nodiscard]] std::int64_t count() const { return size; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.write(to);
+        visitor.read(from);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const { store(to[i], from[i]); }
 };
 
@@ -56,6 +61,11 @@ struct AddKernel {
     std::int64_t size;
 
     [[nodiscard]] std::int64_t count() const { return size; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.change(to);
+        visitor.read(from);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const { to[i] += from[i]; }
 };
 
@@ -111,6 +121,11 @@ struct GeluKernel {
     std::int64_t size;
 
     [[nodiscard]] std::int64_t count() const { return size; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.write(to);
+        visitor.read(from);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
         const float x = load(from[i]);
         store(to[i], 0.5F * x * (1.0F + geluTanh(x)));
@@ -126,6 +141,11 @@ struct GeluGradientKernel {
     std::int64_t size;
 
     [[nodiscard]] std::int64_t count() const { return size; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.change(grad);
+        visitor.read(before);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
         const float x = load(before[i]);
         const float t = geluTanh(x);
@@ -139,6 +159,7 @@ struct GeluGradientKernel {
 template <class T>
 struct AdamWKernel {
     using Form = EachForm;
+    using Varies = void; // the bias corrections do
     float* values;
     T* rounded; ///< rounded copy of the values; the values themselves if T is float
     const float* gradient_sum;
@@ -154,6 +175,14 @@ struct AdamWKernel {
     float epsilon;
 
     [[nodiscard]] std::int64_t count() const { return size; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.change(values);
+        if constexpr (!std::is_same_v<T, float>) visitor.write(rounded);
+        visitor.read(gradient_sum);
+        visitor.change(first);
+        visitor.change(second);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
         const float gradient = gradient_sum[i] / microbatches;
         const float m = beta1 * first[i] + (1.0F - beta1) * gradient;

@@ -1,6 +1,8 @@
 #include "runtime/backend/cuda/cuda_device.h"
 
+#include "runtime/backend/cuda/attention.h"
 #include "runtime/backend/cuda/cuda_calls.h"
+#include "runtime/backend/cuda/green_contexts.h"
 #include "runtime/backend/cuda/kernels.h"
 #include "runtime/backend/cuda/op_graphs.h"
 #include "runtime/backend/cuda/products.h"
@@ -53,10 +55,18 @@ private:
 
 class CudaDevice final : public Accelerator {
 public:
-    CudaDevice(int index, bool graphs) : index_(index), graphs_(graphs) {
+    /// `share`: the processors for its streams; null = all.
+    CudaDevice(int index, int capability, bool graphs, std::shared_ptr<ProcessorShare> share = nullptr)
+        : index_(index), capability_(capability), fuses_attention_(capability >= kFusedCapability), graphs_(graphs),
+          share_(std::move(share)) {
         CudaDevice::bindThread();
         checkCuda(loadKernels(), "load the kernels");
+        if (fuses_attention_) checkCuda(loadAttention(), "load attention");
         checkCuda(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, index_), "tell its processors");
+        if (!share_) return;
+        processors_ = share_->processors();
+        products_.useProcessors(processors_);
+        tryStream();
     }
 
     std::string uuid() const override {
@@ -79,6 +89,18 @@ public:
         std::size_t total = 0;
         checkCuda(cudaMemGetInfo(&free, &total), "tell its memory");
         return static_cast<std::int64_t>(total);
+    }
+    int processors() const override { return processors_; }
+    Result<std::vector<std::shared_ptr<Accelerator>>> divide(int parts) override {
+        BUBBLESCOPE_ASSIGN(const auto shares, divideProcessors(loadedDriver(), index_, parts));
+        std::vector<std::shared_ptr<Accelerator>> devices;
+        try {
+            for (const std::shared_ptr<ProcessorShare>& share : shares)
+                devices.push_back(std::make_shared<CudaDevice>(index_, capability_, graphs_, share));
+        } catch (const std::exception& e) {
+            return runError(std::string("work on a share of the processors fails: ") + e.what());
+        }
+        return devices;
     }
     void leaveRoomFor(int blocks) override {
         // Transfers are small next to products: at most a quarter of the processors is theirs.
@@ -106,7 +128,11 @@ public:
         const int level = priority == Priority::Urgent ? greatest
                           : priority == Priority::Low  ? least
                                                        : std::min(greatest + 1, least);
-        checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking, level), "make a stream");
+        if (share_) {
+            made->stream = static_cast<cudaStream_t>(share_->makeStream(level));
+        } else {
+            checkCuda(cudaStreamCreateWithPriority(&made->stream, cudaStreamNonBlocking, level), "make a stream");
+        }
         if (graphs_) made->graphs.emplace(made->stream);
         return made.release();
     }
@@ -157,11 +183,16 @@ public:
     }
 
     void copy(void* to, const void* from, std::int64_t bytes, Stream stream) override {
-        checkCuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, cuda(stream)),
-                  "copy");
+        queue(Copy{to, from, bytes}, stream, [=] {
+            checkCuda(
+                cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, cuda(stream)),
+                "copy");
+        });
     }
     void zero(void* memory, std::int64_t bytes, Stream stream) override {
-        checkCuda(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), cuda(stream)), "clear memory");
+        queue(Zero{memory, bytes}, stream, [=] {
+            checkCuda(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), cuda(stream)), "clear memory");
+        });
     }
     void copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) override {
         OutsideGraph outside(stream);
@@ -179,12 +210,16 @@ public:
     }
 
     void stamp(std::uint64_t* at, Stream stream) override {
+        OutsideGraph outside(stream);
         stampOnGpu(at, cuda(stream));
         checkCuda(cudaGetLastError(), "read its timer");
+        outside.resume();
     }
     void holdUntil(const std::uint64_t* since, TimeNs length, Stream stream) override {
+        OutsideGraph outside(stream);
         holdOnGpu(since, static_cast<std::uint64_t>(length.count()), cuda(stream));
         checkCuda(cudaGetLastError(), "hold a stream");
+        outside.resume();
     }
 
     void beginBatch(std::uint64_t key, Stream stream) override {
@@ -197,20 +232,85 @@ public:
     void multiply(const Gemm& gemm, Stream stream) override {
         auto* const own = static_cast<CudaStream*>(stream);
         if (own->workspace == nullptr) own->workspace = allocate(static_cast<std::int64_t>(Products::kWorkspace));
-        products_.multiply(gemm, own->plans, own->workspace, own->stream);
+        queue(gemm, stream, [=, this] { products_.multiply(gemm, own->plans, own->workspace, own->stream); });
     }
-#define BUBBLESCOPE_LAUNCH(Kernel)                                   \
-    void launch(const Kernel& kernel, Stream stream) override {      \
-        launchOnGpu(kernel, cuda(stream));                           \
-        checkCuda(cudaGetLastError(), "run a kernel (" #Kernel ")"); \
+    bool fusesAttention(Storage storage, std::int64_t width) const override {
+        return fuses_attention_ && storage == Storage::Bf16 && fusedWidth(width);
+    }
+    void attend(const FusedAttention& attention, Stream stream) override {
+        queue(attention, stream, [=] {
+            attendOnGpu(attention, cuda(stream));
+            checkCuda(cudaGetLastError(), "compute attention");
+        });
+    }
+    void attendBackward(const FusedAttentionGradient& attention, Stream stream) override {
+        queue(attention, stream, [=] {
+            queriesGradientOnGpu(attention, cuda(stream));
+            keysGradientOnGpu(attention, cuda(stream));
+            checkCuda(cudaGetLastError(), "compute the gradient of attention");
+        });
+    }
+#define BUBBLESCOPE_LAUNCH(Kernel)                                       \
+    void launch(const Kernel& kernel, Stream stream) override {          \
+        const auto now = [=] {                                           \
+            launchOnGpu(kernel, cuda(stream));                           \
+            checkCuda(cudaGetLastError(), "run a kernel (" #Kernel ")"); \
+        };                                                               \
+        if constexpr (kVaries<Kernel>) {                                 \
+            OutsideGraph outside(stream);                                \
+            now();                                                       \
+            outside.resume();                                            \
+        } else {                                                         \
+            queue(kernel, stream, now);                                  \
+        }                                                                \
     }
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
 
 private:
+    struct Copy {
+        void* to;
+        const void* from;
+        std::int64_t bytes;
+    };
+    struct Zero {
+        void* memory;
+        std::int64_t bytes;
+    };
+
+    /// Makes a call that can be part of a graph.
+    template <class Arguments, class Call>
+    static void queue(const Arguments& arguments, Stream stream, const Call& call) {
+        if (auto& graphs = static_cast<CudaStream*>(stream)->graphs) {
+            graphs->call(arguments, call);
+        } else {
+            call();
+        }
+    }
+
+    /// Throws if kernels do not run on a stream.
+    void tryStream() {
+        void* const stamp = CudaDevice::allocate(sizeof(std::uint64_t));
+        Stream stream = nullptr;
+        try {
+            stream = CudaDevice::makeStream(Priority::Usual);
+            CudaDevice::stamp(static_cast<std::uint64_t*>(stamp), stream);
+            CudaDevice::finish(stream);
+        } catch (...) {
+            if (stream != nullptr) CudaDevice::destroy(stream);
+            CudaDevice::release(stamp);
+            throw;
+        }
+        CudaDevice::destroy(stream);
+        CudaDevice::release(stamp);
+    }
+
     int index_;
+    int capability_;
     int processors_ = 0;
+    bool fuses_attention_;
     bool graphs_;
+    std::shared_ptr<ProcessorShare> share_;
     Products products_; ///< constructed after the GPU was selected
 };
 
@@ -277,7 +377,7 @@ Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs) {
         return runError(info.name + " is too old: compute capability 7.5 or newer is needed", "use --backend cpu");
     }
     try {
-        return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index, graphs));
+        return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index, info.capability, graphs));
     } catch (const std::exception& e) {
         return runError(info.name + " cannot be used: " + e.what());
     }

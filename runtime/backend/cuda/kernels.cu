@@ -1,5 +1,10 @@
 #include "runtime/backend/cuda/kernels.h"
 
+#include "runtime/backend/cuda/unroll.h"
+
+#include <type_traits>
+#include <utility>
+
 namespace bubblescope::runtime {
 namespace {
 
@@ -11,6 +16,111 @@ __global__ void eachKernel(Kernel kernel, std::int64_t count) {
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += stride)
         kernel(i);
+}
+
+/// Whether a kernel names its arrays: see EachForm.
+struct ArraysAligned {
+    bool all = true;
+
+    template <class T>
+    BUBBLESCOPE_PORTABLE void read(T* array) {
+        all = all && reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void write(T* array) {
+        read(array);
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void change(T* array) {
+        read(array);
+    }
+};
+template <class Kernel, class = void>
+constexpr bool kNamesArrays = false;
+template <class Kernel>
+constexpr bool kNamesArrays<Kernel, decltype(std::declval<Kernel&>().visitArrays(std::declval<ArraysAligned&>()))> =
+    true;
+
+/// kAtOnce numbers of an array, moved 16 bytes at a time.
+template <class T>
+struct alignas(16) Neighbours {
+    T values[kAtOnce];
+};
+
+/// Room for neighbours of several arrays, which the compiler keeps in registers.
+struct NeighboursRoom {
+    static constexpr int kArrays = 5;
+    alignas(16) unsigned char bytes[kArrays][sizeof(Neighbours<float>)];
+
+    template <class T>
+    __device__ Neighbours<std::remove_const_t<T>>& of(int array) {
+        return *reinterpret_cast<Neighbours<std::remove_const_t<T>>*>(bytes[array]);
+    }
+};
+
+/// Points a kernel's arrays to their neighbours from `first` on, in registers.
+struct TakeNeighbours {
+    NeighboursRoom& room;
+    std::int64_t first;
+    int used = 0;
+
+    template <class T>
+    __device__ void write(T*& array) {
+        array = room.of<T>(used++).values;
+    }
+    template <class T>
+    __device__ void read(T*& array) {
+        room.of<T>(used) = *reinterpret_cast<const Neighbours<std::remove_const_t<T>>*>(array + first);
+        write(array);
+    }
+    template <class T>
+    __device__ void change(T*& array) {
+        read(array);
+    }
+};
+
+/// Writes back what a kernel has changed.
+struct PutNeighbours {
+    NeighboursRoom& room;
+    std::int64_t first;
+    int used = 0;
+
+    template <class T>
+    __device__ void read(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void write(T*& array) {
+        *reinterpret_cast<Neighbours<T>*>(array + first) = room.of<T>(used++);
+    }
+    template <class T>
+    __device__ void change(T*& array) {
+        write(array);
+    }
+};
+
+/// As eachKernel, with kAtOnce elements for each thread.
+template <class Kernel>
+__global__ void neighboursKernel(Kernel kernel, std::int64_t count) {
+    const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x * kAtOnce;
+    for (std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kAtOnce;
+         first < count; first += stride) {
+        if (first + kAtOnce <= count) {
+            NeighboursRoom room;
+            Kernel local = kernel;
+            TakeNeighbours take{room, first};
+            local.visitArrays(take);
+            BUBBLESCOPE_UNROLL
+            for (int i = 0; i < kAtOnce; ++i)
+                local(i);
+            Kernel target = kernel;
+            PutNeighbours put{room, first};
+            target.visitArrays(put);
+        } else {
+            for (std::int64_t i = first; i < count; ++i)
+                kernel(i);
+        }
+    }
 }
 
 /// A block has whole rows: no thread divides.
@@ -148,7 +258,17 @@ unsigned blocksFor(std::int64_t count) {
 template <class Kernel>
 void launchForm(const Kernel& kernel, EachForm, cudaStream_t stream) {
     const std::int64_t count = kernel.count();
-    if (count > 0) start(eachKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
+    if (count <= 0) return;
+    if constexpr (kNamesArrays<Kernel>) {
+        Kernel named = kernel;
+        ArraysAligned aligned;
+        named.visitArrays(aligned);
+        if (aligned.all) {
+            const unsigned blocks = blocksFor((count + kAtOnce - 1) / kAtOnce);
+            return start(neighboursKernel<Kernel>, blocks, kThreads, stream, kernel, count);
+        }
+    }
+    start(eachKernel<Kernel>, blocksFor(count), kThreads, stream, kernel, count);
 }
 
 template <class Kernel>
@@ -205,7 +325,11 @@ __global__ void holdKernel(const std::uint64_t* since, std::uint64_t length) {
 template <class Kernel>
 cudaError_t loadForm(EachForm) {
     cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, eachKernel<Kernel>);
+    cudaError_t result = cudaFuncGetAttributes(&attributes, eachKernel<Kernel>);
+    if constexpr (kNamesArrays<Kernel>) {
+        if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, neighboursKernel<Kernel>);
+    }
+    return result;
 }
 
 template <class Kernel>

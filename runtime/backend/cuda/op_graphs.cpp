@@ -1,8 +1,8 @@
 #include "runtime/backend/cuda/op_graphs.h"
 
+#include "runtime/accelerator/kernels/number_hash.h"
 #include "runtime/backend/cuda/cuda_calls.h"
 
-#include <cstddef>
 #include <memory>
 #include <stdexcept>
 
@@ -46,16 +46,16 @@ OpGraphs::~OpGraphs() {
         if (graph != nullptr) (void)cudaGraphDestroy(graph);
         (void)cudaGetLastError();
     }
-    for (const auto& [place, made] : made_)
-        (void)cudaGraphExecDestroy(made);
+    made_.forEach([](cudaGraphExec_t made) {
+        if (made != nullptr) (void)cudaGraphExecDestroy(made);
+    });
 }
 
 void OpGraphs::begin(std::uint64_t key) {
     key_ = key;
     part_ = 0;
     gatherer_ = std::this_thread::get_id();
-    in_batch_ = true;
-    capture();
+    in_batch_ = gathering_ = true;
 }
 
 void OpGraphs::refuseStrangers() const {
@@ -70,37 +70,43 @@ void OpGraphs::end() {
 
 void OpGraphs::pause() {
     refuseStrangers();
-    if (capturing_) launch();
+    if (gathering_) launch();
 }
 
 void OpGraphs::resume() {
-    if (in_batch_ && !capturing_) capture();
-}
-
-void OpGraphs::capture() {
-    // Memory may be allocated meanwhile, without an effect on the stream.
-    checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "gather a graph");
-    capturing_ = true;
+    if (in_batch_) gathering_ = true;
 }
 
 void OpGraphs::launch() {
-    capturing_ = false;
-    cudaGraph_t gathered = nullptr;
-    checkCuda(cudaStreamEndCapture(stream_, &gathered), "gather a graph");
-    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(gathered);
-    std::size_t nodes = 0;
-    checkCuda(cudaGraphGetNodes(gathered, nullptr, &nodes), "look at a graph");
-    if (nodes > 0) launch(gathered);
-}
-
-void OpGraphs::launch(cudaGraph_t graph) {
-    cudaGraphExec_t& made = made_[{key_, part_++}];
-    if (made != nullptr && !update(made, graph)) {
+    gathering_ = false;
+    if (calls_.empty()) return;
+    const std::uint64_t key = mixBits(key_) + part_++;
+    if (cudaGraphExec_t* const known = made_.find(key, calls_.arguments()); known != nullptr && *known != nullptr) {
+        calls_.clear();
+        checkCuda(cudaGraphLaunch(*known, stream_), "run a graph");
+        return;
+    }
+    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(capture());
+    cudaGraphExec_t& made = made_.add(key, calls_.arguments());
+    calls_.clear();
+    if (made != nullptr && !update(made, graph.get())) {
         (void)cudaGraphExecDestroy(made); // the queued launches still run
         made = nullptr;
     }
-    if (made == nullptr) made = instantiate(graph);
+    if (made == nullptr) made = instantiate(graph.get());
     checkCuda(cudaGraphLaunch(made, stream_), "run a graph");
+}
+
+cudaGraph_t OpGraphs::capture() {
+    // Memory may be allocated meanwhile, without an effect on the stream.
+    checkCuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), "gather a graph");
+    capturing_ = true;
+    for (const auto& call : calls_.calls())
+        call();
+    capturing_ = false;
+    cudaGraph_t gathered = nullptr;
+    checkCuda(cudaStreamEndCapture(stream_, &gathered), "gather a graph");
+    return gathered;
 }
 
 } // namespace bubblescope::runtime

@@ -1,21 +1,25 @@
 #pragma once
 
+#include "runtime/accelerator/recurring_batches.h"
+
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <thread>
 #include <utility>
 
 namespace bubblescope::runtime {
 
 /// Turns batches of a stream's work into CUDA graphs, so that the many kernels of an op are submitted in one launch.
-/// Addresses differ between the batches of a key: the previous graph is updated, which is cheaper for the host than a
-/// new one; if the calls differ too, a new graph is made.
+/// The calls of a batch are kept until it ends. If the same calls were made before under its key, with the same
+/// addresses, their graph is launched again as it is. Otherwise they are captured: a new graph is made, or the one of
+/// the key that was not used for longest is updated, or made again if the calls differ in more than arguments.
 ///
 /// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
-/// between pause() and resume(), and splits the batch into several graphs. Between begin() and end() only the thread
-/// that called begin() may use the stream; failures, such as calls of other threads, are exceptions.
+/// between pause() and resume(), and splits the batch into several graphs. So does work whose arguments are others each
+/// time. Between begin() and end() only the thread that called begin() may use the stream; failures, such as calls of
+/// other threads, are exceptions.
 class OpGraphs {
 public:
     explicit OpGraphs(cudaStream_t stream) : stream_(stream) {}
@@ -28,21 +32,33 @@ public:
     /// These do nothing outside a batch.
     void pause();
     void resume();
+    /// Makes the call now, or keeps it for the graph.
+    template <class Arguments>
+    void call(const Arguments& arguments, std::function<void()> call) {
+        refuseStrangers();
+        if (!gathering_) return call();
+        calls_.add(arguments, std::move(call));
+    }
 
 private:
+    /// Graphs of a key: as many as a step has micro-batches, as a rule, whose activations lie at addresses of their
+    /// own.
+    static constexpr std::size_t kGraphs = 64;
+
     /// Throws if another thread gathers a batch.
     void refuseStrangers() const;
-    void capture();
     void launch();
-    void launch(cudaGraph_t graph);
+    [[nodiscard]] cudaGraph_t capture();
 
     cudaStream_t stream_;
     std::thread::id gatherer_;
     bool in_batch_ = false;
+    bool gathering_ = false;
     bool capturing_ = false;
     std::uint64_t key_ = 0;
-    int part_ = 0;                                                  ///< number of the part within the batch
-    std::map<std::pair<std::uint64_t, int>, cudaGraphExec_t> made_; ///< by key and part
+    std::uint64_t part_ = 0; ///< number of the part within the batch
+    BatchCalls calls_;
+    RecurringBatches<cudaGraphExec_t> made_{kGraphs};
 };
 
 } // namespace bubblescope::runtime

@@ -25,7 +25,11 @@ public:
     [[nodiscard]] std::string_view name() const override { return name_; }
     [[nodiscard]] std::string device() const override { return device_->uuid(); }
     [[nodiscard]] std::optional<DeviceMemory> memory() const override;
+    [[nodiscard]] bool fusesAttention(std::int64_t head_width) const override {
+        return device_->fusesAttention(activations_, head_width);
+    }
     [[nodiscard]] std::shared_ptr<RankDevice> openRank() override;
+    [[nodiscard]] Result<std::unique_ptr<DividedDevice>> divide(int ranks) override;
     [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
                                                         StageTask task) override;
     [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankDevice& device, const PeerJob& job,

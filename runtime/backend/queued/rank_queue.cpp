@@ -56,6 +56,10 @@ RankQueue::RankQueue(std::shared_ptr<Accelerator> accelerator, std::shared_ptr<D
       time_(std::move(time)), incoming_{Incoming(device()), Incoming(device())}, parts_(device()),
       gathered_(device().makeEvent(false)), digests_(*this) {
     begin_stamp_ = pool().take(sizeof(std::uint64_t));
+    addStream("compute", stream());
+    addStream("incoming activations", incoming_[static_cast<std::size_t>(Direction::Forward)].stream);
+    addStream("incoming gradients", incoming_[static_cast<std::size_t>(Direction::Backward)].stream);
+    addStream("parts of sums", parts_.stream);
 }
 
 RankQueue::~RankQueue() {
@@ -76,6 +80,11 @@ RankQueue::~RankQueue() {
 
 void RankQueue::beginStep() {
     time_->synchronise(steps_++);
+    freeReturned();
+    pool().settle();
+    for (Incoming& way : incoming_)
+        way.memory.settle();
+    parts_.memory.settle();
 }
 
 Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
@@ -243,16 +252,14 @@ std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
     return times;
 }
 
-std::vector<RankDevice::NamedStream> RankQueue::streams() const {
-    const auto named = [this](std::string purpose, Accelerator::Stream stream) {
-        return NamedStream{std::move(purpose), device().nativeStream(stream)};
-    };
-    const auto way = [this](Direction direction) { return incoming_[static_cast<std::size_t>(direction)].stream; };
-    std::vector<NamedStream> all{named("compute", stream()), named("incoming activations", way(Direction::Forward)),
-                                 named("incoming gradients", way(Direction::Backward)),
-                                 named("parts of sums", parts_.stream)};
-    if (checks_) all.push_back(named("checks", checks_->stream()));
-    return all;
+void RankQueue::addStream(const std::string& purpose, Accelerator::Stream stream) {
+    streams_.push_back({purpose, device().nativeStream(stream)});
+}
+
+void RankQueue::removeStream(Accelerator::Stream stream) {
+    std::erase_if(streams_, [native = device().nativeStream(stream)](const NamedStream& named) {
+        return named.native == native;
+    });
 }
 
 std::int64_t RankQueue::peakBytes() const {
@@ -349,6 +356,7 @@ QueuedArray& queuedArray(const Tensor& tensor) {
 void RankQueue::prepareChecks() {
     if (checks_) return;
     checks_ = std::make_unique<WorkQueue>(sharedDevice(), Accelerator::Priority::Low);
+    addStream("checks", checks_->stream());
     step_stamp_ = pool().take(sizeof(std::uint64_t));
     check_stamp_ = checks_->pool().take(sizeof(std::uint64_t));
     step_mark_ = device().makeEvent(true);

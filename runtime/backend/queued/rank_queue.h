@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -89,7 +90,11 @@ public:
     [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) override;
     [[nodiscard]] Tensor handOver(Tensor tensor) override;
     [[nodiscard]] std::vector<OpTimes> finishOps() override;
-    [[nodiscard]] std::vector<NamedStream> streams() const override;
+    [[nodiscard]] std::vector<NamedStream> streams() const override { return streams_; }
+    /// A stream beside the queue's own on which work for the rank runs: a link's. For this rank's thread, between
+    /// steps.
+    void addStream(const std::string& purpose, Accelerator::Stream stream);
+    void removeStream(Accelerator::Stream stream);
 
     /// From now on the host queues at most `ops` ops beyond the one that the device executes. If peers are other
     /// processes, nothing else keeps the host from queueing a whole step, with memory for all its transfers.
@@ -171,6 +176,7 @@ private:
     void gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency);
 
     std::shared_ptr<DeviceTime> time_;
+    std::vector<NamedStream> streams_;
     std::array<Incoming, 2> incoming_; ///< by direction
     Incoming parts_;                   ///< for parts of sums
     Accelerator::Event gathered_;      ///< the parts of the last sum have arrived

@@ -1,7 +1,12 @@
 #include "runtime/comm/nccl/link_plan.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -56,6 +61,20 @@ void addParts(RunMesh mesh, std::vector<PeerLink>& links) {
 }
 
 } // namespace
+
+std::string purposeOf(const PeerLink& link, Rank self) {
+    const MessageKey& first = link.messages.front().key;
+    std::string_view what = "activations";
+    if (first.content == Content::Gradient) what = "gradients";
+    if (first.content == Content::GradientSum) what = "sums of gradients";
+    if (first.content == Content::Part) what = first.sequence % 2 == 0 ? "even sums" : "odd sums";
+    std::vector<std::string> others;
+    for (const Rank member : link.members) {
+        if (member != self) others.push_back(std::to_string(member.value));
+    }
+    const std::string_view way = !link.one_way ? "with" : link.members.front() == self ? "to" : "from";
+    return fmt::format("link {} rank{} {}: {}", way, others.size() > 1 ? "s" : "", fmt::join(others, ", "), what);
+}
 
 std::vector<PeerLink> planLinks(const Schedule& schedule, const DataPlan& plan, RunMesh mesh) {
     std::map<OneWay, std::vector<LinkMessage>> ways;

@@ -5,6 +5,7 @@
 #include "runtime/comm/message.h"
 #include "runtime/model/data_plan.h"
 
+#include <string>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -27,6 +28,9 @@ struct PeerLink {
     bool one_way = true;
     std::vector<LinkMessage> messages;
 };
+
+/// What the link is for on the side of a member: "link to rank 3: activations". Unique among a rank's links.
+[[nodiscard]] std::string purposeOf(const PeerLink& link, Rank self);
 
 /// All links of a run, in an order that is the same for all ranks. From each rank to each other one that it sends to
 /// there is one link for activations and one for gradients: no transfer waits for one of the other direction or kind,

@@ -35,10 +35,13 @@ private:
 NcclChannel::NcclChannel(const LinkContext& context, const PeerLink& link, Rank self, std::unique_ptr<PeerComm> comm)
     : context_(context), link_(link), self_(self),
       stream_(context_.queue->device().makeStream(Accelerator::Priority::Urgent)),
-      memory_(context_.queue->device(), stream_), comm_(std::move(comm)) {}
+      memory_(context_.queue->device(), stream_), comm_(std::move(comm)) {
+    context_.queue->addStream(purposeOf(link_, self_), stream_);
+}
 
 NcclChannel::~NcclChannel() {
     comm_.reset();
+    context_.queue->removeStream(stream_);
     device().destroy(stream_);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -41,8 +42,11 @@ struct Fiber {
     unsigned exchanges = 0; ///< so far
 };
 
+/// What a thread gives the others of its warp.
+using Given = std::array<unsigned, 6>;
+
 struct Warp {
-    std::array<std::array<unsigned, kWarp>, 2> values{}; ///< of even and odd exchanges
+    std::array<std::array<Given, kWarp>, 2> values{}; ///< of even and odd exchanges
 };
 
 class Machine {
@@ -55,7 +59,7 @@ public:
                 const std::function<void()>& run);
     void awaitBlock() { leave(Fiber::State::AtBarrier); }
     /// What the threads of the warp have given, by thread.
-    const std::array<unsigned, kWarp>& exchange(unsigned value);
+    const std::array<Given, kWarp>& exchange(const Given& value);
     [[nodiscard]] unsigned lane() const { return place_.thread % kWarp; }
     void pass() {
         if (running_ != nullptr) leave(Fiber::State::Ready);
@@ -182,7 +186,7 @@ bool Machine::releaseWarps() {
     return released;
 }
 
-const std::array<unsigned, kWarp>& Machine::exchange(unsigned value) {
+const std::array<Given, kWarp>& Machine::exchange(const Given& value) {
     Fiber& fiber = *running_;
     const unsigned thread = place_.thread;
     // Two sets take turns: a thread that is ahead by one exchange must not overwrite what others have yet to read.
@@ -263,16 +267,40 @@ void refusePartOfWarp(unsigned mask) {
 
 unsigned exchangeInWarp(unsigned mask, unsigned value, int distance) {
     refusePartOfWarp(mask);
-    return machine.exchange(value)[machine.lane() ^ static_cast<unsigned>(distance)];
+    return machine.exchange({value})[machine.lane() ^ static_cast<unsigned>(distance)][0];
 }
 
 unsigned voteInWarp(unsigned mask, bool vote) {
     refusePartOfWarp(mask);
     unsigned votes = 0;
-    const auto& given = machine.exchange(vote ? 1 : 0);
+    const auto& given = machine.exchange({vote ? 1U : 0U});
     for (unsigned lane = 0; lane < kWarp; ++lane)
-        votes |= given[lane] << lane;
+        votes |= given[lane][0] << lane;
     return votes;
+}
+
+namespace {
+
+/// A number of 16 bits, the upper half of a float, in the half of a word that its index says.
+float halfOf(unsigned word, unsigned index) {
+    return std::bit_cast<float>(index % 2 == 0 ? word << 16U : word & 0xFFFF0000U);
+}
+
+} // namespace
+
+void addProductInWarp(float (&sum)[4], const unsigned (&left)[4], unsigned right, unsigned right_below) {
+    const auto given = machine.exchange({left[0], left[1], left[2], left[3], right, right_below});
+    const unsigned lane = machine.lane();
+    for (unsigned i = 0; i < 4; ++i) {
+        const unsigned row = lane / 4;
+        const unsigned column = lane % 4 * 2 + i % 2;
+        for (unsigned inner = 0; inner < 16; ++inner) {
+            const unsigned high = inner / 8;
+            const unsigned pair = inner % 8 / 2;
+            sum[i] += halfOf(given[row * 4 + pair][2 * high + i / 2], inner) *
+                      halfOf(given[column * 4 + pair][4 + high], inner);
+        }
+    }
 }
 
 void pass() {

@@ -53,6 +53,9 @@ void awaitBlock();
 [[nodiscard]] unsigned exchangeInWarp(unsigned mask, unsigned value, int distance);
 /// A bit for each thread of the warp.
 [[nodiscard]] unsigned voteInWarp(unsigned mask, bool vote);
+/// sum += left · right for the places of the lane, of matrices of 16-bit numbers that the lanes of a warp hold as
+/// mma.m16n8k16 wants them; sums over the inner index in ascending order.
+void addProductInWarp(float (&sum)[4], const unsigned (&left)[4], unsigned right, unsigned right_below);
 /// Lets the other fibers go on.
 void pass();
 /// Nanoseconds that go by with every call.

@@ -1,0 +1,66 @@
+#pragma once
+
+#include "runtime/accelerator/kernels/portable.h"
+
+namespace bubblescope::runtime {
+
+// Causal self-attention of all heads of all sequences in one piece, where scores and weights never reach memory (Dao
+// et al., "FlashAttention", 2022). Numbers are stored as Bf16; products of 16-bit numbers are summed in float, and
+// weights are rounded to Bf16 before they are multiplied. All sums have a fixed order.
+//
+// What runs it (runtime/backend/cuda/attention.cu) works on tiles of rows, and is not one of the forms of forms.h.
+
+/// The rows of one kind, such as the queries, of all heads and sequences. A token's rows of the heads are adjacent.
+/// Addresses and distances are multiples of 16 bytes.
+template <class T>
+struct HeadRows {
+    T* data = nullptr;         ///< the first row of the first head of the first sequence
+    std::int64_t row = 0;      ///< numbers between the rows of two tokens
+    std::int64_t sequence = 0; ///< numbers between the first rows of two sequences
+};
+
+/// Query q of a sequence sees its first seen − rows + q + 1 keys.
+struct AttentionSizes {
+    int sequences = 1;
+    int heads = 1;
+    int width = 16;        ///< of a head: see fusedWidth()
+    std::int64_t rows = 0; ///< queries of a sequence
+    std::int64_t seen = 0; ///< keys and values of a sequence; at least `rows`
+    float scale = 1.0F;    ///< of the scores
+
+    [[nodiscard]] std::int64_t pairs() const { return static_cast<std::int64_t>(sequences) * heads; }
+};
+
+/// The widths of heads that it is written for.
+constexpr bool fusedWidth(std::int64_t width) {
+    return width == 16 || width == 32 || width == 64 || width == 128;
+}
+
+struct FusedAttention {
+    AttentionSizes sizes;
+    HeadRows<const Bf16> queries;
+    HeadRows<const Bf16> keys;
+    HeadRows<const Bf16> values;
+    HeadRows<Bf16> output;
+    float* logs = nullptr; ///< of the sum of each query's weights before division: by sequence, head and query
+};
+
+/// The gradients of queries, keys and values. Those of keys and values are overwritten, as those of the queries are.
+/// Exactly one storage of them is given: Float where the gradients of several slices are summed.
+struct FusedAttentionGradient {
+    AttentionSizes sizes;
+    HeadRows<const Bf16> queries;
+    HeadRows<const Bf16> keys;
+    HeadRows<const Bf16> values;
+    HeadRows<const Bf16> output;
+    HeadRows<const Bf16> output_grad;
+    const float* logs = nullptr;
+    float* along = nullptr; ///< room for as many numbers as `logs` has
+    HeadRows<Bf16> queries_grad;
+    HeadRows<Bf16> keys_grad;
+    HeadRows<Bf16> values_grad;
+    HeadRows<float> keys_sum;
+    HeadRows<float> values_sum;
+};
+
+} // namespace bubblescope::runtime

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <list>
+#include <map>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// The calls of a batch, kept until all are known: only then it shows whether the same calls with the same arguments
+/// were made before.
+class BatchCalls {
+public:
+    /// `arguments` are compared byte by byte; `call` makes the call later.
+    template <class Arguments>
+    void add(const Arguments& arguments, std::function<void()> call) {
+        static_assert(std::is_trivially_copyable_v<Arguments>);
+        static constexpr char kKind = 0; // its address is another one for each type
+        append(&kKind);
+        append(arguments);
+        calls_.push_back(std::move(call));
+    }
+    [[nodiscard]] bool empty() const { return calls_.empty(); }
+    [[nodiscard]] const std::vector<std::function<void()>>& calls() const { return calls_; }
+    [[nodiscard]] const std::string& arguments() const { return arguments_; }
+    void clear() {
+        calls_.clear();
+        arguments_.clear();
+    }
+
+private:
+    template <class Value>
+    void append(Value value) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_clear_padding)
+        __builtin_clear_padding(&value); // else equal arguments may look different, which only costs time
+#endif
+#endif
+        arguments_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    }
+
+    std::string arguments_;
+    std::vector<std::function<void()>> calls_;
+};
+
+/// What was made of batches, by their key and arguments. Of each key the `kept` most recently used ones are kept.
+template <class Made>
+class RecurringBatches {
+public:
+    explicit RecurringBatches(std::size_t kept) : kept_(kept) {}
+
+    /// What was made for these arguments; null if there is nothing.
+    [[nodiscard]] Made* find(std::uint64_t key, const std::string& arguments) {
+        std::list<Entry>& entries = by_key_[key];
+        for (auto entry = entries.begin(); entry != entries.end(); ++entry) {
+            if (entry->arguments != arguments) continue;
+            entries.splice(entries.begin(), entries, entry);
+            return &entry->made;
+        }
+        return nullptr;
+    }
+    /// Room for something new: the oldest of its key, to be changed or replaced, or an empty one. To be filled at once.
+    [[nodiscard]] Made& add(std::uint64_t key, const std::string& arguments) {
+        std::list<Entry>& entries = by_key_[key];
+        if (entries.size() < kept_) {
+            entries.emplace_front();
+        } else {
+            entries.splice(entries.begin(), entries, std::prev(entries.end()));
+        }
+        entries.front().arguments = arguments;
+        return entries.front().made;
+    }
+    template <class Visit>
+    void forEach(const Visit& visit) {
+        for (auto& [key, entries] : by_key_) {
+            for (Entry& entry : entries)
+                visit(entry.made);
+        }
+    }
+
+private:
+    struct Entry {
+        std::string arguments;
+        Made made{};
+    };
+    std::size_t kept_;
+    std::map<std::uint64_t, std::list<Entry>> by_key_; ///< most recently used first
+};
+
+} // namespace bubblescope::runtime

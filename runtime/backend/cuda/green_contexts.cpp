@@ -1,0 +1,157 @@
+#include "runtime/backend/cuda/green_contexts.h"
+
+#include <dlfcn.h>
+
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#if __has_include(<cuda.h>)
+#include <cuda.h>
+#endif
+
+// The driver's functions are found at run time and declared here, so that the program starts where the driver is older
+// or missing, and so that tests can answer in its place.
+
+namespace bubblescope::runtime {
+namespace {
+
+constexpr unsigned kProcessors = 1;    // CU_DEV_RESOURCE_TYPE_SM
+constexpr unsigned kDefaultStream = 1; // CU_GREEN_CTX_DEFAULT_STREAM, which is required
+constexpr unsigned kNonBlocking = 1;   // CU_STREAM_NON_BLOCKING
+
+/// CUdevResource, version 1.
+struct DeviceResource {
+    unsigned type = 0;
+    unsigned char internal[92] = {};
+    unsigned processors = 0;
+    unsigned least = 0;     ///< processors of a share
+    unsigned alignment = 0; ///< their number is a multiple of it
+    unsigned char reserved[36] = {};
+};
+static_assert(sizeof(DeviceResource) == 144);
+#if defined(CUDA_VERSION) && CUDA_VERSION >= 13000
+static_assert(sizeof(DeviceResource) == sizeof(CUdevResource) && alignof(DeviceResource) == alignof(CUdevResource));
+static_assert(offsetof(DeviceResource, processors) == offsetof(CUdevResource, sm));
+static_assert(kProcessors == CU_DEV_RESOURCE_TYPE_SM && kDefaultStream == CU_GREEN_CTX_DEFAULT_STREAM &&
+              kNonBlocking == CU_STREAM_NON_BLOCKING);
+#endif
+
+using Handle = void*;
+
+struct GreenCalls {
+    int (*deviceGet)(int* device, int ordinal) = nullptr;
+    int (*getResource)(int device, DeviceResource* resource, unsigned type) = nullptr;
+    int (*split)(DeviceResource* result, unsigned* groups, const DeviceResource* input, DeviceResource* remaining,
+                 unsigned flags, unsigned least) = nullptr;
+    int (*describe)(Handle* description, DeviceResource* resources, unsigned count) = nullptr;
+    int (*create)(Handle* context, Handle description, int device, unsigned flags) = nullptr;
+    int (*destroy)(Handle context) = nullptr;
+    int (*makeStream)(Handle* stream, Handle context, unsigned flags, int priority) = nullptr;
+    int (*errorString)(int error, const char** text) = nullptr;
+
+    [[nodiscard]] std::string message(int error) const {
+        const char* text = nullptr;
+        if (errorString(error, &text) != 0 || text == nullptr) return "error " + std::to_string(error);
+        return text;
+    }
+};
+
+class GreenContext final : public ProcessorShare {
+public:
+    GreenContext(const GreenCalls& calls, Handle context, int processors)
+        : calls_(calls), context_(context), processors_(processors) {}
+    GreenContext(const GreenContext&) = delete;
+    GreenContext& operator=(const GreenContext&) = delete;
+    ~GreenContext() override { (void)calls_.destroy(context_); }
+
+    [[nodiscard]] int processors() const override { return processors_; }
+    [[nodiscard]] void* makeStream(int priority) const override {
+        Handle stream = nullptr;
+        const int error = calls_.makeStream(&stream, context_, kNonBlocking, priority);
+        if (error != 0)
+            throw std::runtime_error("CUDA cannot make a stream on some processors: " + calls_.message(error));
+        return stream;
+    }
+
+private:
+    GreenCalls calls_;
+    Handle context_;
+    int processors_;
+};
+
+Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
+    GreenCalls calls;
+    std::string missing;
+    const auto find = [&](const char* name, auto& function) {
+        void* const symbol = driver(name);
+        if (symbol == nullptr && missing.empty()) missing = name;
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
+    };
+    find("cuDeviceGet", calls.deviceGet);
+    find("cuDeviceGetDevResource", calls.getResource);
+    find("cuDevSmResourceSplitByCount", calls.split);
+    find("cuDevResourceGenerateDesc", calls.describe);
+    find("cuGreenCtxCreate", calls.create);
+    find("cuGreenCtxDestroy", calls.destroy);
+    find("cuGreenCtxStreamCreate", calls.makeStream);
+    find("cuGetErrorString", calls.errorString);
+    if (!missing.empty()) return runError("the driver has no " + missing, "use one of CUDA 12.4 or newer");
+    return calls;
+}
+
+/// The largest number of processors of which the driver makes so many shares, asked without making them.
+std::optional<unsigned> largestShare(const GreenCalls& calls, const DeviceResource& all, unsigned shares) {
+    for (unsigned each = all.processors / shares; each > 0; --each) {
+        unsigned groups = 0;
+        if (calls.split(nullptr, &groups, &all, nullptr, 0, each) == 0 && groups >= shares) return each;
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+DriverFunctions loadedDriver() {
+    // Loaded by CUDA's runtime already, so this only finds it.
+    void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    return [driver](const char* name) { return driver == nullptr ? nullptr : ::dlsym(driver, name); };
+}
+
+Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const DriverFunctions& driver, int gpu,
+                                                                      int shares) {
+    BUBBLESCOPE_ASSIGN(const GreenCalls calls, findGreenCalls(driver));
+    const auto refused = [&](const char* what, int error) {
+        return runError(std::string("the driver cannot ") + what + ": " + calls.message(error));
+    };
+    int device = 0;
+    if (const int error = calls.deviceGet(&device, gpu); error != 0) return refused("find the GPU", error);
+    DeviceResource all;
+    if (const int error = calls.getResource(device, &all, kProcessors); error != 0)
+        return refused("count the processors", error);
+    const auto count = static_cast<unsigned>(shares);
+    const std::optional<unsigned> each = largestShare(calls, all, count);
+    if (!each) {
+        return runError("the driver makes no " + std::to_string(shares) + " equal shares of " +
+                        std::to_string(all.processors) + " processors (at least " + std::to_string(all.least) +
+                        " each)");
+    }
+    std::vector<DeviceResource> resources(count);
+    unsigned made = count;
+    if (const int error = calls.split(resources.data(), &made, &all, nullptr, 0, *each); error != 0)
+        return refused("divide the processors", error);
+    if (made < count) return runError("the driver made fewer shares than it had promised");
+    std::vector<std::shared_ptr<ProcessorShare>> result;
+    for (DeviceResource& resource : resources) {
+        Handle description = nullptr;
+        if (const int error = calls.describe(&description, &resource, 1); error != 0)
+            return refused("describe a share of the processors", error);
+        Handle context = nullptr;
+        if (const int error = calls.create(&context, description, device, kDefaultStream); error != 0)
+            return refused("use a share of the processors", error);
+        result.push_back(std::make_shared<GreenContext>(calls, context, static_cast<int>(resource.processors)));
+    }
+    return result;
+}
+
+} // namespace bubblescope::runtime

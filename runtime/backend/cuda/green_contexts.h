@@ -1,0 +1,34 @@
+#pragma once
+
+#include "core/base/result.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bubblescope::runtime {
+
+/// Finds a function of CUDA's driver by its name; null if it has none. Drivers before 12.4 lack green contexts.
+using DriverFunctions = std::function<void*(const char* name)>;
+
+/// Those of the driver that this process has loaded; all null if there is none.
+[[nodiscard]] DriverFunctions loadedDriver();
+
+/// Some of a GPU's processors, for streams whose kernels run on these alone (a green context of the driver). Memory and
+/// events are those of the GPU. Thread-safe.
+class ProcessorShare {
+public:
+    virtual ~ProcessorShare() = default;
+    [[nodiscard]] virtual int processors() const = 0;
+    /// A CUstream that does not synchronise with the default stream; smaller priorities go first. Destroyed as any
+    /// stream, before the share. Throws std::runtime_error with the driver's message.
+    [[nodiscard]] virtual void* makeStream(int priority) const = 0;
+};
+
+/// Divides the processors of a GPU, which must be in use by the process, into that many shares of equal size, as large
+/// as the driver's granularity allows. Error: Run, with the reason, if the driver cannot.
+[[nodiscard]] Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const DriverFunctions& driver,
+                                                                                    int gpu, int shares);
+
+} // namespace bubblescope::runtime

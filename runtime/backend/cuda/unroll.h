@@ -1,0 +1,8 @@
+#pragma once
+
+/// Before a loop of a kernel whose arrays must stay in registers.
+#ifdef __CUDACC__
+#define BUBBLESCOPE_UNROLL _Pragma("unroll")
+#else // tests run kernels on the host
+#define BUBBLESCOPE_UNROLL
+#endif
