@@ -50,6 +50,7 @@ Capture* Capture::ofThisProcess() noexcept {
             ::pthread_atfork(
                 [] {
                     the_capture->cycle_mutex_.lock();
+                    the_capture->events_mutex_.lock();
                     the_capture->thread_mutex_.lock();
                     the_capture->names_.beforeFork();
                     the_capture->communicators_.beforeFork();
@@ -60,6 +61,7 @@ Capture* Capture::ofThisProcess() noexcept {
                     the_capture->communicators_.afterFork();
                     the_capture->names_.afterFork();
                     the_capture->thread_mutex_.unlock();
+                    the_capture->events_mutex_.unlock();
                     the_capture->cycle_mutex_.unlock();
                 },
                 [] { the_capture->inForkedChild(); });
@@ -120,6 +122,15 @@ void Capture::state(std::string_view name, std::string_view value) noexcept {
     }
 }
 
+void Capture::event(StatedEvent event) noexcept {
+    try {
+        const std::lock_guard lock(events_mutex_);
+        events_.push_back(std::move(event));
+    } catch (const std::exception&) {
+        // Out of memory: the job continues without it.
+    }
+}
+
 void Capture::message(std::string_view text) noexcept {
     try {
         const std::lock_guard lock(cycle_mutex_);
@@ -142,7 +153,7 @@ void Capture::startCuda() noexcept {
         std::string why_not;
         {
             const std::lock_guard lock(cycle_mutex_);
-            if (gpu_ != nullptr) return;
+            if (gpu_ != nullptr || cupti_released_) return;
             auto api = cupti::loadCupti(why_not);
             if (api == nullptr) return addMessage("kernels are not recorded: " + why_not);
             auto gpu = std::make_unique<cupti::Collector>(std::move(api));
@@ -158,6 +169,23 @@ void Capture::startCuda() noexcept {
         wake();
     } catch (const std::exception&) {
         // The job continues without a recording.
+    }
+}
+
+void Capture::releaseCupti(std::string_view tool) noexcept {
+    try {
+        bool was_on = false;
+        {
+            const std::lock_guard lock(cycle_mutex_);
+            if (!options_.cuda || std::exchange(cupti_released_, true)) return;
+            was_on = gpu_ != nullptr && gpu_->isOn();
+            const std::string what = std::string(tool) + " takes CUPTI: ";
+            addMessage(what + (was_on ? "kernels are recorded until here" : "kernels are not recorded") +
+                       "; ranges and NCCL's operations are recorded to the end");
+        }
+        if (was_on) stopGpu();
+    } catch (const std::exception&) {
+        // The tool finds CUPTI in use, and says so.
     }
 }
 
@@ -208,6 +236,13 @@ TimeNs Capture::cycle(bool last) {
             [&writer](std::uint32_t tid, const HostRecord& record, bool gap) { writer.take(tid, record, gap); });
         writer.counts().lost_in_rings += drained.lost;
         writer.take(activities_);
+        std::vector<StatedEvent> events;
+        {
+            const std::lock_guard events_lock(events_mutex_);
+            events.swap(events_);
+        }
+        for (const StatedEvent& event : events)
+            writer.take(event);
         const Status written = failed_ ? Status()
                                : last  ? writer.finish(reading.monotonic)
                                        : writer.flush(reading.monotonic);
@@ -253,6 +288,8 @@ void Capture::inForkedChild() noexcept {
     communicators_.afterFork();
     names_.afterFork();
     thread_mutex_.unlock();
+    events_.clear();
+    events_mutex_.unlock();
     try {
         problems_.clear();
         makeWriter();

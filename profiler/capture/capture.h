@@ -32,11 +32,16 @@ public:
 
     /// What the job's framework states of itself, see perfetto::kCaptureStates. Any thread; takes a lock.
     void state(std::string_view name, std::string_view value) noexcept;
+    /// Any thread; does not wait for what is being written.
+    void event(StatedEvent event) noexcept;
     /// A message to the user, in the trace and in capture.log. Any thread; takes a lock.
     void message(std::string_view text) noexcept;
 
     /// Called when CUDA has been initialised in this process: starts CUPTI, unless another tool holds it.
     void startCuda() noexcept;
+    /// Leaves CUPTI to `tool` for the rest of the process: one may hold it at a time, and a profiler that the job
+    /// itself starts goes before. What was recorded until now stays. Any thread.
+    void releaseCupti(std::string_view tool) noexcept;
 
 private:
     explicit Capture(CaptureOptions options, std::vector<std::string> problems);
@@ -63,7 +68,11 @@ private:
     std::unique_ptr<cupti::Collector> gpu_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
+    bool cupti_released_ = false;
     bool failed_ = false;
+
+    std::mutex events_mutex_; ///< guards the next member
+    std::vector<StatedEvent> events_;
 
     std::mutex thread_mutex_; ///< guards the members below
     std::condition_variable wake_;

@@ -108,6 +108,24 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.python_ranges = value == "ranges";
         return {};
     }
+    if (key == "checks") {
+        if (value != "bubbles" && value != "none") return wrong(key, value, "bubbles or none");
+        options.checks = value == "bubbles";
+        return {};
+    }
+    if (key == "checks-margin") {
+        constexpr double kPercent = 100;
+        const auto margin = parseNumber<double>(value);
+        if (!margin || !(*margin >= 0)) return wrong(key, value, "percent, as in 10");
+        options.checks_margin = *margin / kPercent;
+        return {};
+    }
+    if (key == "checks-memory") {
+        const auto bytes = byteCount(value);
+        if (!bytes) return wrong(key, value, "bytes, as in 64MiB or 2GiB");
+        options.checks_memory = *bytes;
+        return {};
+    }
     if (key == "steps") return setSteps(value, options);
     if (key == "step") {
         options.step_name = value;
@@ -135,8 +153,10 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.ring_slots = *slots;
         return {};
     }
-    return usageError("there is no capture option '" + std::string(key) + "'",
-                      "there are mode, record, python, steps, step, delay, duration, flush, size and ring");
+    return usageError(
+        "there is no capture option '" + std::string(key) + "'",
+        "there are mode, record, python, checks, checks-margin, checks-memory, steps, step, delay, duration, "
+        "flush, size and ring");
 }
 
 // Names used by PyTorch's profiler, and common ones.
@@ -182,6 +202,13 @@ std::string captureOptionsText(const CaptureOptions& options) {
         add("record", kinds);
     }
     if (options.python && options.python_ranges) add("python", "ranges");
+    if (options.checks) {
+        constexpr double kPercent = 100;
+        add("checks", "bubbles");
+        if (options.checks_margin != usual.checks_margin)
+            add("checks-margin", std::to_string(options.checks_margin * kPercent));
+        if (options.checks_memory) add("checks-memory", std::to_string(*options.checks_memory));
+    }
     if (options.hasStepWindow()) {
         const bool open = options.last_step == usual.last_step;
         add("steps", std::to_string(options.first_step) + "-" + (open ? "" : std::to_string(options.last_step)));

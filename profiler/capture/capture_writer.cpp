@@ -72,6 +72,15 @@ void CaptureWriter::take(std::vector<cupti::OwnedActivity>& activities) {
     }
 }
 
+void CaptureWriter::take(const StatedEvent& event) {
+    if (!window_.contains(event.start)) return void(++counts_.outside_window);
+    begun_ = true;
+    if (event.end <= event.start) return file_.instant(event.start, event.category, event.name, event.args);
+    constexpr std::int32_t kOrder = 500; // below threads
+    Lanes& lanes = stated_tracks_.try_emplace(event.track, event.track, kOrder).first->second;
+    lanes.add(file_, event.start, event.end, event.category, event.name, event.args);
+}
+
 void CaptureWriter::addMessage(std::string_view message) {
     messages_.emplace_back(message);
 }

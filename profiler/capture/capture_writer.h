@@ -11,12 +11,24 @@
 #include "profiler/nvtx/names.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace bubblescope::profiler {
+
+/// An event that the adapters of frameworks state with its times (CLOCK_MONOTONIC), such as a check in a bubble: a
+/// slice, or an instant of the process if its end is its begin.
+struct StatedEvent {
+    std::string track;
+    std::string category;
+    std::string name;
+    TimeNs start{0};
+    TimeNs end{0};
+    OwnedArgs args;
+};
 
 /// Writes the trace of a process: the events of its threads, CUPTI's activities, counts of lost records, and messages
 /// to the user. One thread at a time.
@@ -34,6 +46,8 @@ public:
     /// To be called after the host's records of the same time, which determine the steps. Times are CLOCK_MONOTONIC.
     /// Sorts `activities`.
     void take(std::vector<cupti::OwnedActivity>& activities);
+    /// Those outside of the recorded steps are left out.
+    void take(const StatedEvent& event);
     /// Writes a message to the user once.
     void addMessage(std::string_view message);
     /// Writes what the job's framework states of itself (perfetto::kCaptureStates) into each part; a new value of a
@@ -64,6 +78,7 @@ private:
     HostWriter host_;
     CommWriter comm_;
     GpuWriter gpu_;
+    std::map<std::string, Lanes> stated_tracks_; ///< by name
     std::optional<OpKernels> thinning_;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
     OwnedArgs statements_;

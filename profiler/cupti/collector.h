@@ -36,6 +36,7 @@ public:
     [[nodiscard]] virtual std::uint32_t version() = 0;
     /// Only one tool can subscribe in a process. `reason`: the name of the holder if CUPTI is busy, or the failure.
     [[nodiscard]] virtual Subscription subscribe(std::string& reason) = 0;
+    /// Leaves CUPTI as a tool expects it that comes next: with its own clock and thread ids.
     virtual void unsubscribe() = 0;
     [[nodiscard]] virtual bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) = 0;
     /// Makes `now` the clock of all times. Must come before the first kind is enabled. False where CUPTI has no such

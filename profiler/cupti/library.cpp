@@ -15,6 +15,7 @@ constexpr Code kSuccess = 0;
 constexpr Code kHeldByAnother = 39; // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 constexpr int kDriverDomain = 1;
 constexpr int kRuntimeDomain = 2;
+constexpr int kDefaultThreadIds = 0;
 constexpr int kSystemThreadIds = 1; // ids as gettid() returns them, which NVTX's events carry
 constexpr std::uint32_t kForced = 1;
 constexpr int kOfOurs = 3; // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
@@ -29,6 +30,11 @@ struct SubscriberParameters {
 };
 
 void ignoreCallback(void*, int, std::uint32_t, const void*) {}
+
+/// CUPTI's own clock; a callback cannot be taken back.
+std::uint64_t realtimeNow() {
+    return static_cast<std::uint64_t>(readSystemClock(CLOCK_REALTIME).count());
+}
 
 class Library final : public Api {
 public:
@@ -86,7 +92,11 @@ public:
         if (thread_ids_ != nullptr) thread_ids_(kSystemThreadIds);
         return Subscription::Ours;
     }
-    void unsubscribe() override { unsubscribe_(subscriber_); }
+    void unsubscribe() override {
+        if (timestamps_ != nullptr) timestamps_(realtimeNow);
+        if (thread_ids_ != nullptr) thread_ids_(kDefaultThreadIds);
+        unsubscribe_(subscriber_);
+    }
 
     bool registerCallbacks(RequestBuffer request, CompleteBuffer complete) override {
         return register_(request, complete) == kSuccess;

@@ -2,6 +2,12 @@
 #include "profiler/nccl/plugin.h"
 #include "profiler/nvtx/injection.h"
 
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <utility>
+
 /// The complete list of exported functions, which CUDA, NVTX and NCCL look up by name when the environment makes them
 /// load the library, and the adapters in profiler/python by ctypes. Nothing here throws, ends the job or writes to its
 /// output.
@@ -102,6 +108,48 @@ BUBBLESCOPE_EXPORT void bubblescope_state(const char* name, const char* value) {
 BUBBLESCOPE_EXPORT void bubblescope_message(const char* text) {
     Capture* const capture = captureForPython();
     if (capture != nullptr && text != nullptr) capture->message(text);
+}
+
+/// The job's own profiler is about to use CUPTI; `tool` is its name. Whether kernels are recorded does not depend on
+/// the options for Python.
+BUBBLESCOPE_EXPORT void bubblescope_release_cupti(const char* tool) {
+    Capture* const capture = Capture::ofThisProcess();
+    if (capture != nullptr && tool != nullptr) capture->releaseCupti(tool);
+}
+
+/// Whether the process is to check in its bubbles what it computes, and how: the margin as a fraction, and the bytes
+/// that it may keep for that, below 0 if there is no limit.
+BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory) {
+    const Capture* const capture = captureForPython();
+    if (capture == nullptr || !capture->options().checks) return 0;
+    if (margin != nullptr) *margin = capture->options().checks_margin;
+    if (memory != nullptr) *memory = capture->options().checks_memory.value_or(-1);
+    return 1;
+}
+
+/// As bubblescope_aadiff_arg and bubblescope_aadiff_event of bindings/bubblescope_aadiff.h, whose sessions call it.
+struct StatedArg {
+    const char* name;
+    const char* text;
+    std::int64_t number;
+};
+BUBBLESCOPE_EXPORT void bubblescope_event(const char* track, const char* category, const char* name, std::int64_t start,
+                                          std::int64_t end, const StatedArg* args, std::size_t count) {
+    Capture* const capture = captureForPython();
+    if (capture == nullptr || track == nullptr || category == nullptr || name == nullptr) return;
+    try {
+        using bubblescope::TimeNs;
+        bubblescope::profiler::StatedEvent event{track, category, name, TimeNs{start}, TimeNs{end}, {}};
+        for (const StatedArg& arg : std::span(args, count)) {
+            if (arg.text != nullptr)
+                event.args.push_back({arg.name, std::string(arg.text)});
+            else
+                event.args.push_back({arg.name, arg.number});
+        }
+        capture->event(std::move(event));
+    } catch (const std::exception&) {
+        // Out of memory: the job continues without it.
+    }
 }
 
 /// NCCL_PROFILER_PLUGIN: NCCL takes the newest version that it knows.

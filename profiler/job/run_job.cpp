@@ -17,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLibrary = "libbubblescope_inject.so";
+constexpr std::string_view kChecksLibrary = "libbubblescope_aadiff.so";
+constexpr std::string_view kChecksLibraryVariable = "BUBBLESCOPE_AADIFF_LIBRARY";
 constexpr std::string_view kAdapters = "python"; ///< folder beside the library, filled by profiler/inject
 constexpr std::string_view kPythonPath = "PYTHONPATH";
 constexpr std::string_view kLibraryVariable = "BUBBLESCOPE_INJECT_LIBRARY";
@@ -58,29 +60,40 @@ private:
     std::array<struct sigaction, kForwarded.size()> before_{};
 };
 
-} // namespace
-
-Result<fs::path> findInjectLibrary(const ReadVariable& variable) {
-    std::vector<fs::path> places;
-    if (const auto named = variable(kLibraryVariable); named && !named->empty()) {
-        places.emplace_back(*named);
-    } else {
-        std::error_code ignored;
-        const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-        for (const char* from : {BUBBLESCOPE_LIBRARY_FROM_PROGRAM, ".", BUBBLESCOPE_LIBRARY_FROM_BUILT_PROGRAM})
-            places.push_back((program / from / kLibrary).lexically_normal());
-    }
+/// The file that a variable names, or else the first of `places` that is there.
+Result<fs::path> firstThere(std::vector<fs::path> places, const ReadVariable& variable, std::string_view named_by,
+                            std::string_view problem) {
+    if (const auto named = variable(named_by); named && !named->empty()) places = {*named};
     std::string tried;
     for (const fs::path& place : places) {
         std::error_code ignored;
         if (fs::is_regular_file(place, ignored)) return fs::absolute(place, ignored);
         tried += (tried.empty() ? "" : ", ") + place.string();
     }
-    return inputError(tried, "the library that jobs load is not there",
-                      fmt::format("install it with the program, or name it with {}", kLibraryVariable));
+    return inputError(tried, std::string(problem),
+                      fmt::format("install it with the program, or name it with {}", named_by));
 }
 
-std::vector<std::pair<std::string, std::string>>
+} // namespace
+
+Result<fs::path> findInjectLibrary(const ReadVariable& variable) {
+    std::error_code ignored;
+    const fs::path program = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+    std::vector<fs::path> places;
+    for (const char* from : {BUBBLESCOPE_LIBRARY_FROM_PROGRAM, ".", BUBBLESCOPE_LIBRARY_FROM_BUILT_PROGRAM})
+        places.push_back((program / from / kLibrary).lexically_normal());
+    return firstThere(std::move(places), variable, kLibraryVariable, "the library that jobs load is not there");
+}
+
+Result<fs::path> findChecksLibrary(const fs::path& library, const ReadVariable& variable) {
+    std::vector<fs::path> places;
+    for (const char* from : {"..", ".", "../../bindings"}) // installed, in one folder, in the build folder
+        places.push_back((library.parent_path() / from / kChecksLibrary).lexically_normal());
+    return firstThere(std::move(places), variable, kChecksLibraryVariable,
+                      "the library that checks in bubbles is not there");
+}
+
+Result<std::vector<std::pair<std::string, std::string>>>
 captureEnvironment(const fs::path& library, const CaptureOptions& options, const ReadVariable& variable) {
     std::error_code ignored;
     const fs::path dir = fs::absolute(options.dir, ignored).lexically_normal();
@@ -100,6 +113,10 @@ captureEnvironment(const fs::path& library, const CaptureOptions& options, const
             path += ":" + before;
         variables.emplace_back(kPythonPath, std::move(path));
         variables.emplace_back(kLibraryVariable, library.string());
+        if (options.checks) {
+            BUBBLESCOPE_ASSIGN(const fs::path checks, findChecksLibrary(library, variable));
+            variables.emplace_back(kChecksLibraryVariable, checks.string());
+        }
     }
     return variables;
 }

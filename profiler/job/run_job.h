@@ -15,10 +15,16 @@ namespace bubblescope::profiler {
 /// build folder. Error: Input, listing the paths that were tried.
 [[nodiscard]] Result<std::filesystem::path> findInjectLibrary(const ReadVariable& variable);
 
+/// The path of the library with which adapters of frameworks check in bubbles: from BUBBLESCOPE_AADIFF_LIBRARY, or near
+/// the library that jobs load. Error: Input, listing the paths that were tried.
+[[nodiscard]] Result<std::filesystem::path> findChecksLibrary(const std::filesystem::path& library,
+                                                              const ReadVariable& variable);
+
 /// The variables that make every process of a job load the library and write into options.dir, which is made absolute.
 /// Python processes also load the adapters of frameworks that lie beside the library, unless they are not wanted or not
-/// there: PYTHONPATH is what `variable` gives, with their folder in front.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>>
+/// there: PYTHONPATH is what `variable` gives, with their folder in front. Error: Input, if checks in bubbles are
+/// wanted and their library is not there.
+[[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>>
 captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals that

@@ -15,6 +15,7 @@ namespace {
 
 constexpr TimeNs kCollectEvery{std::chrono::milliseconds(100)};
 constexpr TimeNs kNumberComesWithin{std::chrono::seconds(2)};
+constexpr TimeNs kBuffersComeWithin{std::chrono::milliseconds(300)}; ///< of one another
 constexpr std::size_t kMostLabels = 1 << 18;
 constexpr std::string_view kCallsRow = "CUDA calls";
 
@@ -204,25 +205,29 @@ void KernelRecorder::collect(bool last) {
         into = into_;
         collector_.collect(collected_, lost_);
         leaveOutInnerCalls(collected_);
-        std::deque<Waiting> still;
-        for (Waiting& one : waiting_) {
-            if (!sort(one.activity, !last && now < one.since + kNumberComesWithin, batches))
-                still.push_back(std::move(one));
-        }
-        waiting_ = std::move(still);
         for (cupti::OwnedActivity& one : collected_) {
             if (!cupti::isWork(one.activity) && !isCall(one.activity)) continue;
             if (one.activity.isUntimed())
                 ++counts_.lost;
-            else if (!sort(one, !last, batches))
+            else
                 waiting_.push_back({std::move(one), now});
         }
+        std::deque<Waiting> still;
+        for (Waiting& one : waiting_) {
+            const bool in_order = last || now >= one.since + kBuffersComeWithin;
+            if (!in_order || !sort(one.activity, !last && now < one.since + kNumberComesWithin, batches))
+                still.push_back(std::move(one));
+        }
+        waiting_ = std::move(still);
         if (last) into_ = nullptr;
     }
     if (into == nullptr) return;
     // A label that is used here is removed by this thread alone.
-    for (const auto& [rank, slices] : batches)
+    for (auto& [rank, slices] : batches) {
+        std::ranges::stable_sort(slices, {},
+                                 [](const DeviceSlice& slice) { return std::pair(slice.start, slice.end); });
         into->addSlices(rank, slices);
+    }
     const std::lock_guard lock(mutex_);
     forgetOldLabels();
 }

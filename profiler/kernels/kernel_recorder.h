@@ -94,7 +94,7 @@ private:
     cupti::Collector collector_;
     cupti::ActivityNames names_; ///< for the collecting thread, as are these:
     std::vector<cupti::OwnedActivity> collected_;
-    std::deque<Waiting> waiting_; ///< for the number of their call
+    std::deque<Waiting> waiting_; ///< for buffers with earlier work and for the number of their call
     std::map<std::pair<Rank, std::uint32_t>, std::string> unnamed_;
     TimeNs flushed_{0};
 

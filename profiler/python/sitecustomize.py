@@ -20,6 +20,7 @@ class _Finder(object):
     """Finds nothing for the job but this folder's own modules; notes when a framework's module has been loaded."""
 
     FRAMEWORKS = {
+        "torch.autograd.profiler": "torch_profiler",
         "torch.distributed.pipelining.schedules": "torch_pipelining",
         "megatron.core.pipeline_parallel.schedules": "megatron_core",
         "deepspeed.runtime.pipe.engine": "deepspeed_engine",

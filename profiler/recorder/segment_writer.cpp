@@ -238,11 +238,15 @@ std::uint64_t TraceSegmentWriter::laneFor(std::size_t track, TimeNs start, TimeN
 bool TraceSegmentWriter::Row::take(TimeNs start, TimeNs end) {
     constexpr std::size_t kKept = 1 << 16;
     if (start < free_from) return false;
-    const auto after = taken.lower_bound(start);
-    if (after != taken.end() && (after->first < end || after->first == start)) return false;
-    if (after != taken.begin() && std::prev(after)->second > start) return false;
-    if (start == end) return true; // takes no time from others
-    taken.emplace_hint(after, start, end);
+    if (start < last_end) {
+        // Readers order begins and ends of one time as they come in the file: what comes late must not touch others.
+        const auto after = taken.lower_bound(start);
+        if (after != taken.end() && after->first <= end) return false;
+        if (after != taken.begin() && std::prev(after)->second >= start) return false;
+    }
+    last_end = std::max(last_end, end);
+    const auto [place, is_new] = taken.try_emplace(start, end);
+    if (!is_new) place->second = end; // behind one that took no time
     if (taken.size() > kKept) {
         free_from = taken.begin()->second;
         taken.erase(taken.begin());

@@ -118,6 +118,7 @@ private:
         std::uint64_t uuid = 0;
         std::map<TimeNs, TimeNs> taken; ///< ends by starts; not of slices before `free_from`
         TimeNs free_from = TimeNs::min();
+        TimeNs last_end = TimeNs::min();
 
         [[nodiscard]] bool take(TimeNs start, TimeNs end);
     };

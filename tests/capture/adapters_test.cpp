@@ -1,10 +1,12 @@
 #include "core/formats/read_trace.h"
+#include "tests/cli/beside.h"
 #include "tests/cli/program.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <csignal>
 #include <cstdlib>
@@ -12,6 +14,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -97,6 +100,40 @@ TEST_F(Adapters, ReplicasOfAPipelineAreToldApart) {
     EXPECT_EQ(analysis["schedule"]["pp"], 2);
 }
 
+TEST_F(Adapters, CollectorsOfSomeReplicasCarryRecordedJobs) {
+    // Ranks 0 and 2 are the first replica, 1 and 3 the other one.
+    ASSERT_EQ(record("FAKE_WORLD=4 $PY $JOB torch", 4).exit_code, 0) << log();
+    for (const auto& file : std::filesystem::directory_iterator(dir())) {
+        const std::string name = file.path().filename().string();
+        if (!name.starts_with("rank")) continue;
+        const std::string replica = scratch_.file(name[4] == '0' || name[4] == '2' ? "replica0" : "replica1");
+        std::filesystem::create_directories(replica);
+        std::filesystem::copy(file.path(), replica + "/" + name);
+    }
+    const std::string token = scratch_.writeSecret("token", "only we know\n");
+    Beside job({"monitor", "--listen", "0", "--token-file", token, "--patience", "2s"}, scratch_.file("lines"));
+    const std::string top = job.said("Listening at ");
+    std::vector<std::unique_ptr<Beside>> collectors;
+    for (const std::string replica : {"0", "1"}) {
+        collectors.push_back(std::make_unique<Beside>(
+            std::vector<std::string>{"monitor", scratch_.file("replica" + replica), "--forward", top, "--replicas",
+                                     replica, "--token-file", token, "--patience", "200ms"},
+            scratch_.file("nothing" + replica)));
+    }
+    for (const auto& collector : collectors)
+        EXPECT_EQ(collector->wait(), 0);
+    EXPECT_EQ(job.wait(), 0);
+    std::ifstream lines(scratch_.file("lines"));
+    int steps = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const auto document = nlohmann::json::parse(line);
+        if (document.value("event", "") != "step") continue;
+        ++steps;
+        EXPECT_THAT(line, HasSubstr(R"("complete":true)"));
+    }
+    EXPECT_EQ(steps, 3) << "with both replicas";
+}
+
 TEST_F(Adapters, MegatronsBackwardsAndTransfersFindTheirMicrobatch) {
     ASSERT_EQ(record("$PY $JOB megatron", 2).exit_code, 0) << log();
     EXPECT_EQ(log(), "");
@@ -123,6 +160,7 @@ TEST_F(Adapters, DeepSpeedsInstructionsAreOps) {
     EXPECT_EQ(found.count("0F3"), 0U);
     const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
     EXPECT_EQ(analysis["schedule"]["called"], "TrainSchedule");
+    EXPECT_EQ(analysis["schedule"]["layers"], (std::vector<int>{5, 4}));
     EXPECT_EQ(analysis["steps"].size(), 2U);
 }
 
@@ -164,6 +202,14 @@ TEST_F(Adapters, OwnRangesAndFrameworksAreNotMixed) {
     EXPECT_TRUE(slices().empty());
     ASSERT_EQ(record("$PY $JOB torch", 1, {"--python-ranges"}).exit_code, 0);
     EXPECT_TRUE(slices().empty());
+}
+
+TEST_F(Adapters, PyTorchsProfilerGetsCuptiWhenItAsksForKernels) {
+    const std::string cupti = "BUBBLESCOPE_CUPTI='" BUBBLESCOPE_STAND_IN "' ";
+    const ProgramResult result = record(cupti + "$PY $JOB profiled");
+    ASSERT_EQ(result.exit_code, 0) << log();
+    EXPECT_THAT(result.out, HasSubstr("profiler of hosts gets 39\nprofiler of kernels gets 0"));
+    EXPECT_THAT(log(), HasSubstr("torch.profiler takes CUPTI: kernels are recorded until here"));
 }
 
 TEST_F(Adapters, NoPythonLeavesPythonAlone) {
@@ -230,6 +276,40 @@ TEST_F(Adapters, AProcessSeesNothingOfItAndKeepsItsOwnSitecustomize) {
     EXPECT_THAT(broken.err, HasSubstr("ArithmeticError: of the job")) << "as Python reports it";
 }
 
+TEST_F(Adapters, ChecksInBubblesFindWhatWasComputedWrongly) {
+    ASSERT_EQ(record("$PY $JOB checks", 2, {"--aadiff"}).exit_code, 0) << log();
+    EXPECT_THAT(log(), HasSubstr("layer 1 of stage 0 (layer 1) is not checked in bubbles: it is not deterministic"));
+    const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
+    ASSERT_TRUE(analysis.contains("aadiff")) << analysis.dump();
+    const auto& replays = analysis["aadiff"]["checks"]["replay"];
+    EXPECT_GT(replays["equal"].get<int>(), 0);
+    EXPECT_GT(replays["mismatched"].get<int>(), 0);
+    EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
+    int found = 0;
+    for (const auto& finding : analysis["anomalies"]) {
+        if (finding["kind"] != "aadiff-mismatch") continue;
+        ++found;
+        const auto message = finding["message"].get<std::string>();
+        // The layers of stages 0 and 1, which are on two ranks, are counted: 2 and 3.
+        EXPECT_THAT(message, HasSubstr("of layer 6, output")) << message;
+        EXPECT_THAT(message, HasSubstr("bit 12 flipped")) << message;
+        EXPECT_EQ(finding["rank"], 0);
+    }
+    EXPECT_GT(found, 0) << analysis["anomalies"].dump(1);
+    const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "20", "--patience", "100ms"});
+    EXPECT_THAT(watched.out, HasSubstr("layer 6 (transient) does not agree"));
+}
+
+TEST_F(Adapters, ChecksThatCannotBeLeaveTheJobAlone) {
+    ASSERT_EQ(record("$PY $JOB torch", 2, {"--aadiff"}).exit_code, 0);
+    EXPECT_THAT(log(), HasSubstr("there are no more checks in bubbles"));
+    EXPECT_EQ(slices().at("0F0"), 3);
+    EXPECT_EQ(record("$PY $JOB torch", 1, {"--aadiff", "--no-python"}).exit_code, 2);
+    EXPECT_EQ(record("$PY $JOB torch", 1, {"--aadiff", "--python-ranges"}).exit_code, 2);
+    const auto variables = runProgram({"env", "--aadiff", "--aadiff-memory", "1MiB", "--json"}).json();
+    EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE"], "checks=bubbles,checks-memory=1048576");
+}
+
 /// With the frameworks themselves, where a folder with them is named.
 class RealFrameworks : public Adapters, public testing::WithParamInterface<std::vector<std::string>> {};
 
@@ -254,8 +334,70 @@ TEST_P(RealFrameworks, AnUnchangedJobIsRecognised) {
     EXPECT_EQ(analysis["schedule"]["schedule"], family);
     EXPECT_EQ(analysis["schedule"]["called"], called);
     EXPECT_EQ(analysis["schedule"]["confidence"], 1);
+    EXPECT_EQ(analysis["schedule"]["layers"],
+              std::vector<int>(static_cast<std::size_t>(analysis["schedule"]["pp"].get<int>() *
+                                                        analysis["schedule"]["vpp"].get<int>()),
+                               4));
     EXPECT_EQ(analysis["steps"].size(), 4U);
     EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
+}
+
+/// A job of PyTorch whose ranks compute one layer wrongly now and then, and have layers that cannot be checked.
+TEST_F(Adapters, ChecksInPyTorchsBubblesFindFlippedBits) {
+    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
+    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+    const auto run = [&](std::vector<std::string> command) {
+        for (const std::string& word :
+             {std::string("--"), std::string(set) + "/bin/torchrun", std::string("--nproc-per-node"), std::string("2"),
+              std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("60")})
+            command.push_back(word);
+        return runProgram(command);
+    };
+    const ProgramResult recorded = run({"record", "--aadiff", "--out", dir()});
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    EXPECT_THAT(recorded.out, HasSubstr("weights "));
+    EXPECT_EQ(recorded.out, run({"record", "--out", scratch_.file("unchecked")}).out);
+    EXPECT_THAT(log(), HasSubstr("(body.1) is not checked in bubbles: it changes its running statistics as it runs"));
+    EXPECT_THAT(log(), HasSubstr("(body.2) is not checked in bubbles: it is not deterministic"));
+    EXPECT_THAT(log(), HasSubstr("(body.3) is not checked in bubbles: it changes its attribute 'calls' as it runs"));
+    EXPECT_THAT(log(), HasSubstr("(body.4) is not checked in bubbles: it communicates"));
+    EXPECT_THAT(log(),
+                HasSubstr("(body.7) is not checked in bubbles: it changes its attribute 'generator' as it runs"));
+    EXPECT_THAT(log(), HasSubstr("(body.9) is not checked in bubbles: it draws from the random numbers of Python"));
+    EXPECT_THAT(log(), HasSubstr("layer 5 of stage 0 (body.5), micro-batch"));
+    const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
+    const auto& replays = analysis["aadiff"]["checks"]["replay"];
+    EXPECT_GT(replays["equal"].get<int>(), 0);
+    EXPECT_GT(replays["mismatched"].get<int>(), 0);
+    for (const auto& finding : analysis["anomalies"]) {
+        if (finding["kind"] != "aadiff-mismatch") continue;
+        EXPECT_EQ(finding["rank"], 0);
+        EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("of layer 5, output"));
+        EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("bit 20 flipped"));
+        EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("transient"));
+    }
+}
+
+/// An order that a file gives, which has no name in PyTorch.
+TEST_F(Adapters, PyTorchsScheduleFilesAreRecognised) {
+    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
+    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+    const std::string order = scratch_.file("order.csv");
+    const ProgramResult schedule =
+        runProgram({"schedule", "--schedule", "looped-bfs", "--pp", "2", "--vpp", "2", "--microbatches", "4", "--csv"});
+    ASSERT_EQ(schedule.exit_code, 0) << schedule.err;
+    std::ofstream(order) << schedule.out;
+    const ProgramResult recorded =
+        runProgram({"record", "--aadiff", "--out", dir(), "--", std::string(set) + "/bin/torchrun", "--nproc-per-node",
+                    "2", BUBBLESCOPE_TEST_FAKES "/../csv_torch.py", "8", order, "2", "4"});
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    EXPECT_EQ(log(), "");
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["schedule"], "looped-bfs");
+    EXPECT_EQ(analysis["schedule"]["called"], "_PipelineScheduleRuntime");
+    EXPECT_EQ(analysis["schedule"]["layers"], (std::vector<int>{3, 3, 3, 3}));
+    EXPECT_EQ(analysis["steps"].size(), 8U);
+    EXPECT_TRUE(analysis.contains("aadiff")) << "its order is that of the plan";
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -272,6 +414,65 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"interleaved", "forward_backward_pipelining_with_interleaving",
                                              "megatron_core.py", "2", "8", "4"},
                     std::vector<std::string>{"1f1b", "TrainSchedule", "deepspeed_pipeline.py", "4"}));
+
+/// The sizes of a search, and the name that its placement needs beside the file.
+struct SearchedOrder {
+    const char* vpp;
+    const char* placement;
+    const char* split;
+    const char* name;
+};
+class SearchedOrders : public Adapters, public testing::WithParamInterface<SearchedOrder> {};
+
+// PyTorch's runtime follows the file of an order that no family has, op by op.
+TEST_P(SearchedOrders, RunInPyTorchAsFound) {
+    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
+    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+    const SearchedOrder& order = GetParam();
+    const int stages = 4 * (order.vpp[0] - '0');
+    std::string times = "forward,input_grad,weight_grad\n";
+    for (int stage = 0; stage < stages; ++stage)
+        times += std::to_string(8 + 5 * stage % 7) + "ms," + std::to_string(9 + 3 * stage % 5) + "ms,9ms\n";
+    const std::string file = scratch_.file("order.csv");
+    const ProgramResult found = runProgram({"search",
+                                            "--pp",
+                                            "4",
+                                            "--microbatches",
+                                            "6",
+                                            "--vpp",
+                                            order.vpp,
+                                            "--stage-times",
+                                            scratch_.write("times.csv", times).string(),
+                                            "--placement",
+                                            order.placement,
+                                            "--split-backward",
+                                            order.split,
+                                            "--rounds",
+                                            "1",
+                                            "--for",
+                                            "torchtitan",
+                                            "--out",
+                                            file,
+                                            "--json"});
+    ASSERT_EQ(found.exit_code, 0) << found.err;
+    EXPECT_EQ(found.json()["framework"]["schedule"], order.name);
+    const ProgramResult recorded =
+        runProgram({"record", "--out", dir(), "--", std::string(set) + "/bin/torchrun", "--nproc-per-node", "4",
+                    BUBBLESCOPE_TEST_FAKES "/../torch_order.py", file, order.name, "6", "4"});
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    const auto analysis = runProgram({"analyze", dir(), "--schedule-file", file, "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["confidence"], 1) << analysis["schedule"];
+    EXPECT_THAT(analysis["schedule"]["evidence"].dump(), HasSubstr("4 of 4 steps ran in this order"));
+    EXPECT_EQ(analysis["schedule"]["called"], "_PipelineScheduleRuntime");
+    EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
+}
+
+INSTANTIATE_TEST_SUITE_P(Orders, SearchedOrders,
+                         testing::Values(SearchedOrder{"1", "loop", "on", "1F1B"},
+                                         SearchedOrder{"1", "loop", "off", "1F1B"},
+                                         SearchedOrder{"2", "loop", "on", "Interleaved1F1B"},
+                                         SearchedOrder{"2", "v", "auto", "ZBVZeroBubble"}),
+                         [](const auto& test) { return std::string(test.param.name) + "_" + test.param.split; });
 
 } // namespace
 } // namespace bubblescope::test

@@ -226,7 +226,8 @@ TEST(InjectLibrary, ExportsItsEntryPointsAlone) {
                            "InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension",
                            "ncclProfiler_v1", "ncclProfiler_v2", "ncclProfiler_v3", "ncclProfiler_v4",
                            "ncclProfiler_v5", "bubblescope_recording", "bubblescope_push", "bubblescope_push_bytes",
-                           "bubblescope_pop", "bubblescope_mark", "bubblescope_state", "bubblescope_message"));
+                           "bubblescope_pop", "bubblescope_mark", "bubblescope_state", "bubblescope_message",
+                           "bubblescope_checks", "bubblescope_event", "bubblescope_release_cupti"));
 }
 
 TEST(InjectLibrary, NeedsLibcAlone) {

@@ -41,9 +41,12 @@ class Changes:
 def adapt(module, adapter):
     """Applies bubblescope_adapters.ADAPTER to a module that has just been loaded."""
     try:
+        chosen = importlib.import_module("bubblescope_adapters." + adapter)
+        if not getattr(chosen, "NAMES_OPS", True):
+            chosen.prepare(module)
+            return
         if not events.records_frameworks():
             return
-        chosen = importlib.import_module("bubblescope_adapters." + adapter)
         framework, version = chosen.identity(module)
         known = ".".join(version.split(".")[:2])
         if known not in chosen.VERSIONS:

@@ -5,8 +5,7 @@ An instruction names a buffer, not a micro-batch: each kind takes the micro-batc
 
 import importlib
 
-from . import events
-from .events import steps
+from .events import Range, evaluation, name, steps
 
 VERSIONS = ("0.19", "0.18")
 
@@ -44,17 +43,7 @@ def prepare(engine, changes, framework, version):
 
     changes.replace(kind, "_INSTRUCTION_MAP", instructions)
     changes.replace(kind, "train_batch", _train(counts, framework, version))
-    changes.replace(kind, "eval_batch", _evaluate)
-
-
-def _run(label, function, args, kwargs):
-    events.push(label)
-    steps.inside += 1
-    try:
-        return function(*args, **kwargs)
-    finally:
-        steps.inside -= 1
-        events.pop()
+    changes.replace(kind, "eval_batch", evaluation)
 
 
 def _counted(function, spelling, counts):
@@ -63,7 +52,8 @@ def _counted(function, spelling, counts):
             return function(self, *args, **kwargs)
         number = counts.get(spelling, 0)
         counts[spelling] = number + 1
-        return _run((spelling % (self.stage_id, number)).encode(), function, (self, *args), kwargs)
+        with Range(name(spelling % (self.stage_id, number))):
+            return function(self, *args, **kwargs)
 
     return call
 
@@ -72,7 +62,8 @@ def _named(function, label):
     def call(*args, **kwargs):
         if not steps.active:
             return function(*args, **kwargs)
-        return _run(label, function, args, kwargs)
+        with Range(label):
+            return function(*args, **kwargs)
 
     return call
 
@@ -90,18 +81,13 @@ def _train(counts, framework, version):
     return make
 
 
-def _evaluate(function):
-    def call(*args, **kwargs):
-        steps.pause()
-        return function(*args, **kwargs)
-
-    return call
-
-
 def _description(engine, framework, version):
     grid = engine.grid
     said = {"framework": framework, "version": version, "schedule": "TrainSchedule", "family": "1f1b"}
     said["rank"] = engine.global_rank
+    parts = getattr(getattr(engine, "module", None), "parts", None)
+    if parts:
+        said["layers"] = "%d:%d" % (engine.stage_id, parts[engine.stage_id + 1] - parts[engine.stage_id])
     said["pp"] = "%d/%d" % (engine.stage_id, engine.num_stages)
     said["dp"] = "%d/%d" % (grid.get_data_parallel_id(), grid.get_data_parallel_world_size())
     said["tp"] = "%d/%d" % (grid.get_slice_parallel_rank(), grid.get_slice_parallel_world_size())

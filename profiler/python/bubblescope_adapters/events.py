@@ -43,7 +43,9 @@ pop = _function(_fast, "pop")
 mark = _function(_fast, "mark", ctypes.c_char_p)
 _state = _function(_patient, "state", ctypes.c_char_p, ctypes.c_char_p)
 _message = _function(_patient, "message", ctypes.c_char_p)
+_release_cupti = _function(_patient, "release_cupti", ctypes.c_char_p)
 _recording = _function(_patient, "recording", result=ctypes.c_int)() or 0
+_checks = _function(_patient, "checks", ctypes.c_void_p, ctypes.c_void_p, result=ctypes.c_int)
 
 
 def records_frameworks():
@@ -52,6 +54,19 @@ def records_frameworks():
 
 def records_own_ranges():
     return _recording == _OWN_RANGES
+
+
+def checks():
+    """The margin (a fraction) and the bytes (None without a limit) of checks in bubbles; None if there are to be none."""
+    margin, memory = ctypes.c_double(), ctypes.c_int64()
+    if not _checks(ctypes.byref(margin), ctypes.byref(memory)):
+        return None
+    return margin.value, None if memory.value < 0 else memory.value
+
+
+def event_address():
+    """Of the function that takes the records of checks."""
+    return ctypes.cast(_patient.bubblescope_event, ctypes.c_void_p).value
 
 
 def state(name, value):
@@ -71,6 +86,11 @@ def message(text):
     return None
 
 
+def release_cupti(tool):
+    """Leaves CUPTI, which one tool at a time may hold, to a profiler that the job starts itself."""
+    _release_cupti(tool.encode())
+
+
 class Steps:
     """The steps of a process. Ops are written only inside of one, and each op once: those of a framework that another
     one calls are left to the outer one."""
@@ -78,14 +98,14 @@ class Steps:
     def __init__(self):
         self.active = False  # inside of a step that trains
         self.inside = 0  # ops around the current one
-        self._number = 0
+        self.number = -1
         self._stated = None
         self._optimizing = False
 
     def begin(self):
         self.end_optimizer()  # one that raised
-        mark(b"step %d" % self._number)
-        self._number += 1
+        self.number += 1
+        mark(b"step %d" % self.number)
         self.inside = 0
         self.active = True
 
@@ -119,6 +139,26 @@ class Steps:
 
 
 steps = Steps()
+
+
+def longest_list(module):
+    """How many layers a stage's module of PyTorch has: the entries of its longest list of modules that are not inside of
+    such an entry; None if it has none."""
+    nn = sys.modules["torch.nn"]
+    lists = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+    level, most = [module], 0
+    while level and not most:
+        most = max([len(inner) for inner in level if isinstance(inner, lists)], default=0)
+        level = [child for inner in level for child in inner.children()]
+    return most or None
+
+
+def stage_layers(stages):
+    """"0:4,7:4" of (stage, module): what state() takes under the name "layers"; None if a stage has no list of layers."""
+    counts = [(stage, longest_list(module)) for stage, module in stages]
+    if any(count is None for _, count in counts):
+        return None
+    return ",".join("%d:%d" % pair for pair in counts)
 
 
 class Range:
@@ -164,6 +204,16 @@ def range_around(name_of):
         return call
 
     return make
+
+
+def evaluation(function):
+    """For Changes.replace(): what a call of the function runs belongs to no step."""
+
+    def call(*args, **kwargs):
+        steps.pause()
+        return function(*args, **kwargs)
+
+    return call
 
 
 def name(text):

@@ -177,8 +177,16 @@ def _axis(state, name):
 def _step(schedules, watch, framework, version, known):
     state = sys.modules["megatron.core.parallel_state"]
 
-    def describe(called):
+    def describe(called, models):
+        chunks = models if isinstance(models, list) else [models]
+        try:
+            layers = events.stage_layers(
+                [(chunk * pipeline.size + pipeline.rank, model) for chunk, model in enumerate(chunks)]
+            )
+        except Exception:  # noqa: BLE001: models of another kind
+            layers = None
         return {
+            "layers": layers,
             "framework": framework,
             "version": version,
             "schedule": called,
@@ -207,7 +215,7 @@ def _step(schedules, watch, framework, version, known):
                     rank = state.get_pipeline_model_parallel_rank()
                     size = state.get_pipeline_model_parallel_world_size()
                     pipeline.begin(rank, size, _order(schedules, models, kwargs["num_microbatches"], config))
-                    steps.state_once(called, lambda: describe(called))
+                    steps.state_once(called, lambda: describe(called, models))
                     steps.begin()
             except Exception as problem:  # noqa: BLE001: a call of another kind
                 steps.pause()

@@ -6,7 +6,7 @@ A step of a chunk gets no number that is a micro-batch: each chunk takes the mic
 import importlib
 
 from . import events
-from .events import name, range_around, steps
+from .events import evaluation, name, range_around, steps
 
 VERSIONS = ("3.3", "3.2")
 
@@ -35,13 +35,6 @@ def prepare(module, changes, framework, version):
             return name("%d%s%d" % (stage, letter, number))
 
         return label
-
-    def evaluation(function):
-        def call(*args, **kwargs):
-            steps.pause()
-            return function(*args, **kwargs)
-
-        return call
 
     kind = module.PipelineParallel
     changes.replace(kind, "_forward_step", range_around(numbered("F")))

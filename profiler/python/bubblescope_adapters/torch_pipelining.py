@@ -29,9 +29,8 @@ def prepare(schedules, changes, framework, version):
     def forward(self, chunk, *_, **__):
         return name("%sF%s" % (self.stage_index, chunk))
 
-    def backward(self, chunk, *rest, full_backward=None, **_):
-        whole = full_backward if full_backward is not None else rest[1] if len(rest) > 1 else True
-        return name("%s%s%s" % (self.stage_index, "B" if whole else "I", chunk))
+    def backward(self, chunk, *rest, **more):
+        return name("%s%s%s" % (self.stage_index, "B" if _is_whole(*rest, **more) else "I", chunk))
 
     def weight(self, chunk, *_, **__):
         return name("%sW%s" % (self.stage_index, chunk))
@@ -39,9 +38,13 @@ def prepare(schedules, changes, framework, version):
     def reduce(self, *_, **__):
         return name("%sREDUCE_GRAD" % self.stage_index)
 
-    changes.replace(stage, "forward_one_chunk", range_around(forward))
-    changes.replace(stage, "backward_one_chunk", range_around(backward))
-    changes.replace(stage, "backward_weight_one_chunk", range_around(weight))
+    checks = _Checks(events.checks())
+    for method, name_of, kind_of in (
+        ("forward_one_chunk", forward, lambda *_, **__: "F"),
+        ("backward_one_chunk", backward, lambda *rest, **more: "B" if _is_whole(*rest, **more) else "I"),
+        ("backward_weight_one_chunk", weight, lambda *_, **__: "W"),
+    ):
+        changes.replace(stage, method, checks.around(kind_of, range_around(name_of)))
     changes.replace(stage, "perform_reduce_grad", range_around(reduce))
     for method, spelling in (
         ("get_fwd_send_ops", "%sSEND_F%s"),
@@ -51,12 +54,106 @@ def prepare(schedules, changes, framework, version):
     ):
         changes.replace(stage, method, _labelled(spelling))
     changes.replace(schedules, "_batch_p2p", _issue)
-    changes.replace(schedules, "_wait_batch_p2p", _wait)
+    changes.replace(schedules, "_wait_batch_p2p", _wait(checks))
     changes.replace(schedules, "record_function", _pairs)
     changes.replace(schedules._PipelineScheduleRuntime, "register_custom_function", _custom)
     watch = [events.watch_optimizers]
     for kind in (schedules.PipelineScheduleSingle, schedules.PipelineScheduleMulti):
-        changes.replace(kind, "step", _step(watch, framework, version))
+        changes.replace(kind, "step", _step(watch, checks, framework, version))
+
+
+def _is_whole(loss=None, full_backward=True, last_backward=False, **_):
+    """Of the arguments of backward_one_chunk() behind the micro-batch."""
+    return full_backward
+
+
+class _Checks:
+    """The checks in the bubbles of the schedule that runs, if there are to be any."""
+
+    def __init__(self, settings):
+        self._settings = settings
+        self._of = None  # the schedule whose checks `running` is
+        self.running = None
+
+    def around(self, kind_of, ranges):
+        if self._settings is None:
+            return ranges
+
+        def make(function):
+            inner = ranges(function)
+
+            def call(stage, chunk, *args, **kwargs):
+                running = self.running
+                if running is None or not steps.active:
+                    return inner(stage, chunk, *args, **kwargs)
+                kind = kind_of(*args, **kwargs)
+                start = self._safely(running.began, kind, stage.stage_index, chunk)
+                try:
+                    return inner(stage, chunk, *args, **kwargs)
+                finally:
+                    self._safely(running.ended, kind, stage.stage_index, chunk, start)
+
+            return call
+
+        return make
+
+    def _safely(self, function, *args):
+        try:
+            return function(*args)
+        except Exception as problem:  # noqa: BLE001: the job matters more than its checks
+            self.running = None
+            events.message("there are no more checks in bubbles: %s: %s" % (type(problem).__name__, problem))
+            return 0
+
+    def begin(self, schedule):
+        if self._settings is None:
+            return
+        if self._of is not schedule:
+            self._of, self.running = schedule, None
+            self.running = self._safely(self._make, schedule) or None
+        if self.running is not None:
+            self._safely(self.running.begin_step, steps.number)
+
+    def end(self):
+        if self.running is not None:
+            self._safely(self.running.end_step)
+
+    def _make(self, schedule):
+        from .bubble_checks import BubbleChecks, Pipeline
+
+        stages = _stages(schedule)
+        called = type(schedule).__name__
+        family, flavor = SCHEDULES.get(called, (None, None))
+        axes = _other_axes(stages[0])
+        replica, dp = (int(number) for number in axes.get("dp", "0/1").split("/"))
+        tensor_rank, tp = (int(number) for number in axes.get("tp", "0/1").split("/"))
+        order = _order(schedule)
+        if order is None and family is None:
+            raise ValueError("the order of %s is not known" % called)
+        made = BubbleChecks(
+            Pipeline(
+                rank=stages[0].group_rank, pp=stages[0].group_size, microbatches=schedule._n_microbatches,
+                order=order, stages=[(stage.stage_index, stage.submod) for stage in stages],
+                family=family, flavor=flavor, replica=replica, dp=dp, tensor_rank=tensor_rank, tp=tp,
+            ),
+            *self._settings,
+        )
+        events.state("check_layers", made.description())
+        return made
+
+
+def _order(schedule):
+    """The order of all ranks' ops, as schedule files have it; None for schedules of one stage a rank, which have names
+    (and state an order of 1F1B that they do not run)."""
+    if not hasattr(schedule, "_stages"):
+        return None
+    order = getattr(schedule, "pipeline_order", None) or getattr(schedule, "pipeline_order_with_comms", None)
+    if not order:
+        return None
+    return "\n".join(
+        ",".join(str(action) for action in order[rank] if action is not None and action.is_compute_op)
+        for rank in sorted(order)
+    )
 
 
 class _Label:
@@ -121,21 +218,26 @@ def _issue(function):
     return call
 
 
-def _wait(function):
-    def call(work, *args, **kwargs):
-        receives = work.receives if type(work) is _Works else ()
-        if not receives:
-            return function(work, *args, **kwargs)
-        work.receives = ()
-        for label in receives:
-            events.push_bytes(label.name, label.bytes)
-        try:
-            return function(work, *args, **kwargs)
-        finally:
-            for _ in receives:
-                events.pop()
+def _wait(checks):
+    def make(function):
+        def call(work, *args, **kwargs):
+            receives = work.receives if type(work) is _Works else ()
+            if not receives:
+                return function(work, *args, **kwargs)
+            work.receives = ()
+            for label in receives:
+                events.push_bytes(label.name, label.bytes)
+            try:
+                if checks.running is None:
+                    return function(work, *args, **kwargs)
+                return checks.running.fill(lambda: function(work, *args, **kwargs))
+            finally:
+                for _ in receives:
+                    events.pop()
 
-    return call
+        return call
+
+    return make
 
 
 class _Pair(Range):
@@ -184,7 +286,7 @@ def _custom(function):
     return call
 
 
-def _step(watch, framework, version):
+def _step(watch, checks, framework, version):
     def make(function):
         def call(self, *args, **kwargs):
             if watch:
@@ -192,22 +294,34 @@ def _step(watch, framework, version):
             if getattr(self, "_has_backward", False):
                 steps.state_once((type(self), id(self)), lambda: _description(self, framework, version))
                 steps.begin()
+                checks.begin(self)
             else:
                 steps.pause()
-            return function(self, *args, **kwargs)
+            try:
+                return function(self, *args, **kwargs)
+            finally:
+                checks.end()
 
         return call
 
     return make
 
 
+def _stages(schedule):
+    return getattr(schedule, "_stages", None) or [schedule._stage]
+
+
 def _description(schedule, framework, version):
-    stages = getattr(schedule, "_stages", None) or [schedule._stage]
+    stages = _stages(schedule)
     called = type(schedule).__name__
     family, flavor = SCHEDULES.get(called, (None, None))
     said = {"framework": framework, "version": version, "schedule": called, "family": family, "flavor": flavor}
     said["rank"] = sys.modules["torch.distributed"].get_rank()
     said["pp"] = "%d/%d" % (stages[0].group_rank, stages[0].group_size)
+    try:
+        said["layers"] = events.stage_layers([(stage.stage_index, stage.submod) for stage in stages])
+    except Exception:  # noqa: BLE001: a module of another kind
+        pass
     said.update(_other_axes(stages[0]))
     return said
 

@@ -52,6 +52,16 @@ def paddle_job():
     pipeline.train_batch(None)
 
 
+def profiled_job():
+    import ctypes
+
+    import torch.autograd.profiler as profiler
+
+    ctypes.CDLL(os.environ["BUBBLESCOPE_INJECT_LIBRARY"]).InitializeInjection()  # as CUDA does
+    profiler._prepare_profiler("hosts", {profiler.ProfilerActivity.CPU})
+    profiler._prepare_profiler("kernels", {profiler.ProfilerActivity.CPU, profiler.ProfilerActivity.CUDA})
+
+
 def own_job():
     from bubblescope_ranges import op, step, transfer
 
@@ -70,14 +80,107 @@ def own_job():
             pass
 
 
+def checks_job():
+    """Two ranks with two stages each, whose layers compute a number; one layer draws it, another one computes wrongly."""
+    import time
+    import types
+
+    layers = sys.modules["bubblescope_adapters.layers"] = types.ModuleType("layers")
+    from bubblescope_adapters import bubblescope_aadiff as aadiff
+    from bubblescope_adapters import events
+
+    class CannotRepeat(Exception):
+        pass
+
+    class Kept:
+        bytes = 8
+
+        def __init__(self, layer, x):
+            self.layer, self.x, self.outputs = layer, x, None
+
+        def unchanged(self):
+            return True
+
+        def first(self):
+            return self.outputs
+
+    class Layer:
+        random = False
+
+        def __init__(self, name, module, stage, number):
+            self.name, self.module, self.stage, self.number = name, module, stage, number
+            self.known, self.input_bytes, self.keep, self.calls = False, 0, None, 0
+
+        def watch(self, keep):
+            self.keep = keep
+
+        def unwatch(self):
+            self.keep = None
+
+        def compute(self, x):
+            self.calls += 1
+            return (x + (self.calls if (self.stage, self.number) == (0, 1) else 1)).to_bytes(8, "little")
+
+        def run(self, x, wrong):
+            keep, self.keep = self.keep, None
+            kept = Kept(self, x)
+            kept = keep(kept) if keep else None
+            result = self.compute(x)
+            if kept is not None:
+                kept.outputs = [(x + 4097).to_bytes(8, "little") if wrong else result]
+
+        def repeat(self, kept):
+            time.sleep(0.0002)
+            return [self.compute(kept.x)]
+
+        def try_out(self, kept):
+            if self.repeat(kept) != self.repeat(kept):
+                raise CannotRepeat("is not deterministic")
+            self.known = True
+
+    def difference(first, again):
+        return first[0], again[0], "bits64"
+
+    layers.CannotRepeat, layers.Layer, layers.difference = CannotRepeat, Layer, difference
+    layers.digest = lambda tensors: aadiff.digest(tensors[0])
+    layers.split = lambda module: [("layer %d" % number, number) for number in range(module)]
+    from bubblescope_adapters.bubble_checks import BubbleChecks, Pipeline
+
+    order = ["0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1", "1F0,1F1,3F0,3F1,3B0,3B1,1B0,1B1"]
+    stages = [(rank, 2 + rank), (rank + 2, 2 + rank)]  # each with its number of layers
+    checks = BubbleChecks(Pipeline(rank=rank, pp=2, microbatches=2, order="\n".join(order), stages=stages), *events.checks())
+    for name, value in (("framework", "fake"), ("pp", "%d/2" % rank), ("rank", rank),
+                        ("check_layers", checks.description())):
+        events.state(name, value)
+    for step in range(24):
+        events.steps.begin()
+        checks.begin_step(events.steps.number)
+        for op in order[rank].split(","):
+            stage, kind, microbatch = int(op[0]), op[1], int(op[2])
+            if kind == "B" and microbatch == 0:
+                checks.fill(lambda: time.sleep(0.03))
+            start = checks.began(kind, stage, microbatch)
+            with events.Range(op.encode()):
+                time.sleep(0.001)
+                for layer in checks._layers[stage // 2] if kind == "F" else ():
+                    if layer is not None:
+                        layer.run(1000 * stage + microbatch, (stage, layer.number) == (2, 1) and step >= 8)
+            checks.ended(kind, stage, microbatch, start)
+        checks.end_step()
+
+
 if what == "torch":
     torch_job()
+elif what == "checks":
+    checks_job()
 elif what == "megatron":
     megatron_job()
 elif what == "deepspeed":
     deepspeed_job()
 elif what == "paddle":
     paddle_job()
+elif what == "profiled":
+    profiled_job()
 elif what == "own":
     own_job()
 elif what == "raises":

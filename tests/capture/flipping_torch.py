@@ -1,0 +1,99 @@
+# A pipeline of two ranks with layers that drop out, keep statistics, are not deterministic, count their calls, draw from
+# a generator of their own or from Python's and communicate, and one that computes a wrong bit on rank 0 now and then. What
+# is wrong lies in a column that no weight depends on: the weights at the end are equal, whatever a recording repeats in
+# between.
+import random
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+import torch.nn as nn
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+
+WIDTH, MICROBATCHES = 64, 4
+executions = [0]
+
+
+class Usual(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.Dropout(0.1))
+
+
+class Noisy(nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        y.detach()[0, -1] = float(time.monotonic_ns() % 1000003)
+        return y
+
+
+class Counting(nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return x * 1.5
+
+
+class Talking(nn.Module):
+    def __init__(self, alone):
+        super().__init__()
+        self.alone = alone
+
+    def forward(self, x):
+        total = x.detach().sum()
+        dist.all_reduce(total, group=self.alone)
+        return x + 0 * total
+
+
+class Flipping(nn.Module):
+    def forward(self, x):
+        executions[0] += 1
+        y = x * 2
+        if executions[0] % 13 == 0 and dist.get_rank() == 0:
+            y.detach()[0, -1:].view(torch.int32)[0] ^= 1 << 20
+        return y
+
+
+class Spare(nn.Module):
+    def forward(self, x):
+        return torch.cat([x[:, :-1], torch.ones_like(x[:, -1:])], 1)
+
+
+class Drawing(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(5)
+
+    def forward(self, x):
+        return x + 0.1 * torch.rand(x.shape, generator=self.generator)
+
+
+class Scaling(nn.Module):
+    def forward(self, x):
+        return x * (1 + 0.1 * random.random())
+
+
+dist.init_process_group("gloo")
+torch.set_num_threads(1)
+rank, size, steps = dist.get_rank(), dist.get_world_size(), int(sys.argv[1])
+alone = [dist.new_group([r]) for r in range(size)][rank]
+torch.manual_seed(7 + rank)
+random.seed(11 + rank)
+body = [Usual(), nn.BatchNorm1d(WIDTH), Noisy(), Counting(), Talking(alone), Flipping(), Spare(), Drawing(), Usual(), Scaling()]
+module = nn.Module()
+module.body = nn.Sequential(*body)
+module.forward = module.body.forward
+stage = PipelineStage(module, rank, size, torch.device("cpu"))
+schedule = ScheduleGPipe(stage, MICROBATCHES, loss_fn=lambda y, t: ((y - t) ** 2).mean())
+optimizer = torch.optim.SGD(module.parameters(), 1e-3)
+x, target = torch.ones(MICROBATCHES * 16, WIDTH), torch.zeros(MICROBATCHES * 16, WIDTH)
+for _ in range(steps):
+    optimizer.zero_grad()
+    schedule.step(*([x] if rank == 0 else []), **({"target": target} if rank == size - 1 else {}))
+    optimizer.step()
+weights = torch.cat([weight.detach().view(-1) for weight in module.parameters()]).view(torch.int32)
+if rank == 0:
+    print("weights", weights.long().mul(torch.arange(1, weights.numel() + 1)).sum().item(), flush=True)
+dist.barrier()
+dist.destroy_process_group()
