@@ -14,6 +14,20 @@ install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} 
 install(DIRECTORY ${resources}/manual ${resources}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
         PATTERN make EXCLUDE PATTERN cells EXCLUDE)
 
+# A wheel: all in the package's folder, laid out as where it is installed otherwise.
+if(SKBUILD)
+  if(NOT BUBBLESCOPE_WITH_PYTHON)
+    message(FATAL_ERROR "a wheel needs Python's headers and pybind11 (Debian: python3-dev pybind11-dev)")
+  endif()
+  install(TARGETS bubblescope_python LIBRARY DESTINATION bubblescope COMPONENT wheel)
+  install(TARGETS bubblescope RUNTIME DESTINATION bubblescope/bin COMPONENT wheel)
+  install(TARGETS bubblescope_inject LIBRARY DESTINATION bubblescope/lib/bubblescope COMPONENT wheel)
+  install(TARGETS bubblescope_aadiff LIBRARY DESTINATION bubblescope/lib COMPONENT wheel)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiler/python/ DESTINATION bubblescope/lib/bubblescope/python COMPONENT wheel
+          FILES_MATCHING PATTERN "*.py")
+  install(FILES ${PROJECT_SOURCE_DIR}/bindings/bubblescope_aadiff.py DESTINATION . COMPONENT wheel)
+endif()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR "The Bubblescope authors")
 set(CPACK_PACKAGE_CONTACT "The Bubblescope authors <bubblescope@localhost>")

@@ -18,7 +18,8 @@
 namespace bubblescope {
 namespace {
 
-bool isReplayed(OpKind kind) {
+bool isReplayed(OpKind kind, const PlanLimits& limits) {
+    if (!limits.kinds.empty() && std::ranges::find(limits.kinds, kind) == limits.kinds.end()) return false;
     return kind != OpKind::Optimizer;
 }
 
@@ -74,14 +75,16 @@ private:
     void findUnits() {
         std::set<std::pair<Chunk, OpKind>> kinds;
         for (const TimelineOp& op : ops_) {
-            if (isReplayed(op.op.kind)) kinds.insert({op.op.chunk, op.op.kind});
+            if (isReplayed(op.op.kind, limits_)) kinds.insert({op.op.chunk, op.op.kind});
         }
         for (const auto& [chunk, kind] : kinds) {
             const Stage stage = stageOf(chunk);
             const int layers = limits_.layers.empty() ? 1 : limits_.layers[stage.index()];
             const TimeNs cost = costs_.opTime(kind, stage) / std::max(1, layers);
-            for (int layer = 0; layer < layers; ++layer)
+            for (int layer = 0; layer < layers; ++layer) {
+                if (limits_.left_out.contains({stage, layer})) continue;
                 plan_.units.push_back({.rank = rank_, .chunk = chunk, .kind = kind, .layer = layer, .cost = cost});
+            }
         }
     }
 
@@ -102,7 +105,7 @@ private:
         std::map<Key, std::vector<std::size_t>> ops;
         std::vector<TimeNs> until(ops_.size());
         for (std::size_t i = 0; i < ops_.size(); ++i) {
-            if (!isReplayed(ops_[i].op.kind)) continue;
+            if (!isReplayed(ops_[i].op.kind, limits_)) continue;
             ops[{ops_[i].op.chunk, ops_[i].op.kind}].push_back(i);
             if (ops_[i].op.kind == OpKind::Forward) until[i] = activationsUntil(ops_[i].op);
         }

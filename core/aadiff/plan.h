@@ -10,8 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -87,6 +89,10 @@ struct PlanLimits {
     /// Layers of each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among its layers;
     /// a chunk without layers has nothing to check.
     std::vector<int> layers;
+    /// The kinds of ops that can be run again. Empty = all.
+    std::vector<OpKind> kinds;
+    /// Layers that cannot, by stage and number in the stage.
+    std::set<std::pair<Stage, int>> left_out;
     double margin = 0.1; ///< fraction of its cost by which a check may take longer without delaying an op
     TimeNs latency{0};   ///< from the decision to the first work, for every check
     /// Inputs of an op that would be freed before its check are kept until then: bytes of one op of each stage (all its

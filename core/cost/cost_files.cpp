@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 namespace bubblescope {
@@ -138,8 +139,42 @@ bool holds(const Schedule& schedule, const OpGraph& graph, Rank rank, const Op& 
                                    [](const Op& o) { return o.kind == OpKind::Optimizer; });
     }
     if (!graph.inRange(op)) return false;
-    const OpIndex found = graph.find(op.kind, op.microbatch, schedule.stageOf(rank, op.chunk), op.sequence);
-    return found >= 0 && graph.op(found).kind == op.kind;
+    const Stage stage = schedule.stageOf(rank, op.chunk);
+    const OpIndex found = graph.find(op.kind, op.microbatch, stage, op.sequence);
+    if (found >= 0 && graph.op(found).kind == op.kind) return true;
+    // A backward may be given whole or in halves, whichever way the schedule runs it.
+    return op.kind != OpKind::Forward && graph.find(OpKind::Backward, op.microbatch, stage, op.sequence) >= 0;
+}
+
+/// Completes the times of a backward that were given in another way than the schedule runs it: halves add up to the
+/// whole, which is split evenly where only it is given.
+Status completeBackward(MeasuredTimes& times, Rank rank, const Op& given, const OpGraph& graph, Stage stage,
+                        const InputPlace& place) {
+    const auto as = [&given](OpKind kind) {
+        Op op = given;
+        op.kind = kind;
+        return op;
+    };
+    const auto whole = times.op(rank, as(OpKind::Backward));
+    const auto first = times.op(rank, as(OpKind::BackwardInput));
+    const auto second = times.op(rank, as(OpKind::BackwardWeight));
+    if (whole &&
+        ((first && *first > *whole) || (second && *second > *whole) || (first && second && *first + *second != *whole)))
+        return place.error(fmt::format("{} and its halves do not add up", opName(as(OpKind::Backward))));
+    if (whole) {
+        const TimeNs input = first ? *first : second ? *whole - *second : *whole - *whole / 2;
+        times.setOp(rank, as(OpKind::BackwardInput), input);
+        times.setOp(rank, as(OpKind::BackwardWeight), *whole - input);
+        return {};
+    }
+    if (first && second) {
+        times.setOp(rank, as(OpKind::Backward), *first + *second);
+        return {};
+    }
+    const OpIndex runs = graph.find(OpKind::Backward, given.microbatch, stage, given.sequence);
+    if (graph.op(runs).kind != OpKind::Backward) return {};
+    return place.error(
+        fmt::format("gives one half of {} alone, which the schedule runs as a whole", opName(as(OpKind::Backward))));
 }
 
 } // namespace
@@ -190,6 +225,7 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
             R"(op times are {"ops": [["F", microbatch, chunk, rank, "5ms"], …]}, `simulate --json --ops`, or CSV)"));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "ops", input.place));
     MeasuredTimes times;
+    std::vector<std::tuple<Rank, Op, std::size_t>> backwards; // and the row
     for (std::size_t i = 0; i < list->size(); ++i) {
         const InputPlace place = input.row("ops", i);
         BUBBLESCOPE_ASSIGN(const Json fields, opFields((*list)[i], place));
@@ -208,7 +244,11 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
             return place.error(fmt::format("gives {} on rank {} a second time", opName(op), rank.value));
         BUBBLESCOPE_ASSIGN(const TimeNs duration, readDuration(fields, place));
         times.setOp(rank, op, duration);
+        if (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer) backwards.emplace_back(rank, op, i);
     }
+    for (const auto& [rank, op, row] : backwards)
+        BUBBLESCOPE_TRY(
+            completeBackward(times, rank, op, graph, schedule.stageOf(rank, op.chunk), input.row("ops", row)));
     return times;
 }
 

@@ -41,7 +41,9 @@ namespace bubblescope {
 /// The duration is a time with its unit or a number of nanoseconds. [kind, microbatch, chunk, rank, start, end] is
 /// accepted too, as `simulate --json --ops` prints it; a seventh entry is the slice of the sequence. Other names in the
 /// document are ignored, so that the output of that command can be used unchanged. CSV: kind, microbatch, chunk, rank,
-/// duration, sequence. An op that the schedule does not have is an error. `graph` is completeGraph(schedule).
+/// duration, sequence. A backward may be given whole or in halves, whichever way the schedule runs it: halves add up to
+/// the whole, and a whole alone is split evenly. An op that the schedule does not have is an error. `graph` is
+/// completeGraph(schedule).
 [[nodiscard]] Result<MeasuredTimes> readOpTimes(const std::string& file, const Schedule& schedule,
                                                 const OpGraph& graph);
 [[nodiscard]] Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& where,

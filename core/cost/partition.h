@@ -4,11 +4,21 @@
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace bubblescope {
 
-/// The number of consecutive layers on each stage, by global stage. Every stage holds at least one.
+/// What a unit of a model is, where embedding and loss count as units of their own.
+enum class LayerKind : std::uint8_t {
+    Embedding,
+    Transformer,
+    MultiToken, ///< of multi-token prediction, behind the transformer's layers
+    Loss,       ///< the output head and the loss
+};
+
+/// The number of consecutive layers on each stage, by global stage. Every stage holds at least one; only layouts of
+/// Megatron-core (core/frameworks/layer_layout.h) have empty stages.
 struct Partition {
     std::vector<int> layers_per_stage;
 

@@ -60,6 +60,8 @@ RunInfo CapturedJob::infoOf(const Run& run) {
     info.placement = step.placement;
     for (const StepTimeline& other : run.steps)
         info.dp = std::max(info.dp, other.replica + 1);
+    // Where several collectors see some replicas each, only this shows how many there are.
+    if (run.places) info.dp = std::max(info.dp, run.places->sizes.at(MeshAxis::Data));
     return info;
 }
 
@@ -75,6 +77,9 @@ std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
     for (const StepTimeline& step : run.steps)
         steps[step.index].push_back(step);
     if (!settled) steps.erase(std::prev(steps.end()));
+    std::map<int, std::vector<CheckRecord>> checks;
+    for (const CheckRecord& check : run.checks.checks)
+        checks[check.step].push_back(check);
     std::vector<ClosedStep> fresh;
     // The oldest files may have been removed, and steps are then counted from the first that is left: only times
     // identify them.
@@ -87,6 +92,9 @@ std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
         closed.index = steps_++;
         for (StepTimeline& step : replicas)
             step.index = closed.index;
+        closed.checks = std::move(checks[index]);
+        for (CheckRecord& check : closed.checks)
+            check.step = closed.index;
         closed.timelines = std::move(replicas);
     }
     return fresh;

@@ -427,7 +427,13 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
         job_.restart();
         beginRun(info);
     }
+    for (const auto& [place, device] : run.checks.devices)
+        window_->setDevice(place, device);
     for (ClosedStep& closed : job_.newSteps(run, settled)) {
+        std::erase_if(closed.timelines,
+                      [this](const StepTimeline& step) { return !options_.replicas.has(step.replica); });
+        std::erase_if(closed.checks,
+                      [this](const CheckRecord& check) { return !options_.replicas.has(check.replica); });
         for (const StepTimeline& step : closed.timelines) {
             LiveRank* rank = &ranks_[assembler_->placeOf(0, step.replica)];
             for (std::size_t r = 0; r < step.ranks.size(); ++r, ++rank) {
@@ -435,6 +441,12 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
                 rank->records += static_cast<std::int64_t>(step.ranks[r].size());
                 if (rank->state == RankState::Awaited) setState(*rank, RankState::Running);
             }
+        }
+        for (CheckRecord& check : closed.checks) {
+            const RecordOwner owner{check.rank.value, check.replica, check.tensor_rank};
+            SeenCheck seen{check.step, check.outcome, check.verdict, checkName(check), check.start, check.end, {}};
+            seen.record = std::move(check);
+            onCheck(owner, std::move(seen));
         }
         closeStep(std::move(closed));
     }

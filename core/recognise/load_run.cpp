@@ -106,6 +106,21 @@ bool holdsOps(const FoundOps& found) {
                        [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
+/// The layers of all stages, which each rank states for its own; empty if some are not stated.
+std::vector<int> layersOfStages(const std::vector<ProfilerMarks>& marks) {
+    std::map<Stage, int> known;
+    for (const ProfilerMarks& file : marks) {
+        if (const auto stated = file.stated.find("layers"); stated != file.stated.end())
+            known.merge(statedLayers(stated->second));
+    }
+    std::vector<int> layers;
+    for (const auto& [stage, count] : known) {
+        if (stage.index() != layers.size() || count < 1) return {};
+        layers.push_back(count);
+    }
+    return layers;
+}
+
 /// What the framework of a recorded job calls itself and its schedule: the same on all ranks.
 void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explanation) {
     for (const ProfilerMarks& file : marks) {
@@ -118,6 +133,7 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
         explanation.called = value("schedule");
         explanation.family = value("family");
         explanation.flavor = value("flavor");
+        explanation.layers = layersOfStages(marks);
         return;
     }
 }

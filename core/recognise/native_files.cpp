@@ -1,9 +1,11 @@
 #include "core/recognise/native_files.h"
 
 #include "core/base/median.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
 #include "core/recognise/partitioned_trace.h"
+#include "core/recognise/profiler_marks.h"
 #include "core/timeline/trace_names.h"
 #include "core/trace/trace.h"
 
@@ -168,12 +170,12 @@ public:
     explicit CheckReader(const TracePartition& partition)
         : trace_(partition.trace()), files_(partition.fileCount()), logs_(partition.fileCount()),
           check_(trace_.strings().find(trace_names::kCheck)), digest_(trace_.strings().find(trace_names::kDigest)),
-          run_(trace_.strings().find(trace_names::kRun)) {}
+          run_(trace_.strings().find(trace_names::kRun)), capture_(trace_.strings().find(perfetto::kCaptureCategory)) {}
 
     std::vector<NativeChecks> read() {
-        if (check_ == 0 && digest_ == 0) return std::move(files_);
+        if (check_ == 0 && digest_ == 0 && capture_ == 0) return std::move(files_);
         for (const Track& track : trace_.tracks()) {
-            if (!trace_.text(track.thread_name).starts_with(trace_names::kReplay)) continue;
+            if (check_ == 0 || !trace_.text(track.thread_name).starts_with(trace_names::kReplay)) continue;
             for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
                 if (trace_.sliceCategories()[slice] == check_)
                     addCheck(track, trace_.sliceArgs()[slice], trace_.start(slice), trace_.end(slice));
@@ -187,6 +189,8 @@ public:
                 addDigest(track, instant);
             else if (instant.category == run_ && trace_.text(instant.name) == trace_names::kRunEvent)
                 addDevice(track, instant.args);
+            else if (instant.category == capture_ && capture_ != 0)
+                addStatement(instant, files_[track.file]);
         }
         for (std::size_t file = 0; file < files_.size(); ++file)
             files_[file].problems = logs_[file].take();
@@ -210,8 +214,17 @@ private:
         return false;
     }
 
+    /// The checks of a recorded job state their place: its processes are called as they call themselves.
+    std::optional<RecordOwner> statedPlace(ArgSetId args) {
+        const auto rank = trace_.intArg(args, "rank");
+        if (!rank) return std::nullopt;
+        return RecordOwner{*rank, trace_.intArg(args, "replica").value_or(0),
+                           trace_.intArg(args, "tensor_rank").value_or(0)};
+    }
+
     void addCheck(const Track& track, ArgSetId args, TimeNs start, TimeNs end) {
-        const auto place = recordOwner(trace_, track);
+        const auto stated = statedPlace(args);
+        const auto place = stated ? stated : recordOwner(trace_, track);
         if (!usable(track, place)) return;
         NativeRecordReader in(TraceArgs{trace_, args});
         CheckRecord check = nativeCheck(in, *place, start, end);
@@ -221,7 +234,23 @@ private:
                                   say("checks that claim to be equal and have two digests are left out"));
             return;
         }
-        files_[track.file].checks.push_back(std::move(check));
+        NativeChecks& file = files_[track.file];
+        if (stated) {
+            const auto stage = in.count<Stage>("stage");
+            if (!sound(track, in)) return;
+            file.stages.push_back(stage);
+            file.recorded.push_back(std::move(check));
+        } else {
+            file.checks.push_back(std::move(check));
+        }
+    }
+    /// "0:4,7:4": the layers of the process's stages.
+    void addStatement(const Instant& instant, NativeChecks& file) {
+        if (trace_.text(instant.name) == perfetto::kCaptureBegins)
+            file.host = trace_.textArg(instant.args, "host").value_or("");
+        if (trace_.text(instant.name) != perfetto::kCaptureStates) return;
+        for (const auto& [stage, layers] : statedLayers(trace_.textArg(instant.args, "check_layers").value_or("")))
+            file.layers[stage] = layers;
     }
     void addDigest(const Track& track, const Instant& instant) {
         const auto place = recordOwner(trace_, track);
@@ -247,7 +276,23 @@ private:
     StringId check_;
     StringId digest_;
     StringId run_;
+    StringId capture_;
 };
+
+/// Counts the layers of a recorded job's checks over the model: ranks know those of their own stages alone. A stage
+/// that states none has as many as the first that does.
+void countOverModel(const std::map<Stage, int>& layers, Stage stage, CheckRecord& check) {
+    if (layers.empty()) return;
+    std::int64_t below = 0;
+    std::int64_t unknown = stage.value;
+    for (const auto& [known, count] : layers) {
+        if (known >= stage) break;
+        below += count;
+        --unknown;
+    }
+    below += unknown * layers.begin()->second;
+    check.layer = static_cast<int>(std::min(kMaxOwnCount, check.layer + below));
+}
 
 } // namespace
 
@@ -257,7 +302,15 @@ Result<std::vector<NativeChecks>> extractNativeChecks(TracePartition& partition)
 
 CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log) {
     CheckLog all;
+    std::map<Stage, int> layers;
+    for (const NativeChecks& file : files)
+        layers.insert(file.layers.begin(), file.layers.end());
     for (NativeChecks& file : files) {
+        for (std::size_t i = 0; i < file.recorded.size(); ++i) {
+            countOverModel(layers, file.stages[i], file.recorded[i]);
+            all.devices.try_emplace(placeOf(file.recorded[i]), CheckedDevice{file.host, {}});
+        }
+        std::ranges::move(file.recorded, std::back_inserter(all.checks));
         std::ranges::move(file.checks, std::back_inserter(all.checks));
         std::ranges::move(file.digests, std::back_inserter(all.digests));
         for (auto& [place, device] : file.devices)

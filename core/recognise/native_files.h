@@ -10,6 +10,7 @@
 #include "core/trace/trace.h"
 
 #include <array>
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -43,9 +44,15 @@ struct NativeMarks {
 [[nodiscard]] FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files,
                                         DiagnosticLog& log);
 
-/// The checks and digests in a native file, in the form that timeline/trace_names.h specifies.
+/// The checks and digests in a native file, or that of a recorded job, in the form that timeline/trace_names.h
+/// specifies.
 struct NativeChecks {
     std::vector<CheckRecord> checks;
+    /// Those of a recorded job, which count layers in their stage, and the stages.
+    std::vector<CheckRecord> recorded;
+    std::vector<Stage> stages;
+    std::map<Stage, int> layers; ///< of the job's stages, as its framework states them
+    std::string host;            ///< of the job
     std::vector<DigestRecord> digests;
     std::vector<std::pair<CheckPlace, CheckedDevice>> devices; ///< if the file states the hardware
     std::vector<Diagnostic> problems;                          ///< "bad-check": unusable records
@@ -73,8 +80,8 @@ void fields(Wire& wire, CheckedDevice& value) {
 }
 template <class Wire>
 void fields(Wire& wire, NativeChecks& value) {
-    auto& [checks, digests, devices, problems] = value;
-    wire(checks, digests, devices, problems);
+    auto& [checks, recorded, stages, layers, host, digests, devices, problems] = value;
+    wire(checks, recorded, stages, layers, host, digests, devices, problems);
 }
 
 } // namespace bubblescope

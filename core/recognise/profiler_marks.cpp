@@ -1,5 +1,6 @@
 #include "core/recognise/profiler_marks.h"
 
+#include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/name_pattern.h"
 #include "core/recognise/partitioned_trace.h"
@@ -66,6 +67,23 @@ Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partitio
         std::stable_sort(marks.receives.begin(), marks.receives.end(), by_start);
     }
     return files;
+}
+
+std::map<Stage, int> statedLayers(std::string_view text) {
+    constexpr int kMax = 1 << 20;
+    std::map<Stage, int> layers;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find(','), text.size());
+        const std::string_view part = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        const std::size_t colon = part.find(':');
+        if (colon == std::string_view::npos) return {};
+        const auto stage = parseNumber<int>(part.substr(0, colon));
+        const auto count = parseNumber<int>(part.substr(colon + 1));
+        if (!stage || !count || *stage < 0 || *stage >= kMax || *count < 0 || *count >= kMax) return {};
+        layers[Stage{*stage}] = *count;
+    }
+    return layers;
 }
 
 std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/ids.h"
 #include "core/base/result.h"
 #include "core/trace/trace.h"
 
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope {
@@ -37,6 +39,9 @@ struct ProfilerMarks {
 
 /// Of the receives posted in [from, to], the last to end.
 [[nodiscard]] std::optional<Mark> receivePostedIn(const ProfilerMarks& marks, TimeNs from, TimeNs to);
+
+/// How many layers stages have, of a statement such as "0:4,7:4"; empty if it is none.
+[[nodiscard]] std::map<Stage, int> statedLayers(std::string_view text);
 
 /// The global rank of each file. Files that do not state it are numbered in their order.
 [[nodiscard]] std::vector<std::int64_t> ranksOfFiles(std::span<const TraceFile> files, DiagnosticLog& log);

@@ -48,6 +48,7 @@ struct Explanation {
     std::string called;    ///< the schedule, as that framework calls it
     std::string family;    ///< and as it is called here; empty if it is not known
     std::string flavor;
+    std::vector<int> layers; ///< how many each stage has, as that framework states them; empty if it does not of all
     std::vector<std::string> alternatives; ///< schedules of another order that explain the trace as well
 };
 

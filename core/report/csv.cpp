@@ -1,15 +1,27 @@
 #include "core/report/csv.h"
 
-#include "core/report/json.h"
-
 #include <fmt/format.h>
 
-#include <cmath>
+#include <iterator>
 
 namespace bubblescope::report {
 namespace {
 
-std::string textCell(std::string_view text) {
+void addCell(std::string& line, const DataColumn& column, std::size_t row) {
+    if (column.null(row)) return;
+    const auto number = [&line](auto value) { fmt::format_to(std::back_inserter(line), "{}", value); };
+    switch (column.type()) {
+    case ColumnType::Int32: number(column.int32s()[row]); break;
+    case ColumnType::Int64: number(column.int64s()[row]); break;
+    case ColumnType::Float64: number(column.float64s()[row]); break;
+    case ColumnType::Bool: line += column.bits().at(row) ? "true" : "false"; break;
+    case ColumnType::Text: line += csvText(column.texts().text(static_cast<std::size_t>(column.int32s()[row]))); break;
+    }
+}
+
+} // namespace
+
+std::string csvText(std::string_view text) {
     std::string cell;
     if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) cell = "'";
     cell += text;
@@ -20,37 +32,21 @@ std::string textCell(std::string_view text) {
     return quoted + '"';
 }
 
-struct CsvCellOf {
-    std::string operator()(std::monostate) const { return {}; }
-    std::string operator()(Value::Absent) const { return {}; }
-    std::string operator()(bool value) const { return value ? "true" : "false"; }
-    std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
-    std::string operator()(double value) const { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
-    std::string operator()(TimeNs value) const { return fmt::format("{}", value.count()); }
-    std::string operator()(const std::string& value) const { return textCell(value); }
-    std::string operator()(const Sentence& value) const { return textCell(value.text()); }
-    std::string operator()(const Value::List& value) const {
-        return textCell(toJson(Value(value), JsonLayout::OneLine));
+void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink) {
+    std::string line;
+    for (const DataColumn& column : table.columns()) {
+        line += line.empty() ? "" : ",";
+        line += csvText(column.name());
     }
-    std::string operator()(const Value::Object& value) const {
-        return textCell(toJson(Value(value), JsonLayout::OneLine));
+    sink(line += '\n');
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        line.clear();
+        for (const DataColumn& column : table.columns()) {
+            if (&column != &table.columns().front()) line += ',';
+            addCell(line, column, row);
+        }
+        sink(line += '\n');
     }
-};
-
-} // namespace
-
-std::string csvCell(const Value& value) {
-    return value.visit(CsvCellOf{});
-}
-
-void CsvRows::row(std::initializer_list<Value> cells) {
-    line_.clear();
-    for (const Value& cell : cells) {
-        if (&cell != cells.begin()) line_ += ',';
-        line_ += csvCell(cell);
-    }
-    line_ += '\n';
-    sink_(line_);
 }
 
 } // namespace bubblescope::report

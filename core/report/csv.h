@@ -1,31 +1,20 @@
 #pragma once
 
-#include "core/report/value.h"
+#include "core/report/data_table.h"
 
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
 namespace bubblescope::report {
 
-/// Rows of a table in CSV (RFC 4180 except for the line ends, which are "\n"), written one at a time: tables of ops
-/// have millions. Times are integer nanoseconds, as in JSON; null and absent values are empty cells. Text that a
+/// Writes a table in CSV (RFC 4180 except for the line ends, which are "\n"), a row of column names first, then line by
+/// line: tables of ops have millions. Times are integer nanoseconds, as in JSON; nulls are empty cells. Text that a
 /// spreadsheet would take for a formula (it begins with =, +, -, @, a tab or a carriage return) gets an apostrophe in
 /// front.
-class CsvRows {
-public:
-    using Sink = std::function<void(std::string_view)>;
-    explicit CsvRows(Sink sink) : sink_(std::move(sink)) {}
+void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink);
 
-    void row(std::initializer_list<Value> cells);
-
-private:
-    Sink sink_;
-    std::string line_;
-};
-
-/// One cell, as above.
-[[nodiscard]] std::string csvCell(const Value& value);
+/// A cell that holds text, as above.
+[[nodiscard]] std::string csvText(std::string_view text);
 
 } // namespace bubblescope::report

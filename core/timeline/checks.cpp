@@ -1,5 +1,7 @@
 #include "core/timeline/checks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -22,6 +24,10 @@ std::optional<Value> parse(const std::array<std::string_view, N>& names, std::st
 }
 
 } // namespace
+
+std::string checkName(const CheckRecord& check) {
+    return fmt::format("{} layer {}", opName(check.op), check.layer);
+}
 
 std::string_view checkKindName(CheckKind kind) {
     return kKindNames[static_cast<std::size_t>(kind)];

@@ -110,6 +110,9 @@ struct CheckRecord {
     std::optional<TensorDifference> difference; ///< of a mismatch, where both tensors were available
 };
 
+/// "F3.1 layer 5".
+[[nodiscard]] std::string checkName(const CheckRecord& check);
+
 /// The digest of a computation's result, for comparing runs. Equal (step, kind, layer, tensor, micro-batch, sequence)
 /// in two runs of the same model name the same numbers, independent of how layers were cut into stages and in which
 /// order ops ran.

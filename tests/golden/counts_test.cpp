@@ -133,9 +133,9 @@ void expectSame(const std::filesystem::path& path) {
     }
 }
 
-void expectSameBelow(const std::string& folder) {
+void expectSameBelow(const std::filesystem::path& folder) {
     int files = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(test::sharedDir() / folder)) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (!entry.is_regular_file() || name.find(".json") == std::string::npos) continue;
         expectSame(entry.path());
@@ -147,9 +147,8 @@ void expectSameBelow(const std::string& folder) {
 class CountsTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(CountsTest, AgreeWithAPlainCountOfTheEvents) {
-    const std::string folder = std::string("traces/") + GetParam();
-    BUBBLESCOPE_NEED_SHARED(folder.c_str());
-    expectSameBelow(folder);
+    BUBBLESCOPE_NEED_TRACE(GetParam());
+    expectSameBelow(test::realTrace(GetParam()));
 }
 
 INSTANTIATE_TEST_SUITE_P(RealTraces, CountsTest,

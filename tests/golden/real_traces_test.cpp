@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 Result<Run> load(const std::string& relative) {
     JobControl control;
-    return loadRun({test::sharedDir() / "traces" / relative}, control);
+    return loadRun({test::realTrace(relative)}, control);
 }
 
 /// Loads a trace that must load; counts and order of its steps are checked by the tests.
@@ -91,7 +91,6 @@ TEST_F(RealTraces, MegatronLastChunkOfTheLastRankIsSlow) {
 // Counted with a regular expression over the unpacked files: each of the four holds 32 PP:<stage>F<i> and 32
 // PP:<stage>B<i>, for two profiler steps.
 TEST_F(RealTraces, TorchInterleaved) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2");
     ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2"));
 
     EXPECT_EQ(run_.format, "kineto");
@@ -117,7 +116,6 @@ TEST_F(RealTraces, TorchInterleaved) {
 // In rank 1's file PP:1F0 of ProfilerStep#2 lasts from 618.101 to 16956.828 us of the step and the gloo:recv
 // that PP:1RECV_F0 posted ends at 11039.757 us: the op took 5917.071 us, the rest was the wait.
 TEST_F(RealTraces, TorchWaitInsideAnOpIsNotPartOfIt) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2");
     ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2"));
 
     const TimelineOp& first = run_.steps[0].ranks[1].front();
@@ -134,7 +132,6 @@ TEST_F(RealTraces, TorchWaitInsideAnOpIsNotPartOfIt) {
 }
 
 TEST_F(RealTraces, TorchGPipe) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/gpipe_pp2_mb4");
     ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/gpipe_pp2_mb4"));
 
     ASSERT_EQ(run_.steps.size(), 2U);
@@ -147,7 +144,6 @@ TEST_F(RealTraces, TorchGPipe) {
 }
 
 TEST_F(RealTraces, TorchZeroBubbleV) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/zbv_pp2_mb4_v2");
     ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/zbv_pp2_mb4_v2"));
 
     ASSERT_EQ(run_.steps.size(), 2U);
@@ -165,7 +161,6 @@ TEST_F(RealTraces, TorchZeroBubbleV) {
 
 // Stock PyTorch's Schedule1F1B leaves no annotation: the order of sends, receives and operators tells.
 TEST_F(RealTraces, TorchOneFOneBWithoutAnnotations) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo/1f1b_pp4_mb8");
     ASSERT_NO_FATAL_FAILURE(open("torch-pp-cpu-gloo/1f1b_pp4_mb8"));
 
     ASSERT_EQ(run_.steps.size(), 2U);

@@ -4,7 +4,6 @@
 #include "core/graph/validate.h"
 #include "core/schedule/families/timed_orders.h"
 #include "tests/oracle/order_match.h"
-#include "tests/support/shared_data.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -109,8 +108,7 @@ const std::vector<Other> kOthers{
     {"paddle/forced_bubbles.json", "OtherPrograms.ForcedBubblesLengthenTheStepAsPaddlesOrdersDo"},
     {"paddle/layer_segmentation.json", "Partition.EqualsPaddleForUserGivenLayers"},
     {"paddle/sim_summary.json", "OtherPrograms.MakespansAndIdleTimesOfPaddlesSchedulers"},
-    {"paper-tables.json", "PaperTables, PaperClaims"},
-    {"torch/README.md", "says where PyTorch's orders come from"},
+    {"papers/paper-tables.json", "PaperTables, PaperClaims"},
     {"torch/action_parse.json", "TorchCsv.CellsAreReadAsPyTorchReadsThem"},
     {"torch/csv", "TorchCsv.EveryFileLoadsAndBothFormsAgree"},
     {"torch/csv_load_validation.json", "TorchCsv.VerdictsOnWholeFiles"},
@@ -172,7 +170,6 @@ std::vector<std::vector<Op>> theirs(const Json& one, const Orders& row) {
 }
 
 TEST(OracleCoverage, EveryFileIsCompared) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     std::string table = "| family | flavor | source | cases | equal | deviations |\n|---|---|---|---|---|---|\n";
     int cases = 0;
     int equal = 0;
@@ -198,18 +195,14 @@ TEST(OracleCoverage, EveryFileIsCompared) {
 }
 
 TEST(OracleCoverage, NoFileIsLeftOut) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     std::set<std::string> named;
     for (const Orders& row : kOrders)
         named.insert(row.file);
     for (const Other& row : kOthers)
         named.insert(row.file);
-    const auto folder = test::sharedDir() / "oracles";
     std::set<std::string> found;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-        if (entry.is_directory()) continue;
-        auto name = entry.path().lexically_relative(folder).generic_string();
-        if (name.starts_with("torch/csv/")) name = "torch/csv";
+    for (const std::string& file : test::oracleFiles()) {
+        const std::string name = file.starts_with("torch/csv/") ? "torch/csv" : file;
         found.insert(name);
         EXPECT_TRUE(named.contains(name)) << name << " is compared with nothing";
     }
@@ -236,7 +229,6 @@ Schedule asSchedule(const Json& one, const Orders& row) {
 /// Every list that a framework or a paper's program gave out is either free of deadlock and complete, or we say what is
 /// wrong with it: Paddle's static VPP with its remainders, and PyTorch's 1F1B generator.
 TEST(OracleVerdicts, EveryOrderOfEveryProgramIsJudged) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     std::map<std::string, int> deadlocks;
     std::map<std::string, int> wrong;
     int good = 0;
@@ -267,7 +259,6 @@ TEST(OracleVerdicts, PaddlesStaticVppShowsItsCycle) {
 }
 
 TEST(OracleVerdicts, PyTorchsOffByOneIsNamed) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     const Orders row{"torch/1F1B.json", "1f1b", "", 38};
     for (const Json& one : test::oracleCases(row.file)) {
         const Schedule schedule = asSchedule(one, row);

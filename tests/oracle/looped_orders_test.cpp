@@ -3,7 +3,6 @@
 
 #include "core/graph/validate.h"
 #include "tests/oracle/order_match.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +20,6 @@ bool deadlocks(const ScheduleSpec& spec) {
 class LoopedOrders : public testing::TestWithParam<Source> {};
 
 TEST_P(LoopedOrders, Equal) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     test::expectEqual(GetParam());
 }
 
@@ -54,7 +52,6 @@ ScheduleSpec interleavedSpec(const Json& params, const char* flavor) {
 }
 
 TEST(InterleavedOrders, MegatronWithEveryGroupSize) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int equal = 0;
     for (const Json& one : test::oracleCases("megatron-lm/interleaved_1f1b_tunable.json")) {
         const ScheduleSpec spec = interleavedSpec(one.at("params"), "megatron");
@@ -66,7 +63,6 @@ TEST(InterleavedOrders, MegatronWithEveryGroupSize) {
 }
 
 TEST(InterleavedOrders, RefusesWhatTheFrameworksRefuse) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int refused = 0;
     const auto expectRefused = [&](const ScheduleSpec& spec) {
         EXPECT_FALSE(makeSchedule(spec).ok()) << spec.flavor << " p=" << spec.pp << " m=" << spec.microbatches;
@@ -97,7 +93,6 @@ const char* flavorOf(const std::string& ordering) {
 }
 
 TEST(InterleavedOrders, GroupsWithARemainder) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int equal = 0;
     for (const Json& one : test::oracleCases("own-sim/unbalanced_vpp.json")) {
         const auto spec = interleavedSpec(one.at("params"), flavorOf(one.at("params").at("ordering")));
@@ -111,7 +106,6 @@ TEST(InterleavedOrders, GroupsWithARemainder) {
 }
 
 TEST(InterleavedOrders, PaddlesStaticOrderDeadlocksWhereItsSimulationDid) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int judged = 0;
     int dead = 0;
     for (const Json& one : test::oracleList("paddle/sim_summary.json", "families/vpp")) {

@@ -1,9 +1,6 @@
 #include "tests/oracle/oracle_file.h"
 
-#include "tests/support/shared_data.h"
-
 #include <cmath>
-#include <fstream>
 
 namespace bubblescope::test {
 namespace {
@@ -43,9 +40,7 @@ std::optional<Op> opOf(const Json& entry, const Json& one, int pp, bool times) {
 } // namespace
 
 std::vector<Json> oracleList(const std::string& file, const std::string& key) {
-    std::ifstream in(sharedDir() / "oracles" / file);
-    const Json document = Json::parse(in);
-    return document.at(Json::json_pointer("/" + key)).get<std::vector<Json>>();
+    return oracleDocument(file).at(Json::json_pointer("/" + key)).get<std::vector<Json>>();
 }
 
 std::vector<Json> oracleCases(const std::string& file) {

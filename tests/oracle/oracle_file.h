@@ -2,15 +2,12 @@
 
 #include "core/schedule/schedule.h"
 #include "core/timeline/step_timeline.h"
-
-#include <nlohmann/json.hpp>
+#include "tests/support/oracles.h"
 
 #include <string>
 #include <vector>
 
 namespace bubblescope::test {
-
-using Json = nlohmann::json;
 
 /// A list of a file by its key: all its cases, those that a program rejected, and so on.
 [[nodiscard]] std::vector<Json> oracleList(const std::string& file, const std::string& key);

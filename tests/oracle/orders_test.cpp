@@ -4,7 +4,6 @@
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
 #include "tests/oracle/oracle_file.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -66,7 +65,6 @@ CostModel costsOf(const Json& one) {
 }
 
 TEST_P(Orders, Equal) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     const Source& source = GetParam();
     int compared = 0;
     for (const Json& one : test::oracleCases(source.file)) {

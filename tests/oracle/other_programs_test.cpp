@@ -4,7 +4,6 @@
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "tests/oracle/order_match.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -24,12 +23,10 @@ ScheduleSpec specOf(const Json& one, const std::string& family, const std::strin
 }
 
 TEST(OtherPrograms, PaddlesListsWithTransfersHoldTheSameJobs) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     test::expectEqual({"paddle/1f1b_pir.json", "1f1b", "", 32});
 }
 
 TEST(OtherPrograms, PaddlesListsWithBubbleHooksHoldTheSameJobs) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     std::map<std::string, int> equal;
     for (const Json& one : test::oracleCases("paddle/dygraph_bubble_hooks.json")) {
         const auto type = one.at("class").get<std::string>();
@@ -44,14 +41,12 @@ TEST(OtherPrograms, PaddlesListsWithBubbleHooksHoldTheSameJobs) {
 
 /// Paddle's newer scheduler classes order VPP as PyTorch does; m < p and remainders included.
 TEST(OtherPrograms, PaddlesScheduleClassesEqualPyTorch) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     test::expectEqual({"paddle/pp_schedules_vpp.json", "interleaved", "torch", 89});
 }
 
 /// minPP's V orders come from a greedy simulation with ticks of one op. Its own notes say that they are not the
 /// papers'; they are what a user's own file may hold: we take them as valid and run them in its times.
 TEST(OtherPrograms, MinPpsGreedyOrdersRunAsCustomSchedules) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     for (const char* const file : {"minpp/vshape_zb.json", "minpp/dualpipev.json"}) {
         int run = 0;
         for (const Json& one : test::oracleCases(file)) {
@@ -76,7 +71,6 @@ TEST(OtherPrograms, MinPpsGreedyOrdersRunAsCustomSchedules) {
 }
 
 TEST(OtherPrograms, PyTorchsDrawingOfInterleavedZeroBubble) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     const auto events = test::oracleList("torch/dump_chrometrace_InterleavedZeroBubble_pp2_mb4_v2.json", "traceEvents");
     const Schedule schedule = makeSchedule({"interleaved-zb", "torch", 2, 4, 2}).value();
     std::vector<std::vector<std::pair<int, std::string>>> drawn(2);
@@ -132,7 +126,6 @@ void expectSummary(Schedule schedule, const CostModel& costs, const Json& summar
 
 /// Makespan and idle time per rank of every size of every scheduler, from a simulation that is not ours.
 TEST(OtherPrograms, MakespansAndIdleTimesOfPaddlesSchedulers) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int compared = 0;
     for (const auto& [name, ours] : kPaddle) {
         for (const Json& one : test::oracleList("paddle/sim_summary.json", "families/" + name)) {
@@ -209,7 +202,6 @@ std::int64_t forcedMakespan(const Schedule& schedule, const std::vector<int>& st
 /// Zheng's (2024) split of the middle bubble made explicit, and the other way round: it lengthens the step
 /// wherever the oracle says so, ours keeps it in all orders but dynamic VPP's exceptions.
 TEST(OtherPrograms, ForcedBubblesLengthenTheStepAsPaddlesOrdersDo) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int rows = 0;
     int decks_longer = 0;
     for (const Json& one : test::oracleList("paddle/forced_bubbles.json", "cases")) {

@@ -4,7 +4,6 @@
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
 #include "tests/oracle/oracle_file.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -94,7 +93,6 @@ std::vector<std::vector<Op>> numberedPerDirection(std::vector<std::vector<Op>> r
 }
 
 TEST(OverlapOracles, DualPipeNumberedThroughEqual) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int compared = 0;
     for (const Json& one : test::oracleCases("victarry-pp-schedule-visualization/dualpipe.json")) {
         const auto schedule = makeSchedule(specOf(one, {"", "dualpipe"})).value();
@@ -106,7 +104,6 @@ TEST(OverlapOracles, DualPipeNumberedThroughEqual) {
 }
 
 TEST_P(OverlapOrders, Equal) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     const Source& source = GetParam();
     int compared = 0;
     int timed = 0;

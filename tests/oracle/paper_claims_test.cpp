@@ -5,7 +5,6 @@
 #include "core/graph/validate.h"
 #include "core/theory/closed_form.h"
 #include "tests/oracle/paper_tables.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +48,6 @@ std::int64_t largestIdle(const StepTimeline& step) {
 /// B/3 is the span's rate up to the shorter span, and the two zeros are of the span, while the makespan's idle
 /// time of ZB2P and ZBV is (p−1)·T_F.
 TEST(PaperClaims, SailReadmeTable) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json claim = claimOf("sail-sg README comparison table");
     ASSERT_EQ(claim.at("ZB1P").at("rate"), "B/3");
     ASSERT_EQ(claim.at("ZBV").at("rate"), "0");
@@ -78,7 +76,6 @@ TEST(PaperClaims, SailReadmeTable) {
 /// The table is of activations in micro-batches; one holds two chunks. Its rates are limits, the exact idle times at
 /// T_F = T_B = T_W lie below: V-Half 6·⌊(p−1)/2⌋−1 and V-Min 4p−5 (4p−7 where 3 divides p) chunk units.
 TEST(PaperClaims, ControllableMemorySpace) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json claim = claimOf("HF space description (controllable memory)");
     ASSERT_EQ(claim.at("V-Half").at("act_microbatches"), "(p+2)//2");
     ASSERT_EQ(claim.at("V-Min").at("act_microbatches"), "(p+4)//3");
@@ -97,7 +94,6 @@ TEST(PaperClaims, ControllableMemorySpace) {
 
 /// DeepSeek's B is the whole backward. Exact for I = F, W ≤ F; for the largest idle time of all ranks.
 TEST(PaperClaims, DualPipeReadmeTable) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json claim = claimOf("DualPipe README bubble table");
     ASSERT_EQ(claim.at("DualPipe").at("bubble"), "(PP/2-1)(F&B+B-3W)");
     ASSERT_EQ(claim.at("ZB1P").at("bubble"), "(PP-1)(F+B-2W)");
@@ -119,7 +115,6 @@ TEST(PaperClaims, DualPipeReadmeTable) {
 }
 
 TEST(PaperClaims, DualPipeReadmeFigure) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json entry = paperEntriesOf("DualPipe README figure").front();
     CostModel costs = equalTimes(1);
     costs.overlapped = TimeNs{3};
@@ -147,7 +142,6 @@ Schedule wholeCooldown(Schedule schedule) {
 
 /// Known difference. MindSpeed's (PP−1)(F&B+B−W)−F is short by its −F: such an order idles (PP−1)(F&B+B−W).
 TEST(PaperClaims, MindSpeedDualPipeV) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(claimOf("MindSpeed DualPipeV doc table").at("DualPipeV"), "(PP-1)*(F&B+B-W)-F");
     for (const int p : {2, 4, 8}) {
         for (const auto& [f, w] : {std::tuple(10, 10), std::tuple(10, 6)}) {
@@ -161,7 +155,6 @@ TEST(PaperClaims, MindSpeedDualPipeV) {
 }
 
 TEST(PaperClaims, ChimeraAndBitPipeRatios) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(claimOf("Chimera bubble ratio"), "(D-2)/(2N+D-2)");
     ASSERT_EQ(claimOf("BitPipe bubble ratio"), "(D-2)/(4N+D-2)");
     CostModel equal;
@@ -183,7 +176,6 @@ TEST(PaperClaims, ChimeraAndBitPipeRatios) {
 }
 
 TEST(PaperClaims, VictarryFormulas) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(claimOf("Victarry formula.py").at("overlap_1f1b_total"),
               "(p-1)F/v+(p-1)B/v+(p(v-1)+1)(F+B)/v+(mv-(p(v-1)+1))FwB/v");
     ASSERT_EQ(claimOf("Victarry formula.py").at("dualpipe_v_bubble"), "(p-1)(FwB/2+B/2-3W/2)");
@@ -206,7 +198,6 @@ TEST(PaperClaims, VictarryFormulas) {
 }
 
 TEST(PaperClaims, MegatronLegality) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_TRUE(claimOf("Megatron-LM interleaved legality").at("rule").get<std::string>().starts_with("p <= N <= m"));
     int legal = 0;
     for (int p = 2; p <= 5; ++p) {
@@ -242,7 +233,6 @@ Positions positionsOf(const ClosedForm& form, int rank, bool f_then_b) {
 }
 
 TEST(PaperClaims, DeckFThenB) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(claimOf("deck: FThenB bubble positions").at("between"), "(p-s-1)(tf+tb)");
     CostModel costs;
     costs.times = makeOpTimes(TimeNs{3}, TimeNs{5}, {}, {}).value();
@@ -288,7 +278,6 @@ bool feasible(const Schedule& schedule, std::int64_t f, std::int64_t b, const st
 /// Known difference. The deck's two inner terms are swapped: with them 1F1B cannot run wherever t_f ≠ t_b, with ours
 /// always.
 TEST(PaperClaims, DeckOneFOneBHasTheInnerTermsSwapped) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json claim = claimOf("deck: 1F1B bubble positions");
     ASSERT_EQ(claim.at("before_steady"), "(p-s-1)*tf");
     ASSERT_EQ(claim.at("after_steady"), "(p-s-1)*tb");
@@ -312,7 +301,6 @@ TEST(PaperClaims, DeckOneFOneBHasTheInnerTermsSwapped) {
 }
 
 TEST(PaperClaims, DeckElevenBubbles) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json claim = claimOf("deck: unbalanced VPP");
     CostModel costs;
     costs.times = makeOpTimes(TimeNs{1}, TimeNs{1}, {}, {}).value();

@@ -1,20 +1,17 @@
 #include "tests/oracle/paper_tables.h"
 
 #include "core/graph/simulate.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 
 namespace bubblescope::test {
 namespace {
 
 std::vector<Json> allEntries() {
-    std::ifstream in(sharedDir() / "oracles" / "paper-tables.json");
-    return Json::parse(in).get<std::vector<Json>>();
+    return oracleDocument("papers/paper-tables.json").get<std::vector<Json>>();
 }
 
 } // namespace
@@ -59,7 +56,6 @@ std::vector<Json> paperEntriesOf(std::string_view what) {
 }
 
 TEST(PaperTables, EveryEntryHasATest) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     int entries = 0;
     for (const Json& entry : allEntries()) {
         const auto what = entry.at("what").get<std::string>();

@@ -3,7 +3,6 @@
 
 #include "core/graph/validate.h"
 #include "tests/oracle/paper_tables.h"
-#include "tests/support/shared_data.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -73,7 +72,6 @@ void checkInterleaved(const Json& entry) {
 }
 
 TEST(PaperTables, Iclr72BubbleRatesToFourDigits) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     int cells = 0;
     for (const Json& entry : paperEntriesOf("ICLR Table 5 bubble rates")) {
         const Json& params = entry.at("params");
@@ -117,7 +115,6 @@ std::vector<int> peakHeld(const Schedule& schedule, int whole, int rest) {
 }
 
 TEST(PaperTables, IclrClosedFormsAndActivationsPerWorker) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(paperEntriesOf("ICLR Table 2 closed forms").front().at("expected").at("ZB-H2").at("bubble"),
               "(p-1)(TF+TB-2TW)");
     for (int p = 2; p <= 16; ++p) {
@@ -143,7 +140,6 @@ TEST(PaperTables, IclrClosedFormsAndActivationsPerWorker) {
 }
 
 TEST(PaperTables, IclrMemoryModelFollowsFromItsTable1) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     const Json table = paperEntriesOf("ICLR Table 1 FLOPs / activation memory").front().at("expected");
     ASSERT_EQ(table.at("B"), "sbh(24h+8s), sb(34h+5as)");
     ASSERT_EQ(table.at("W"), "sbh(24h), 32sbh");
@@ -159,7 +155,6 @@ TEST(PaperTables, IclrMemoryModelFollowsFromItsTable1) {
 }
 
 TEST(PaperTables, IclrFewMicrobatches) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(paperEntriesOf("ICLR Appendix H small m").front().at("expected").at("ZB"), "(m+p-1)(TF+TB)+TW");
     for (int p = 2; p <= 10; ++p) {
         for (int m = 1; m <= p; ++m) {
@@ -186,7 +181,6 @@ std::pair<int, TimeNs> beforeFirstGradient(const StepTimeline& step) {
 
 /// With room for k = ⌊((p−1)(T_B+2c) + p·T_F)/T_F⌋ forwards or fewer, rank 0 idles exactly for what is missing.
 TEST(PaperTables, IclrMemoryKnee) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     ASSERT_EQ(paperEntriesOf("ICLR Section 5.4/B memory knee").front().at("expected").at("knee_F_before_first_B"),
               "k=floor(((p-1)(TB+2Tcomm)+p TF)/TF) microbatches");
     for (const Json& entry : paperEntriesOf("ICLR Table 5 bubble rates")) {
@@ -217,7 +211,6 @@ TEST(PaperTables, IclrMemoryKnee) {
 /// Known difference. Measured throughput is no simulation's to reproduce. But bubbles explain it: relative to 1F1B
 /// every measured gain lies within 8 % of what the table of bubble rates predicts.
 TEST(PaperTables, IclrMeasuredThroughputFollowsTheBubbleRates) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     std::map<std::pair<std::string, int>, Json> rates;
     for (const Json& entry : paperEntriesOf("ICLR Table 5 bubble rates"))
         rates[{entry.at("params").at("model"), entry.at("params").at("m").get<int>()}] = entry.at("expected");
@@ -252,7 +245,6 @@ int comparePoints(const Json& entry, ScheduleSpec spec, const CostModel& costs, 
 }
 
 TEST(PaperTables, ArxivMemoryLimitCurveOfZb) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     int points = 0;
     for (const Json& entry : paperEntriesOf("arXiv figure memory limit vs bubble rate, ZB (heuristic)")) {
         const Json& params = entry.at("params");
@@ -264,7 +256,6 @@ TEST(PaperTables, ArxivMemoryLimitCurveOfZb) {
 }
 
 TEST(PaperTables, ArxivMemoryLimitCurveOfZbV) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paper-tables.json");
     int points = 0;
     for (const Json& entry : paperEntriesOf("arXiv figure memory limit vs bubble rate, ZB-V (try_v_schedule)")) {
         const Json& params = entry.at("params");

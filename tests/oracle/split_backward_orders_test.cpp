@@ -2,7 +2,6 @@
 // by op; and our simulation against the times they give.
 
 #include "tests/oracle/order_match.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +14,6 @@ using test::Source;
 class SplitBackwardOrders : public testing::TestWithParam<Source> {};
 
 TEST_P(SplitBackwardOrders, Equal) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     test::expectEqual(GetParam());
 }
 
@@ -35,7 +33,6 @@ INSTANTIATE_TEST_SUITE_P(InterleavedZb, SplitBackwardOrders,
 /// minPP decides by a greedy simulation of its own, with one time unit for every op: as ours for m = p, the four
 /// cases counted here. With m > p it holds weight gradients back until no forward is left.
 TEST(SplitBackwardOrders, MinPpDiffersWhereItsWeightGradientsAreGreedy) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int equal = 0;
     int other = 0;
     for (const Json& one : test::oracleCases("minpp/zb1f1b.json"))
@@ -45,7 +42,6 @@ TEST(SplitBackwardOrders, MinPpDiffersWhereItsWeightGradientsAreGreedy) {
 }
 
 TEST(SplitBackwardOrders, RefusesWhatPyTorchAndPaddleRefuse) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     for (const Json& one : test::oracleList("torch/InterleavedZeroBubble.json", "rejected"))
         EXPECT_FALSE(makeSchedule(test::specOf(one, "interleaved-zb")).ok()) << one.dump();
     for (const Json& one : test::oracleList("paddle/zbh1.json", "cases")) {

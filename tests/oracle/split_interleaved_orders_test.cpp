@@ -2,7 +2,6 @@
 // simulation against the times that the files give.
 
 #include "tests/oracle/order_match.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +11,6 @@ namespace {
 using test::Json;
 
 TEST(SplitInterleavedOrders, Sail) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int equal = 0;
     for (const Json& one : test::oracleCases("sail-sg-zero-bubble/group_interleaved_1f1b.json")) {
         ScheduleSpec spec = test::specOf(one, "interleaved", "sail-sg");
@@ -26,7 +24,6 @@ TEST(SplitInterleavedOrders, Sail) {
 }
 
 TEST(SplitInterleavedOrders, PaddlesStaticPass) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     test::expectEqual({"paddle/vpp_split_backward.json", "interleaved", "paddle-static-split", 15});
 }
 

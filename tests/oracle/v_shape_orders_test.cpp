@@ -2,7 +2,6 @@
 // against the times that the files give.
 
 #include "tests/oracle/order_match.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +14,6 @@ using test::Source;
 class VShapeOrders : public testing::TestWithParam<Source> {};
 
 TEST_P(VShapeOrders, Equal) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     test::expectEqual(GetParam());
 }
 
@@ -25,7 +23,6 @@ INSTANTIATE_TEST_SUITE_P(Sail, VShapeOrders,
                                          Source{"sail-sg-zero-bubble/v1f1b.json", "v-1f1b", "", 74, true}));
 
 TEST(PaddlesZbV, Unlimited) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int equal = 0;
     for (const Json& one : test::oracleCases("paddle/zbvpp.json")) {
         EXPECT_TRUE(test::sameOrder(one, test::paddleZbVSpec(one))) << one.at("params").dump();
@@ -35,7 +32,6 @@ TEST(PaddlesZbV, Unlimited) {
 }
 
 TEST(PaddlesZbV, WithinAMemoryLimit) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     int equal = 0;
     int refused = 0;
     for (const Json& one : test::oracleList("paddle/zbvpp_memory_limited.json", "cases")) {

@@ -5,7 +5,6 @@
 #include "core/schedule/families/registry.h"
 #include "core/schedule/families/timed_orders.h"
 #include "tests/oracle/oracle_file.h"
-#include "tests/support/shared_data.h"
 
 #include <gtest/gtest.h>
 
@@ -88,7 +87,6 @@ bool sameTimes(const std::vector<TimelineOp>& a, const std::vector<TimelineOp>& 
 class ZeroBubbleOrders : public testing::TestWithParam<Source> {};
 
 TEST_P(ZeroBubbleOrders, Equal) {
-    BUBBLESCOPE_NEED_SHARED("oracles");
     const Source& source = GetParam();
     int compared = 0;
     int odd = 0;

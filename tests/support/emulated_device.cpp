@@ -3,6 +3,7 @@
 #include "tests/support/run_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -40,7 +41,10 @@ struct EmulatedDevice::EmulatedStream : Accelerator::StreamState {
     std::optional<std::uint64_t> batch; ///< its key, while one is open
     std::thread::id gatherer;           ///< the thread that began it
     std::vector<Task> gathered;
-    std::string calls; ///< of the batch
+    std::string calls;       ///< of the batch
+    std::uint64_t parts = 0; ///< of the batch, so far
+    BatchCalls arguments;    ///< of the part
+    RecurringBatches<bool> known{64};
 };
 
 namespace {
@@ -152,12 +156,16 @@ void EmulatedDevice::submit(Stream on, std::function<void(EmulatedStream&)> work
     changed_.notify_all();
 }
 
-void EmulatedDevice::submitKernel(Stream on, const char* name, std::function<void()> compute) {
-    submitCall(on, {DeviceObserver::Kind::Kernel, name}, true,
-               [compute = std::move(compute), this](EmulatedStream& at) {
-                   compute();
-                   at.time += kernel_time;
-               });
+template <class Arguments>
+void EmulatedDevice::submitKernel(Stream on, const char* name, const Arguments& arguments,
+                                  std::function<void()> compute) {
+    submitCall(
+        on, {DeviceObserver::Kind::Kernel, name}, !kVaries<Arguments>,
+        [compute = std::move(compute), this](EmulatedStream& at) {
+            compute();
+            at.time += kernel_time;
+        },
+        [&](BatchCalls& calls) { calls.add(arguments, [] {}); });
 }
 
 TimeNs EmulatedDevice::launched(EmulatedStream& stream) const {
@@ -166,13 +174,17 @@ TimeNs EmulatedDevice::launched(EmulatedStream& stream) const {
 }
 
 void EmulatedDevice::submitCall(Stream on, DeviceObserver::Work what, bool in_batch,
-                                std::function<void(EmulatedStream&)> work) {
+                                std::function<void(EmulatedStream&)> work,
+                                const std::function<void(BatchCalls&)>& note) {
     const std::lock_guard lock(mutex_);
     EmulatedStream& stream = *own(on);
     refuseStrangers(stream);
     if (stream.destroyed) throw std::logic_error("work for a stream that is gone");
     const bool gathers = in_batch && stream.batch.has_value();
-    if (gathers) stream.calls += std::string(what.name) + ' ';
+    if (gathers) {
+        stream.calls += std::string(what.name) + ' ';
+        note(stream.arguments);
+    }
     what.stream = on;
     what.in_graph = gathers && graphs;
     if (observer && !what.in_graph) what.call = observer->called(what.kind, false);
@@ -221,6 +233,13 @@ void EmulatedDevice::launchBatch(EmulatedStream& stream) {
     }
     std::ranges::move(stream.gathered, std::back_inserter(stream.tasks));
     stream.gathered.clear();
+    if (stream.arguments.empty()) return;
+    const std::uint64_t key = mixBits(*stream.batch) + stream.parts++;
+    if (stream.known.find(key, stream.arguments.arguments()) == nullptr) {
+        stream.known.add(key, stream.arguments.arguments()) = true;
+        ++captured_batches_;
+    }
+    stream.arguments.clear();
 }
 
 void EmulatedDevice::beginBatch(std::uint64_t key, Stream on) {
@@ -229,6 +248,7 @@ void EmulatedDevice::beginBatch(std::uint64_t key, Stream on) {
     own(on)->batch = key;
     own(on)->gatherer = std::this_thread::get_id();
     own(on)->calls.clear();
+    own(on)->parts = 0;
 }
 
 void EmulatedDevice::endBatch(Stream on) {
@@ -345,15 +365,22 @@ TimeNs EmulatedDevice::elapsed(Event from, Event to) {
 }
 
 void EmulatedDevice::copy(void* to, const void* from, std::int64_t bytes, Stream stream) {
-    submitCall(stream, {DeviceObserver::Kind::Copy, "copy", bytes}, true, [=, this](EmulatedStream& at) {
-        std::memmove(to, from, static_cast<std::size_t>(bytes));
-        at.time += copy_time;
-    });
+    submitCall(
+        stream, {DeviceObserver::Kind::Copy, "copy", bytes}, true,
+        [=, this](EmulatedStream& at) {
+            std::memmove(to, from, static_cast<std::size_t>(bytes));
+            at.time += copy_time;
+        },
+        [&](BatchCalls& calls) {
+            calls.add(std::array{to, const_cast<void*>(from)}, [] {});
+        });
 }
 
 void EmulatedDevice::zero(void* memory, std::int64_t bytes, Stream stream) {
-    submitCall(stream, {DeviceObserver::Kind::Set, "zero", bytes}, true,
-               [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); });
+    submitCall(
+        stream, {DeviceObserver::Kind::Set, "zero", bytes}, true,
+        [=](EmulatedStream&) { std::memset(memory, 0, static_cast<std::size_t>(bytes)); },
+        [&](BatchCalls& calls) { calls.add(std::array{memory}, [] {}); });
 }
 
 void EmulatedDevice::copyIn(void* to, const void* host, std::int64_t bytes, Stream stream) {
@@ -383,12 +410,21 @@ void EmulatedDevice::multiply(const Gemm& gemm, Stream stream) {
         load(*own(stream), std::to_string(gemm.rows) + 'x' + std::to_string(gemm.columns) + 'x' +
                                std::to_string(gemm.inner) + 'x' + std::to_string(gemm.batch));
     }
-    submitKernel(stream, "product", [gemm] { multiplyOnHost(gemm); });
+    submitKernel(stream, "product", gemm, [gemm] { multiplyOnHost(gemm); });
 }
 
-#define BUBBLESCOPE_LAUNCH(Kernel)                                                     \
-    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                 \
-        submitKernel(stream, #Kernel, [kernel, this] { runKernel(kernel, memory_); }); \
+void EmulatedDevice::attend(const FusedAttention& attention, Stream stream) {
+    submitKernel(stream, "attention", attention, [attention, this] { runAttention(attention, memory_); });
+}
+
+void EmulatedDevice::attendBackward(const FusedAttentionGradient& attention, Stream stream) {
+    submitKernel(stream, "queries gradient", attention, [attention, this] { runQueriesGradient(attention, memory_); });
+    submitKernel(stream, "keys gradient", attention, [attention, this] { runKeysGradient(attention, memory_); });
+}
+
+#define BUBBLESCOPE_LAUNCH(Kernel)                                                             \
+    void EmulatedDevice::launch(const Kernel& kernel, Stream stream) {                         \
+        submitKernel(stream, #Kernel, kernel, [kernel, this] { runKernel(kernel, memory_); }); \
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
@@ -425,6 +461,11 @@ std::int64_t EmulatedDevice::allocations() const {
 std::int64_t EmulatedDevice::batches() const {
     const std::lock_guard lock(mutex_);
     return batches_;
+}
+
+std::int64_t EmulatedDevice::capturedBatches() const {
+    const std::lock_guard lock(mutex_);
+    return captured_batches_;
 }
 
 std::vector<std::size_t> EmulatedDevice::batchShapes() const {

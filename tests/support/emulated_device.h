@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/accelerator/accelerator.h"
+#include "runtime/accelerator/recurring_batches.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -53,7 +54,7 @@ public:
 ///
 /// Its time is made up: work takes none, but for copies from rank to rank and for holds, and what the fields below say.
 /// So the times of a run follow from the schedule alone.
-class EmulatedDevice final : public Accelerator {
+class EmulatedDevice : public Accelerator {
 public:
     explicit EmulatedDevice(unsigned seed);
     ~EmulatedDevice() override;
@@ -62,6 +63,7 @@ public:
     TimeNs kernel_time{0};
     TimeNs launch_time{0}; ///< of the host's, for each call: work of a stream begins no sooner than it was launched
     bool graphs = false;   ///< whether observers see a batch as a graph
+    bool fuses_attention = true;
     std::shared_ptr<DeviceObserver> observer;
     /// allocate() fails beyond this.
     std::int64_t capacity = std::int64_t{1} << 40;
@@ -107,6 +109,11 @@ public:
     void beginBatch(std::uint64_t key, Stream stream) override;
     void endBatch(Stream stream) override;
     void multiply(const Gemm& gemm, Stream stream) override;
+    [[nodiscard]] bool fusesAttention(Storage storage, std::int64_t width) const override {
+        return fuses_attention && storage == Storage::Bf16 && fusedWidth(width);
+    }
+    void attend(const FusedAttention& attention, Stream stream) override;
+    void attendBackward(const FusedAttentionGradient& attention, Stream stream) override;
 #define BUBBLESCOPE_LAUNCH(Kernel) void launch(const Kernel& kernel, Stream stream) override;
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 #undef BUBBLESCOPE_LAUNCH
@@ -125,6 +132,9 @@ public:
     /// How often somebody waited for the device.
     [[nodiscard]] std::int64_t hostWaits() const;
     [[nodiscard]] std::int64_t batches() const;
+    /// How many batches, or parts of them between calls that cannot be in one, were not the same as an earlier one of
+    /// their stream and key: a GPU captures these.
+    [[nodiscard]] std::int64_t capturedBatches() const;
     /// For every stream and key of its batches, how many different lists of calls they held.
     [[nodiscard]] std::vector<std::size_t> batchShapes() const;
 
@@ -136,8 +146,10 @@ private:
     [[nodiscard]] static EmulatedEvent* own(Event event);
     void submit(Stream on, std::function<void(EmulatedStream&)> work, Event event = nullptr);
     /// As submit(), of work that observers see. `in_batch`: it can be part of a batch.
-    void submitCall(Stream on, DeviceObserver::Work what, bool in_batch, std::function<void(EmulatedStream&)> work);
-    void submitKernel(Stream on, const char* name, std::function<void()> compute);
+    void submitCall(Stream on, DeviceObserver::Work what, bool in_batch, std::function<void(EmulatedStream&)> work,
+                    const std::function<void(BatchCalls&)>& note = {});
+    template <class Arguments>
+    void submitKernel(Stream on, const char* name, const Arguments& arguments, std::function<void()> compute);
     /// When the host has launched one more piece of work for the stream. The lock is held.
     TimeNs launched(EmulatedStream& stream) const;
     /// What a batch has gathered is queued. The lock is held.
@@ -161,6 +173,7 @@ private:
     std::int64_t allocations_ = 0;
     std::int64_t host_waits_ = 0;
     std::int64_t batches_ = 0;
+    std::int64_t captured_batches_ = 0;
     std::string broken_;
     std::set<std::pair<std::thread::id, std::string>> loaded_;
     std::atomic<int> room_{0};

@@ -1,5 +1,6 @@
 // Kernels on the host by their forms alone, sum for sum in the order of a GPU.
 
+#include "tests/support/attention_by_rows.h"
 #include "tests/support/gpu_order.h"
 #include "tests/support/run_kernel.h"
 
@@ -11,5 +12,15 @@ namespace bubblescope::runtime::test {
     }
 BUBBLESCOPE_KERNELS(BUBBLESCOPE_RUN)
 #undef BUBBLESCOPE_RUN
+
+void runAttention(const FusedAttention& attention, const std::map<void*, std::int64_t>& /*memory*/) {
+    attendByRows(attention);
+}
+void runQueriesGradient(const FusedAttentionGradient& attention, const std::map<void*, std::int64_t>& /*memory*/) {
+    queriesGradientByRows(attention);
+}
+void runKeysGradient(const FusedAttentionGradient& attention, const std::map<void*, std::int64_t>& /*memory*/) {
+    keysGradientByRows(attention);
+}
 
 } // namespace bubblescope::runtime::test

@@ -2,7 +2,9 @@
 
 #include "core/analysis/whatif/run_model.h"
 #include "core/base/result.h"
+#include "core/schedule/schedule.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -73,8 +75,12 @@ struct PipelineChange {
     std::optional<int> microbatches; ///< of the same size
     int split = 1;                   ///< each micro-batch into so many, of as much less time
     std::vector<int> layers;         ///< of each stage, then
+    /// An order of no family, of the run's ranks and micro-batches; null = none. With it only `layers` may change.
+    std::shared_ptr<const Schedule> order;
 
-    [[nodiscard]] bool any() const { return !schedule.empty() || vpp || microbatches || split > 1 || !layers.empty(); }
+    [[nodiscard]] bool any() const {
+        return !schedule.empty() || vpp || microbatches || split > 1 || !layers.empty() || order != nullptr;
+    }
 };
 
 /// The changes to predict: those of times in the order given, each applied to the result of those before it, then that
@@ -99,9 +105,9 @@ struct Scenario {
 ///         as the accounting has it (Cause); = 0, or a share of it; order=0 alone
 ///     stages=balanced: as much work in all, the same on every stage
 ///         = usual | steady | 2x (twice as fast) | -20% | +5% (of the time) | 1.5ms (each)
-///     schedule=NAME[/FLAVOR]   vpp=2   microbatches=16   split=2   layers=9,9,9,5
+///     schedule=NAME[/FLAVOR]   schedule-file=FILE   vpp=2   microbatches=16   split=2   layers=9,9,9,5
 ///
-/// Errors: Usage, naming the text that cannot be parsed.
+/// Errors: Usage, naming the text that cannot be parsed; those of readScheduleFile().
 [[nodiscard]] Result<Scenario> parseScenario(std::span<const std::string> texts);
 
 /// Per stage: times what its ops would take for all stages to take the same, with as much work in all.

@@ -1,5 +1,6 @@
 #include "core/analysis/whatif/change.h"
 #include "core/base/text.h"
+#include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@ constexpr std::string_view kHint =
     "targets are rank:R, worker:REPLICA.RANK, replica:D, stage:S, link:A-B, link:A>B, links, stages, type:NAME, "
     "compute, comm and all; values usual, steady, balanced (stages), 2x, -20%, +5% or a time; causes, of which a share "
     "remains or 0, are imbalance, slowdown, jitter, gaps, blocked, replays, late-starts, unknown, and order=0; or give "
-    "schedule=NAME[/FLAVOR], vpp=N, microbatches=N, split=N, layers=N,N,…";
+    "schedule=NAME[/FLAVOR], schedule-file=FILE, vpp=N, microbatches=N, split=N, layers=N,N,…";
 
 Error unknown(std::string_view text, std::string_view what) {
     return usageError(fmt::format("'{}': {}", text, what), std::string(kHint));
@@ -137,6 +138,11 @@ Result<bool> parsePipeline(std::string_view key, std::string_view value, std::st
         pipeline.schedule = value.substr(0, slash);
         pipeline.flavor = slash == std::string_view::npos ? "" : value.substr(slash + 1);
         if (pipeline.schedule.empty()) return unknown(text, "the name of a schedule is due behind the '='");
+        return true;
+    }
+    if (key == "schedule-file") {
+        BUBBLESCOPE_ASSIGN(Schedule order, readScheduleFile(std::string(value)));
+        pipeline.order = std::make_shared<const Schedule>(std::move(order));
         return true;
     }
     if (key == "vpp") {

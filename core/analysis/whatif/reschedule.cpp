@@ -112,8 +112,23 @@ Status checkSource(const RunModel& run) {
 }
 
 /// The order to run; for families that look at times, made for the run's mean ones.
+/// The order of the change, if it is one for the run's sizes.
+Result<Schedule> givenOrder(const RunModel& run, const PipelineChange& change) {
+    const Schedule& order = *change.order;
+    if (!change.schedule.empty() || change.vpp || change.microbatches || change.split > 1)
+        return usageError("a schedule file has its sizes", "give no other change of the pipeline beside it but layers");
+    if (order.pp != run.pp || order.microbatches != run.microbatches) {
+        return usageError(fmt::format("the schedule file is for {} ranks and {} micro-batches, the run has {} and {}",
+                                      order.pp, order.microbatches, run.pp, run.microbatches),
+                          "give one of the run's sizes");
+    }
+    BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(order));
+    return order;
+}
+
 Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const PipelineChange& change,
                            const StageCut& cut, TimeNs comm) {
+    if (change.order != nullptr) return givenOrder(run, change);
     const int microbatches = change.microbatches.value_or(run.microbatches);
     if (change.split > std::numeric_limits<int>::max() / microbatches)
         return usageError(fmt::format("{} micro-batches cannot be split into {} each", microbatches, change.split));

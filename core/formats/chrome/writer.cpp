@@ -1,5 +1,6 @@
 #include "core/formats/chrome/writer.h"
 
+#include "core/formats/chrome/event_text.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
 #include "core/trace/args.h"
@@ -76,12 +77,6 @@ std::optional<TimeNs> FlowBinding::timeFor(SliceId slice, TimeNs wanted) const {
         time = trace_.end(inner) + TimeNs{1};
     }
     return std::nullopt;
-}
-
-std::string microseconds(TimeNs time) {
-    const bool negative = time < TimeNs{0};
-    const std::int64_t ns = std::abs(time.count());
-    return fmt::format("{}{}.{:03}", negative ? "-" : "", ns / 1000, ns % 1000);
 }
 
 class Writer {

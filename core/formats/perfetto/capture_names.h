@@ -21,6 +21,10 @@ inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 ///   family, flavor                 of the schedule, as this program calls them
 ///   rank                           among all processes of the job
 ///   pp, dp, tp, cp, ep             place and size of an axis: "1/4"
+///   layers                         how many layers of the model the process's stages have: "0:4,7:4"
+///   check_layers                   in how many layers checks divide the process's stages: "0:4,7:4"
+/// Its checks in bubbles are those of timeline/trace_names.h, with the args rank, replica and tensor_rank in the
+/// pipeline, and count layers in their stage.
 inline constexpr std::string_view kCaptureStates = "capture states";
 /// A process whose framework states its ops, and that recorded nothing for some seconds, says where it stands: arg
 /// "in", the innermost of these ranges that is open, empty if none is; arg "for_ns".

@@ -146,12 +146,6 @@ std::string hex(std::uint64_t bits) {
     return fmt::format("{:016x}", bits);
 }
 
-/// "F3.1 layer 5".
-template <class Record>
-std::string nameOf(const Record& record) {
-    return fmt::format("{} layer {}", opName(record.op), record.layer);
-}
-
 /// The args that a check and a digest share. The caller keeps `kind`, since args only refer to texts.
 template <class Record>
 std::vector<Arg> commonArgs(const Record& record, std::string_view kind, Stage stage) {
@@ -168,33 +162,32 @@ std::vector<Arg> commonArgs(const Record& record, std::string_view kind, Stage s
 
 } // namespace
 
+CheckEvent::CheckEvent(const CheckRecord& check, Stage stage)
+    : name_(checkName(check)), kind_(1, opLetter(check.op.kind)), first_(hex(check.first)), second_(hex(check.second)),
+      args_(commonArgs(check, kind_, stage)) {
+    add({"check", checkKindName(check.kind)});
+    add({"outcome", checkOutcomeName(check.outcome)});
+    add({"verdict", verdictName(check.verdict)});
+    add({"first", std::string_view(first_)});
+    add({"second", std::string_view(second_)});
+    if (!check.difference) return;
+    first_bits_ = fmt::format("{:x}", check.difference->first_bits);
+    second_bits_ = fmt::format("{:x}", check.difference->second_bits);
+    add({"elements", check.difference->elements});
+    add({"differing", check.difference->differing});
+    add({"first_index", check.difference->first});
+    add({"first_bits", std::string_view(first_bits_)});
+    add({"second_bits", std::string_view(second_bits_)});
+    if (check.difference->ulp) add({"ulp", *check.difference->ulp});
+}
+
 void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage) {
-    const std::string kind(1, opLetter(check.op.kind));
-    const std::string first = hex(check.first);
-    const std::string second = hex(check.second);
-    std::string first_bits;
-    std::string second_bits;
-    std::vector<Arg> args = commonArgs(check, kind, stage);
-    args.push_back({"check", checkKindName(check.kind)});
-    args.push_back({"outcome", checkOutcomeName(check.outcome)});
-    args.push_back({"verdict", verdictName(check.verdict)});
-    args.push_back({"first", std::string_view(first)});
-    args.push_back({"second", std::string_view(second)});
-    if (check.difference) {
-        first_bits = fmt::format("{:x}", check.difference->first_bits);
-        second_bits = fmt::format("{:x}", check.difference->second_bits);
-        args.push_back({"elements", check.difference->elements});
-        args.push_back({"differing", check.difference->differing});
-        args.push_back({"first_index", check.difference->first});
-        args.push_back({"first_bits", std::string_view(first_bits)});
-        args.push_back({"second_bits", std::string_view(second_bits)});
-        if (check.difference->ulp) args.push_back({"ulp", *check.difference->ulp});
-    }
+    const CheckEvent event(check, stage);
     if (check.end > check.start) {
-        encoder.beginSlice(track, check.start, trace_names::kCheck, nameOf(check), args);
+        encoder.beginSlice(track, check.start, trace_names::kCheck, event.name(), event.args());
         encoder.endSlice(track, check.end);
     } else {
-        encoder.instant(track, check.start, trace_names::kCheck, nameOf(check), args);
+        encoder.instant(track, check.start, trace_names::kCheck, event.name(), event.args());
     }
 }
 
@@ -203,7 +196,8 @@ void writeDigest(Encoder& encoder, std::uint64_t track, const DigestRecord& dige
     const std::string text = hex(digest.digest);
     std::vector<Arg> args = commonArgs(digest, kind, stage);
     args.push_back({"digest", std::string_view(text)});
-    encoder.instant(track, digest.time, trace_names::kDigest, nameOf(digest), args);
+    encoder.instant(track, digest.time, trace_names::kDigest,
+                    fmt::format("{} layer {}", opName(digest.op), digest.layer), args);
 }
 
 } // namespace bubblescope::perfetto

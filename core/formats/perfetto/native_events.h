@@ -59,8 +59,30 @@ private:
 };
 [[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
 
-/// Writes a check as specified in timeline/trace_names.h: a slice on `track` if it took time, else an instant. `stage`
-/// is that of its rank and chunk. Checks of one track must come by time and must not overlap.
+/// Name and args of a check, as specified in timeline/trace_names.h. `stage` is that of its rank and chunk. The args
+/// view the check and this object, which stays where it is made.
+class CheckEvent {
+public:
+    CheckEvent(const CheckRecord& check, Stage stage);
+    CheckEvent(const CheckEvent&) = delete;
+    CheckEvent& operator=(const CheckEvent&) = delete;
+
+    [[nodiscard]] const std::string& name() const { return name_; }
+    [[nodiscard]] std::span<const Arg> args() const { return args_; }
+    void add(const Arg& arg) { args_.push_back(arg); }
+
+private:
+    std::string name_;
+    std::string kind_;
+    std::string first_;
+    std::string second_;
+    std::string first_bits_;
+    std::string second_bits_;
+    std::vector<Arg> args_;
+};
+
+/// Writes a check: a slice on `track` if it took time, else an instant. Checks of one track must come by time and must
+/// not overlap.
 void writeCheck(Encoder& encoder, std::uint64_t track, const CheckRecord& check, Stage stage);
 
 /// The same for a digest: an instant.

@@ -100,4 +100,12 @@ Status ReplacingFile::commit() {
     return {};
 }
 
+Status makeFolder(const std::filesystem::path& folder) {
+    std::error_code failed;
+    std::filesystem::create_directories(folder, failed);
+    if (!failed) return {};
+    return inputError(folder.string(), fmt::format("cannot be made a folder: {}", failed.message()),
+                      "name a folder that can be written");
+}
+
 } // namespace bubblescope

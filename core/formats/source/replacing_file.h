@@ -58,4 +58,7 @@ private:
     bool committed_ = false;
 };
 
+/// Makes the folder that files are to be written to, and those above it. Errors: Input, with the system's reason.
+[[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
+
 } // namespace bubblescope

@@ -2,6 +2,7 @@
 
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
+#include "core/optimize/advice/searched_order.h"
 #include "core/optimize/partition/optimise.h"
 #include "core/schedule/families/registry.h"
 
@@ -118,6 +119,28 @@ public:
     [[nodiscard]] const std::vector<Candidate>& found() const { return found_; }
     [[nodiscard]] int tried() const { return tried_; }
 
+    [[nodiscard]] Result<HeldMemory> memoryOf(const Schedule& schedule, const PipelineChange& change) const {
+        HeldMemory held = heldAtPeak(schedule, change.split);
+        if (!options_.sizes) return held;
+        ModelSizes sizes = *options_.sizes;
+        const auto stages = static_cast<std::size_t>(schedule.stages() / held.copies);
+        if (!change.layers.empty())
+            sizes.layers_per_stage = change.layers;
+        else if (cut_.layers.size() == stages)
+            sizes.layers_per_stage = cut_.layers;
+        else if (sizes.layers_per_stage.size() != stages)
+            sizes.layers_per_stage.clear();
+        for (LayerSizes& layer : sizes.layers)
+            layer = divided(layer, change.split);
+        sizes.first = divided(sizes.first, change.split);
+        sizes.last = divided(sizes.last, change.split);
+        BUBBLESCOPE_ASSIGN(const MemoryModel model, memoryModel(sizes, schedule));
+        held.bytes = 0;
+        for (const RankMemory& rank : memoryUse(schedule, model))
+            held.bytes = std::max(*held.bytes, rank.peak());
+        return held;
+    }
+
 private:
     Status keep(const PipelineChange& change) {
         BUBBLESCOPE_ASSIGN(auto candidate, attempt(change));
@@ -142,28 +165,6 @@ private:
         if (!step.ok()) return std::optional<Candidate>{};
         candidate.wall = step.value().wall();
         return std::optional(std::move(candidate));
-    }
-
-    [[nodiscard]] Result<HeldMemory> memoryOf(const Schedule& schedule, const PipelineChange& change) const {
-        HeldMemory held = heldAtPeak(schedule, change.split);
-        if (!options_.sizes) return held;
-        ModelSizes sizes = *options_.sizes;
-        const auto stages = static_cast<std::size_t>(schedule.stages() / held.copies);
-        if (!change.layers.empty())
-            sizes.layers_per_stage = change.layers;
-        else if (cut_.layers.size() == stages)
-            sizes.layers_per_stage = cut_.layers;
-        else if (sizes.layers_per_stage.size() != stages)
-            sizes.layers_per_stage.clear();
-        for (LayerSizes& layer : sizes.layers)
-            layer = divided(layer, change.split);
-        sizes.first = divided(sizes.first, change.split);
-        sizes.last = divided(sizes.last, change.split);
-        BUBBLESCOPE_ASSIGN(const MemoryModel model, memoryModel(sizes, schedule));
-        held.bytes = 0;
-        for (const RankMemory& rank : memoryUse(schedule, model))
-            held.bytes = std::max(*held.bytes, rank.peak());
-        return held;
     }
 
     [[nodiscard]] const Schedule& scheduleOf(const PipelineChange& change) const {
@@ -264,6 +265,7 @@ Result<std::optional<Suggestion>> balanced(const RunModel& run, const Schedule& 
 /// Whether `a` is as good as `b` in everything, and better in something: if in nothing else, in who ships it.
 bool dominates(const Suggestion& a, const Suggestion& b) {
     if (a.effort == Effort::Balance || b.effort == Effort::Balance) return false; // another kind of work
+    if (a.searched && !b.searched) return false;                                  // it has to be loaded from a file
     const auto costs = [](const Suggestion& s) {
         return std::array<double, 5>{static_cast<double>(s.prediction.after.count()), s.memory.activations,
                                      static_cast<double>(s.memory.copies), static_cast<double>(s.change.split),
@@ -277,9 +279,42 @@ bool dominates(const Suggestion& a, const Suggestion& b) {
             (a.frameworks.size() == b.frameworks.size() && a.texts < b.texts));
 }
 
+/// Adds the orders that were searched: the second, with another split, only where that makes the step shorter.
+Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const RunModel& run, const Schedule& order,
+                      const ModelCut& cut, const AdviceOptions& options, const JobControl& control, Advice& advice) {
+    BUBBLESCOPE_ASSIGN(std::vector<SearchedChange> found,
+                       searchChanges(pipeline, order, cut, *options.search_time, control));
+    std::optional<TimeNs> with_present_split;
+    for (SearchedChange& each : found) {
+        Scenario scenario;
+        scenario.pipeline = each.change;
+        BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));
+        if (each.change.layers.empty()) with_present_split = prediction.predicted();
+        const TimeNs adds = with_present_split.value_or(prediction.predicted()) - prediction.predicted();
+        const bool gains = each.change.layers.empty() || adds > TimeNs{0};
+        if (prediction.relativeChange() > -kMinGain || !gains) continue;
+        BUBBLESCOPE_ASSIGN(HeldMemory held, memory.memoryOf(*each.change.order, each.change));
+        if (options.budget && held.bytes && *held.bytes > *options.budget) continue;
+        if (!each.change.layers.empty()) advice.split_adds = adds;
+        const bool in_torch = order.placement == Placement::Loop || order.vpp <= 2;
+        std::vector<std::string> texts = textsOf(each.change);
+        texts.insert(texts.begin(), fmt::format("schedule-file={}searched{}.csv", options.order_folder,
+                                                each.change.layers.empty() ? "" : "-split"));
+        advice.suggestions.push_back({Effort::Order,
+                                      std::move(each.change),
+                                      std::move(texts),
+                                      std::move(prediction),
+                                      std::move(held),
+                                      in_torch ? std::vector<std::string>{"PyTorch"} : std::vector<std::string>{},
+                                      {},
+                                      std::move(each.known)});
+    }
+    return {};
+}
+
 /// Adds what other orders would do.
 Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Schedule& order, const ModelCut& cut,
-                    const AdviceOptions& options, Advice& advice) {
+                    const AdviceOptions& options, const JobControl& control, Advice& advice) {
     Search search(pipeline, run, cut, options);
     BUBBLESCOPE_ASSIGN(const Candidate present, search.currentOrder());
     BUBBLESCOPE_TRY(search.tryAll(present));
@@ -301,7 +336,8 @@ Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Sch
                                       frameworksOf(runs.name, runs.flavor),
                                       {}});
     }
-    return {};
+    if (!options.search_time) return {};
+    return adviseSearched(pipeline, search, run, order, cut, options, control, advice);
 }
 
 void dropDominated(std::vector<Suggestion>& suggestions) {
@@ -377,13 +413,13 @@ std::vector<std::string> frameworksOf(std::string_view schedule, std::string_vie
 }
 
 Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut, const AdviceOptions& options,
-                      std::optional<double> most_error) {
+                      std::optional<double> most_error, const JobControl& control) {
     BUBBLESCOPE_TRY(checkError(run, most_error)); // before anything is tried
     Advice advice;
     const Result<MeanPipeline> pipeline = MeanPipeline::of(run, order, cut);
     if (!pipeline.ok() && pipeline.error().kind != ErrorKind::Input) return pipeline.error();
     if (pipeline.ok()) {
-        BUBBLESCOPE_TRY(adviseOrders(pipeline.value(), run, order, cut, options, advice));
+        BUBBLESCOPE_TRY(adviseOrders(pipeline.value(), run, order, cut, options, control, advice));
     } else {
         advice.no_orders = pipeline.error().message;
         advice.present = heldAtPeak(order, 1);

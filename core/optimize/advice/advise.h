@@ -1,6 +1,8 @@
 #pragma once
 
 #include "core/analysis/whatif/scenario.h"
+#include "core/base/job.h"
+#include "core/base/sentence.h"
 #include "core/cost/memory_estimate.h"
 
 #include <cstdint>
@@ -15,6 +17,9 @@ struct AdviceOptions {
     std::optional<ModelSizes> sizes;    ///< tensors of the model, for memory in bytes
     std::optional<std::int64_t> budget; ///< limit per rank
     std::size_t max_suggestions = 8;    ///< maximum number of suggestions
+    /// How long an order of no family may be searched; none = not at all. See adviseSearched().
+    std::optional<TimeNs> search_time;
+    std::string order_folder; ///< where the caller puts such orders, with the '/': for Suggestion::texts
 };
 
 /// The memory of an order on its fullest rank.
@@ -35,6 +40,17 @@ enum class Effort : std::uint8_t {
 };
 [[nodiscard]] std::string_view effortName(Effort effort); ///< "balance", "order", "chunks", "copies"
 
+/// What is known of an order that was searched.
+struct Searched {
+    TimeNs makespan{0}; ///< on the run's mean times, without late starts
+    TimeNs bound{0};    ///< on the same times no order of today's memory is shorter
+    Sentence reason;    ///< of the bound
+    bool proven = false;
+    int rounds = 0;
+
+    [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
+};
+
 struct Suggestion {
     Effort effort = Effort::Order;
     PipelineChange change;          ///< none for work moved in shares of a stage's time
@@ -44,6 +60,7 @@ struct Suggestion {
     std::vector<std::string> frameworks; ///< whose schedules it is among; empty where no framework has it
     /// For work moved without known layers: per stage, by which share its time grows (negative: shrinks).
     std::vector<double> moved;
+    std::optional<Searched> searched = std::nullopt; ///< where the order is of no family
 };
 
 /// Frameworks that ship a family's order under a flavor (empty = the family's first).
@@ -64,6 +81,9 @@ struct Advice {
     /// no more effort, chunks, parts, memory and copies is not as short.
     std::vector<Suggestion> suggestions;
     int tried = 0; ///< orders simulated
+    /// By how much the searched order and split together are shorter than the order searched for today's split; none
+    /// where that gains nothing or nothing was searched.
+    std::optional<TimeNs> split_adds;
     /// Why other orders were not tried, if their times cannot be derived from the run's ops; empty otherwise.
     std::string no_orders;
 };
@@ -74,8 +94,13 @@ struct Advice {
 /// work balanced in shares of the stages' times replaces that split. The best of these, the best with at most today's
 /// activations, and the best of each single change are then predicted as by predict(). What exceeds the budget is
 /// omitted. If the times of other orders cannot be derived from a run's ops, only the balance of stages is advised.
-/// Errors: those of predict().
+///
+/// With AdviceOptions::search_time an order is searched for the mean times (core/optimize/search), in which no rank
+/// holds more activations than now; then, where the layers are known, the best split of the layers for that order and
+/// an order for that split in turn, until neither gains. Both become suggestions, the second where its step is shorter.
+/// Errors: those of predict(); Cancelled, when `control` stops it.
 [[nodiscard]] Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut& cut = {},
-                                    const AdviceOptions& options = {}, std::optional<double> most_error = {});
+                                    const AdviceOptions& options = {}, std::optional<double> most_error = {},
+                                    const JobControl& control = {});
 
 } // namespace bubblescope

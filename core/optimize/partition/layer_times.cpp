@@ -23,8 +23,8 @@ constexpr std::string_view kShape =
     R"(a list of layers is {"unit":"ms","layers":[{"forward":1.5,"backward":3},…]}, or CSV with such columns)";
 constexpr std::int64_t kMaxTimedLayers = 100'000;
 constexpr double kLongestLayer = 1e12; // nanoseconds, a quarter of an hour
-constexpr std::array<std::string_view, 7> kFields{"name",        "forward", "backward", "input_grad",
-                                                  "weight_grad", "memory",  "count"};
+constexpr std::array<std::string_view, 8> kFields{"name",        "forward", "backward", "input_grad",
+                                                  "weight_grad", "memory",  "count",    "kind"};
 
 /// A layer's fields as text, from either format; times are digits with or without a unit.
 using Fields = std::map<std::string, std::string, std::less<>>;
@@ -77,6 +77,15 @@ Result<std::int64_t> wholeNumber(const Fields& fields, std::string_view field, s
     return static_cast<std::int64_t>(*value);
 }
 
+Result<LayerKind> kindOf(const Fields& fields, const std::string& where) {
+    const auto found = fields.find("kind");
+    if (found == fields.end() || found->second == "transformer") return LayerKind::Transformer;
+    if (found->second == "embedding") return LayerKind::Embedding;
+    if (found->second == "mtp") return LayerKind::MultiToken;
+    if (found->second == "head") return LayerKind::Loss;
+    return inputError(where, fmt::format("kind is '{}'", found->second), "one of embedding, transformer, mtp and head");
+}
+
 /// Units that are given beside the fields: by field, or for all under "".
 Status addLayer(const Fields& fields, const Fields& units, const std::string& where, std::vector<Layer>& layers) {
     const auto unitOf = [&](std::string_view field) -> std::string_view {
@@ -101,6 +110,7 @@ Status addLayer(const Fields& fields, const Fields& units, const std::string& wh
     constexpr std::int64_t kMaxMemory = std::int64_t{1} << 50U;
     BUBBLESCOPE_ASSIGN(layer.memory, wholeNumber(fields, "memory", 0, 0, kMaxMemory, where));
     BUBBLESCOPE_ASSIGN(const std::int64_t count, wholeNumber(fields, "count", 1, 1, kMaxTimedLayers, where));
+    BUBBLESCOPE_ASSIGN(layer.kind, kindOf(fields, where));
     if (static_cast<std::int64_t>(layers.size()) + count > kMaxTimedLayers)
         return inputError(where, fmt::format("more than {} layers", kMaxTimedLayers));
     layers.insert(layers.end(), static_cast<std::size_t>(count), layer);
@@ -133,7 +143,9 @@ Result<std::vector<Layer>> layersIn(const Json& document, const std::string& whe
     std::vector<Layer> layers;
     const auto outer = [&](const char* key) -> Status {
         if (!document.is_object() || !document.contains(key)) return {};
-        return addJsonLayer(document[key], units, fmt::format("{}, {}", where, key), layers);
+        Json layer = document[key];
+        if (layer.is_object() && !layer.contains("kind")) layer["kind"] = key;
+        return addJsonLayer(layer, units, fmt::format("{}, {}", where, key), layers);
     };
     BUBBLESCOPE_TRY(outer("embedding"));
     for (std::size_t i = 0; i < list.size(); ++i)

@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/cost/partition.h"
 
 #include <cstdint>
 #include <filesystem>
@@ -16,14 +17,16 @@ struct Layer {
     std::string name;
     OpTimes times;
     std::int64_t memory = 0; ///< in any unit, the same as the budget's
+    LayerKind kind = LayerKind::Transformer;
 };
 
 /// Reads the layers of a model, in order; an embedding and an output head are layers like the others.
 ///
 /// JSON: {"layers":[{"forward":"1.5ms","backward":"3ms"},…]} or the bare list. Times are text with a unit, or numbers
 /// in the document's "unit" ("ms", "us", "ns", "s"). Instead of "backward", or beside it, "input_grad" and
-/// "weight_grad"; optional "name", "memory" and "count", the number of consecutive equal layers. Beside the list
-/// "embedding" and "head" may each be a layer before the first and after the last.
+/// "weight_grad"; optional "name", "memory", "count", the number of consecutive equal layers, and "kind": "embedding",
+/// "transformer" (unless given), "mtp" for multi-token prediction, or "head". Beside the list "embedding" and "head"
+/// may each be a layer before the first and after the last.
 ///
 /// CSV: a header line with these names, of which forward and backward (or both halves) are required, then a line per
 /// layer. A unit may be in the cell (1.5ms) or after the column's name (forward_ms).

@@ -1,6 +1,7 @@
 #include "core/optimize/search/exact.h"
 
-#include "core/optimize/search/list_order.h"
+#include "core/optimize/search/chain_times.h"
+#include "core/optimize/search/one_machine.h"
 
 #include <algorithm>
 #include <limits>
@@ -22,17 +23,17 @@ struct OpQueue {
     std::vector<OpNumber> ops;
     std::size_t rank = 0;
     bool forward = false;
-    std::size_t next = 0;   ///< the first that has not been placed
-    std::int64_t after = 0; ///< from the end of one to the step's end at least
-    bool waits = false;     ///< put off until its rank has run something else
+    std::size_t next = 0; ///< the first that has not been placed
+    bool waits = false;   ///< put off until its rank has run something else
 };
 
 class BranchAndBound {
 public:
     BranchAndBound(const OrderProblem& problem, std::int64_t known, std::int64_t most_nodes, const JobControl& control)
-        : problem_(problem), chains_(chainTimes(problem)), stop_(control, 1024), most_nodes_(most_nodes), best_(known),
+        : problem_(problem), chains_(queueTimes(problem)), stop_(control, 1024), most_nodes_(most_nodes), best_(known),
           end_(static_cast<std::size_t>(problem.size()), kOpen), earliest_(end_.size(), 0),
-          free_(static_cast<std::size_t>(problem.sizes().pp), 0), held_(free_.size(), 0), orders_(free_.size()) {
+          free_(static_cast<std::size_t>(problem.sizes().pp), 0), held_(free_.size(), 0), jobs_(free_.size()),
+          orders_(free_.size()) {
         formQueues();
     }
 
@@ -63,7 +64,6 @@ private:
                     const NeededOp& op = problem_.op(queue.ops.front());
                     queue.rank = op.rank.index();
                     queue.forward = forwards;
-                    queue.after = chains_.tail[at(queue.ops.front())] - op.time;
                     queues_.push_back(std::move(queue));
                 }
             }
@@ -101,12 +101,14 @@ private:
     /// No completion of the partial order is shorter.
     [[nodiscard]] std::int64_t bound() {
         std::int64_t longest = 0;
+        for (auto& jobs : jobs_)
+            jobs.clear();
         for (const OpQueue* queue : sorted_) {
             std::int64_t before = free_[queue->rank];
             for (std::size_t i = queue->next; i < queue->ops.size(); ++i) {
                 const OpNumber number = queue->ops[i];
                 const NeededOp& op = problem_.op(number);
-                std::int64_t start = before;
+                std::int64_t start = std::max(before, chains_.head[at(number)]);
                 const auto wait = [&](OpNumber needed, std::int64_t arrival) {
                     if (needed == kNoNumber) return;
                     const std::int64_t end =
@@ -118,29 +120,12 @@ private:
                 earliest_[at(number)] = start;
                 before = start + op.busy;
                 longest = std::max(longest, start + chains_.tail[at(number)]);
+                jobs_[queue->rank].push_back({start, op.busy, chains_.tail[at(number)] - op.busy});
             }
         }
+        if (longest >= best_) return longest;
         for (std::size_t r = 0; r < free_.size(); ++r)
-            longest = std::max({longest, free_[r], machineBound(r)});
-        return longest;
-    }
-
-    [[nodiscard]] std::int64_t machineBound(std::size_t r) const {
-        std::int64_t longest = 0;
-        for (const OpQueue& first : queues_) {
-            if (first.rank != r || first.next == first.ops.size()) continue;
-            const std::int64_t head = earliest_[at(first.ops[first.next])];
-            for (const OpQueue& last : queues_) {
-                if (last.rank != r || last.next == last.ops.size()) continue;
-                std::int64_t work = 0;
-                for (const OpQueue& queue : queues_) {
-                    if (queue.rank != r || queue.after < last.after) continue;
-                    for (std::size_t i = queue.next; i < queue.ops.size(); ++i)
-                        if (earliest_[at(queue.ops[i])] >= head) work += problem_.op(queue.ops[i]).time;
-                }
-                if (work > 0) longest = std::max(longest, head + work + last.after);
-            }
-        }
+            longest = std::max({longest, free_[r], machineBound(jobs_[r]).time});
         return longest;
     }
 
@@ -270,10 +255,11 @@ private:
     std::int64_t nodes_ = 0;
     std::vector<OpQueue> queues_;
     std::vector<const OpQueue*> sorted_;
-    std::vector<std::int64_t> end_;      ///< per op; kOpen where it has not been placed
-    std::vector<std::int64_t> earliest_; ///< per op that has not been placed
-    std::vector<std::int64_t> free_;     ///< per rank
-    std::vector<std::int64_t> held_;     ///< per rank
+    std::vector<std::int64_t> end_;             ///< per op; kOpen where it has not been placed
+    std::vector<std::int64_t> earliest_;        ///< per op that has not been placed
+    std::vector<std::int64_t> free_;            ///< per rank
+    std::vector<std::int64_t> held_;            ///< per rank
+    std::vector<std::vector<MachineJob>> jobs_; ///< per rank, what has not been placed
     RankOrders orders_;
     std::unordered_map<std::string, std::vector<std::vector<std::int64_t>>> seen_;
     std::size_t kept_ = 0;

@@ -1,10 +1,14 @@
 #include "core/optimize/search/list_order.h"
 
+#include "core/optimize/search/chain_times.h"
+
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <random>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -32,10 +36,8 @@ public:
     }
 
     RankOrders run() {
-        for (OpNumber op = 0; op < problem_.size(); ++op) {
-            const NeededOp& needs = problem_.op(op);
-            if (needs.input == kNoNumber && needs.own == kNoNumber) arrive(op, 0);
-        }
+        for (const OpNumber op : firstOps())
+            arrive(op, 0);
         for (OpNumber done = 0; done < problem_.size(); ++done) {
             std::size_t best = 0;
             std::int64_t earliest = kNever;
@@ -66,6 +68,33 @@ private:
         std::deque<OpNumber> weights;
         std::vector<std::int64_t> reserve; ///< per chunk: what its forward must leave
     };
+
+    /// The ops that wait for nothing, as the rule arranges their micro-batches.
+    [[nodiscard]] std::vector<OpNumber> firstOps() {
+        std::vector<OpNumber> first;
+        for (OpNumber op = 0; op < problem_.size(); ++op) {
+            const NeededOp& needs = problem_.op(op);
+            if (needs.input == kNoNumber && needs.own == kNoNumber) first.push_back(op);
+        }
+        const auto way = [this](OpNumber op) { return chains_.tail[at(op)]; };
+        switch (rule_.arrange) {
+        case Arrange::AsGiven: break;
+        case Arrange::ShortestFirst: std::ranges::stable_sort(first, {}, way); break;
+        case Arrange::LongestFirst: std::ranges::stable_sort(first, std::greater{}, way); break;
+        case Arrange::LongInTheMiddle: {
+            std::ranges::stable_sort(first, {}, way);
+            std::vector<OpNumber> down;
+            std::vector<OpNumber> up;
+            for (std::size_t i = 0; i < first.size(); ++i)
+                (i % 2 == 0 ? up : down).push_back(first[i]);
+            up.insert(up.end(), down.rbegin(), down.rend());
+            first = std::move(up);
+            break;
+        }
+        case Arrange::Random: std::shuffle(first.begin(), first.end(), random_); break;
+        }
+        return first;
+    }
 
     /// A forward leaves room for one of each later chunk, and for what runs beside it.
     void findReserves() {
@@ -264,41 +293,6 @@ private:
 
 RankOrders listOrder(const OrderProblem& problem, const ListRule& rule) {
     return ListRun(problem, rule).run();
-}
-
-ChainTimes chainTimes(const OrderProblem& problem) {
-    const auto count = static_cast<std::size_t>(problem.size());
-    ChainTimes times{std::vector<std::int64_t>(count, 0), std::vector<std::int64_t>(count, 0)};
-    // Forwards of a micro-batch follow the stages; gradients follow them back; numbers ascend by stage.
-    const auto headOf = [&](OpNumber op) {
-        const NeededOp& needs = problem.op(op);
-        std::int64_t head = 0;
-        if (needs.input != kNoNumber) {
-            const NeededOp& input = problem.op(needs.input);
-            head = times.head[at(needs.input)] + input.time + input.arrival;
-        }
-        if (needs.own != kNoNumber) head = std::max(head, times.head[at(needs.own)] + problem.op(needs.own).time);
-        times.head[at(op)] = head;
-    };
-    const auto tailOf = [&](OpNumber op) {
-        const NeededOp& needs = problem.op(op);
-        std::int64_t tail = needs.time;
-        if (needs.output != kNoNumber) tail = std::max(tail, needs.time + needs.arrival + times.tail[at(needs.output)]);
-        if (needs.own_next != kNoNumber) tail = std::max(tail, needs.time + times.tail[at(needs.own_next)]);
-        times.tail[at(op)] = tail;
-    };
-    std::vector<OpNumber> order; // topological: forwards up, gradients down, weights
-    for (OpNumber op = 0; op < problem.size(); ++op)
-        if (problem.op(op).kind == OpKind::Forward) order.push_back(op);
-    for (OpNumber op = problem.size(); op-- > 0;)
-        if (producesInputGradient(problem.op(op).kind)) order.push_back(op);
-    for (OpNumber op = 0; op < problem.size(); ++op)
-        if (problem.op(op).kind == OpKind::BackwardWeight) order.push_back(op);
-    for (const OpNumber op : order)
-        headOf(op);
-    for (std::size_t i = order.size(); i-- > 0;)
-        tailOf(order[i]);
-    return times;
 }
 
 } // namespace bubblescope

@@ -3,9 +3,17 @@
 #include "core/optimize/search/order_problem.h"
 
 #include <cstdint>
-#include <vector>
 
 namespace bubblescope {
+
+/// The order in which micro-batches enter the first stage.
+enum class Arrange : std::uint8_t {
+    AsGiven,
+    ShortestFirst, ///< by the time of their whole way
+    LongestFirst,
+    LongInTheMiddle, ///< while the pipeline is full
+    Random,
+};
 
 /// How listOrder() chooses among the ops that a rank could run next.
 struct ListRule {
@@ -17,7 +25,8 @@ struct ListRule {
     bool deep_first = true;     ///< the later chunk first; else the earlier one
     double patience = 0;        ///< waits for an op that arrives within this share of the time of the other choice
     double fill = 0;            ///< a weight gradient runs where at least this share of it fits before the next arrival
-    double noise = 0;           ///< random share by which ways to the end are misjudged
+    Arrange arrange = Arrange::AsGiven;
+    double noise = 0; ///< random share by which ways to the end are misjudged
     std::uint64_t seed = 0;
 };
 
@@ -25,12 +34,5 @@ struct ListRule {
 /// those that memory allows. A chunk's forward leaves room for the later chunks of the rank, so that no order
 /// deadlocks. O(ops · (ranks + chunks)).
 [[nodiscard]] RankOrders listOrder(const OrderProblem& problem, const ListRule& rule);
-
-/// The chain of ops that every order must run before an op starts, and from its start to the end, by op.
-struct ChainTimes {
-    std::vector<std::int64_t> head;
-    std::vector<std::int64_t> tail; ///< from the start
-};
-[[nodiscard]] ChainTimes chainTimes(const OrderProblem& problem);
 
 } // namespace bubblescope

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -47,10 +48,11 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     OrderProblem problem;
     problem.sizes_ = sizes;
     problem.costs_ = &costs;
-    problem.plain_ =
-        costs.transfers.sends == SendMode::Asynchronous && costs.transfers.streams == CommStreams::Unlimited;
+    problem.plain_ = costs.transfers.sends == SendMode::Asynchronous &&
+                     costs.transfers.streams == CommStreams::Unlimited && !sizes.pairs;
     problem.addOps();
     problem.link();
+    BUBBLESCOPE_TRY(problem.addPairs());
     std::int64_t most = 0;
     for (const NeededOp& op : problem.ops_)
         most = std::max({most, op.time, op.arrival});
@@ -129,6 +131,33 @@ void OrderProblem::link() {
         sender.arrival = arrival.count();
         if (costs_->transfers.on_compute_stream) sender.busy = sender.time + sender.arrival;
     }
+}
+
+Status OrderProblem::addPairs() {
+    for (NeededOp& op : ops_)
+        op.work = op.busy;
+    if (!sizes_.pairs) return {};
+    if (!costs_->overlapped) return usageError("the time of an overlapped pair is missing", "give --overlapped");
+    const std::int64_t pair = costs_->overlapped->count();
+    // Per rank, the longest forward and gradient: no pair saves more than they do.
+    std::vector<std::array<std::int64_t, 2>> longest(static_cast<std::size_t>(sizes_.pp), {0, 0});
+    for (const NeededOp& op : ops_) {
+        if (op.kind == OpKind::BackwardWeight) continue;
+        if (op.time > pair) {
+            return usageError(fmt::format("an overlapped pair takes {}, and {} on rank {} alone {}",
+                                          formatTime(TimeNs{pair}), opName({op.kind, op.microbatch, op.chunk}),
+                                          op.rank.value, formatTime(TimeNs{op.time})),
+                              "give a time that is no shorter than either half");
+        }
+        std::int64_t& most = longest[op.rank.index()][op.kind == OpKind::Forward ? 0 : 1];
+        most = std::max(most, op.time);
+    }
+    for (NeededOp& op : ops_) {
+        if (op.kind != OpKind::Forward) continue;
+        const auto& [forward, gradient] = longest[op.rank.index()];
+        op.work = std::max<std::int64_t>(0, op.busy - std::max<std::int64_t>(0, forward + gradient - pair));
+    }
+    return {};
 }
 
 Status OrderProblem::addMemory(const MemoryLimits& limits) {
@@ -214,6 +243,20 @@ Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders, const
         }
     }
     return schedule;
+}
+
+void pairNeighbours(Schedule& schedule) {
+    for (auto& ops : schedule.ranks) {
+        for (std::size_t i = 0; i + 1 < ops.size(); ++i) {
+            const auto is = [&](std::size_t at, bool forward) {
+                return forward ? ops[at].kind == OpKind::Forward : producesInputGradient(ops[at].kind);
+            };
+            const bool fit = (is(i, true) && is(i + 1, false)) || (is(i, false) && is(i + 1, true));
+            if (!fit || ops[i].microbatch == ops[i + 1].microbatch) continue;
+            ops[i].overlapped = ops[i + 1].overlapped = true;
+            ++i;
+        }
+    }
 }
 
 std::optional<RankOrders> ordersOf(const OrderProblem& problem, const Schedule& schedule) {

@@ -26,6 +26,7 @@ struct NeededOp {
     Chunk chunk;
     std::int64_t time = 0;       ///< from its start to its end
     std::int64_t busy = 0;       ///< from its start until its rank is free: `time`, and a send that blocks the rank
+    std::int64_t work = 0;       ///< what it takes of its rank at least: less than `busy` where pairs save time
     std::int64_t arrival = 0;    ///< from its end until its consumer has its output
     OpNumber input = kNoNumber;  ///< the op of the neighbouring stage whose output it needs
     OpNumber output = kNoNumber; ///< the op that needs its output
@@ -56,12 +57,14 @@ public:
         int microbatches = 1;
         int vpp = 1;
         Placement placement = Placement::Loop;
-        int second = 0;    ///< micro-batches of the second pipeline
-        bool split = true; ///< backwards are I and W; else B
+        int second = 0;     ///< micro-batches of the second pipeline
+        bool split = true;  ///< backwards are I and W; else B
+        bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
     };
 
     /// `costs` gives times by stage where stages differ, and outlives this.
-    /// Errors: Usage, where times do not name every stage, or do not add up within 64 bits; Input, naming the rank,
+    /// Errors: Usage, where times do not name every stage, do not add up within 64 bits, or give pairs less than one of
+    /// their halves; Input, naming the rank,
     /// where memory cannot hold even one micro-batch.
     [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
                                                    const MemoryLimits& limits);
@@ -77,7 +80,8 @@ public:
     [[nodiscard]] bool bytes() const { return bytes_; } ///< the unit of memory; else activations
     /// True if all micro-batches of a stage take the same times: orders then differ in the kinds and stages alone.
     [[nodiscard]] bool uniform() const { return costs_->measured == nullptr; }
-    /// True if busy times and arrivals are all that transfers cost. Else a schedule must be simulated to be judged.
+    /// True if busy times and arrivals are all that transfers cost, and ops run one by one. Else a schedule must be
+    /// simulated to be judged.
     [[nodiscard]] bool plain() const { return plain_; }
     /// True if an input gradient and its weight gradient take as long as a whole backward.
     [[nodiscard]] bool addsUp(OpNumber input_grad) const;
@@ -88,6 +92,7 @@ private:
     OrderProblem() = default;
     void addOps();
     void link();
+    Status addPairs();
     Status addMemory(const MemoryLimits& limits);
 
     Sizes sizes_;
@@ -107,6 +112,9 @@ using RankOrders = std::vector<std::vector<OpNumber>>;
 /// the two become a whole backward.
 [[nodiscard]] Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders,
                                   const std::vector<char>& fused = {});
+
+/// Makes overlapped pairs of neighbours, a forward and a gradient of another micro-batch, from the first op on.
+void pairNeighbours(Schedule& schedule);
 
 /// The order of a schedule whose ops fit the problem: overlapped pairs run one after the other, whole backwards become
 /// I and W where the problem splits them. None where the ops differ.

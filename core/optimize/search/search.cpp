@@ -16,7 +16,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
-#include <thread>
+#include <stop_token>
 #include <tuple>
 #include <utility>
 
@@ -39,6 +39,7 @@ constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 struct Candidate {
     std::size_t problem = 0;
     RankOrders orders;
+    bool paired = false; ///< neighbours run as overlapped pairs
     std::int64_t makespan = kNoStep;
     std::int64_t score = kNoStep; ///< what counts: the makespan, or its mean under noise
     std::int64_t activations = 0; ///< most of a rank
@@ -69,7 +70,12 @@ void onThreads(std::size_t count, int threads, const Work& work) {
 class OrderSearch {
 public:
     OrderSearch(const SearchRequest& request, const JobControl& control, const SearchWatch& watch)
-        : request_(request), control_(control), watch_(watch), begin_(SteadyClock::now()) {}
+        : request_(request), control_(control), watch_(watch), begin_(SteadyClock::now()) {
+        limited_.stop = ends_.get_token();
+        limited_.at_check = [this] {
+            if (control_.stopRequested() || timeIsUp()) ends_.request_stop();
+        };
+    }
 
     Result<FoundOrder> run() {
         BUBBLESCOPE_TRY(prepare());
@@ -92,14 +98,7 @@ public:
 
 private:
     Status prepare() {
-        const std::int64_t stages = std::int64_t{request_.pp} * request_.vpp;
-        if (request_.pp < 1 || request_.vpp < 1 || request_.microbatches < 1)
-            return usageError("pp, micro-batches and chunks must be positive", "give --pp, --microbatches and --vpp");
-        if (stages > kMaxOps || 3 * stages * request_.microbatches > kMaxOps) {
-            return usageError(
-                fmt::format("{} stages and {} micro-batches are too many to search", stages, request_.microbatches),
-                fmt::format("a step may have up to {} ops", kMaxOps));
-        }
+        BUBBLESCOPE_TRY(checkSizes(request_));
         std::vector<Placement> placements = request_.placements;
         if (placements.empty()) {
             placements.push_back(Placement::Loop);
@@ -123,7 +122,9 @@ private:
                                   .vpp = request_.vpp,
                                   .placement = placement,
                                   .second = request_.second,
-                                  .split = request_.split != SplitBackward::Off};
+                                  .split = request_.split == SplitBackward::On ||
+                                           (request_.split == SplitBackward::Auto && !request_.overlap_pairs),
+                                  .pairs = request_.overlap_pairs};
         MemoryLimits limits;
         limits.activations = request_.activations;
         if (request_.model && !request_.bytes.empty()) {
@@ -161,6 +162,13 @@ private:
         return !watch_ || watch_({result_.rounds, TimeNs{elite_.front().makespan}, result_.bound});
     }
 
+    [[nodiscard]] static Schedule scheduleFor(const OrderProblem& problem, const RankOrders& orders, bool paired,
+                                              const std::vector<char>& fused = {}) {
+        Schedule schedule = scheduleOf(problem, orders, fused);
+        if (paired) pairNeighbours(schedule);
+        return schedule;
+    }
+
     /// Finds the times of an order; false if it deadlocks.
     [[nodiscard]] bool judge(Candidate& candidate) const {
         const OrderProblem& problem = problems_[candidate.problem];
@@ -171,9 +179,15 @@ private:
                 candidate.makespan = evaluator.makespan();
             }
         } else {
-            const auto step = simulate(scheduleOf(problem, candidate.orders), request_.costs);
-            if (!step.ok()) return false;
-            candidate.makespan = step.value().wall().count();
+            candidate.makespan = kNoStep;
+            for (const bool paired : {false, true}) {
+                if (paired && !request_.overlap_pairs) break;
+                const auto step = simulate(scheduleFor(problem, candidate.orders, paired), request_.costs);
+                if (!step.ok() || step.value().wall().count() >= candidate.makespan) continue;
+                candidate.makespan = step.value().wall().count();
+                candidate.paired = paired;
+            }
+            if (candidate.makespan == kNoStep) return false;
         }
         candidate.score = candidate.makespan;
         if (request_.noise && problem.plain())
@@ -231,13 +245,23 @@ private:
             spec.times = request_.costs.stages.empty() ? request_.costs.times : meanTimes(request_.costs.stages);
             spec.comm = request_.costs.comm;
             if (!request_.activations.empty()) spec.memory_limit = *std::ranges::min_element(request_.activations);
-            const auto made = makeSchedule(spec);
+            auto made = makeSchedule(spec);
             if (!made.ok()) continue;
+            if (!request_.overlap_pairs) {
+                for (auto& ops : made.value().ranks)
+                    for (Op& op : ops)
+                        op.overlapped = false;
+            }
+            const auto whole = [](const Op& op) { return op.kind == OpKind::Backward; };
+            const bool in_pairs = request_.overlap_pairs && problem.sizes().split;
+            if (in_pairs && std::ranges::any_of(made.value().ranks,
+                                                [&](const auto& ops) { return std::ranges::any_of(ops, whole); }))
+                continue; // a pair with a whole backward saves more than one with a half
             auto orders = ordersOf(problem, made.value());
             if (!orders || !fitsMemory(problem, *orders)) continue;
             const auto step = simulate(made.value(), request_.costs);
             if (!step.ok()) continue;
-            Candidate candidate{i, std::move(*orders)};
+            Candidate candidate{.problem = i, .orders = std::move(*orders)};
             FamilyStep entry{std::string(family.name), made.value().flavor, step.value().wall(), {}};
             if (!judge(candidate)) continue;
             if (request_.noise && problem.plain()) entry.noisy = familyNoise(problem, made.value(), candidate.orders);
@@ -276,7 +300,19 @@ private:
                         for (const double fill : {0.0, 0.7}) {
                             for (const bool deep : {true, false}) {
                                 if (!deep && request_.vpp == 1) continue;
-                                rules.push_back({in_flight, forward_first, strict, deep, patience, fill, 0, 0});
+                                ListRule rule{.in_flight = in_flight,
+                                              .forward_first = forward_first,
+                                              .strict = strict,
+                                              .deep_first = deep,
+                                              .patience = patience,
+                                              .fill = fill};
+                                rules.push_back(rule);
+                                if (problems_.front().uniform()) continue;
+                                for (const Arrange arrange :
+                                     {Arrange::ShortestFirst, Arrange::LongestFirst, Arrange::LongInTheMiddle}) {
+                                    rule.arrange = arrange;
+                                    rules.push_back(rule);
+                                }
                             }
                         }
                     }
@@ -285,7 +321,7 @@ private:
         }
         // Large problems have time for fewer; those that differ most come first.
         const auto ops = static_cast<std::size_t>(problems_.front().size());
-        const std::size_t most = std::clamp<std::size_t>(20'000'000 / std::max<std::size_t>(ops, 1), 24, rules.size());
+        const std::size_t most = std::clamp<std::size_t>(6'000'000 / std::max<std::size_t>(ops, 1), 24, rules.size());
         if (rules.size() > most) {
             std::vector<ListRule> fewer;
             for (std::size_t i = 0; i < most; ++i)
@@ -303,13 +339,13 @@ private:
     }
 
     [[nodiscard]] Candidate ruled(std::size_t which, const ListRule& rule) const {
-        Candidate candidate{which, listOrder(problems_[which], rule)};
+        Candidate candidate{.problem = which, .orders = listOrder(problems_[which], rule)};
         if (candidate.orders.empty() || !judge(candidate)) candidate.score = kNoStep;
         return candidate;
     }
 
-    /// One round: from the best orders, and from a new one made by a random rule. False if the job was stopped, and
-    /// then nothing has changed.
+    /// One round: from the best orders, and from a new one made by a random rule. False if the job was stopped or the
+    /// time is up, and then nothing has changed.
     bool playRound() {
         std::vector<Candidate> found(kTasks);
         std::vector<Improved> spent(kTasks);
@@ -317,7 +353,7 @@ private:
             const std::uint64_t seed = seedOf(request_.seed, static_cast<std::uint64_t>(result_.rounds), task);
             found[task] = playTask(task, seed, spent[task]);
         });
-        if (control_.stopRequested()) return false;
+        if (limited_.stopRequested()) return false;
         for (const Improved& one : spent) {
             result_.judged += one.judged;
             result_.moves += one.moves;
@@ -338,10 +374,11 @@ private:
             if (problem.size() > kExactOps) return;
             const std::int64_t known = elite_.front().makespan;
             if (bounds_[i] >= known) continue;
-            ExactAnswer answer = exactOrder(problem, known, kExactNodes, control_);
+            ExactAnswer answer = exactOrder(problem, known, kExactNodes, limited_);
+            if (limited_.stopRequested()) return;
             all = all && answer.complete;
             if (!answer.orders) continue;
-            Candidate candidate{i, std::move(*answer.orders)};
+            Candidate candidate{.problem = i, .orders = std::move(*answer.orders)};
             if (judge(candidate)) found.push_back(std::move(candidate));
             keep(std::move(found));
             found.clear();
@@ -364,8 +401,8 @@ private:
         options.effort = std::clamp<std::int64_t>(request_.effort, std::int64_t{kPassesAtLeast} * problem.size(),
                                                   std::int64_t{kPassesAtMost} * problem.size());
         options.goal = bounds_[from.problem];
-        spent = improveOrder(problem, from.orders, options, control_);
-        Candidate improved{from.problem, spent.orders};
+        spent = improveOrder(problem, from.orders, options, limited_);
+        Candidate improved{.problem = from.problem, .orders = spent.orders};
         if (improved.orders.empty() || !judge(improved)) return from;
         if (!problem.plain()) adjust(from, improved, random);
         return improved;
@@ -378,7 +415,7 @@ private:
         OrderEvaluator evaluator(problem);
         const std::int64_t tries =
             std::max<std::int64_t>(20, request_.effort / 8 / std::max(problem.size(), OpNumber{1}));
-        for (std::int64_t i = 0; i < tries && !control_.stopRequested(); ++i) {
+        for (std::int64_t i = 0; i < tries && !limited_.stopRequested(); ++i) {
             if (!evaluator.assign(candidate.orders)) return;
             const auto rank = random() % candidate.orders.size();
             const auto length = static_cast<std::int32_t>(candidate.orders[rank].size());
@@ -386,12 +423,12 @@ private:
             const auto by = static_cast<std::int32_t>(random() % 7) - 3;
             const OrderMove move{static_cast<std::int32_t>(rank), place, std::clamp(place + by, 0, length - 1)};
             if (move.from == move.to || !evaluator.allowed(move) || !evaluator.apply(move)) continue;
-            Candidate trial{candidate.problem, evaluator.orders()};
+            Candidate trial{.problem = candidate.problem, .orders = evaluator.orders()};
             if (judge(trial) && !shorter(candidate, trial)) candidate = std::move(trial);
         }
     }
 
-    static ListRule randomRule(std::mt19937_64& random) {
+    [[nodiscard]] ListRule randomRule(std::mt19937_64& random) const {
         const auto part = [&random] { return static_cast<double>(random() >> 11U) * 0x1p-53; };
         ListRule rule;
         rule.in_flight = 1 + 2 * part();
@@ -400,6 +437,7 @@ private:
         rule.deep_first = part() < 0.7;
         rule.patience = part() < 0.5 ? 0 : part();
         rule.fill = part() < 0.5 ? 0 : part();
+        if (!problems_.front().uniform() && part() < 0.7) rule.arrange = Arrange::Random;
         rule.noise = part() < 0.5 ? 0 : 0.1 * part();
         rule.seed = random();
         return rule;
@@ -437,7 +475,7 @@ private:
             result_.noisy = whole.mean <= split.mean ? whole : split;
             if (whole.mean > split.mean) fused.clear();
         }
-        result_.schedule = scheduleOf(problem, best.orders, fused);
+        result_.schedule = scheduleFor(problem, best.orders, best.paired, fused);
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));
         result_.makespan = step.wall();
         // A family whose pairs take less than their halves, or whose whole backwards suit the sends better.
@@ -454,6 +492,8 @@ private:
     const JobControl& control_;
     const SearchWatch& watch_;
     SteadyClock::time_point begin_;
+    std::stop_source ends_;
+    JobControl limited_; ///< for rounds: stops at the time limit as well; what a stopped round found is dropped
     std::vector<OrderProblem> problems_; ///< one a placement
     std::vector<std::int64_t> bounds_;   ///< likewise
     std::vector<Candidate> elite_;       ///< the best first
@@ -462,6 +502,18 @@ private:
 };
 
 } // namespace
+
+Status checkSizes(const SearchRequest& request) {
+    const std::int64_t stages = std::int64_t{request.pp} * request.vpp;
+    if (request.pp < 1 || request.vpp < 1 || request.microbatches < 1)
+        return usageError("pp, micro-batches and chunks must be positive", "give --pp, --microbatches and --vpp");
+    if (stages > kMaxOps || 3 * stages * request.microbatches > kMaxOps) {
+        return usageError(
+            fmt::format("{} stages and {} micro-batches are too many to search", stages, request.microbatches),
+            fmt::format("a step may have up to {} ops", kMaxOps));
+    }
+    return {};
+}
 
 Result<FoundOrder> searchOrder(const SearchRequest& request, const JobControl& control, const SearchWatch& watch) {
     return OrderSearch(request, control, watch).run();

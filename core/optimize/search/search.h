@@ -31,12 +31,14 @@ struct SearchRequest {
     std::vector<Placement> placements; ///< that may be chosen; empty = loop, and V where vpp is 2 or more
     int second = 0; ///< micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`
     SplitBackward split = SplitBackward::Auto;
+    /// Neighbours may run as overlapped pairs of `costs.overlapped`; Auto then splits no backwards. Else none are.
+    bool overlap_pairs = false;
     CostModel costs;
     std::vector<int> activations;     ///< as MemoryLimits
     std::optional<ModelSizes> model;  ///< with `bytes`
     std::vector<std::int64_t> bytes;  ///< as MemoryLimits
     std::optional<NoiseModel> noise;  ///< what counts is then the mean step
-    std::optional<TimeNs> time_limit; ///< no round begins after it
+    std::optional<TimeNs> time_limit; ///< no round lasts longer
     std::optional<int> rounds;        ///< no more rounds than this
     std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops looked at
     std::uint64_t seed = 1;
@@ -77,6 +79,9 @@ struct FoundOrder {
 
     [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
+
+/// Usage error where sizes are impossible or too large to search.
+[[nodiscard]] Status checkSizes(const SearchRequest& request);
 
 /// Searches the order with the shortest step. Starts are all families that keep to the memory and orders made by rules
 /// (list_order.h); the best of them are improved round by round (improve.h). The answer is never worse than the best

@@ -16,15 +16,13 @@ struct StepBound {
 /// The largest of three kinds of bound, each of which holds for any order within the memory:
 ///
 /// - Chain: one micro-batch passes all stages and back.
-/// - Work: of any set of a rank's ops, the shortest way to one of them, their times, and the shortest way from one of
-///   them to the end (the one-machine bound of job shops; sets are ops of some kinds and stages).
+/// - Work: a rank does one op at a time, each within what chain_times.h finds for it. Of any set of its ops, the
+///   earliest start, their times, and the least time after one of them (one_machine.h).
 /// - Memory: a rank holds a micro-batch from its forward, over the way to the last stage and back, to its last
-/// gradient.
-///   Where few fit, the later ones wait for the earlier ones; and what all micro-batches hold over time fits into the
-///   rank's memory times the step.
+///   gradient. Where few fit, the later ones wait for the earlier ones; and what all micro-batches hold over time fits
+///   into the rank's memory times the step.
 ///
-/// Holds with any mode of sends, since transfers then take no less. O(ranks · chunks² + ranks · stages ·
-/// micro-batches).
+/// Holds with any mode of sends, since transfers then take no less. Takes as long as queueTimes().
 [[nodiscard]] StepBound stepBound(const OrderProblem& problem);
 
 } // namespace bubblescope

@@ -370,38 +370,70 @@ struct Activity {
     }
 };
 
-void writeDevices(const Activity& activity, CsvRows& out) {
-    out.row({"rank", "device", "first_ns", "last_ns", "compute_ns", "communication_ns", "exposed_communication_ns",
-             "memory_ns", "exposed_memory_ns", "idle_ns", "idle_host_ns", "idle_gaps_ns", "idle_other_ns", "launches",
-             "launch_delay_median_ns", "launch_delay_p95_ns", "launch_delay_longest_ns"});
+DataTable deviceTable(const Activity& activity) {
+    DataTable out({{"rank", ColumnType::Int32},
+                   {"device", ColumnType::Text},
+                   {"first_ns", ColumnType::Int64},
+                   {"last_ns", ColumnType::Int64},
+                   {"compute_ns", ColumnType::Int64},
+                   {"communication_ns", ColumnType::Int64},
+                   {"exposed_communication_ns", ColumnType::Int64},
+                   {"memory_ns", ColumnType::Int64},
+                   {"exposed_memory_ns", ColumnType::Int64},
+                   {"idle_ns", ColumnType::Int64},
+                   {"idle_host_ns", ColumnType::Int64},
+                   {"idle_gaps_ns", ColumnType::Int64},
+                   {"idle_other_ns", ColumnType::Int64},
+                   {"launches", ColumnType::Int64},
+                   {"launch_delay_median_ns", ColumnType::Int64},
+                   {"launch_delay_p95_ns", ColumnType::Int64},
+                   {"launch_delay_longest_ns", ColumnType::Int64}});
     for (const DeviceSummary& device : activity.devices) {
         const DeviceTimes& times = device.times;
-        out.row({device.rank, device.name, device.first, device.last, times.compute(), times.communication(),
-                 times.exposedCommunication(), times.memory(), times.exposedMemory(), times.idle(), device.idle.host,
-                 device.idle.gaps, device.idle.other, device.launches.count, device.launches.delay_median,
-                 device.launches.delay_p95, device.launches.delay_longest});
+        out.row(device.rank, device.name, device.first, device.last, times.compute(), times.communication(),
+                times.exposedCommunication(), times.memory(), times.exposedMemory(), times.idle(), device.idle.host,
+                device.idle.gaps, device.idle.other, device.launches.count, device.launches.delay_median,
+                device.launches.delay_p95, device.launches.delay_longest);
     }
+    return out;
 }
 
-void writeStreams(const Activity& activity, CsvRows& out) {
-    out.row({"rank", "device", "stream", "count", "busy_ns", "idle_host_ns", "idle_gaps_ns", "idle_other_ns",
-             "most_queued"});
+DataTable streamTable(const Activity& activity) {
+    DataTable out({{"rank", ColumnType::Int32},
+                   {"device", ColumnType::Text},
+                   {"stream", ColumnType::Text},
+                   {"count", ColumnType::Int64},
+                   {"busy_ns", ColumnType::Int64},
+                   {"idle_host_ns", ColumnType::Int64},
+                   {"idle_gaps_ns", ColumnType::Int64},
+                   {"idle_other_ns", ColumnType::Int64},
+                   {"most_queued", ColumnType::Int64}});
     for (const DeviceSummary& device : activity.devices) {
         for (const StreamSummary& stream : device.streams) {
-            out.row({device.rank, device.name, stream.name, stream.count, stream.busy, stream.idle.host,
-                     stream.idle.gaps, stream.idle.other, stream.most_queued});
+            out.row(device.rank, device.name, stream.name, stream.count, stream.busy, stream.idle.host,
+                    stream.idle.gaps, stream.idle.other, stream.most_queued);
         }
     }
+    return out;
 }
 
 /// Of devices, or otherwise the operators of threads.
-void writeKernels(const Activity& activity, CsvRows& out) {
-    out.row({"rank", "where", "name", "kind", "count", "total_ns", "mean_ns", "shortest_ns", "longest_ns",
-             "longest_at_ns", "deviation_ns"});
+DataTable kernelTable(const Activity& activity) {
+    DataTable out({{"rank", ColumnType::Int32},
+                   {"where", ColumnType::Text},
+                   {"name", ColumnType::Text},
+                   {"kind", ColumnType::Text},
+                   {"count", ColumnType::Int64},
+                   {"total_ns", ColumnType::Int64},
+                   {"mean_ns", ColumnType::Int64},
+                   {"shortest_ns", ColumnType::Int64},
+                   {"longest_ns", ColumnType::Int64},
+                   {"longest_at_ns", ColumnType::Int64},
+                   {"deviation_ns", ColumnType::Float64}});
     const auto write = [&](std::int64_t rank, const std::string& where, const KernelTotals& each,
                            std::string_view kind) {
-        out.row({rank, where, each.name, kind, each.count, each.total, each.mean(), each.shortest, each.longest,
-                 each.longest_at, each.deviationNs()});
+        out.row(rank, where, each.name, kind, each.count, each.total, each.mean(), each.shortest, each.longest,
+                each.longest_at, each.deviationNs());
     };
     for (const DeviceSummary& device : activity.devices) {
         for (const KernelTotals& each : device.kernels)
@@ -411,17 +443,28 @@ void writeKernels(const Activity& activity, CsvRows& out) {
         for (const KernelTotals& each : thread.operators)
             write(thread.rank, thread.thread, each, "host");
     }
+    return out;
 }
 
-void writeTransfers(const Activity& activity, CsvRows& out) {
-    out.row({"rank", "device", "name", "group", "group_size", "count", "bytes", "total_ns", "exposed_ns", "longest_ns",
-             "best_bus_bytes_per_s"});
+DataTable transferTable(const Activity& activity) {
+    DataTable out({{"rank", ColumnType::Int32},
+                   {"device", ColumnType::Text},
+                   {"name", ColumnType::Text},
+                   {"group", ColumnType::Text},
+                   {"group_size", ColumnType::Int64},
+                   {"count", ColumnType::Int64},
+                   {"bytes", ColumnType::Int64},
+                   {"total_ns", ColumnType::Int64},
+                   {"exposed_ns", ColumnType::Int64},
+                   {"longest_ns", ColumnType::Int64},
+                   {"best_bus_bytes_per_s", ColumnType::Float64}});
     for (const DeviceSummary& device : activity.devices) {
         for (const CollectiveTotals& each : device.collectives) {
-            out.row({device.rank, device.name, each.name, each.group, each.group_size, each.count, each.bytes,
-                     each.total, each.exposed, each.longest, each.best_bandwidth});
+            out.row(device.rank, device.name, each.name, each.group, each.group_size, each.count, each.bytes,
+                    each.total, each.exposed, each.longest, each.best_bandwidth);
         }
     }
+    return out;
 }
 
 } // namespace
@@ -472,10 +515,10 @@ Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivi
 
 std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files) {
     const auto activity = std::make_shared<const Activity>(files);
-    return {{"devices", [activity](CsvRows& out) { writeDevices(*activity, out); }},
-            {"streams", [activity](CsvRows& out) { writeStreams(*activity, out); }},
-            {"kernels", [activity](CsvRows& out) { writeKernels(*activity, out); }},
-            {"transfers", [activity](CsvRows& out) { writeTransfers(*activity, out); }}};
+    return {{"devices", [activity] { return deviceTable(*activity); }},
+            {"streams", [activity] { return streamTable(*activity); }},
+            {"kernels", [activity] { return kernelTable(*activity); }},
+            {"transfers", [activity] { return transferTable(*activity); }}};
 }
 
 } // namespace bubblescope::report

@@ -18,7 +18,7 @@ namespace bubblescope::report {
 /// The verdict alone.
 [[nodiscard]] Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files);
 
-/// "devices", "streams", "kernels" (or the hosts' operators) and "transfers", each with a row of column names first.
+/// "devices", "streams", "kernels" (or the hosts' operators) and "transfers".
 [[nodiscard]] std::vector<AnalysisTable> activityTables(const std::vector<FileActivity>& files);
 
 /// Whether there is anything to report.

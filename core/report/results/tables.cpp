@@ -24,27 +24,39 @@ void eachRank(const StepTimeline& step, const StepRequest& request, Visit visit)
     }
 }
 
-void writeSteps(const Run& run, const RunReport& report, CsvRows& out) {
+DataTable stepsTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
-    out.row({"step", "replica", "status", "start_ns", "wall_ns", "bubble_rate", "expected_bubble_rate",
-             "forward_median_ns", "backward_median_ns"});
+    DataTable out({{"step", ColumnType::Int32},
+                   {"replica", ColumnType::Int32},
+                   {"status", ColumnType::Text},
+                   {"start_ns", ColumnType::Int64},
+                   {"wall_ns", ColumnType::Int64},
+                   {"bubble_rate", ColumnType::Float64},
+                   {"expected_bubble_rate", ColumnType::Float64},
+                   {"forward_median_ns", ColumnType::Int64},
+                   {"backward_median_ns", ColumnType::Int64}});
     eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
         const StepAnalysis& analysis = report.steps[s];
-        out.row({step.index, step.replica, setAsideName(report.selection.whyAside(s)), step.begin, step.wall(),
-                 analysis.rates.over_makespan, analysis.form ? Value(analysis.form->bubble_rate) : Value(),
-                 analysis.typical.forward, analysis.typical.backward});
+        out.row(step.index, step.replica, setAsideName(report.selection.whyAside(s)), step.begin, step.wall(),
+                analysis.rates.over_makespan, analysis.form ? std::optional(analysis.form->bubble_rate) : std::nullopt,
+                analysis.typical.forward, analysis.typical.backward);
     });
+    return out;
 }
 
-void writeAccounting(const Run& run, const RunReport& report, CsvRows& out) {
+DataTable accountingTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
-    out.row({"step", "replica", "rank", "entry", "time_ns"});
+    DataTable out({{"step", ColumnType::Int32},
+                   {"replica", ColumnType::Int32},
+                   {"rank", ColumnType::Int32},
+                   {"entry", ColumnType::Text},
+                   {"time_ns", ColumnType::Int64}});
     static constexpr std::array kCompute{"forward", "backward", "input_grad", "weight_grad", "optimizer"};
     eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
         for (const RankAccounting& rank : report.diagnoses[s].accounting.ranks) {
             if (!request.shows(rank.rank)) continue;
             const auto entry = [&](std::string_view name, TimeNs time) {
-                if (time != TimeNs{0}) out.row({step.index, step.replica, rank.rank, name, time});
+                if (time != TimeNs{0}) out.row(step.index, step.replica, rank.rank, name, time);
             };
             for (std::size_t kind = 0; kind < kCompute.size(); ++kind)
                 entry(kCompute[kind], rank.compute[kind]);
@@ -53,49 +65,98 @@ void writeAccounting(const Run& run, const RunReport& report, CsvRows& out) {
                 entry(causeKey(static_cast<Cause>(c)), rank.causes[c]);
         }
     });
+    return out;
 }
 
-void writeFindings(const RunReport& report, CsvRows& out) {
-    out.row({"kind", "severity", "step", "replica", "rank", "peer", "chunk", "cost_per_step_ns", "total_cost_ns",
-             "cases", "steps", "of_steps", "first_step", "last_step", "goes_on", "message", "suggestion"});
+DataTable findingsTable(const RunReport& report) {
+    DataTable out({{"kind", ColumnType::Text},
+                   {"severity", ColumnType::Text},
+                   {"step", ColumnType::Int32},
+                   {"replica", ColumnType::Int32},
+                   {"rank", ColumnType::Int32},
+                   {"peer", ColumnType::Int32},
+                   {"chunk", ColumnType::Int32},
+                   {"cost_per_step_ns", ColumnType::Int64},
+                   {"total_cost_ns", ColumnType::Int64},
+                   {"cases", ColumnType::Int32},
+                   {"steps", ColumnType::Int32},
+                   {"of_steps", ColumnType::Int32},
+                   {"first_step", ColumnType::Int32},
+                   {"last_step", ColumnType::Int32},
+                   {"goes_on", ColumnType::Bool},
+                   {"message", ColumnType::Text},
+                   {"suggestion", ColumnType::Text}});
     for (const Anomaly& found : report.anomalies) {
-        out.row({anomalyKindName(found.kind), severityName(found.severity), Value(found.step), Value(found.replica),
-                 Value(found.rank), Value(found.peer), Value(found.chunk),
-                 found.cost > TimeNs{0} ? Value(found.cost) : Value(),
-                 found.seen.total > TimeNs{0} ? Value(found.seen.total) : Value(), found.seen.cases, found.seen.steps,
-                 found.seen.of_steps, found.seen.first, found.seen.last, found.seen.goes_on, found.message,
-                 found.suggestion});
+        out.row(anomalyKindName(found.kind), severityName(found.severity), found.step, found.replica, found.rank,
+                found.peer, found.chunk, found.cost > TimeNs{0} ? std::optional(found.cost) : std::nullopt,
+                found.seen.total > TimeNs{0} ? std::optional(found.seen.total) : std::nullopt, found.seen.cases,
+                found.seen.steps, found.seen.of_steps, found.seen.first, found.seen.last, found.seen.goes_on,
+                found.message, found.suggestion);
+    }
+    return out;
+}
+
+DataTable emptyOps() {
+    return DataTable({{"step", ColumnType::Int32},
+                      {"replica", ColumnType::Int32},
+                      {"rank", ColumnType::Int32},
+                      {"kind", ColumnType::Text},
+                      {"microbatch", ColumnType::Int32},
+                      {"chunk", ColumnType::Int32},
+                      {"sequence", ColumnType::Int32},
+                      {"stage", ColumnType::Int32},
+                      {"overlapped", ColumnType::Bool},
+                      {"start_ns", ColumnType::Int64},
+                      {"end_ns", ColumnType::Int64},
+                      {"device_idle_ns", ColumnType::Int64},
+                      {"exposed_comm_ns", ColumnType::Int64}});
+}
+
+void addOps(DataTable& out, const StepTimeline& step, Rank rank) {
+    for (const TimelineOp& op : step.ranks[rank.index()]) {
+        const char letter = opLetter(op.op.kind);
+        out.row(step.index, step.replica, rank, std::string_view(&letter, 1), op.op.microbatch, op.op.chunk,
+                op.op.sequence, step.stageOf(rank, op.op.chunk), op.op.overlapped, op.start, op.end, op.device_idle,
+                op.exposed_comm);
     }
 }
 
-void writeOps(const Run& run, const RunReport& report, CsvRows& out) {
+DataTable opsTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
-    out.row({"step", "replica", "rank", "kind", "microbatch", "chunk", "sequence", "stage", "overlapped", "start_ns",
-             "end_ns", "device_idle_ns", "exposed_comm_ns"});
+    DataTable out = emptyOps();
+    std::size_t count = 0;
     eachStep(run, request, [&](std::size_t, const StepTimeline& step) {
-        eachRank(step, request, [&](Rank rank) {
-            for (const TimelineOp& op : step.ranks[rank.index()]) {
-                out.row({step.index, step.replica, rank, std::string(1, opLetter(op.op.kind)), op.op.microbatch,
-                         op.op.chunk, op.op.sequence, step.stageOf(rank, op.op.chunk), op.op.overlapped, op.start,
-                         op.end, op.device_idle, op.exposed_comm});
-            }
-        });
+        eachRank(step, request, [&](Rank rank) { count += step.ranks[rank.index()].size(); });
     });
+    out.reserve(count);
+    eachStep(run, request, [&](std::size_t, const StepTimeline& step) {
+        eachRank(step, request, [&](Rank rank) { addOps(out, step, rank); });
+    });
+    return out;
 }
 
-void writeBubbles(const Run& run, const RunReport& report, CsvRows& out) {
+DataTable emptyBubbles() {
+    return DataTable({{"step", ColumnType::Int32},
+                      {"replica", ColumnType::Int32},
+                      {"rank", ColumnType::Int32},
+                      {"position", ColumnType::Text},
+                      {"start_ns", ColumnType::Int64},
+                      {"end_ns", ColumnType::Int64}});
+}
+
+void addBubbles(DataTable& out, const StepTimeline& step, const StepAnalysis& analysis, Rank rank) {
+    const bool f_then_b = analysis.form && analysis.form->f_then_b;
+    for (const Bubble& bubble : analysis.bubbles[rank.index()])
+        out.row(step.index, step.replica, rank, positionName(bubble.position, f_then_b), bubble.start, bubble.end);
+}
+
+DataTable bubblesTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
-    out.row({"step", "replica", "rank", "position", "start_ns", "end_ns"});
+    DataTable out = emptyBubbles();
     eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
-        const StepAnalysis& analysis = report.steps[s];
-        const bool f_then_b = analysis.form && analysis.form->f_then_b;
-        eachRank(step, request, [&](Rank rank) {
-            for (const Bubble& bubble : analysis.bubbles[rank.index()]) {
-                out.row({step.index, step.replica, rank, positionName(bubble.position, f_then_b), bubble.start,
-                         bubble.end});
-            }
-        });
+        eachRank(step, request, [&](Rank rank) { addBubbles(out, step, report.steps[s], rank); });
     });
+    return out;
 }
 
 std::string_view spanName(CommKind kind) {
@@ -103,31 +164,53 @@ std::string_view spanName(CommKind kind) {
     return kNames[static_cast<std::size_t>(kind)];
 }
 
-void writeTransfers(const Run& run, const RunReport& report, CsvRows& out) {
+DataTable transfersTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
-    out.row({"step", "replica", "rank", "peer", "kind", "payload", "microbatch", "sequence", "stage", "start_ns",
-             "end_ns"});
+    DataTable out({{"step", ColumnType::Int32},
+                   {"replica", ColumnType::Int32},
+                   {"rank", ColumnType::Int32},
+                   {"peer", ColumnType::Int32},
+                   {"kind", ColumnType::Text},
+                   {"payload", ColumnType::Text},
+                   {"microbatch", ColumnType::Int32},
+                   {"sequence", ColumnType::Int32},
+                   {"stage", ColumnType::Int32},
+                   {"start_ns", ColumnType::Int64},
+                   {"end_ns", ColumnType::Int64}});
     eachStep(run, request, [&](std::size_t, const StepTimeline& step) {
         eachRank(step, request, [&](Rank rank) {
             if (rank.index() >= step.comm.size()) return;
             for (const CommSpan& span : step.comm[rank.index()]) {
-                out.row({step.index, step.replica, rank, span.peer, spanName(span.kind),
-                         span.payload == Payload::Activation ? "activation" : "gradient", span.microbatch,
-                         span.sequence, span.stage, span.start, span.end});
+                out.row(step.index, step.replica, rank, span.peer, spanName(span.kind),
+                        span.payload == Payload::Activation ? "activation" : "gradient", span.microbatch, span.sequence,
+                        span.stage, span.start, span.end);
             }
         });
     });
+    return out;
 }
 
 } // namespace
 
+DataTable stepOps(const StepTimeline& step) {
+    DataTable out = emptyOps();
+    eachRank(step, {}, [&](Rank rank) { addOps(out, step, rank); });
+    return out;
+}
+
+DataTable stepBubbles(const StepTimeline& step, const StepAnalysis& analysis) {
+    DataTable out = emptyBubbles();
+    eachRank(step, {}, [&](Rank rank) { addBubbles(out, step, analysis, rank); });
+    return out;
+}
+
 std::vector<AnalysisTable> analysisTables(const Run& run, const RunReport& report) {
-    return {{"steps", [&](CsvRows& out) { writeSteps(run, report, out); }},
-            {"accounting", [&](CsvRows& out) { writeAccounting(run, report, out); }},
-            {"findings", [&](CsvRows& out) { writeFindings(report, out); }},
-            {"ops", [&](CsvRows& out) { writeOps(run, report, out); }},
-            {"bubbles", [&](CsvRows& out) { writeBubbles(run, report, out); }},
-            {"transfers", [&](CsvRows& out) { writeTransfers(run, report, out); }}};
+    return {{"steps", [&] { return stepsTable(run, report); }},
+            {"accounting", [&] { return accountingTable(run, report); }},
+            {"findings", [&] { return findingsTable(report); }},
+            {"ops", [&] { return opsTable(run, report); }},
+            {"bubbles", [&] { return bubblesTable(run, report); }},
+            {"transfers", [&] { return transfersTable(run, report); }}};
 }
 
 } // namespace bubblescope::report

@@ -88,6 +88,7 @@ Section scheduleData(const Run& run) {
         schedule.data("framework", run.explanation.framework);
         schedule.data("called", run.explanation.called);
     }
+    if (!run.explanation.layers.empty()) schedule.data("layers", run.explanation.layers);
     schedule.data("confidence", run.explanation.confidence);
     schedule.data("evidence", run.explanation.evidence);
     schedule.data("alternatives", run.explanation.alternatives);

@@ -293,4 +293,13 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     return document;
 }
 
+Document scenarioDocument(const RunModel& model, const std::vector<std::string>& changes,
+                          const Prediction& prediction) {
+    Document document = studyDocument(model, studyStragglers(model));
+    Document answer = predictionDocument(changes, prediction);
+    answer.key = "scenario";
+    document.add(static_cast<Section&&>(answer));
+    return document;
+}
+
 } // namespace bubblescope::report

@@ -20,4 +20,8 @@ void addReplayCheck(Section& section, const ReplayCheck& check);
 /// What `changes`, in words, would do to a step.
 [[nodiscard]] Document predictionDocument(const std::vector<std::string>& changes, const Prediction& prediction);
 
+/// Both, for programs: the study, and below "scenario" what the changes would do.
+[[nodiscard]] Document scenarioDocument(const RunModel& model, const std::vector<std::string>& changes,
+                                        const Prediction& prediction);
+
 } // namespace bubblescope::report

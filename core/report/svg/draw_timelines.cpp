@@ -1,6 +1,5 @@
 #include "core/report/svg/draw_timelines.h"
 
-#include "core/formats/source/replacing_file.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/frame.h"
 #include "core/timeline/colours.h"
@@ -234,13 +233,6 @@ private:
 
 Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options) {
     return Drawing(panels, options).draw();
-}
-
-Status writeTimelines(const std::filesystem::path& file, std::span<const Panel> panels, const DrawOptions& options) {
-    BUBBLESCOPE_ASSIGN(const std::string text, drawTimelines(panels, options));
-    ReplacingFile out(file);
-    out.write(text);
-    return out.commit();
 }
 
 } // namespace bubblescope::svg

@@ -3,7 +3,6 @@
 #include "core/base/result.h"
 #include "core/timeline/step_timeline.h"
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,9 +30,5 @@ struct DrawOptions {
 /// ground, so that it can be read on light and dark pages. A label that would not fit its op is left out.
 /// Errors: Usage, when nothing is drawn, a rank is not there or the range or the width is empty.
 [[nodiscard]] Result<std::string> drawTimelines(std::span<const Panel> panels, const DrawOptions& options = {});
-
-/// The same, as a file. An existing one is replaced only when the new one is complete.
-[[nodiscard]] Status writeTimelines(const std::filesystem::path& file, std::span<const Panel> panels,
-                                    const DrawOptions& options = {});
 
 } // namespace bubblescope::svg

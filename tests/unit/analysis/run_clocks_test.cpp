@@ -130,17 +130,20 @@ TEST(RunClocks, RecoversSkewsOfRealRuns) {
     ASSERT_TRUE(st.ok()) << st.error().text();
     EXPECT_LT(expectRecovered(st.value(), 0, 5), TimeNs{5'000'000});
     EXPECT_LT(expectRecovered(st.value(), 50e-6, 6), TimeNs{5'000'000});
+}
+
+TEST(RunClocks, RecoversSkewsOfPyTorchJobs) {
+    JobControl control;
     for (const char* const name : {"1f1b_pp4_mb8", "gpipe_pp2_mb4", "interleaved1f1b_pp4_mb8_v2", "zbv_pp2_mb4_v2"}) {
-        auto torch = loadRun({sharedDir() / "traces/torch-pp-cpu-gloo" / name}, control);
+        auto torch = loadRun({test::realTrace(std::string("torch-pp-cpu-gloo/") + name)}, control);
         ASSERT_TRUE(torch.ok()) << torch.error().text();
         EXPECT_LT(expectRecovered(torch.value(), 0, 7), TimeNs{20'000'000}) << name;
     }
 }
 
 TEST(RunClocks, RanksOfOneHostShareTheirClock) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
     JobControl control;
-    auto torch = loadRun({sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8"}, control);
+    auto torch = loadRun({test::realTrace("torch-pp-cpu-gloo/1f1b_pp4_mb8")}, control);
     ASSERT_TRUE(torch.ok());
     const auto clocks = align(torch.value());
     ASSERT_TRUE(clocks.ok());

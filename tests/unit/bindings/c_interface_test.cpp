@@ -20,6 +20,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -228,6 +229,92 @@ TEST(CInterface, LearnsOpTimesWhereNoneAreGiven) {
     framework.run(folder.file("run"), 6, false);
     EXPECT_GT(framework.asked, 0);
     EXPECT_EQ(framework.counts.at(0).units, 6); // F, I and W of two layers
+}
+
+/// What a session hands to its receiver.
+struct Received {
+    std::string name;
+    std::int64_t start;
+    std::int64_t end;
+    std::map<std::string, std::string> args;
+};
+std::vector<Received> received; // a receiver is a function without a context
+
+void receive(const char* track, const char* category, const char* name, std::int64_t start, std::int64_t end,
+             const bubblescope_aadiff_arg* args, std::size_t count) {
+    EXPECT_STREQ(track, "replay");
+    EXPECT_STREQ(category, "check");
+    Received one{name, start, end, {}};
+    for (std::size_t i = 0; i < count; ++i)
+        one.args[args[i].name] = args[i].text != nullptr ? args[i].text : std::to_string(args[i].number);
+    received.push_back(std::move(one));
+}
+
+TEST(CInterface, TakesAnOrderOfItsOwnAndLayersByChunk) {
+    received.clear();
+    // Rank 0 waits between its forwards and its backwards.
+    const char* const order = "0F0,0F1,2F0,2F1,2B0,2B1,0B0,0B1\n1F0,1F1,3F0,3F1,3B0,3B1,1B0,1B1\n";
+    const std::array<std::int32_t, 2> layers{1, 3};
+    bubblescope_aadiff_config config = configOf("none", 0, 2, 2);
+    config.vpp = 2;
+    config.order = order;
+    config.layers = layers.data();
+    config.kinds = "F";
+    config.event = receive;
+    bubblescope_aadiff* session = nullptr;
+    ASSERT_EQ(bubblescope_aadiff_open(&config, &session), 0) << bubblescope_aadiff_error();
+    EXPECT_EQ(bubblescope_aadiff_leave_out(session, 1, 2), 0);
+    EXPECT_EQ(bubblescope_aadiff_leave_out(session, 0, 1), BUBBLESCOPE_AADIFF_ERROR) << "chunk 0 has one layer";
+    const std::string_view own = "F00F10F01F11B01B11B00B10";
+    std::int64_t now = bubblescope_aadiff_now();
+    int planned = 0;
+    for (int step = 0; step < 6; ++step) {
+        ASSERT_EQ(bubblescope_aadiff_begin_step(session, step), 0);
+        std::array<bubblescope_aadiff_task, 64> tasks{};
+        for (bubblescope_aadiff_task& task : tasks)
+            task.size = sizeof task;
+        const int count = bubblescope_aadiff_planned(session, tasks.data(), tasks.size());
+        ASSERT_EQ(bubblescope_aadiff_planned(session, nullptr, 0), count);
+        ASSERT_LE(count, 64);
+        planned += count;
+        for (int i = 0; i < count; ++i) {
+            const bubblescope_aadiff_task& task = tasks.at(static_cast<std::size_t>(i));
+            EXPECT_EQ(task.op.kind, 'F');
+            EXPECT_LT(task.layer, task.op.chunk == 0 ? 1 : 2) << "layer 2 of chunk 1 is left out";
+            EXPECT_EQ(bubblescope_aadiff_wanted(session, &task.op, task.layer), 1);
+        }
+        for (std::size_t at = 0; at < own.size(); at += 3) {
+            bubblescope_aadiff_op_id op{sizeof op, own[at], own[at + 1] - '0', own[at + 2] - '0', 0};
+            for (int layer = 0; op.kind == 'F' && layer < layers.at(static_cast<std::size_t>(op.chunk)); ++layer)
+                ASSERT_EQ(bubblescope_aadiff_computed(session, &op, layer, "output", 7), 0);
+            if (at == 12) { // before the first backward
+                bubblescope_aadiff_task task{};
+                task.size = sizeof task;
+                while (bubblescope_aadiff_ask(session, 1000 * kMillisecond, &task) == 1)
+                    EXPECT_EQ(bubblescope_aadiff_checked(session, &task, "output", 7, now, now + 5), 0);
+            }
+            const std::int64_t lasts = (op.kind == 'F' ? 1 : 2) * kMillisecond;
+            ASSERT_EQ(bubblescope_aadiff_op(session, &op, now, now + lasts), 0);
+            now += lasts;
+        }
+        ASSERT_EQ(bubblescope_aadiff_end_step(session), 0) << bubblescope_aadiff_error();
+    }
+    EXPECT_GT(planned, 0);
+    bubblescope_aadiff_counts counts{};
+    counts.size = sizeof counts;
+    ASSERT_EQ(bubblescope_aadiff_count(session, &counts), 0);
+    EXPECT_EQ(counts.units, 3) << "F of one layer, and of two of three";
+    EXPECT_EQ(counts.equal, planned);
+    ASSERT_EQ(received.size(), static_cast<std::size_t>(planned));
+    for (const Received& one : received) {
+        EXPECT_EQ(one.args.at("outcome"), "equal");
+        EXPECT_EQ(one.args.at("rank"), "0");
+        EXPECT_EQ(one.args.at("stage"), one.args.at("chunk") == "0" ? "0" : "2");
+        EXPECT_LT(std::stoi(one.args.at("layer")), 2) << "counted in their stage";
+        EXPECT_EQ(one.end, one.start + 5);
+    }
+    EXPECT_EQ(bubblescope_aadiff_leave_out(session, 1, 1), BUBBLESCOPE_AADIFF_ERROR) << "the plan is made";
+    bubblescope_aadiff_close(session);
 }
 
 TEST(CInterface, AsksForNothingWhereRanksLeaveTheirSchedule) {

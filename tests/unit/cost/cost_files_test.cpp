@@ -103,7 +103,9 @@ TEST_F(CostFiles, LinksOfOneOrBothDirections) {
 
 TEST_F(CostFiles, OpTimesInEveryForm) {
     const auto times = readOpTimes(write(kOps), oneFOneB(), OpGraph(oneFOneB())).value();
-    EXPECT_EQ(times.opCount(), 4U);
+    EXPECT_EQ(times.opCount(), 8U); // two forwards, and two backwards with their halves
+    EXPECT_EQ(times.op(Rank{0}, {OpKind::BackwardInput, Microbatch{1}, Chunk{0}}), TimeNs{39});
+    EXPECT_EQ(times.op(Rank{0}, {OpKind::BackwardWeight, Microbatch{1}, Chunk{0}}), TimeNs{38});
     EXPECT_EQ(times.op(Rank{1}, {OpKind::Forward, Microbatch{0}, Chunk{0}}), TimeNs{5000});
     EXPECT_EQ(times.op(Rank{0}, {OpKind::Backward, Microbatch{1}, Chunk{0}}), TimeNs{77});
     EXPECT_EQ(times.op(Rank{0}, {OpKind::Forward, Microbatch{1}, Chunk{0}}), TimeNs{150});
@@ -148,7 +150,10 @@ TEST_F(CostFiles, ErrorsNameThePlace) {
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0]]})"), HasSubstr("ops[0] is not [kind"));
     EXPECT_THAT(opError(R"({"ops": [["X", 0, 0, 0, 1]]})"), HasSubstr("no kind of op"));
     EXPECT_THAT(opError(R"({"ops": [["F", 2, 0, 0, 1]]})"), HasSubstr("F2.0, which rank 0"));
-    EXPECT_THAT(opError(R"({"ops": [["I", 0, 0, 0, 1]]})"), HasSubstr("I0.0, which rank 0"));
+    EXPECT_THAT(opError(R"({"ops": [["I", 0, 0, 0, 1]]})"), HasSubstr("ops[0] gives one half of B0.0 alone"));
+    EXPECT_THAT(opError(R"({"ops": [["B", 0, 0, 0, 9], ["I", 0, 0, 0, 5], ["W", 0, 0, 0, 5]]})"),
+                HasSubstr("do not add up"));
+    EXPECT_THAT(opError(R"({"ops": [["I", 2, 0, 0, 1]]})"), HasSubstr("I2.0, which rank 0"));
     EXPECT_THAT(opError(R"({"ops": [["O", 0, 0, 0, 1]]})"), HasSubstr("O, which rank 0"));
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 2, 1]]})"), HasSubstr("from 0 to 1"));
     EXPECT_THAT(opError(R"({"ops": [["F", 0, 0, 0, 9, 3]]})"), HasSubstr("ends before it starts"));

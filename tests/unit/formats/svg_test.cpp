@@ -246,10 +246,6 @@ TEST(Svg, RefusesWhatCannotBeDrawn) {
     EXPECT_THAT(message({.width = 90}), testing::HasSubstr("no room"));
     EXPECT_EQ(message({}), "");
     EXPECT_FALSE(drawTimelines({}, {}).ok());
-    const test::ScratchFolder scratch;
-    EXPECT_FALSE(writeTimelines(scratch.file("no/such/folder.svg"), {&panel, 1}).ok());
-    ASSERT_TRUE(writeTimelines(scratch.file("a.svg"), {&panel, 1}).ok());
-    EXPECT_EQ(test::readAll(scratch.file("a.svg")), drawTimelines({&panel, 1}).value());
 }
 
 TEST(SvgAxis, TicksAreRoundAndApart) {

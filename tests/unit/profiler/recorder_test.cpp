@@ -9,10 +9,14 @@
 #include <gtest/gtest.h>
 #include <protozero/pbf_reader.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <random>
 #include <set>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -275,6 +279,49 @@ TEST(Recorder, WritesByItselfWhenAskedAtTheEndOfAStep) {
         std::this_thread::yield();
     ASSERT_TRUE(recorder->close().ok());
     EXPECT_EQ(read(file).trace->sliceCount(), 1U);
+}
+
+/// Kernels that follow one another without a gap, some of which take no time: their borders must not be mixed up,
+/// however late some of them are reported.
+TEST(Recorder, DeviceSlicesKeepTheirTimesInAnyOrder) {
+    std::mt19937 random(7);
+    for (int round = 0; round < 50; ++round) {
+        std::vector<DeviceSlice> slices(40);
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < slices.size(); ++i)
+            names.push_back("kernel " + std::to_string(i));
+        std::map<std::string, std::pair<std::int64_t, std::int64_t>> expected;
+        TimeNs now{1000};
+        for (std::size_t i = 0; i < slices.size(); ++i) {
+            DeviceSlice& slice = slices[i];
+            slice.start = now;
+            slice.end = now += TimeNs{i % 5 == 2 ? 0 : 10};
+            slice.category = "kernel";
+            slice.name = names[i];
+            slice.row = "stream: compute";
+            expected[names[i]] = {slice.start.count(), (slice.end - slice.start).count()};
+        }
+        if (round > 0) std::ranges::shuffle(slices, random);
+        const test::ScratchFolder dir;
+        const auto recorder = openRecorder(configFor(dir.path(), 1));
+        recorder->addSlices(Rank{0}, std::span(slices).first(20));
+        recorder->addSlices(Rank{0}, std::span(slices).last(20));
+        ASSERT_TRUE(recorder->close().ok());
+        const ReadTraces traces = read(dir.path() / "rank0.pftrace");
+        const Trace& trace = *traces.trace;
+        EXPECT_TRUE(traces.problems.empty());
+        std::map<std::string, std::pair<std::int64_t, std::int64_t>> found;
+        std::set<std::string> rows;
+        for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+            found[std::string(trace.name(slice))] = {trace.sliceStarts()[slice], trace.sliceDurations()[slice]};
+            rows.emplace(trace.text(trace.tracks()[trace.sliceTracks()[slice]].thread_name));
+        }
+        const std::int64_t shift = found.at(names[0]).first - expected.at(names[0]).first;
+        for (auto& [name, at] : expected)
+            at.first += shift;
+        EXPECT_EQ(found, expected) << "round " << round;
+        EXPECT_TRUE(round > 0 || rows.size() == 1);
+    }
 }
 
 TEST(Recorder, ReplacesTheFilesOfAnEarlierRunAndNothingElse) {

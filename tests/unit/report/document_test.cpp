@@ -128,22 +128,64 @@ TEST(Report, BytesThatAreNoTextDoNotBreakJson) {
 
 TEST(Report, CsvCellsAreNoFormulas) {
     for (const char* const formula : {"=1+1", "+1", "-1", "@SUM(A1)", "\t=1"})
-        EXPECT_EQ(csvCell(formula), std::string("'") + formula);
-    EXPECT_EQ(csvCell("\r=1"), "\"'\r=1\"");
-    EXPECT_EQ(csvCell("a = b"), "a = b");
-    EXPECT_EQ(csvCell(-7), "-7") << "a number is none";
-    EXPECT_EQ(csvCell(TimeNs{-1500}), "-1500");
-    EXPECT_EQ(csvCell(0.25), "0.25");
-    EXPECT_EQ(csvCell(std::numeric_limits<double>::infinity()), "");
-    EXPECT_EQ(csvCell(Value()), "");
-    EXPECT_EQ(csvCell(true), "true");
-    EXPECT_EQ(csvCell("say \"a, b\""), "\"say \"\"a, b\"\"\"");
-    EXPECT_EQ(csvCell("two\nlines"), "\"two\nlines\"");
+        EXPECT_EQ(csvText(formula), std::string("'") + formula);
+    EXPECT_EQ(csvText("\r=1"), "\"'\r=1\"");
+    EXPECT_EQ(csvText("a = b"), "a = b");
+    EXPECT_EQ(csvText("say \"a, b\""), "\"say \"\"a, b\"\"\"");
+    EXPECT_EQ(csvText("two\nlines"), "\"two\nlines\"");
+}
+
+DataTable mixedTable() {
+    DataTable table({{"rank", ColumnType::Int32},
+                     {"time_ns", ColumnType::Int64},
+                     {"share", ColumnType::Float64},
+                     {"first", ColumnType::Bool},
+                     {"name", ColumnType::Text}});
+    table.row(Rank{0}, TimeNs{-1500}, 0.25, true, "=b");
+    table.row(std::optional<Rank>(), TimeNs{7}, std::numeric_limits<double>::infinity(), false, std::string("c"));
+    table.row(2, std::nullopt, 1.0, std::optional<bool>(), "=b");
+    return table;
+}
+
+TEST(Report, TablesBecomeCsv) {
     std::string text;
-    CsvRows rows([&text](std::string_view line) { text += line; });
-    rows.row({"a", 1, Value()});
-    rows.row({"=b", 2, "c"});
-    EXPECT_EQ(text, "a,1,\n'=b,2,c\n");
+    writeCsv(mixedTable(), [&text](std::string_view line) { text += line; });
+    EXPECT_EQ(text, "rank,time_ns,share,first,name\n0,-1500,0.25,true,'=b\n,7,,false,c\n2,,1,,'=b\n");
+}
+
+TEST(Report, TableColumnsKeepTypesAndNulls) {
+    const DataTable table = mixedTable();
+    ASSERT_EQ(table.rows(), 3U);
+    const auto& columns = table.columns();
+    EXPECT_EQ(columns[0].int32s(), (std::vector<std::int32_t>{0, 0, 2}));
+    EXPECT_EQ(columns[1].int64s(), (std::vector<std::int64_t>{-1500, 7, 0}));
+    EXPECT_EQ(columns[4].int32s(), (std::vector<std::int32_t>{0, 1, 0})) << "a text is kept once";
+    EXPECT_EQ(columns[4].texts().bytes(), "=bc");
+    EXPECT_EQ(columns[4].texts().offsets(), (std::vector<std::int64_t>{0, 2, 3}));
+    const auto nulls = [&](std::size_t column) {
+        std::string rows;
+        for (std::size_t row = 0; row < 3; ++row)
+            rows += columns[column].null(row) ? '-' : 'x';
+        return rows;
+    };
+    EXPECT_EQ(nulls(0), "x-x");
+    EXPECT_EQ(nulls(1), "xx-");
+    EXPECT_EQ(nulls(2), "x-x") << "what JSON has as null";
+    EXPECT_EQ(nulls(3), "xx-");
+    EXPECT_EQ(nulls(4), "xxx");
+    EXPECT_EQ(columns[0].valid().bytes(), std::vector<std::uint8_t>{0b101});
+    EXPECT_TRUE(columns[4].valid().bytes().empty());
+}
+
+TEST(Report, BitsFillBytesFromTheLowest) {
+    Bits bits;
+    bits.append(9, true);
+    bits.add(false);
+    bits.add(true);
+    EXPECT_EQ(bits.bytes(), (std::vector<std::uint8_t>{0xff, 0b101}));
+    EXPECT_EQ(bits.size(), 11U);
+    EXPECT_TRUE(bits.at(10));
+    EXPECT_FALSE(bits.at(9));
 }
 
 TEST(Report, WrapsAtTheTerminalsWidthCountingCharacters) {

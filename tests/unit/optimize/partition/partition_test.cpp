@@ -1,10 +1,8 @@
 #include "core/cost/partition.h"
-#include "tests/support/shared_data.h"
+#include "tests/support/oracles.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <numeric>
 
 namespace bubblescope {
@@ -44,9 +42,7 @@ TEST(Partition, DealsEachRanksLayersToItsChunks) {
 
 /// PaddlePaddle's cut of layers that the user placed rank by rank, the rule this follows.
 TEST(Partition, EqualsPaddleForUserGivenLayers) {
-    BUBBLESCOPE_NEED_SHARED("oracles/paddle/layer_segmentation.json");
-    std::ifstream in(test::sharedDir() / "oracles/paddle/layer_segmentation.json");
-    const auto document = nlohmann::json::parse(in);
+    const test::Json& document = test::oracleDocument("paddle/layer_segmentation.json");
     int compared = 0;
     int refused = 0;
     for (const auto& one : document.at("pir_vpp")) {

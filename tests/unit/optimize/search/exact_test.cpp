@@ -1,5 +1,7 @@
 #include "core/optimize/search/exact.h"
 
+#include "core/cost/measured_times.h"
+#include "core/graph/simulate.h"
 #include "core/optimize/search/order_evaluator.h"
 #include "core/optimize/search/search.h"
 #include "tests/unit/optimize/search/drawn_costs.h"
@@ -8,6 +10,8 @@
 
 #include <cstdlib>
 #include <limits>
+#include <memory>
+#include <random>
 #include <string_view>
 
 namespace bubblescope::test {
@@ -18,7 +22,7 @@ bool fullCampaign() {
     return asked != nullptr && std::string_view(asked) == "full";
 }
 
-/// Every order of a rank in which micro-batches of a kind and stage take turns, and which keeps to the memory.
+/// Every order of a rank that keeps to the memory; where micro-batches are alike, those of a kind and stage take turns.
 class AllOrdersOfRank {
 public:
     AllOrdersOfRank(const OrderProblem& problem, Rank rank) : problem_(problem), rank_(rank) {
@@ -36,7 +40,7 @@ private:
             const NeededOp& op = problem_.op(number);
             if (placed(number)) continue;
             if (op.own != kNoNumber && !placed(op.own)) continue;
-            if (op.microbatch.value > 0 &&
+            if (problem_.uniform() && op.microbatch.value > 0 &&
                 !placed(problem_.find(op.kind, Microbatch{op.microbatch.value - 1}, op.stage)))
                 continue;
             if (problem_.limited() && held + op.takes > problem_.capacity(rank_)) continue;
@@ -53,24 +57,33 @@ private:
     std::vector<OpNumber> order_;
 };
 
-/// The shortest step of all orders.
-std::int64_t shortestOfAll(const OrderProblem& problem) {
+/// Gives all orders to `see`.
+template <class See>
+void forAllOrders(const OrderProblem& problem, See see) {
     std::vector<AllOrdersOfRank> ranks;
     for (int r = 0; r < problem.sizes().pp; ++r)
         ranks.emplace_back(problem, Rank{r});
     std::vector<std::size_t> choice(ranks.size(), 0);
-    OrderEvaluator evaluator(problem);
     RankOrders orders(ranks.size());
-    std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
     while (true) {
         for (std::size_t r = 0; r < ranks.size(); ++r)
             orders[r] = ranks[r].orders[choice[r]];
-        if (evaluator.assign(orders)) shortest = std::min(shortest, evaluator.makespan());
+        see(orders);
         std::size_t r = 0;
         while (r < ranks.size() && ++choice[r] == ranks[r].orders.size())
             choice[r++] = 0;
-        if (r == ranks.size()) return shortest;
+        if (r == ranks.size()) return;
     }
+}
+
+/// The shortest step of all orders.
+std::int64_t shortestOfAll(const OrderProblem& problem) {
+    OrderEvaluator evaluator(problem);
+    std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+    forAllOrders(problem, [&](const RankOrders& orders) {
+        if (evaluator.assign(orders)) shortest = std::min(shortest, evaluator.makespan());
+    });
+    return shortest;
 }
 
 struct ExactCase {
@@ -141,6 +154,77 @@ TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
         }
     }
     EXPECT_GT(compared, 20);
+}
+
+TEST(ExactOrder, NoOrderOfUnequalMicrobatchesBeatsTheBound) {
+    const JobControl control;
+    std::mt19937 random(3);
+    const auto drawn = [&random] { return TimeNs{1 + static_cast<std::int64_t>(random() % 9)}; };
+    for (int round = 0; round < 12; ++round) {
+        const OrderProblem::Sizes sizes{.pp = round % 2 == 0 ? 3 : 2,
+                                        .microbatches = round % 2 == 0 ? 2 : 3,
+                                        .vpp = 1,
+                                        .placement = Placement::Loop,
+                                        .split = round % 4 == 0};
+        CostModel costs;
+        costs.comm = TimeNs{1};
+        auto times = std::make_shared<MeasuredTimes>();
+        for (int rank = 0; rank < sizes.pp; ++rank) {
+            for (int m = 0; m < sizes.microbatches; ++m) {
+                const TimeNs input = drawn();
+                const TimeNs weight = drawn();
+                times->setOp(Rank{rank}, {OpKind::Forward, Microbatch{m}, Chunk{0}}, drawn());
+                times->setOp(Rank{rank}, {OpKind::Backward, Microbatch{m}, Chunk{0}}, input + weight);
+                times->setOp(Rank{rank}, {OpKind::BackwardInput, Microbatch{m}, Chunk{0}}, input);
+                times->setOp(Rank{rank}, {OpKind::BackwardWeight, Microbatch{m}, Chunk{0}}, weight);
+            }
+        }
+        costs.measured = times;
+        const auto problem = OrderProblem::make(sizes, costs, {});
+        ASSERT_TRUE(problem.ok()) << problem.error().text();
+        const std::int64_t shortest = shortestOfAll(problem.value());
+        EXPECT_LE(stepBound(problem.value()).time, shortest) << round;
+        SearchRequest request;
+        request.pp = sizes.pp;
+        request.microbatches = sizes.microbatches;
+        request.split = sizes.split ? SplitBackward::On : SplitBackward::Off;
+        request.placements = {Placement::Loop};
+        request.costs = costs;
+        request.rounds = 4;
+        const auto found = searchOrder(request, control);
+        ASSERT_TRUE(found.ok()) << found.error().text();
+        EXPECT_EQ(found.value().makespan.count(), shortest) << round;
+        EXPECT_LE(found.value().bound.count(), shortest) << round;
+    }
+}
+
+TEST(ExactOrder, NoOverlappedPairsBeatTheBound) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+        const bool split = seed % 3 == 0;
+        const OrderProblem::Sizes sizes{
+            .pp = 2, .microbatches = 3, .vpp = 1, .placement = Placement::Loop, .split = split, .pairs = true};
+        CostModel costs = unevenCosts(2, seed);
+        TimeNs longest{0};
+        TimeNs both{0};
+        for (const OpTimes& times : costs.stages) {
+            const TimeNs gradient = split ? times.input_grad : times.backward;
+            longest = std::max({longest, times.forward, gradient});
+            both = std::max(both, times.forward + gradient);
+        }
+        costs.overlapped = (longest + both) / 2;
+        const auto problem = OrderProblem::make(sizes, costs, {});
+        ASSERT_TRUE(problem.ok()) << problem.error().text();
+        std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
+        forAllOrders(problem.value(), [&](const RankOrders& orders) {
+            for (const bool paired : {false, true}) {
+                Schedule schedule = scheduleOf(problem.value(), orders);
+                if (paired) pairNeighbours(schedule);
+                const auto step = simulate(schedule, costs);
+                if (step.ok()) shortest = std::min(shortest, step.value().wall().count());
+            }
+        });
+        EXPECT_LE(stepBound(problem.value()).time, shortest) << seed;
+    }
 }
 
 } // namespace

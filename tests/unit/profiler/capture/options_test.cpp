@@ -62,10 +62,10 @@ TEST(RankIdentity, NamesTracesSoThatReadersFindRankAndPlace) {
 
 TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
     CaptureOptions options;
-    const Status parsed =
-        parseCaptureOptions("mode=pipeline, record=nvtx+cuda,steps=10-20\nsize = 2GiB # each\nduration=30s,ring=1024\n"
-                            "# nothing\nstep=iter,delay=1s,flush=20ms",
-                            options);
+    const Status parsed = parseCaptureOptions(
+        "mode=pipeline, record=nvtx+cuda,steps=10-20\nsize = 2GiB # each\nduration=30s,ring=1024\n"
+        "# nothing\nstep=iter,delay=1s,flush=20ms,checks=bubbles,checks-margin=25,checks-memory=1MiB",
+        options);
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     EXPECT_EQ(options.mode, CaptureOptions::Mode::Pipeline);
     EXPECT_TRUE(options.nvtx && options.cuda && !options.nccl);
@@ -74,6 +74,9 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
     EXPECT_EQ(options.size, std::int64_t{2} << 30);
     EXPECT_EQ(options.duration, std::chrono::seconds(30));
     EXPECT_EQ(options.step_name, "iter");
+    EXPECT_TRUE(options.checks);
+    EXPECT_EQ(options.checks_margin, 0.25);
+    EXPECT_EQ(options.checks_memory, std::int64_t{1} << 20);
 
     CaptureOptions again;
     ASSERT_TRUE(parseCaptureOptions(captureOptionsText(options), again).ok());

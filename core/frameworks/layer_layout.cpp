@@ -1,0 +1,284 @@
+#include "core/frameworks/layer_layout.h"
+
+#include "core/base/text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace bubblescope {
+namespace {
+
+/// A larger layout is a mistyped factor, and would exhaust the memory.
+constexpr std::size_t kMostUnits = 1'000'000;
+constexpr std::string_view kLayoutHint = "a layout is like Ettt|(tt|)*29,m|L";
+
+std::optional<LayerKind> kindFromLetter(char letter) {
+    switch (letter) {
+    case 'E': return LayerKind::Embedding;
+    case 't': return LayerKind::Transformer;
+    case 'm': return LayerKind::MultiToken;
+    case 'L': return LayerKind::Loss;
+    default: return std::nullopt;
+    }
+}
+
+char letterOf(LayerKind kind) {
+    switch (kind) {
+    case LayerKind::Embedding: return 'E';
+    case LayerKind::Transformer: return 't';
+    case LayerKind::MultiToken: return 'm';
+    case LayerKind::Loss: return 'L';
+    }
+    return '?';
+}
+
+Error layoutError(std::size_t at, const std::string& what) {
+    return usageError(fmt::format("layout, character {}: {}", at + 1, what), std::string(kLayoutHint));
+}
+
+/// Letters and bars without repetitions.
+class LayoutText {
+public:
+    explicit LayoutText(std::string_view text) : text_(text) {}
+
+    Result<std::string> expanded() {
+        std::string out;
+        while (at_ < text_.size()) {
+            if (text_[at_] == ',') {
+                ++at_;
+                continue;
+            }
+            BUBBLESCOPE_ASSIGN(const std::string part, takePart());
+            BUBBLESCOPE_ASSIGN(const std::size_t factor, takeFactor());
+            if (out.size() + part.size() * factor > kMostUnits)
+                return layoutError(at_ - 1, fmt::format("more than {} units", kMostUnits));
+            for (std::size_t i = 0; i < factor; ++i)
+                out += part;
+        }
+        return out;
+    }
+
+private:
+    /// A letter, a bar, or the contents of brackets. Brackets do not nest.
+    Result<std::string> takePart() {
+        const char first = text_[at_];
+        if (first != '(') {
+            if (first != '|' && !kindFromLetter(first))
+                return layoutError(at_, fmt::format("'{}' is no unit (E, t, m or L)", first));
+            ++at_;
+            return std::string(1, first);
+        }
+        const std::size_t close = text_.find(')', at_);
+        if (close == std::string_view::npos) return layoutError(at_, "the bracket is not closed");
+        const std::string_view inner = text_.substr(at_ + 1, close - at_ - 1);
+        if (const auto nested = inner.find('('); nested != std::string_view::npos)
+            return layoutError(at_ + 1 + nested, "brackets do not nest");
+        if (text_.substr(close + 1, 1) != "*") return layoutError(close, "a bracket needs a factor, as in (tt|)*3");
+        auto out = LayoutText(inner).expanded();
+        if (!out.ok()) return out;
+        at_ = close + 1;
+        return out;
+    }
+
+    Result<std::size_t> takeFactor() {
+        if (at_ >= text_.size() || text_[at_] != '*') return std::size_t{1};
+        std::string_view rest = text_.substr(at_ + 1);
+        const auto factor = takeNumber<std::uint32_t>(rest);
+        if (!factor || *factor > kMostUnits)
+            return layoutError(at_, fmt::format("'*' needs a number up to {}", kMostUnits));
+        at_ = text_.size() - rest.size();
+        return std::size_t{*factor};
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+};
+
+std::ptrdiff_t countOf(const std::vector<LayerKind>& units, LayerKind kind) {
+    return std::ranges::count(units, kind);
+}
+
+/// What Megatron-core asserts of multi-token prediction.
+Status checkMultiToken(const LayerLayout& layout, int pp) {
+    std::optional<std::size_t> holder;
+    for (std::size_t s = 0; s < layout.stages.size(); ++s) {
+        const auto& units = layout.stages[s];
+        const auto first = std::ranges::find(units, LayerKind::MultiToken);
+        if (holder && countOf(units, LayerKind::Transformer) > 0)
+            return usageError(fmt::format("layout: stage {} has a t behind an m", s), "m units come last");
+        if (first == units.end()) continue;
+        if (holder)
+            return usageError(fmt::format("layout: stages {} and {} both have m units", *holder, s),
+                              "Megatron-core keeps them in one stage");
+        if (std::find(first, units.end(), LayerKind::Transformer) != units.end())
+            return usageError(fmt::format("layout: stage {} has a t behind an m", s), "m units come last");
+        holder = s;
+    }
+    if (!holder) return {};
+    const std::size_t ranks = static_cast<std::size_t>(pp);
+    const std::size_t chunks = layout.stages.size() / ranks;
+    if (*holder / ranks + 1 < chunks) {
+        return usageError(fmt::format("layout: the m units are in chunk {} of rank {}, which is not its last one",
+                                      *holder / ranks, *holder % ranks),
+                          "Megatron-core wants them in the last chunk of their rank");
+    }
+    return {};
+}
+
+Status checkLayout(const LayerLayout& layout, int pp) {
+    if (pp < 1) return usageError("no ranks given", "use --pp P");
+    if (layout.stages.size() % static_cast<std::size_t>(pp) != 0) {
+        return usageError(fmt::format("layout: {} stages cannot be dealt to {} ranks", layout.stages.size(), pp),
+                          "each rank holds the same number of stages");
+    }
+    std::vector<LayerKind> all;
+    for (const auto& units : layout.stages)
+        all.insert(all.end(), units.begin(), units.end());
+    if (all.empty() || all.front() != LayerKind::Embedding || countOf(all, LayerKind::Embedding) != 1)
+        return usageError("layout: there is not one E at the beginning", std::string(kLayoutHint));
+    if (all.back() != LayerKind::Loss || countOf(all, LayerKind::Loss) != 1)
+        return usageError("layout: there is not one L at the end", std::string(kLayoutHint));
+    return checkMultiToken(layout, pp);
+}
+
+/// Units of a stage: t*5 from four equal ones on, which is when it gets shorter.
+std::string stageText(const std::vector<LayerKind>& units) {
+    std::string out;
+    for (auto at = units.begin(); at != units.end();) {
+        const auto next = std::find_if(at, units.end(), [&](LayerKind kind) { return kind != *at; });
+        const auto count = static_cast<std::size_t>(next - at);
+        out += count > 3 ? fmt::format("{}*{}", letterOf(*at), count) : std::string(count, letterOf(*at));
+        at = next;
+    }
+    return out;
+}
+
+} // namespace
+
+Partition LayerLayout::units() const {
+    Partition partition;
+    for (const auto& stage : stages)
+        partition.layers_per_stage.push_back(static_cast<int>(stage.size()));
+    return partition;
+}
+
+Partition LayerLayout::layers() const {
+    Partition partition;
+    for (const auto& stage : stages) {
+        partition.layers_per_stage.push_back(
+            static_cast<int>(countOf(stage, LayerKind::Transformer) + countOf(stage, LayerKind::MultiToken)));
+    }
+    return partition;
+}
+
+LayerLayout layoutOf(const Partition& partition, std::vector<LayerKind> kinds) {
+    LayerLayout layout;
+    std::size_t next = 0;
+    for (const int count : partition.layers_per_stage) {
+        auto& stage = layout.stages.emplace_back();
+        for (int i = 0; i < count; ++i, ++next)
+            stage.push_back(next < kinds.size() ? kinds[next] : LayerKind::Transformer);
+    }
+    if (layout.stages.empty()) return layout;
+    if (std::ranges::find(kinds, LayerKind::Embedding) == kinds.end())
+        layout.stages.front().insert(layout.stages.front().begin(), LayerKind::Embedding);
+    if (std::ranges::find(kinds, LayerKind::Loss) == kinds.end()) layout.stages.back().push_back(LayerKind::Loss);
+    return layout;
+}
+
+Result<LayerLayout> layoutFromMegatron(std::string_view text, int pp) {
+    BUBBLESCOPE_ASSIGN(const std::string letters, LayoutText(text).expanded());
+    LayerLayout layout;
+    layout.stages.emplace_back();
+    for (const char letter : letters) {
+        if (letter == '|')
+            layout.stages.emplace_back();
+        else
+            layout.stages.back().push_back(*kindFromLetter(letter));
+    }
+    BUBBLESCOPE_TRY(checkLayout(layout, pp));
+    return layout;
+}
+
+Result<std::string> layoutToMegatron(const LayerLayout& layout, int pp) {
+    BUBBLESCOPE_TRY(checkLayout(layout, pp));
+    std::string out;
+    const std::size_t last = layout.stages.size() - 1; // it has no bar behind it
+    for (std::size_t s = 0; s < last;) {
+        std::size_t next = s + 1;
+        while (next < last && layout.stages[next] == layout.stages[s])
+            ++next;
+        const std::string stage = stageText(layout.stages[s]) + "|";
+        out += next - s > 2 ? fmt::format("({})*{}", stage, next - s) : stage;
+        s += next - s > 2 ? next - s : 1;
+    }
+    return out + stageText(layout.stages[last]);
+}
+
+std::string partitionToDeepSpeed(const Partition& partition) {
+    std::vector<int> bounds{0};
+    for (const int count : partition.layers_per_stage)
+        bounds.push_back(bounds.back() + count);
+    return fmt::format("[{}]", fmt::join(bounds, ", "));
+}
+
+Result<Partition> partitionFromDeepSpeed(std::string_view text) {
+    constexpr std::string_view kShape =
+        "a list of DeepSpeed's is like [0, 5, 9, 13]: where each stage begins, and the end";
+    std::string_view rest = text;
+    const auto skip = [&rest](std::string_view characters) {
+        rest.remove_prefix(std::min(rest.find_first_not_of(characters), rest.size()));
+    };
+    skip(" [");
+    Partition partition;
+    std::optional<int> before;
+    while (!rest.empty() && rest.front() != ']') {
+        const auto bound = takeNumber<int>(rest);
+        if (!bound) return usageError(fmt::format("parts: '{}' is no number", rest.substr(0, 20)), std::string(kShape));
+        if (before ? *bound < *before : *bound != 0) {
+            return usageError(before ? fmt::format("parts: {} follows {}", *bound, *before)
+                                     : fmt::format("parts: the first stage begins at {}, not at 0", *bound),
+                              std::string(kShape));
+        }
+        if (before) partition.layers_per_stage.push_back(*bound - *before);
+        before = bound;
+        skip(" ,");
+    }
+    skip("] ");
+    if (!rest.empty() || partition.layers_per_stage.empty())
+        return usageError(fmt::format("parts: '{}' is no such list", text), std::string(kShape));
+    return partition;
+}
+
+Result<std::string> modulesPerStage(const LayerLayout& layout, bool hugging_face) {
+    std::string out = "[";
+    int layer = 0;
+    for (const auto& stage : layout.stages) {
+        std::vector<std::string> names;
+        if (hugging_face) names.emplace_back("\"model.rotary_emb\"");
+        for (const LayerKind kind : stage) {
+            switch (kind) {
+            case LayerKind::Embedding:
+                names.emplace_back(hugging_face ? "\"model.embed_tokens\"" : "\"tok_embeddings\"");
+                break;
+            case LayerKind::Transformer:
+                names.push_back(fmt::format("\"{}layers.{}\"", hugging_face ? "model." : "", layer++));
+                break;
+            case LayerKind::Loss:
+                names.emplace_back(hugging_face ? "\"model.norm\", \"lm_head\"" : "\"norm\", \"lm_head\"");
+                break;
+            case LayerKind::MultiToken:
+                return usageError("layers of multi-token prediction have no common module name",
+                                  "write their modules into the list by hand");
+            }
+        }
+        out += fmt::format("{}[{}]", out.size() > 1 ? ", " : "", fmt::join(names, ", "));
+    }
+    return out + "]";
+}
+
+} // namespace bubblescope

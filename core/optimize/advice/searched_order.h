@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/analysis/whatif/reschedule.h"
+#include "core/base/job.h"
+#include "core/optimize/advice/advise.h"
+
+#include <vector>
+
+namespace bubblescope {
+
+/// An order of no family for a run, with the split of the layers that goes with it.
+struct SearchedChange {
+    PipelineChange change;
+    Searched known;
+};
+
+/// For the run's mean times: the order found for today's split, and, where the layers are known and another split makes
+/// the step shorter, the order and split found by searching both in turn. No rank holds more activations than in
+/// `order`. `time` is for each search, two rounds at the most. Empty where the run's order cannot be searched: two
+/// pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
+[[nodiscard]] Result<std::vector<SearchedChange>> searchChanges(const MeanPipeline& pipeline, const Schedule& order,
+                                                                const ModelCut& cut, TimeNs time,
+                                                                const JobControl& control);
+
+} // namespace bubblescope

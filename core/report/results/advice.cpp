@@ -1,0 +1,239 @@
+#include "core/report/results/advice.h"
+
+#include "core/base/text.h"
+#include "core/frameworks/layer_layout.h"
+#include "core/report/results/common.h"
+#include "core/report/results/whatif.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+/// The command that shows what a suggestion does.
+std::vector<std::string> adviceCommand(const std::vector<std::string>& run_words, const Suggestion& suggestion,
+                                       bool orders_written) {
+    const bool unwritten = suggestion.searched && !orders_written;
+    std::vector<std::string> words{unwritten ? "advise" : "whatif"};
+    words.insert(words.end(), run_words.begin(), run_words.end());
+    if (unwritten) {
+        words.insert(words.end(), {"--orders", "orders"}); // with it the files are there, and so are their commands
+        return words;
+    }
+    for (const std::string& text : suggestion.texts) {
+        words.emplace_back("--if");
+        words.push_back(text);
+    }
+    return words;
+}
+
+/// For a shell.
+std::string shellLine(const std::vector<std::string>& words) {
+    std::string line = "bubblescope";
+    for (const std::string& word : words) {
+        const bool plain = word.find_first_of(" '\"\\$&|;<>()*?`~#") == std::string::npos;
+        std::string quoted;
+        for (const char c : word)
+            quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        line += plain ? " " + word : " '" + quoted + "'";
+    }
+    return line;
+}
+
+Value::Object heldMemory(const HeldMemory& memory) {
+    return {{"activations", memory.activations}, {"memory_bytes", memory.bytes}, {"model_copies", memory.copies}};
+}
+
+/// A suggested split of the layers in the syntax of frameworks that can run it.
+Value::Object adviceLayouts(const Suggestion& suggestion, const RunModel& model) {
+    Value::Object layouts;
+    const std::vector<int>& layers = suggestion.change.layers;
+    const auto has = [&](std::string_view framework) {
+        return suggestion.change.schedule.empty() ||
+               std::ranges::find(suggestion.frameworks, framework) != suggestion.frameworks.end();
+    };
+    if (layers.empty()) return layouts;
+    const Partition partition{layers};
+    if (suggestion.searched) { // only what reads orders from files can run it
+        const auto modules = modulesPerStage(layoutOf(partition), false);
+        if (modules.ok()) layouts.push_back({"torchtitan", modules.value()});
+        return layouts;
+    }
+    if (has("Megatron") && model.placement == Placement::Loop) {
+        const auto text = layoutToMegatron(layoutOf(partition), model.pp);
+        if (text.ok()) layouts.push_back({"megatron", text.value()});
+    }
+    if (has("DeepSpeed") && static_cast<int>(layers.size()) == model.pp)
+        layouts.push_back({"deepspeed", partitionToDeepSpeed(partition)});
+    return layouts;
+}
+
+Value adviceSuggestions(const std::vector<std::string>& run_words, const RunModel& model, const Advice& advice,
+                        bool orders_written) {
+    Value::List list;
+    for (const Suggestion& suggestion : advice.suggestions) {
+        Value::Object entry{{"changes", suggestion.texts},
+                            {"predicted_ns", suggestion.prediction.predicted()},
+                            {"change_ns", suggestion.prediction.change()},
+                            {"change", suggestion.prediction.relativeChange()},
+                            {"model_error", suggestion.prediction.check.error()},
+                            {"error_bar_ns", suggestion.prediction.bar.time}};
+        std::ranges::move(heldMemory(suggestion.memory), std::back_inserter(entry));
+        entry.push_back({"effort", effortName(suggestion.effort)});
+        entry.push_back({"frameworks", suggestion.frameworks});
+        if (!suggestion.change.layers.empty()) entry.push_back({"layouts", adviceLayouts(suggestion, model)});
+        if (suggestion.searched) {
+            const Searched& searched = *suggestion.searched;
+            entry.push_back({"search", Value::Object{{"makespan_ns", searched.makespan},
+                                                     {"bound_ns", searched.bound},
+                                                     {"gap", searched.gap()},
+                                                     {"proven", searched.proven},
+                                                     {"reason", searched.reason},
+                                                     {"rounds", searched.rounds}}});
+        }
+        if (!suggestion.moved.empty()) entry.push_back({"moved", suggestion.moved});
+        entry.push_back({"command", adviceCommand(run_words, suggestion, orders_written)});
+        list.emplace_back(std::move(entry));
+    }
+    return list;
+}
+
+void addLargerMicrobatches(Section& document, const Advice& advice) {
+    Value data;
+    if (advice.larger) {
+        document.paragraph(
+            "", fmt::format("Fewer, larger micro-batches cannot be predicted: the trace has one size, and what a "
+                            "device gains with larger ones it does not tell. With {} twice as large the step "
+                            "gets shorter if ops then take less than {:.2f} times what they take now; it "
+                            "holds {:.2f} activations then.",
+                            advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
+        data = Value::Object{{"microbatches", advice.larger->microbatches},
+                             {"break_even_op_time", advice.larger->break_even},
+                             {"activations", advice.larger->memory.activations}};
+    }
+    document.data("larger_microbatches", std::move(data));
+}
+
+Table adviceTable(TimeNs observed, const Advice& advice) {
+    const bool bytes = advice.present.bytes.has_value();
+    Table table({}, {shown("step"), shown("change"), shown("activations")});
+    if (bytes) table.columns.push_back(shown("memory"));
+    table.columns.push_back(shown("what", Align::Left));
+    table.columns.push_back(shown("in", Align::Left));
+    const auto row = [&](TimeNs step, const std::string& change, const HeldMemory& memory, const std::string& what,
+                         const std::string& frameworks) {
+        table.row(step, change, Cell(memory.activations).as(fmt::format("{:.2f}", memory.activations)));
+        if (bytes) table.rows.back().emplace_back(memory.bytes.value_or(0), Look::Bytes);
+        table.rows.back().emplace_back(memory.copies == 1 ? what : what + " (holds the model twice)");
+        table.rows.back().emplace_back(frameworks);
+    };
+    row(observed, "", advice.present, "as it ran", "");
+    for (const Suggestion& suggestion : advice.suggestions) {
+        row(suggestion.prediction.predicted(),
+            fmt::format("{:+.1f} % ± {:.1f}", 100 * suggestion.prediction.relativeChange(),
+                        100 * fractionOf(suggestion.prediction.bar.time, observed)),
+            suggestion.memory, fmt::format("{}", fmt::join(suggestion.texts, " ")),
+            suggestion.frameworks.empty() ? "none that is known"
+                                          : fmt::format("{}", fmt::join(suggestion.frameworks, ", ")));
+    }
+    return table;
+}
+
+/// Which stages would give or take how much.
+void addMovedWork(Section& document, const Advice& advice) {
+    constexpr double kWorthMoving = 0.02;
+    for (const Suggestion& suggestion : advice.suggestions) {
+        std::string text;
+        for (std::size_t stage = 0; stage < suggestion.moved.size(); ++stage) {
+            const double share = suggestion.moved[stage];
+            if (std::abs(share) < kWorthMoving) continue;
+            text += fmt::format("{}stage {} {:+.0f} %", text.empty() ? "" : ", ", stage, 100 * share);
+        }
+        if (text.empty()) continue;
+        document.paragraph(
+            "", fmt::format("Balanced means, of each stage's time: {}. With --layers it is said in layers.", text));
+    }
+}
+
+void addAdvisedLayouts(Section& document, const RunModel& model, const Advice& advice) {
+    for (const Suggestion& suggestion : advice.suggestions) {
+        if (suggestion.searched) continue; // a list of all modules is for programs
+        for (const Member& layout : adviceLayouts(suggestion, model))
+            document.paragraph(
+                "", fmt::format("{} for {}: {}", fmt::join(suggestion.texts, " "), layout.key, layout.value.text()));
+    }
+}
+
+/// What is known of the orders that were searched, and what another split adds.
+void addSearchedOrders(Section& document, const Advice& advice, bool orders_written) {
+    bool any = false;
+    for (const Suggestion& suggestion : advice.suggestions) {
+        if (!suggestion.searched) continue;
+        any = true;
+        const Searched& searched = *suggestion.searched;
+        std::string text = fmt::format(
+            "{}: found by a search, {}. On mean times a step takes {}, and no order takes less than {}: {}.",
+            fmt::join(suggestion.texts, " "),
+            searched.proven ? std::string("which no order beats")
+                            : fmt::format("{} above what no order can beat", formatPercent(searched.gap())),
+            formatTime(searched.makespan), formatTime(searched.bound), searched.reason.text());
+        if (!suggestion.change.layers.empty() && advice.split_adds) {
+            text += fmt::format(" Splitting the layers anew adds {} to what the search gains without it.",
+                                formatTime(*advice.split_adds));
+        }
+        document.paragraph("", text);
+    }
+    document.data("split_adds_ns", advice.split_adds);
+    if (any && !orders_written)
+        document.paragraph("", "`--orders FOLDER` writes the orders that were found as PyTorch's CSV.");
+}
+
+} // namespace
+
+Document adviceDocument(const RunModel& model, const Advice& advice, const std::vector<std::string>& run_words,
+                        bool orders_written) {
+    const TimeNs observed = model.step_time;
+    Document document;
+    addSchemaVersion(document);
+    addSelection(document, model.selection);
+    document.data("observed_ns", observed);
+    document.data("present", heldMemory(advice.present));
+    document.data("tried", advice.tried);
+    document.data("suggestions", adviceSuggestions(run_words, model, advice, orders_written));
+    document.line(fmt::format("A step takes {} ({}). {} orders were tried.", formatTime(observed),
+                              model.selection.summary().text(), advice.tried));
+    if (!advice.no_orders.empty())
+        document.paragraph("", fmt::format("Other orders were not tried: {}.", advice.no_orders));
+    document.data("no_orders", advice.no_orders.empty() ? Value() : Value(advice.no_orders));
+    if (advice.suggestions.empty()) {
+        document.data("split_adds_ns", {});
+        document.line("None of them is predicted to save half a percent of it.");
+        addReplayCheck(document, model.check);
+        addLargerMicrobatches(document, advice);
+        return document;
+    }
+    document.line("");
+    document.add(adviceTable(observed, advice));
+    document.line("");
+    document.paragraph(
+        "", std::string("Activations are those on the fullest rank, counted in what its whole share of the model keeps "
+                        "of a micro-batch as it ran. Smaller micro-batches and chunks are taken to be as efficient as "
+                        "large ones, which devices are not quite."));
+    addReplayCheck(document, model.check);
+    addMovedWork(document, advice);
+    addSearchedOrders(document, advice, orders_written);
+    addLargerMicrobatches(document, advice);
+    addAdvisedLayouts(document, model, advice);
+    document.line("\nEach in turn:");
+    for (const Suggestion& suggestion : advice.suggestions)
+        document.line(shellLine(adviceCommand(run_words, suggestion, orders_written)));
+    return document;
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "core/optimize/advice/advise.h"
+#include "core/report/document.h"
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::report {
+
+/// What would shorten a run's step. `run_words` name the run and its options to a command, for the commands that show
+/// each suggestion. `orders_written`: the files that suggestions of searched orders name are there.
+[[nodiscard]] Document adviceDocument(const RunModel& model, const Advice& advice,
+                                      const std::vector<std::string>& run_words, bool orders_written = false);
+
+} // namespace bubblescope::report

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "core/report/document.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/bubbles.h"
+
+#include <string>
+#include <vector>
+
+namespace bubblescope::report {
+
+/// One of several schedules that are compared, simulated or run.
+struct Compared {
+    const Schedule& schedule;
+    TimeNs makespan{0};
+    BubbleRates rates;
+    std::vector<Cell> further; ///< cells of the table's further columns
+};
+
+/// For people: a row for each with its title, makespan and bubble rates, then the further columns.
+[[nodiscard]] Table comparisonTable(std::vector<Compared> rows, const std::vector<std::string>& further);
+
+/// The same of one schedule for programs: the first members of its object.
+void addCompared(Section& object, const Compared& row);
+
+} // namespace bubblescope::report

@@ -1,0 +1,70 @@
+#include "core/report/results/drawing.h"
+
+#include "core/graph/consolidate.h"
+#include "core/report/svg/axis.h"
+#include "core/theory/closed_form.h"
+#include "core/timeline/bubbles.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::report {
+namespace {
+
+bool hasOp(const Schedule& schedule, OpKind kind) {
+    return std::ranges::any_of(
+        schedule.ranks, [kind](const auto& ops) { return std::ranges::find(ops, kind, &Op::kind) != ops.end(); });
+}
+
+std::string drawnHeading(const Schedule& schedule) {
+    std::int32_t slices = 1;
+    for (const auto& ops : schedule.ranks) {
+        for (const Op& op : ops)
+            slices = std::max(slices, op.sequence + 1);
+    }
+    return fmt::format("{}{}", scheduleTitle(schedule), slices > 1 ? fmt::format(", k = {}", slices) : "");
+}
+
+/// The times the schedule uses, then what they led to.
+std::string drawnDetails(const Drawn& drawn) {
+    const Schedule& schedule = drawn.schedule;
+    const CostModel& costs = drawn.costs;
+    const OpTimes& t = costs.times;
+    std::string times = costs.stages.empty() ? "" : "times per stage";
+    const auto add = [&](std::string_view name, TimeNs time) {
+        times += fmt::format("{}{} = {}", times.empty() ? "" : ", ", name, svg::shortTime(time));
+    };
+    if (costs.stages.empty()) {
+        add("t_f", t.forward);
+        if (hasOp(schedule, OpKind::Backward)) add("t_b", t.backward);
+        if (hasOp(schedule, OpKind::BackwardInput)) add("t_i", t.input_grad);
+        if (hasOp(schedule, OpKind::BackwardWeight)) add("t_w", t.weight_grad);
+    }
+    const bool pairs =
+        std::ranges::any_of(schedule.ranks, [](const auto& ops) { return std::ranges::any_of(ops, &Op::overlapped); });
+    if (pairs) add("t_fb", costs.overlapped.value_or(t.forward + t.backward));
+    if (costs.comm.count() > 0) add("transfer", costs.comm);
+    return fmt::format("{}; makespan {}, bubble rate {:.2f} %", times, svg::shortTime(drawn.step.wall()),
+                       100 * bubbleRates(drawn.step).over_makespan);
+}
+
+} // namespace
+
+Result<std::string> drawSteps(std::span<const Drawn> drawn, const svg::DrawOptions& options, bool consolidated) {
+    std::deque<StepTimeline> retimed; // keeps its elements in place
+    std::vector<svg::Panel> panels;
+    for (const Drawn& one : drawn) {
+        panels.push_back({one.step, drawnHeading(one.schedule), drawnDetails(one)});
+        if (!consolidated) continue;
+        const auto form = closedForm(one.schedule, one.costs);
+        retimed.push_back(consolidate(one.step, form.ok() ? form.value().beforeSteady() : std::vector<TimeNs>{}));
+        panels.push_back({retimed.back(), "Consolidated", "The same step, re-timed within its slack"});
+    }
+    return svg::drawTimelines(panels, options);
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/cost/cost_model.h"
+#include "core/report/svg/draw_timelines.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
+
+#include <span>
+#include <string>
+
+namespace bubblescope::report {
+
+/// A step to draw, and the times it came about with.
+struct Drawn {
+    const Schedule& schedule;
+    const StepTimeline& step;
+    const CostModel& costs;
+};
+
+/// The steps below one another, each with its schedule, times and bubble rate, and if `consolidated` followed by the
+/// same step re-timed within its slack. An SVG document. Errors: those of svg::drawTimelines().
+[[nodiscard]] Result<std::string> drawSteps(std::span<const Drawn> drawn, const svg::DrawOptions& options = {},
+                                            bool consolidated = false);
+
+} // namespace bubblescope::report

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/report/document.h"
+#include "core/theory/closed_form.h"
+
+#include <optional>
+
+namespace bubblescope::report {
+
+/// A form and, where it is a bound, what the simulation says.
+struct Formula {
+    Schedule schedule;
+    CostModel costs;
+    ClosedForm form;
+    std::optional<TimeNs> simulated;
+};
+
+/// Errors: those of closedForm() and simulate().
+[[nodiscard]] Result<Formula> formulaOf(Schedule schedule, CostModel costs);
+
+/// The closed form by rank and position; with `explain` people also see what is quoted of it elsewhere, which programs
+/// always get.
+[[nodiscard]] Document formulaDocument(const Formula& formula, bool explain);
+
+} // namespace bubblescope::report

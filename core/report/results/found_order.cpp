@@ -1,0 +1,119 @@
+#include "core/report/results/found_order.h"
+
+#include "core/base/text.h"
+#include "core/report/results/common.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+/// As `schedule --json`.
+Value foundSchedule(const Schedule& schedule) {
+    Value::List ranks;
+    for (const auto& list : schedule.ranks) {
+        Value::List ops;
+        for (const Op& op : list) {
+            Value::List entry{std::string(1, opLetter(op.kind)), op.microbatch, op.chunk};
+            if (op.overlapped) entry.emplace_back("o");
+            ops.emplace_back(std::move(entry));
+        }
+        ranks.emplace_back(std::move(ops));
+    }
+    return Value::Object{{"schedule", schedule.name}, {"flavor", schedule.flavor},
+                         {"pp", schedule.pp},         {"microbatches", schedule.microbatches},
+                         {"vpp", schedule.vpp},       {"placement", placementName(schedule.placement)},
+                         {"ranks", std::move(ranks)}};
+}
+
+Value foundNoise(const std::optional<NoisySteps>& noisy) {
+    if (!noisy) return {};
+    return Value::Object{{"mean_ns", TimeNs{noisy->mean}}, {"p95_ns", TimeNs{noisy->late}}};
+}
+
+Value foundFamily(const std::optional<FamilyStep>& family) {
+    if (!family) return {};
+    return Value::Object{{"name", family->name},
+                         {"flavor", family->flavor},
+                         {"makespan_ns", family->makespan},
+                         {"noise", foundNoise(family->noisy)}};
+}
+
+void addFoundLines(Document& document, const FoundOrder& found, double seconds) {
+    document.line(fmt::format("{}, {} placement: makespan {}, {}", scheduleTitle(found.schedule),
+                              placementName(found.schedule.placement), formatTime(found.makespan),
+                              found.proven
+                                  ? "which no order beats"
+                                  : fmt::format("{} above what no order can beat", formatPercent(found.gap(), 2))));
+    document.paragraph("", fmt::format("Bound {}: {}.", formatTime(found.bound), found.reason.text()));
+    if (found.best_family) {
+        const TimeNs change = found.makespan - found.best_family->makespan;
+        document.line(fmt::format(
+            "Best family: {}, {} ({:+.2f} % to it)", orderName(found.best_family->name, found.best_family->flavor),
+            formatTime(found.best_family->makespan), 100 * fractionOf(change, found.best_family->makespan)));
+    } else {
+        document.line("Best family: none keeps to the memory");
+    }
+    if (found.noisy) {
+        document.line(fmt::format("Under noise: mean {}, 95 of 100 steps take up to {}",
+                                  formatTime(TimeNs{found.noisy->mean}), formatTime(TimeNs{found.noisy->late})));
+        if (found.best_family && found.best_family->noisy)
+            document.line(fmt::format("  best family: mean {}, up to {}",
+                                      formatTime(TimeNs{found.best_family->noisy->mean}),
+                                      formatTime(TimeNs{found.best_family->noisy->late})));
+    }
+    document.line(fmt::format("Peak activations by rank: {}", fmt::join(found.peak_activations, " ")));
+    document.paragraph("",
+                       fmt::format("{}, {} moves of {} judged. `--rounds {}` with the same seed repeats the answer.",
+                                   pluralize(static_cast<std::size_t>(found.rounds), "round"), found.moves,
+                                   found.judged, found.rounds));
+    document.data("seconds", seconds);
+}
+
+void addRecordedOrder(Document& document, const std::optional<RecordedOrder>& recorded, const FoundOrder& found) {
+    if (!recorded) {
+        document.data("from", {});
+        return;
+    }
+    document.data("from", Value::Object{{"observed_ns", recorded->observed},
+                                        {"simulated_ns", recorded->simulated},
+                                        {"replay_error", recorded->error}});
+    const TimeNs change = found.makespan - recorded->simulated;
+    document.paragraph(
+        "",
+        fmt::format("A recorded step takes {}; its order on the mean times of its ops {}. The order found changes that "
+                    "by {:+.1f} %; the replay is off by {}. Activations are limited to what each rank held, unless "
+                    "an option limits them.",
+                    formatTime(recorded->observed), formatTime(recorded->simulated),
+                    100 * fractionOf(change, recorded->simulated), formatPercent(recorded->error)));
+}
+
+} // namespace
+
+Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded, double seconds) {
+    Document document;
+    addSchemaVersion(document);
+    document.data("schedule", foundSchedule(found.schedule));
+    document.data("makespan_ns", found.makespan);
+    document.data("bound_ns", found.bound);
+    document.data("gap", found.gap());
+    document.data("proven", found.proven);
+    document.data("reason", found.reason.text());
+    document.data("best_family", foundFamily(found.best_family));
+    document.data("peak_activations", found.peak_activations);
+    document.data("noise", foundNoise(found.noisy));
+    document.data("rounds", found.rounds);
+    document.data("stopped", found.stopped);
+    document.data("moves_judged", found.judged);
+    document.data("moves", found.moves);
+    document.data("ops_touched", found.touched);
+    addFoundLines(document, found, seconds);
+    addRecordedOrder(document, recorded, found);
+    return document;
+}
+
+} // namespace bubblescope::report

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "core/optimize/search/search.h"
+#include "core/report/document.h"
+#include "core/request/search_texts.h"
+
+#include <optional>
+
+namespace bubblescope::report {
+
+/// The order that a search found; `seconds` is how long that took.
+[[nodiscard]] Document foundOrderDocument(const FoundOrder& found, const std::optional<RecordedOrder>& recorded,
+                                          double seconds);
+
+} // namespace bubblescope::report

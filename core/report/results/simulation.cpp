@@ -1,0 +1,121 @@
+#include "core/report/results/simulation.h"
+
+#include "core/base/bytes.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+#include "core/report/results/memory.h"
+#include "core/timeline/text_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::report {
+namespace {
+
+Value simulatedPositions(const PerPosition<TimeNs>& values, bool f_then_b) {
+    Value::Object positions;
+    for (std::size_t i = 0; i < kPositionCount; ++i) {
+        if (values[i].count() != 0)
+            positions.push_back({std::string(positionName(static_cast<Position>(i), f_then_b)), values[i]});
+    }
+    return positions;
+}
+
+/// A bound must not read like an expectation.
+std::string formWords(const ClosedForm& form, Rank rank) {
+    const std::string value = formatTime(form.bubble[rank.index()]);
+    switch (form.kind) {
+    case FormKind::Exact: return value;
+    case FormKind::LowerBound: return "at least " + value;
+    case FormKind::UpperBound: return "at most " + value;
+    }
+    return value;
+}
+
+Table simulatedRanks(const Simulated& run) {
+    Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble"),
+                          shown("closed form"), column("peak_activations", "peak activations"), data("positions"),
+                          data("executed_positions"), column("memory", run.memory ? "memory, peak" : "")});
+    const bool f_then_b = run.schedule.name == "fthenb";
+    const auto peaks = peakActivations(run.schedule);
+    for (const RankAccount& account : run.analysis.ranks) {
+        Cell memory = absent();
+        if (run.memory) {
+            memory = Cell(memoryOf(run.schedule, *run.memory, account.rank))
+                         .as(formatBytes(run.memory->ranks[account.rank.index()].peak()));
+        }
+        table.row(account.rank, account.busy, account.bubble, run.form ? formWords(*run.form, account.rank) : "none",
+                  peaks[account.rank.index()], simulatedPositions(account.observed, f_then_b),
+                  simulatedPositions(account.executed, f_then_b), std::move(memory));
+    }
+    return table;
+}
+
+} // namespace
+
+Result<Simulated> simulated(Schedule schedule, const CostModel& costs, const MemoryRequest& memory) {
+    Simulated run;
+    run.schedule = std::move(schedule);
+    BUBBLESCOPE_ASSIGN(run.step, simulate(run.schedule, costs));
+    BUBBLESCOPE_ASSIGN(run.memory, memory.report(run.schedule));
+    run.analysis = analyzeStep(run.step, run.schedule);
+    if (auto form = closedForm(run.schedule, costs); form.ok()) run.form = std::move(form).value();
+    return run;
+}
+
+Value simulatedOps(const StepTimeline& step) {
+    Value::List ops;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        for (const TimelineOp& op : step.ranks[r]) {
+            Value::List entry{std::string(1, opLetter(op.op.kind)), op.op.microbatch, op.op.chunk, r, op.start, op.end};
+            if (op.op.sequence > 0) entry.emplace_back(op.op.sequence);
+            ops.emplace_back(std::move(entry));
+        }
+    }
+    return ops;
+}
+
+Document simulationDocument(const Simulated& run, bool with_ops) {
+    const BubbleRates& rates = run.analysis.rates;
+    Document document;
+    document.line(fmt::format("{}: makespan {}, bubble rate {:.2f} % of the makespan\n"
+                              "  ({:.2f} % on the longest span, {:.2f} % over the ideal)\n",
+                              scheduleTitle(run.schedule), formatTime(run.step.wall()), 100 * rates.over_makespan,
+                              100 * rates.span, 100 * rates.over_ideal));
+    addCompared(document, run.compared());
+    document.add(simulatedRanks(run));
+    if (run.memory) addBudgetLines(document, run.schedule, *run.memory);
+    if (with_ops) document.data("ops", simulatedOps(run.step));
+    return document;
+}
+
+Document simulationsDocument(const std::vector<Simulated>& runs) {
+    std::vector<Compared> rows;
+    for (const Simulated& run : runs) {
+        rows.push_back(run.compared());
+        rows.back().further.emplace_back(std::ranges::max(peakActivations(run.schedule)));
+    }
+    Document document;
+    document.add(comparisonTable(std::move(rows), {"peak activations"}));
+    for (const Simulated& run : runs) {
+        const std::string chart = textChart(run.step);
+        document.line(fmt::format("\n{}\n{}", orderName(run.schedule),
+                                  chart.empty() ? "too wide for a chart to scale"
+                                                : chart.substr(0, chart.size() - 1))); // a line ends by itself
+    }
+    return document;
+}
+
+Document simulationsData(const std::vector<Simulated>& runs, bool with_ops) {
+    Document document;
+    Sections schedules;
+    schedules.key = "schedules";
+    for (const Simulated& run : runs)
+        schedules.list.push_back(simulationDocument(run, with_ops));
+    document.add(std::move(schedules));
+    return document;
+}
+
+} // namespace bubblescope::report

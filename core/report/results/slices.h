@@ -1,0 +1,17 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/report/data_table.h"
+#include "core/trace/trace.h"
+
+#include <optional>
+#include <string_view>
+
+namespace bubblescope::report {
+
+/// The raw slices of a trace: "rank" (of the file, if known), "process", "thread", "category", "name", "start_ns" and
+/// "duration_ns". Starts count from the trace's first event. With `category` only its slices, which are those that
+/// `info` counts under that name. Error: Usage, with the categories that there are.
+[[nodiscard]] Result<DataTable> slicesTable(const Trace& trace, std::optional<std::string_view> category);
+
+} // namespace bubblescope::report

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/graph/validate.h"
+#include "core/report/document.h"
+
+#include <vector>
+
+namespace bubblescope::report {
+
+/// What validate() found in a schedule.
+[[nodiscard]] Document validationDocument(const Schedule& schedule, const std::vector<ScheduleProblem>& problems);
+
+} // namespace bubblescope::report

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/memory_model.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// Memory of every rank, where a memory model was given.
+struct MemoryReport {
+    MemoryModel model;
+    std::optional<std::int64_t> budget; ///< bytes
+    std::vector<RankMemory> ranks;
+
+    /// True if some rank exceeds the budget.
+    [[nodiscard]] bool overBudget() const;
+};
+
+/// What a user states about memory: a file of the model's tensor sizes, and a budget such as "80GiB".
+struct MemoryRequest {
+    std::string model; ///< empty: none
+    std::optional<std::string> budget;
+
+    /// None without a model. `schedule` is valid. Errors: Usage, Input.
+    [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
+    [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
+    [[nodiscard]] Result<std::optional<std::int64_t>> limit() const; ///< the budget in bytes
+
+private:
+    [[nodiscard]] Result<MemoryModel> readModel(const Schedule& schedule) const;
+};
+
+} // namespace bubblescope

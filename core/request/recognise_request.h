@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/recognise/run.h"
+#include "core/request/schedule_request.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a user knows of a trace, in the words of the command line.
+struct RecogniseRequest {
+    std::vector<std::string> rules; ///< files of further rules for names of ops
+    std::string mesh;               ///< "pp=4,dp=2"; empty: not known
+    std::string mesh_order;         ///< empty: torchtitan's
+    ScheduleRequest schedule;       ///< that the trace is meant to show; sizes may be left open
+
+    /// Errors: Usage, and Input for a file of rules.
+    [[nodiscard]] Result<std::optional<Mesh>> parsedMesh() const;
+    [[nodiscard]] Result<LoadOptions> options() const;
+    /// Rules and mesh as options, to be given to another command.
+    [[nodiscard]] std::vector<std::string> words() const;
+};
+
+} // namespace bubblescope

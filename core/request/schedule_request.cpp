@@ -1,0 +1,166 @@
+#include "core/request/schedule_request.h"
+
+#include "core/cost/cost_files.h"
+#include "core/graph/validate.h"
+#include "core/optimize/overlap/operators.h"
+#include "core/optimize/overlap/study.h"
+#include "core/recognise/match_schedule.h"
+#include "core/schedule/families/registry.h"
+#include "core/schedule/schedule_files.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+Result<std::optional<TimeNs>> optionalTime(const std::optional<std::string>& text) {
+    if (!text) return std::optional<TimeNs>{};
+    BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(*text));
+    return std::optional(time);
+}
+
+} // namespace
+
+ScheduleSpec ScheduleRequest::spec(const std::string& family, const std::string& whose, int chunks) const {
+    ScheduleSpec out{.name = family,
+                     .flavor = whose,
+                     .pp = pp,
+                     .microbatches = microbatches,
+                     .vpp = chunks,
+                     .group_size = group_size,
+                     .memory_limit = memory_limit,
+                     .sequence_slices = sequence_slices};
+    if (!activation_sizes.empty()) out.sizes = {activation_sizes.at(0), activation_sizes.at(1), activation_sizes.at(2)};
+    return out;
+}
+
+Result<Schedule> ScheduleRequest::generate(const std::string& family, const std::string& whose, const CostModel& times,
+                                           int chunks) const {
+    ScheduleSpec wanted = spec(family, whose, chunks);
+    wanted.times = times.times;
+    wanted.comm = times.comm;
+    BUBBLESCOPE_ASSIGN(const auto of_loss, optionalTime(loss));
+    wanted.loss = of_loss.value_or(TimeNs{0});
+    return makeSchedule(wanted);
+}
+
+Result<Schedule> ScheduleRequest::schedule(const CostModel& times) const {
+    if (order) return *order;
+    if (!file.empty()) {
+        BUBBLESCOPE_ASSIGN(const Schedule read, readScheduleFile(file));
+        return matchSchedule(read).schedule; // what a file calls itself need not be its order
+    }
+    if (name.empty()) {
+        return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
+    }
+    return generate(name, flavor, times, vpp);
+}
+
+ScheduleRequest ScheduleRequest::withUsualChunks() const {
+    ScheduleRequest usual = *this;
+    const auto makes = [&](int chunks) { return makeSchedule(spec(name, flavor, chunks)).ok(); };
+    if (findScheduleFamily(name) != nullptr && !makes(1) && makes(2)) usual.vpp = 2;
+    return usual;
+}
+
+Status ScheduleRequest::open(LoadOptions& options) const {
+    if (order || !file.empty()) {
+        BUBBLESCOPE_ASSIGN(options.schedule, schedule({}));
+        return {};
+    }
+    const ScheduleFamily* const family = findScheduleFamily(name);
+    ScheduleSpec wanted = spec(name, flavor, vpp > 1 ? vpp : 0);
+    if (family == nullptr) return makeSchedule(wanted).error(); // names those there are
+    options.family = std::move(wanted);
+    return {};
+}
+
+Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const CostModel& times,
+                                          std::optional<int> other_vpp) const {
+    if (order || !file.empty())
+        return usageError("a schedule file has no siblings to compare with", "use --schedule instead");
+    const auto slash = sibling_name.find('/');
+    const std::string family = sibling_name.substr(0, slash);
+    return generate(family.empty() ? name : family, slash == std::string::npos ? "" : sibling_name.substr(slash + 1),
+                    times, other_vpp.value_or(vpp));
+}
+
+Result<CostModel> ScheduleRequest::operatorCosts() const {
+    if (forward || backward || input_grad || weight_grad || overlapped) {
+        return usageError("--op-costs gives the ops' times already",
+                          "leave out --forward, --backward, --input-grad, --weight-grad and --overlapped");
+    }
+    BUBBLESCOPE_ASSIGN(const overlap::OpCosts read, overlap::readOpCosts(op_costs));
+    BUBBLESCOPE_ASSIGN(const overlap::Variant variant, overlap::variantNamed(pair_cuts));
+    const overlap::PairStudy study = overlap::studyPair(read, variant);
+    CostModel model;
+    std::optional<TimeNs> weights; // evenly split where the model does not say
+    if (overlap::weightGradTime(read).count() > 0) weights = std::min(study.backward, overlap::weightGradTime(read));
+    BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(study.forward, study.backward, {}, weights));
+    model.overlapped = study.pairTime();
+    return model;
+}
+
+Result<CostModel> ScheduleRequest::singleCosts(TimeNs usual_forward) const {
+    CostModel model;
+    BUBBLESCOPE_ASSIGN(const auto of_forward, optionalTime(forward));
+    BUBBLESCOPE_ASSIGN(auto of_backward, optionalTime(backward));
+    BUBBLESCOPE_ASSIGN(const auto of_input, optionalTime(input_grad));
+    BUBBLESCOPE_ASSIGN(const auto of_weight, optionalTime(weight_grad));
+    BUBBLESCOPE_ASSIGN(model.overlapped, optionalTime(overlapped));
+    if (!stage_times.empty()) {
+        BUBBLESCOPE_ASSIGN(model.stages, readStageTimes(stage_times));
+        model.times = meanTimes(model.stages);
+        return model;
+    }
+    const TimeNs one = of_forward.value_or(usual_forward);
+    if (!of_backward && !(of_input && of_weight)) of_backward = 2 * one;
+    BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(one, of_backward, of_input, of_weight));
+    return model;
+}
+
+Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
+    BUBBLESCOPE_ASSIGN(CostModel model, op_costs.empty() ? singleCosts(usual_forward) : operatorCosts());
+    BUBBLESCOPE_ASSIGN(const auto latency, optionalTime(comm));
+    model.comm = latency.value_or(TimeNs{0});
+    BUBBLESCOPE_ASSIGN(const auto of_loss, optionalTime(loss));
+    if (of_loss) BUBBLESCOPE_TRY(addLoss(model, *of_loss));
+    return model;
+}
+
+Status ScheduleRequest::addLoss(CostModel& model, TimeNs time) const {
+    constexpr std::int64_t kMaxStages = 1'000'000;
+    const std::int64_t stages = std::int64_t{pp} * vpp;
+    if (order || !file.empty() || stages > kMaxStages) {
+        return usageError("--loss needs the schedule's sizes and no more than a million stages", "leave --loss out");
+    }
+    const ScheduleFamily* const family = findScheduleFamily(name);
+    if ((family == nullptr && !name.empty()) || stages < 1) return {}; // the schedule will say what is wrong
+    const int pipelines = family == nullptr ? 1 : routes(family->placement);
+    model.stages.assign(static_cast<std::size_t>(stages), model.times);
+    for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {
+        OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];
+        last.forward += time;
+        last.input_grad += time;
+        last.weight_grad += time;
+        last.backward += 2 * time;
+    }
+    return {};
+}
+
+Result<Planned> ScheduleRequest::plan(TimeNs usual_forward) const {
+    BUBBLESCOPE_ASSIGN(CostModel model, costs(usual_forward));
+    BUBBLESCOPE_ASSIGN(Schedule made, schedule(model));
+    BUBBLESCOPE_ASSIGN(model.transfers, transfers.model(made.pp));
+    if (!op_times.empty()) {
+        BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(made));
+        BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times, made, graph));
+        model.measured = std::make_shared<MeasuredTimes>(std::move(measured));
+    }
+    return Planned{std::move(made), std::move(model)};
+}
+
+} // namespace bubblescope

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/recognise/run.h"
+#include "core/request/transfer_request.h"
+#include "core/schedule/schedule.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope {
+
+/// A schedule and what it costs.
+struct Planned {
+    Schedule schedule;
+    CostModel costs;
+};
+
+/// Which schedule a user means, at which times. Fields are those options of the command line; times are texts as there,
+/// "1.5ms".
+struct ScheduleRequest {
+    std::string name;              ///< of the family
+    std::string flavor;            ///< empty: the family's first
+    std::string file;              ///< in place of a family
+    std::optional<Schedule> order; ///< at hand, in place of both
+    int pp = 0;                    ///< 0 if not given
+    int microbatches = 0;          ///< 0 if not given
+    int vpp = 1;                   ///< 1 if not given
+    int group_size = 0;
+    int memory_limit = 0;
+    std::vector<std::int64_t> activation_sizes; ///< three, or none
+    int sequence_slices = 1;
+    std::string op_costs;
+    std::string pair_cuts = "paddle";
+    std::optional<std::string> forward;
+    std::optional<std::string> backward;
+    std::optional<std::string> input_grad;
+    std::optional<std::string> weight_grad;
+    std::optional<std::string> overlapped;
+    std::optional<std::string> comm;
+    std::optional<std::string> loss;
+    std::string stage_times;
+    std::string op_times;
+    TransferRequest transfers;
+
+    /// Op times and latency, from stage_times, op_costs or the single times. Without `forward` the last are
+    /// `usual_forward` and, for the backward, twice that.
+    [[nodiscard]] Result<CostModel> costs(TimeNs usual_forward) const;
+
+    /// From the name and its sizes, from the file (not validated), or the order at hand; from a file named after the
+    /// family whose order it is, else "custom". `times` are what costs() gave, for the families whose order depends on
+    /// them.
+    [[nodiscard]] Result<Schedule> schedule(const CostModel& times) const;
+
+    /// Both, with transfers and the times of single ops.
+    [[nodiscard]] Result<Planned> plan(TimeNs usual_forward) const;
+
+    /// Another schedule of the same sizes: "NAME", "NAME/FLAVOR", or "/FLAVOR" for another flavor of the same family.
+    /// `other_vpp` takes the place of `vpp` where given.
+    [[nodiscard]] Result<Schedule> sibling(const std::string& sibling_name, const CostModel& times,
+                                           std::optional<int> other_vpp = {}) const;
+
+    /// The same where v was not given: two chunks if the family cannot have one and can have two.
+    [[nodiscard]] ScheduleRequest withUsualChunks() const;
+
+    /// The schedule that a trace is meant to show; sizes that are not given are left open, and so is v where it is 1.
+    [[nodiscard]] Status open(LoadOptions& options) const;
+    /// True if a size is given.
+    [[nodiscard]] bool sized() const { return pp > 0 || microbatches > 0 || vpp > 1; }
+
+    /// True if it says which schedule is meant.
+    [[nodiscard]] bool given() const { return !name.empty() || !file.empty() || order.has_value(); }
+
+private:
+    /// What is asked for, apart from times.
+    [[nodiscard]] ScheduleSpec spec(const std::string& family, const std::string& whose, int chunks) const;
+    [[nodiscard]] Result<Schedule> generate(const std::string& family, const std::string& whose, const CostModel& times,
+                                            int chunks) const;
+    /// The last stage of each pipeline computes the loss.
+    [[nodiscard]] Status addLoss(CostModel& model, TimeNs time) const;
+    /// The ops' times from op_costs, or from `forward` and its kind.
+    [[nodiscard]] Result<CostModel> operatorCosts() const;
+    [[nodiscard]] Result<CostModel> singleCosts(TimeNs usual_forward) const;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,178 @@
+#include "core/request/search_texts.h"
+
+#include "core/analysis/whatif/reschedule.h"
+#include "core/analysis/whatif/run_model.h"
+#include "core/base/bytes.h"
+#include "core/base/text.h"
+#include "core/cost/cost_files.h"
+#include "core/cost/measured_times.h"
+#include "core/cost/memory_estimate.h"
+#include "core/graph/simulate.h"
+#include "core/graph/validate.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// "5%", "5" or "0.5 %".
+Result<double> shareFrom(std::string_view text) {
+    std::string_view number = text;
+    if (number.ends_with('%')) number.remove_suffix(1);
+    while (number.ends_with(' '))
+        number.remove_suffix(1);
+    const auto percent = parseNumber<double>(number);
+    if (!percent || !(*percent >= 0 && *percent < 100))
+        return usageError(fmt::format("--noise {} is not a share", text), "give per cent from 0 up to 100, such as 5%");
+    return *percent / 100;
+}
+
+/// Any valid order of what is searched: each rank runs all forwards, then all backwards.
+Schedule someOrder(const SearchRequest& request) {
+    Schedule schedule;
+    schedule.name = "custom";
+    schedule.pp = request.pp;
+    schedule.microbatches = request.microbatches;
+    schedule.vpp = request.vpp;
+    schedule.placement = request.placements.front();
+    schedule.ranks.resize(static_cast<std::size_t>(request.pp));
+    const int stages = schedule.stages();
+    const int apart = routes(schedule.placement);
+    const auto add = [&](OpKind kind, int stage) {
+        const Location at = locate(schedule.placement, schedule.pp, Stage{stage});
+        for (int m = 0; m < request.microbatches; ++m) {
+            const bool second = m >= request.microbatches - request.second;
+            if (apart == 1 || second == (stage % 2 == 1))
+                schedule.ranks[at.rank.index()].push_back({kind, Microbatch{m}, at.chunk});
+        }
+    };
+    for (int stage = 0; stage < stages; ++stage)
+        add(OpKind::Forward, stage);
+    for (int stage = stages; stage-- > 0;)
+        add(OpKind::Backward, stage);
+    return schedule;
+}
+
+} // namespace
+
+Status SearchTexts::readMemory(SearchRequest& request) const {
+    for (const int limit : memory_limit) {
+        if (limit < 1) return usageError("--memory-limit must be positive", "give one number, or one for every rank");
+    }
+    request.activations = memory_limit;
+    if (memory_model.empty()) return {};
+    if (memory_budget.empty()) return usageError("--memory-model sets no limit", "give --memory-budget SIZE as well");
+    BUBBLESCOPE_ASSIGN(request.model, readModelSizes(memory_model));
+    for (const std::string& text : memory_budget) {
+        BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
+        request.bytes.push_back(bytes);
+    }
+    return {};
+}
+
+Status SearchTexts::addSecond(SearchRequest& request) const {
+    if (second.empty()) return {};
+    if (request.vpp != 1 || placement != "any")
+        return usageError("--second puts one chunk of either model on a rank, in opposite directions",
+                          "leave --vpp and --placement out");
+    BUBBLESCOPE_TRY(checkSizes(request));
+    BUBBLESCOPE_ASSIGN(const std::vector<OpTimes> other, readStageTimes(second));
+    const auto pp = static_cast<std::size_t>(request.pp);
+    std::vector<OpTimes> first = request.costs.stages;
+    if (first.empty()) first.assign(pp, request.costs.times);
+    for (const std::size_t stages : {first.size(), other.size()}) {
+        if (stages != pp)
+            return usageError(fmt::format("times are given for {} stages of a model on {} ranks", stages, pp),
+                              "give one set of times for every stage, of both models");
+    }
+    request.costs.stages.clear();
+    for (std::size_t place = 0; place < pp; ++place) {
+        request.costs.stages.push_back(first[place]);
+        request.costs.stages.push_back(other[place]);
+    }
+    request.vpp = 2;
+    request.second = second_microbatches.value_or(request.microbatches);
+    if (request.second > std::numeric_limits<int>::max() - request.microbatches)
+        return usageError("there are too many micro-batches", "give fewer");
+    request.microbatches += request.second;
+    request.placements = {Placement::Bidirectional};
+    return {};
+}
+
+Status SearchTexts::addOpTimes(SearchRequest& request) const {
+    if (op_times.empty()) return {};
+    if (request.vpp == 1) request.placements = {Placement::Loop};
+    if (request.placements.empty())
+        return usageError("--op-times gives times by rank and chunk, and with several chunks the placement decides "
+                          "which stage that is",
+                          "give --placement loop or v");
+    BUBBLESCOPE_TRY(checkSizes(request));
+    const Schedule order = someOrder(request);
+    BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(order));
+    BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times, order, graph));
+    request.costs.measured = std::make_shared<MeasuredTimes>(std::move(measured));
+    return {};
+}
+
+Result<SearchRequest> SearchTexts::request() const {
+    SearchRequest made;
+    made.pp = schedule.pp;
+    made.microbatches = schedule.microbatches;
+    made.vpp = schedule.vpp;
+    const bool sized = schedule.sized();
+    if (!from.empty() && sized)
+        return usageError("--from takes the sizes from the trace", "leave --pp, --microbatches and --vpp out");
+    if (from.empty() && (made.pp < 1 || made.microbatches < 1))
+        return usageError("the sizes are missing",
+                          "give --pp P --microbatches M, and --vpp V for several chunks a rank");
+    if (const auto wanted = placementFromName(placement)) made.placements = {*wanted};
+    made.split = split == "on" ? SplitBackward::On : split == "off" ? SplitBackward::Off : SplitBackward::Auto;
+    BUBBLESCOPE_ASSIGN(made.costs, schedule.costs(TimeNs{1'000'000}));
+    BUBBLESCOPE_ASSIGN(made.costs.transfers, transfers.model(made.pp));
+    const bool of_one_model = second.empty() && op_times.empty();
+    if (!from.empty() && !of_one_model)
+        return usageError("--from takes the times from the trace", "leave --op-times and --second out");
+    if (!memory_model.empty() && !second.empty())
+        return usageError("--memory-model is of one model", "give --memory-limit with --second");
+    BUBBLESCOPE_TRY(addSecond(made));
+    BUBBLESCOPE_TRY(addOpTimes(made));
+    made.overlap_pairs = overlap_pairs;
+    BUBBLESCOPE_TRY(readMemory(made));
+    made.seed = seed;
+    made.threads = threads;
+    made.rounds = rounds;
+    if (!noise.empty()) {
+        BUBBLESCOPE_ASSIGN(const double share, shareFrom(noise));
+        made.noise = NoiseModel{.share = share, .draws = 200, .seed = seed};
+    }
+    if (!time_limit.empty()) {
+        BUBBLESCOPE_ASSIGN(made.time_limit, parseTime(time_limit));
+    } else if (!rounds) {
+        made.time_limit = std::chrono::seconds(10);
+    }
+    return made;
+}
+
+Result<RecordedOrder> takeRecorded(const Run& run, const RunClocks& clocks, SearchRequest& request) {
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.steps, StepRequest{}));
+    BUBBLESCOPE_ASSIGN(const RunModel model, runModel(run, selection, clocks.bound()));
+    const Schedule& order = run.schedule;
+    BUBBLESCOPE_ASSIGN(const MeanPipeline pipeline, MeanPipeline::of(model, order, {}));
+    request.pp = order.pp;
+    request.microbatches = order.microbatches;
+    request.vpp = order.vpp;
+    if (request.placements.empty()) request.placements = {order.placement};
+    request.costs = pipeline.costs(order, {});
+    if (request.activations.empty() && request.bytes.empty()) request.activations = peakActivations(order);
+    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(order, request.costs));
+    return RecordedOrder{model.step_time, step.wall(), model.check.error()};
+}
+
+} // namespace bubblescope
