@@ -79,6 +79,17 @@ enum {
 typedef struct bubblescope_aadiff bubblescope_aadiff; /* a session of one rank's process */
 
 typedef struct {
+    const char* name;
+    const char* text; /* NULL = a number */
+    int64_t number;
+} bubblescope_aadiff_arg;
+
+/* Takes an event of the session for a trace: a slice, or an instant if its end is its begin. Texts are the callee's
+ * only during the call. */
+typedef void (*bubblescope_aadiff_event)(const char* track, const char* category, const char* name, int64_t start_ns,
+                                         int64_t end_ns, const bubblescope_aadiff_arg* args, size_t count);
+
+typedef struct {
     uint32_t size;        /* sizeof(bubblescope_aadiff_config) */
     int32_t rank;         /* in its pipeline */
     int32_t replica;      /* 0 ... dp - 1 */
@@ -99,6 +110,13 @@ typedef struct {
     int64_t latency_ns;    /* from the return of ask() to the first work */
     const char* directory; /* of the trace, created if missing; NULL = no trace */
     const char* device;    /* identifies the hardware across restarts: a GPU's UUID; NULL = unknown */
+    const char* order;     /* of all ranks, in PyTorch's grammar of schedule files; NULL = that of `schedule` */
+    const int32_t* layers; /* of each of the rank's chunks, instead of layers_per_stage; records then count layers in
+                              their stage, since those of other ranks are unknown */
+    const char* kinds;     /* of ops that can be computed again, such as "FB"; NULL = all */
+    const int64_t* kept_bytes;      /* the inputs of one op of each chunk; NULL = unknown */
+    int64_t room_bytes;             /* for inputs whose activations are gone already; 0 = no limit, below 0 = none */
+    bubblescope_aadiff_event event; /* takes each check when its step has ended; NULL = nobody does */
 } bubblescope_aadiff_config;
 
 typedef struct {
@@ -147,6 +165,10 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_open(const bubblescope_aadiff_conf
 /* Writes the remaining records; NULL is allowed. */
 BUBBLESCOPE_AADIFF_API void bubblescope_aadiff_close(bubblescope_aadiff* session);
 
+/* Leaves out a layer that cannot be computed again, for it changes as it runs or is not deterministic. Before the first
+ * plan: with op times that are measured, in the first two steps. */
+BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer);
+
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step);
 /* Checks that were planned and not requested count as skipped. Writes the step's records. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_end_step(bubblescope_aadiff* session);
@@ -157,8 +179,13 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_op(bubblescope_aadiff* session, co
 /* 1 if a check of the layer is planned in this step: its inputs and first digest will be needed. Else 0. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                      int32_t layer);
+/* The checks that are planned in this step: fills in up to `count` of `tasks`, whose sizes are set, and returns how
+ * many there are. Their cost and free time are 0. */
+BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_task* tasks,
+                                                      size_t count);
 /* Reports the digest of a layer's first result: "output", "input gradient", "weight gradient", or "weights" for an
- * optimizer op (with `layer` counted the same way). It is written to the trace. */
+ * optimizer op (with `layer` counted the same way). It is written to the trace. The last one counts: a caller that
+ * makes digests in bubbles only reports any number first, so that the layer is asked for. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_computed(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
                                                        int32_t layer, const char* tensor, uint64_t digest);
 

@@ -45,7 +45,10 @@ class _Config(ctypes.Structure):
                 ("microbatches", ctypes.c_int32), ("vpp", ctypes.c_int32), ("layers_per_stage", ctypes.c_int32),
                 ("forward_ns", ctypes.c_int64), ("backward_ns", ctypes.c_int64), ("input_grad_ns", ctypes.c_int64),
                 ("weight_grad_ns", ctypes.c_int64), ("margin", ctypes.c_double), ("latency_ns", ctypes.c_int64),
-                ("directory", ctypes.c_char_p), ("device", ctypes.c_char_p)]
+                ("directory", ctypes.c_char_p), ("device", ctypes.c_char_p), ("order", ctypes.c_char_p),
+                ("layers", ctypes.POINTER(ctypes.c_int32)), ("kinds", ctypes.c_char_p),
+                ("kept_bytes", ctypes.POINTER(ctypes.c_int64)), ("room_bytes", ctypes.c_int64),
+                ("event", ctypes.c_void_p)]
 
 
 class _Op(ctypes.Structure):
@@ -67,8 +70,10 @@ class _Counts(ctypes.Structure):
 def _load():
     name = "libbubblescope_aadiff.so"
     wanted = os.environ.get("BUBBLESCOPE_AADIFF_LIBRARY")
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
-    library = ctypes.CDLL(wanted or (beside if os.path.exists(beside) else name))
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside = [path for path in (os.path.join(here, name), os.path.join(here, "bubblescope", "lib", name))  # in a wheel
+              if os.path.exists(path)]
+    library = ctypes.CDLL(wanted or (beside[0] if beside else name))
     session, op, task = ctypes.c_void_p, ctypes.POINTER(_Op), ctypes.POINTER(_Task)
     i32, i64, u64, text, size = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t
     buffer, digests = ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)
@@ -77,6 +82,7 @@ def _load():
             ("digest", u64, [buffer, size]), ("digest_sum", u64, [buffer, size, u64]),
             ("digest_finish", u64, [u64, u64]),
             ("open", ctypes.c_int, [ctypes.POINTER(_Config), ctypes.POINTER(session)]), ("close", None, [session]),
+            ("leave_out", ctypes.c_int, [session, i32, i32]), ("planned", ctypes.c_int, [session, task, size]),
             ("begin_step", ctypes.c_int, [session, i32]), ("end_step", ctypes.c_int, [session]),
             ("op", ctypes.c_int, [session, op, i64, i64]), ("wanted", ctypes.c_int, [session, op, i32]),
             ("computed", ctypes.c_int, [session, op, i32, text, u64]), ("ask", ctypes.c_int, [session, i64, task]),
@@ -228,13 +234,33 @@ class Session:
 
     def __init__(self, schedule, *, rank, pp, microbatches, vpp=1, flavor=None, layers_per_stage=1, forward_ns=0,
                  backward_ns=0, input_grad_ns=0, weight_grad_ns=0, margin=0.0, latency_ns=0, directory=None,
-                 device=None, replica=0, dp=1, tensor_rank=0, tp=1):
+                 device=None, replica=0, dp=1, tensor_rank=0, tp=1, order=None, layers=None, kinds=None, kept_bytes=None,
+                 room_bytes=None, event=None):
+        """`order`: of all ranks, as PyTorch's schedule files have it. `layers`: of each chunk, instead of
+        layers_per_stage. `event`: the address of a function that takes each check."""
+        array = lambda type, values: None if values is None else (type * len(values))(*values)
+        room = 0 if room_bytes is None else room_bytes or -1
         text = lambda value: None if value is None else os.fspath(value).encode()
         config = _Config(ctypes.sizeof(_Config), rank, replica, tensor_rank, dp, tp, schedule.encode(), text(flavor), pp,
                          microbatches, vpp, layers_per_stage, forward_ns, backward_ns, input_grad_ns, weight_grad_ns,
-                         margin, latency_ns, text(directory), text(device))
+                         margin, latency_ns, text(directory), text(device), text(order),
+                         array(ctypes.c_int32, layers), text(kinds), array(ctypes.c_int64, kept_bytes), room, event)
         self._session = ctypes.c_void_p()
         _call("open", ctypes.byref(config), ctypes.byref(self._session))
+
+    def leave_out(self, chunk, layer):
+        """A layer that cannot be computed again. Before checks are planned."""
+        _call("leave_out", self._session, chunk, layer)
+
+    def planned(self):
+        """The checks that are planned in this step: (kind, microbatch, chunk, sequence), layer."""
+        count = _call("planned", self._session, None, 0)
+        tasks = (_Task * count)()
+        for task in tasks:
+            task.size = ctypes.sizeof(_Task)
+        _call("planned", self._session, tasks, count)
+        return [((task.op.kind.decode(), task.op.microbatch, task.op.chunk, task.op.sequence), task.layer)
+                for task in tasks]
 
     @contextlib.contextmanager
     def step(self, number):
@@ -263,6 +289,20 @@ class Session:
     def tell_op(self, kind, microbatch, chunk, start_ns, end_ns, sequence=0):
         """Reports an op that has run, with times of now()."""
         _call("op", self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence)), start_ns, end_ns)
+
+    def prepared(self, kind, microbatch=0, chunk=0, sequence=0):
+        """(ran, computed) of an op that comes in each step, quicker than tell_op() and running().computed():
+        ran(start_ns, end_ns) and computed(layer, tensor, digest), where `tensor` is bytes."""
+        library, session, op = _lib(), self._session, ctypes.byref(self._op(kind, microbatch, chunk, sequence))
+        functions = library.bubblescope_aadiff_op, library.bubblescope_aadiff_computed
+
+        def quick(function):
+            def call(*args):
+                if function(session, op, *args) < 0:
+                    raise AadiffError(library.bubblescope_aadiff_error().decode())
+            return call
+
+        return quick(functions[0]), quick(functions[1])
 
     def running(self, kind, microbatch=0, chunk=0, sequence=0):
         """For digests of an op that is reported with tell_op()."""

@@ -2,6 +2,7 @@
 #include "bindings/session.h"
 #include "core/aadiff/digest.h"
 #include "core/aadiff/mismatch.h"
+#include "core/timeline/trace_names.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,6 +11,8 @@
 #include <mutex>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 // The C interface: validates arguments, turns errors and exceptions into codes, and serialises calls.
 
@@ -106,6 +109,26 @@ std::string textOr(const char* text) {
     return text == nullptr ? std::string() : std::string(text);
 }
 
+constexpr int kMaxChunks = 4096;
+
+SessionConfig::Record recordWith(bubblescope_aadiff_event event) {
+    return [event](const std::string& name, TimeNs start, TimeNs end, std::span<const perfetto::Arg> from) {
+        std::vector<std::pair<std::string, std::string>> texts; // which end with a zero
+        for (const perfetto::Arg& arg : from) {
+            const auto* const text = std::get_if<std::string_view>(&arg.value);
+            texts.emplace_back(arg.name, text == nullptr ? std::string() : std::string(*text));
+        }
+        std::vector<bubblescope_aadiff_arg> args;
+        for (std::size_t i = 0; i < from.size(); ++i) {
+            const auto* const number = std::get_if<std::int64_t>(&from[i].value);
+            args.push_back({texts[i].first.c_str(), number != nullptr ? nullptr : texts[i].second.c_str(),
+                            number != nullptr ? *number : 0});
+        }
+        event(std::string(trace_names::kReplay).c_str(), std::string(trace_names::kCheck).c_str(), name.c_str(),
+              start.count(), end.count(), args.data(), args.size());
+    };
+}
+
 Result<SessionConfig> configOf(const bubblescope_aadiff_config* from) {
     BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_config given, taken(from, "the configuration"));
     if (given.schedule == nullptr) return usageError("the configuration names no schedule");
@@ -117,7 +140,22 @@ Result<SessionConfig> configOf(const bubblescope_aadiff_config* from) {
     config.tensor_rank = given.tensor_rank;
     config.dp = given.dp == 0 ? 1 : given.dp;
     config.tp = given.tp == 0 ? 1 : given.tp;
-    config.layers = given.layers_per_stage == 0 ? 1 : given.layers_per_stage;
+    const auto chunks = static_cast<std::size_t>(std::clamp(config.schedule.vpp, 0, kMaxChunks));
+    config.layers.assign(chunks, given.layers_per_stage == 0 ? 1 : given.layers_per_stage);
+    if (given.layers != nullptr) {
+        config.layers.assign(given.layers, given.layers + chunks);
+        config.layers_of_model = false;
+    }
+    config.order = textOr(given.order);
+    for (const char letter : textOr(given.kinds)) {
+        const auto kind = opKindFromLetter(letter);
+        if (!kind)
+            return usageError(std::string("there are no ops of kind '") + letter + "'", "kinds are F, B, I and W");
+        config.kinds.push_back(*kind);
+    }
+    if (given.kept_bytes != nullptr) config.kept.assign(given.kept_bytes, given.kept_bytes + chunks);
+    if (given.room_bytes != 0) config.room = std::max<std::int64_t>(given.room_bytes, 0);
+    if (given.event != nullptr) config.record = recordWith(given.event);
     config.margin = given.margin == 0 ? 0.1 : given.margin;
     config.latency = TimeNs{given.latency_ns};
     config.directory = textOr(given.directory);
@@ -192,6 +230,10 @@ void bubblescope_aadiff_close(bubblescope_aadiff* session) {
     withSession(session, [](Session& open) { return codeOf(open.close()); });
 }
 
+int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer) {
+    return withSession(session, [&](Session& open) { return codeOf(open.leaveOut(Chunk{chunk}, layer)); });
+}
+
 int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step) {
     return withSession(session, [&](Session& open) { return codeOf(open.beginStep(step)); });
 }
@@ -213,6 +255,19 @@ int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aad
         BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
         BUBBLESCOPE_ASSIGN(const bool wanted, open.wanted({of, layer}));
         return wanted ? 1 : 0;
+    });
+}
+
+int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_task* tasks, size_t count) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        const std::vector<LayerOp> planned = open.planned();
+        for (std::size_t i = 0; i < std::min(planned.size(), count); ++i) {
+            bubblescope_aadiff_task out{};
+            out.op = idOf(planned[i].op);
+            out.layer = planned[i].layer;
+            BUBBLESCOPE_TRY(give(out, tasks == nullptr ? nullptr : tasks + i, "a task"));
+        }
+        return static_cast<int>(planned.size());
     });
 }
 

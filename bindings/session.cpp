@@ -1,7 +1,9 @@
 #include "bindings/session.h"
 
 #include "core/base/median.h"
+#include "core/formats/perfetto/native_events.h"
 #include "core/schedule/families/registry.h"
+#include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@ namespace {
 
 constexpr std::size_t kRememberedSteps = 8;
 constexpr int kStepsToLearn = 2; ///< the first includes warm-up
+constexpr std::size_t kRememberedChecks = 8;
 
 std::size_t stagesOf(const Schedule& schedule) {
     return schedule.ranks.size() * static_cast<std::size_t>(schedule.vpp);
@@ -32,13 +35,20 @@ Result<Session> Session::open(SessionConfig config) {
         if (value >= 0 && value < limit) return {};
         return usageError(fmt::format("there is no {} {}", what, value), fmt::format("there are {}", limit));
     };
-    BUBBLESCOPE_ASSIGN(Schedule schedule, makeSchedule(config.schedule));
+    BUBBLESCOPE_ASSIGN(Schedule schedule, config.order.empty()
+                                              ? makeSchedule(config.schedule)
+                                              : scheduleFromCsv(config.order, "the order of the schedule"));
     BUBBLESCOPE_TRY(within(config.rank.value, schedule.pp, "rank"));
     BUBBLESCOPE_TRY(within(config.replica, config.dp, "replica"));
     BUBBLESCOPE_TRY(within(config.tensor_rank, config.tp, "tensor rank"));
     constexpr int kMaxLayers = 4096;
-    if (config.layers < 1 || config.layers > kMaxLayers)
-        return usageError(fmt::format("a stage cannot have {} layers", config.layers), "1 to 4096 are possible");
+    for (const int layers : config.layers)
+        if (layers < 1 || layers > kMaxLayers)
+            return usageError(fmt::format("a stage cannot have {} layers", layers), "1 to 4096 are possible");
+    const auto chunks = static_cast<std::size_t>(schedule.vpp);
+    if (config.layers.size() != chunks || (!config.kept.empty() && config.kept.size() != chunks))
+        return usageError(
+            fmt::format("layers are given for {} chunks, the schedule has {}", config.layers.size(), chunks));
     if (!(config.margin >= 0) || config.latency < TimeNs{0})
         return usageError("margin and latency must not be negative");
 
@@ -65,8 +75,18 @@ Result<Session> Session::open(SessionConfig config) {
 Status Session::makePlan(const OpTimes& times) {
     CostModel costs;
     costs.times = times;
+    // The other ranks' layers do not change this rank's plan.
     PlanLimits limits;
-    limits.layers.assign(stagesOf(schedule_), config_.layers);
+    limits.layers.assign(stagesOf(schedule_), config_.layers.front());
+    if (!config_.kept.empty()) limits.kept_bytes.assign(stagesOf(schedule_), 0);
+    for (int chunk = 0; chunk < schedule_.vpp; ++chunk) {
+        const std::size_t stage = stageOf(Chunk{chunk}).index();
+        limits.layers[stage] = layersOf(Chunk{chunk});
+        if (!config_.kept.empty()) limits.kept_bytes[stage] = config_.kept[static_cast<std::size_t>(chunk)];
+    }
+    if (config_.room) limits.spare_bytes.assign(schedule_.ranks.size(), *config_.room);
+    limits.kinds = config_.kinds;
+    limits.left_out = left_out_;
     limits.margin = config_.margin;
     limits.latency = config_.latency;
     BUBBLESCOPE_ASSIGN(AadiffStudy study, studyAadiff(schedule_, costs, limits));
@@ -74,6 +94,14 @@ Status Session::makePlan(const OpTimes& times) {
     for (const CheckUnit& unit : plan_->units)
         covered_[{unit.chunk, unit.kind, unit.layer}] = false;
     counts_.units = static_cast<int>(covered_.size());
+    return {};
+}
+
+Status Session::leaveOut(Chunk chunk, int layer) {
+    if (plan_) return usageError("layers are left out before the checks are planned");
+    if (chunk.value < 0 || chunk.value >= schedule_.vpp || layer < 0 || layer >= layersOf(chunk))
+        return usageError(fmt::format("there is no layer {} of chunk {}", layer, chunk.value));
+    left_out_.insert({stageOf(chunk), layer});
     return {};
 }
 
@@ -128,21 +156,34 @@ Status Session::known(const LayerOp& what) const {
     const Op& op = what.op;
     const bool exists = op.microbatch.value >= 0 && op.microbatch.value < schedule_.microbatches &&
                         op.chunk.value >= 0 && op.chunk.value < schedule_.vpp && op.sequence >= 0 && what.layer >= 0 &&
-                        what.layer < config_.layers;
+                        what.layer < layersOf(op.chunk);
     if (exists) return {};
     return usageError(fmt::format("there is no layer {} of {}", what.layer, opName(op)),
                       fmt::format("micro-batches are 0 to {}, chunks 0 to {}, layers of a stage 0 to {}",
-                                  schedule_.microbatches - 1, schedule_.vpp - 1, config_.layers - 1));
+                                  schedule_.microbatches - 1, schedule_.vpp - 1, layersOf(op.chunk) - 1));
+}
+
+int Session::layersOf(Chunk chunk) const {
+    const auto index = static_cast<std::size_t>(std::max(chunk.value, 0));
+    return config_.layers[std::min(index, config_.layers.size() - 1)];
 }
 
 int Session::layerOf(const LayerOp& what) const {
-    return stageOf(schedule_.placement, schedule_.pp, config_.rank, what.op.chunk).value * config_.layers + what.layer;
+    const int below = config_.layers_of_model ? stageOf(what.op.chunk).value * layersOf(what.op.chunk) : 0;
+    return below + what.layer;
 }
 
 Result<bool> Session::wanted(const LayerOp& what) const {
     BUBBLESCOPE_TRY(known(what));
     return std::ranges::any_of(
         checks_, [&](const StepCheck& check) { return check.what == what && check.state != Planned::Over; });
+}
+
+std::vector<LayerOp> Session::planned() const {
+    std::vector<LayerOp> all;
+    for (const StepCheck& check : checks_)
+        all.push_back(check.what);
+    return all;
 }
 
 Status Session::computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now) {
@@ -177,8 +218,8 @@ TimeNs Session::predicted(std::size_t next) const {
 }
 
 TimeNs Session::costOf(const LayerOp& what) const {
-    const auto seen = cost_.find({what.op.chunk, what.op.kind});
-    if (seen != cost_.end()) return seen->second;
+    const auto seen = costs_.find({what.op.chunk, what.op.kind});
+    if (seen != costs_.end() && !seen->second.empty()) return std::ranges::max(seen->second);
     for (const CheckUnit& unit : plan_->units) {
         if (unit.chunk == what.op.chunk && unit.kind == what.op.kind && unit.layer == what.layer) return unit.cost;
     }
@@ -257,8 +298,9 @@ Result<CheckOutcome> Session::checked(const LayerOp& what, std::string_view tens
         mismatch_ = records_.size();
     }
     cover(what);
-    TimeNs& cost = cost_[{what.op.chunk, what.op.kind}];
-    cost = std::max(cost, end - start);
+    std::deque<TimeNs>& costs = costs_[{what.op.chunk, what.op.kind}];
+    costs.push_back(end - start);
+    if (costs.size() > kRememberedChecks) costs.pop_front();
     records_.push_back(record);
     return record.outcome;
 }
@@ -318,6 +360,9 @@ void Session::learnTimes() {
 
 Status Session::endStep() {
     if (!in_step_) return usageError("no step has begun");
+    std::set<std::tuple<Chunk, OpKind>> fitted;
+    for (const StepCheck& check : checks_)
+        if (check.state != Planned::Waiting) fitted.insert({check.what.op.chunk, check.what.op.kind});
     for (const StepCheck& check : checks_) {
         if (check.state == Planned::Over) continue;
         CheckRecord record = recordOf(check.what);
@@ -327,6 +372,9 @@ Status Session::endStep() {
         ++counts_.skipped;
         records_.push_back(std::move(record));
     }
+    // One check that took long, since the machine was busy elsewhere, must not be the last of its kind.
+    for (auto& [key, costs] : costs_)
+        if (!fitted.contains(key) && costs.size() > 1) costs.erase(std::ranges::max_element(costs));
     in_step_ = false;
     learnTimes();
     if (!plan_ && !op_times_.empty()) {
@@ -351,10 +399,16 @@ Status Session::write() {
     if (writer_) {
         std::vector<profiler::SliceRecord> slices;
         for (const TimelineOp& op : ops_)
-            slices.push_back(profiler::SliceRecord::of(
-                op, stageOf(schedule_.placement, schedule_.pp, config_.rank, op.op.chunk), step_));
+            slices.push_back(profiler::SliceRecord::of(op, stageOf(op.op.chunk), step_));
         status = writer_->append(slices);
         if (status.ok()) status = writer_->append(records_, digests_);
+    }
+    for (std::size_t i = 0; config_.record && i < records_.size(); ++i) {
+        perfetto::CheckEvent event(records_[i], stageOf(records_[i].op.chunk));
+        event.add({"rank", std::int64_t{config_.rank.value}});
+        event.add({"replica", std::int64_t{config_.replica}});
+        event.add({"tensor_rank", std::int64_t{config_.tensor_rank}});
+        config_.record(event.name(), records_[i].start, records_[i].end, event.args());
     }
     ops_.clear();
     records_.clear();

@@ -2,6 +2,7 @@
 
 #include "core/aadiff/plan.h"
 #include "core/base/result.h"
+#include "core/formats/perfetto/encoder.h"
 #include "core/schedule/families/registry.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
@@ -10,29 +11,41 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::bindings {
 
 /// The content of bubblescope_aadiff_config, with the defaults filled in.
 struct SessionConfig {
+    /// Takes a record as an event: its name, begin, end and args, of which those that are not texts are whole numbers.
+    using Record = std::function<void(const std::string& name, TimeNs, TimeNs, std::span<const perfetto::Arg>)>;
+
     ScheduleSpec schedule;
+    std::string order; ///< of all ranks, as a schedule file; empty = that of `schedule`
     Rank rank;
     int replica = 0;
     int tensor_rank = 0;
     int dp = 1;
     int tp = 1;
-    int layers = 1; ///< of each stage
+    std::vector<int> layers;          ///< of each chunk of the rank
+    bool layers_of_model = true;      ///< records count layers over the model, not in their stage
+    std::vector<OpKind> kinds;        ///< of ops that can be computed again; empty = all
+    std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op of each chunk; empty = unknown
+    std::optional<std::int64_t> room; ///< bytes that may be kept beyond the activations' lifetime; none = no limit
     std::optional<OpTimes> times;
     double margin = 0.1;
     TimeNs latency{0};
     std::filesystem::path directory; ///< empty = no trace
+    Record record;                   ///< where checks go too; may be empty
     std::string device;
 };
 
@@ -73,11 +86,16 @@ public:
     /// Errors: Usage, for an impossible configuration; Run, if the trace cannot be written.
     [[nodiscard]] static Result<Session> open(SessionConfig config);
 
+    /// A layer that cannot be computed again. Before there is a plan. Error: Usage.
+    [[nodiscard]] Status leaveOut(Chunk chunk, int layer);
+
     [[nodiscard]] Status beginStep(int step);
     [[nodiscard]] Status endStep();
     [[nodiscard]] Status ran(const Op& op, TimeNs start, TimeNs end);
 
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
+    /// What is going to be computed again in this step.
+    [[nodiscard]] std::vector<LayerOp> planned() const;
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
     /// Returns the next check that fits into the current bubble. `free`: the rest of the bubble from `now` on, if the
@@ -106,7 +124,9 @@ private:
 
     [[nodiscard]] Status makePlan(const OpTimes& times);
     [[nodiscard]] Status known(const LayerOp& what) const;
-    /// The number of the layer in the whole model.
+    [[nodiscard]] int layersOf(Chunk chunk) const;
+    [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule_.stageOf(config_.rank, chunk); }
+    /// The number of the layer in records.
     [[nodiscard]] int layerOf(const LayerOp& what) const;
     [[nodiscard]] CheckRecord recordOf(const LayerOp& what) const;
     void planStep();
@@ -124,7 +144,8 @@ private:
     std::optional<RankPlan> plan_; ///< empty until op times are known
     SessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
-    std::map<std::tuple<Chunk, OpKind>, TimeNs> cost_; ///< longest check of one layer so far
+    std::set<std::pair<Stage, int>> left_out_;
+    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< of the last checks of one layer
 
     // State of the current step.
     bool in_step_ = false;

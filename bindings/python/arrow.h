@@ -1,0 +1,32 @@
+#pragma once
+
+#include "core/report/data_table.h"
+
+#include <pybind11/pybind11.h>
+
+#include <cstddef>
+#include <memory>
+
+// Tables by the Arrow PyCapsule interface: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html.
+// Columns are handed on as they are; whoever takes them keeps the table alive.
+namespace bubblescope::python {
+
+/// Rows of a table, shared by all that look at it.
+struct TableView {
+    std::shared_ptr<const report::DataTable> table;
+    std::size_t first = 0;
+    std::size_t count = 0;
+};
+
+/// "arrow_schema": a struct with a child per column.
+[[nodiscard]] pybind11::capsule schemaCapsule(const TableView& view);
+/// "arrow_schema" and "arrow_array": the rows as one array of structs.
+[[nodiscard]] pybind11::tuple arrayCapsules(const TableView& view);
+/// "arrow_array_stream": the rows as one batch.
+[[nodiscard]] pybind11::capsule streamCapsule(const TableView& view);
+
+/// The same of a column.
+[[nodiscard]] pybind11::capsule columnSchemaCapsule(const TableView& view, std::size_t column);
+[[nodiscard]] pybind11::tuple columnCapsules(const TableView& view, std::size_t column);
+
+} // namespace bubblescope::python

@@ -1,0 +1,21 @@
+"""Pipeline bubbles of training runs, seen and explained.
+
+    import bubblescope as bs
+    run = bs.load("capture/")
+    print(run.summary)
+    pandas.DataFrame.from_arrow(run.ops())
+
+Times are integer nanoseconds; names of columns and keys that hold them end in _ns.
+"""
+
+from ._answers import Answer
+from ._core import Column, Table, __version__
+from ._runs import Run, Step, diff, load
+from ._schedules import Schedule, SearchResult, Simulation, formula, schedule, search, simulate, validate
+from .errors import Cancelled, Error, InputError, RunError, UsageError
+
+__all__ = [
+    "Answer", "Cancelled", "Column", "Error", "InputError", "Run", "RunError", "Schedule", "SearchResult", "Simulation",
+    "Step", "Table", "UsageError", "__version__", "diff", "formula", "load", "schedule", "search", "simulate",
+    "validate",
+]

@@ -1,0 +1,35 @@
+"""Results: the documents of the command line as dicts, which print as text and draw themselves in notebooks."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+# More ops than that make a drawing that browsers cannot show.
+MOST_DRAWN = 20_000
+
+
+def escaped(text: str) -> str:
+    """Text as a notebook shows it."""
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+class Answer(dict):  # type: ignore[type-arg]
+    """What a command prints with --json, as a dict. str() gives its text. Keys that end in _ns are nanoseconds."""
+
+    def __init__(self, answer: "tuple[str, str]") -> None:
+        super().__init__(json.loads(answer[0]))
+        self.text = answer[1]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<bubblescope.{type(self).__name__}: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        return escaped(self.text)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(self.text)

@@ -1,0 +1,144 @@
+"""Keywords that several functions take: each is described once, here."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import inspect
+import os
+from typing import Any, Callable, Sequence, TypedDict, TypeVar, Union
+
+Path = Union[str, "os.PathLike[str]"]
+Time = Union[int, str, datetime.timedelta]  # integer nanoseconds, "1.5ms", or a timedelta
+Size = Union[int, str]  # integer bytes, or "80GiB"
+
+
+class SizeKeywords(TypedDict, total=False):
+    pp: int  # pipeline ranks
+    microbatches: int  # of a step
+    vpp: int  # chunks a rank (1; 2 of families that need two)
+
+
+class OrderKeywords(SizeKeywords, total=False):
+    schedule_file: Path  # JSON, or PyTorch's CSV, in place of a name
+    flavor: str  # whose order, where frameworks differ
+    group_size: int  # micro-batches that pass a chunk together
+    memory_limit: int  # activations a rank may hold, in forward ops of one chunk
+    activation_sizes: Sequence[int]  # what a forward takes, and its input and weight gradients free
+    sequence_slices: int  # of each sequence
+
+
+class TimeKeywords(TypedDict, total=False):
+    op_costs: Path  # cost model of a layer's operators
+    pair_cuts: str  # how it interleaves a pair ("paddle")
+    stage_times: Path  # times of each stage's ops, JSON or CSV
+    forward: Time  # of one forward op (1 ms)
+    backward: Time  # of one whole backward op (twice the forward)
+    input_grad: Time
+    weight_grad: Time
+    overlapped: Time  # of an overlapped forward and backward (their sum)
+    comm: Time  # latency of a transfer between ranks (0)
+    loss: Time  # by which the last stage takes longer (0)
+
+
+class TransferKeywords(TypedDict, total=False):
+    activation_bytes: Size  # what a stage hands to the next
+    gradient_bytes: Size  # what it hands back (as much)
+    bandwidth: str  # "50GB/s" (unlimited)
+    links: Path  # links with a latency or bandwidth of their own, JSON or CSV
+    comm_streams: str  # which transfers queue: "unlimited", "direction", "link", "rank"
+    sends: str  # "async", "blocking", "paired", "batched"
+    comm_overlap: bool  # False: transfers hold up the rank that sends them
+
+
+class MemoryKeywords(TypedDict, total=False):
+    memory_model: Path  # tensor sizes of the model's layers, JSON
+    memory_budget: Size  # of a rank
+
+
+class ScheduleKeywords(OrderKeywords, TimeKeywords, TransferKeywords, total=False):
+    op_times: Path  # measured times of single ops, JSON or CSV
+
+
+class SimulateKeywords(ScheduleKeywords, MemoryKeywords, total=False):
+    pass
+
+
+class ValidateKeywords(MemoryKeywords, total=False):
+    memory_limit: int  # activations a rank may hold
+    sends: str  # "async", "blocking", "paired", "batched"
+
+
+class LoadKeywords(OrderKeywords, MemoryKeywords, total=False):
+    schedule: str  # that the trace is meant to show; sizes may be left open
+    rules: Union[Path, Sequence[Path]]  # files of further rules for names of ops
+    mesh: str  # how the job spreads over its ranks, "pp=4,dp=2,tp=2"
+    mesh_order: str  # how its ranks are numbered
+    steps: Union[int, str, Sequence[Union[int, str]]]  # only these: 3, "5-9", "809/0"
+    replicas: Union[int, Sequence[int]]  # only these data-parallel replicas
+    ranks: Union[int, Sequence[int]]  # tables and documents show these pipeline ranks only
+    clocks: str  # "auto", "align", "off"
+    thresholds: Union[Path, "dict[str, Any]"]  # of findings: a JSON file, or names and values
+
+
+class ModelKeywords(TypedDict, total=False):
+    layers: Union[str, Sequence[int]]  # how many layers each stage has, or a framework's layout
+    input_share: float  # per cent of a whole backward that is the gradient for the input (50)
+    max_error: float  # give no answer where the replay is further off, in per cent
+
+
+class AdviseKeywords(ModelKeywords, MemoryKeywords, total=False):
+    search_time: Time  # how long an order may be searched (10 s); 0: not at all
+
+
+class DiffKeywords(TypedDict, total=False):
+    alpha: float  # chance with which equal runs may show any change (0.05)
+    least: float  # leave out changes of a smaller share (0.005)
+
+
+class SearchKeywords(SizeKeywords, TimeKeywords, TransferKeywords, total=False):
+    memory_limit: Union[int, Sequence[int]]  # activations; one for all ranks, or one a rank
+    memory_model: Path  # tensor sizes of the model's layers, JSON
+    memory_budget: Union[Size, Sequence[Size]]  # one for all ranks, or one a rank
+    placement: str  # "any", "loop", "v"
+    op_times: Path  # times of single ops, JSON or CSV
+    second: Path  # stage times of a second model in the opposite direction
+    second_microbatches: int  # (as many as of the first)
+    overlap_pairs: bool  # a forward and a backward may run as an overlapped pair
+    split_backward: str  # "auto", "on", "off"
+    noise: str  # ops take up to this share longer or shorter, "5%"
+    time_limit: Time  # the search ends then (10 s)
+    rounds: int  # at the most: repeats an answer exactly
+    seed: int
+    threads: int  # (all cores)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def keywords_of(kind: type) -> "dict[str, Any]":
+    """The keywords of a kind and of those it is made of, in their order."""
+    return {name: getattr(annotation, "__forward_arg__", annotation) for name, annotation in kind.__annotations__.items()}
+
+
+def takes(kind: type) -> Callable[[Function], Function]:
+    """Checks the names of keywords, and shows them to help() and editors."""
+    known = keywords_of(kind)
+
+    def wrap(function: Function) -> Function:
+        @functools.wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            unknown = [name for name in options if name not in accepted]
+            if unknown:
+                raise TypeError(f"{function.__name__}() has no keyword {unknown[0]!r}; it takes {', '.join(accepted)}")
+            return function(*arguments, **options)
+
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        added = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+                 for name, annotation in known.items()]
+        checked.__signature__ = signature.replace(parameters=own + added)  # type: ignore[attr-defined]
+        accepted = [each.name for each in own + added if each.kind is not inspect.Parameter.POSITIONAL_ONLY]
+        return checked  # type: ignore[return-value]
+
+    return wrap

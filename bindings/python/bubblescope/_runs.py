@@ -1,0 +1,168 @@
+"""Recorded runs: loaded, explained, compared."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Callable, Optional, Union
+
+from . import _core
+from ._answers import MOST_DRAWN, Answer, escaped
+from ._options import AdviseKeywords, DiffKeywords, LoadKeywords, ModelKeywords, Path, takes
+from ._schedules import Schedule
+
+__all__ = ["Run", "Step", "load", "diff"]
+
+
+class Step:
+    """One step of a run, on one replica. In a notebook it draws itself.
+
+    Attributes:
+        index: its number in the run.
+        replica: the data-parallel replica that ran it.
+    """
+
+    def __init__(self, handle: _core.RunHandle, timeline: int) -> None:
+        self._handle, self._timeline = handle, timeline
+        self.index, self.replica, self._ops, self._bubbles = handle.step(timeline)
+
+    def ops(self) -> _core.Table:
+        """A row an op; columns as of Run.ops()."""
+        return self._ops
+
+    def bubbles(self) -> _core.Table:
+        """A row a bubble; columns as of Run.bubbles()."""
+        return self._bubbles
+
+    def __repr__(self) -> str:
+        return f"<bubblescope.Step {self.index}: {len(self._ops)} ops>"
+
+    def _repr_svg_(self) -> Optional[str]:
+        return self._handle.svg(self._timeline) if len(self._ops) <= MOST_DRAWN else None
+
+    def _repr_html_(self) -> str:
+        return self._repr_svg_() or self._ops._repr_html_()
+
+
+class Run:
+    """A loaded trace, what was recognised in it, and its diagnosis. Immutable. In a notebook it draws its typical step.
+
+    Of a trace without a pipeline there are `document`, `summary`, slices() and the tables of its devices; the rest
+    raises InputError with the reason.
+    """
+
+    def __init__(self, handle: _core.RunHandle) -> None:
+        self._handle = handle
+        self._document: "Optional[dict[str, Any]]" = None
+
+    @property
+    def document(self) -> "dict[str, Any]":
+        """All of it: what `bubblescope analyze --json` prints. Keys that end in _ns are nanoseconds."""
+        if self._document is None:
+            self._document = json.loads(self._handle.json())
+        return self._document
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule recognised: the document's "schedule"."""
+        return Schedule(self.document["schedule"], self._handle.order())
+
+    @property
+    def summary(self) -> Answer:
+        """How the run is, what costs most, and what to do: what `bubblescope analyze --summary --json` prints."""
+        return Answer(self._handle.summary())
+
+    @property
+    def findings(self) -> "list[dict[str, Any]]":
+        """What deserves attention, what costs a step most first: the document's "anomalies"."""
+        return self.document["anomalies"] if self._handle.has_pipeline else []
+
+    def ops(self) -> _core.Table:
+        """A row an op: step, replica, rank, kind, microbatch, chunk, sequence, stage, overlapped, start_ns, end_ns,
+        device_idle_ns, exposed_comm_ns. Times count from the trace's first event."""
+        return self._handle.table("ops")
+
+    def bubbles(self) -> _core.Table:
+        """A row a bubble: step, replica, rank, position, start_ns, end_ns."""
+        return self._handle.table("bubbles")
+
+    def steps(self) -> _core.Table:
+        """A row a step and replica: step, replica, status, start_ns, wall_ns, bubble_rate, expected_bubble_rate,
+        forward_median_ns, backward_median_ns."""
+        return self._handle.table("steps")
+
+    def accounting(self) -> _core.Table:
+        """Where each rank's time went: step, replica, rank, entry, time_ns."""
+        return self._handle.table("accounting")
+
+    def transfers(self) -> _core.Table:
+        """A row a transfer as a rank saw it: step, replica, rank, peer, kind, payload, microbatch, sequence, stage,
+        start_ns, end_ns. Of a trace without a pipeline the devices' collectives."""
+        return self._handle.table("transfers")
+
+    def table(self, name: str) -> _core.Table:
+        """By name, also "findings", and of a trace without a pipeline "devices", "streams", "kernels"."""
+        return self._handle.table(name)
+
+    def slices(self, category: Optional[str] = None) -> _core.Table:
+        """The raw slices: rank, process, thread, category, name, start_ns, duration_ns. With `category` only its
+        slices, "kernel" for one: those that `bubblescope info` counts under that name."""
+        return self._handle.slices(category)
+
+    def step(self, index: Optional[int] = None, replica: int = 0) -> Step:
+        """A step by its number, or the typical one."""
+        return Step(self._handle, self._handle.timeline(index, replica))
+
+    @takes(ModelKeywords)
+    def whatif(self, *changes: str, **options: Any) -> Answer:
+        """What the steps would take with other times: "rank:2=usual", "link:2-3=2x", "comm=0", "schedule=zb-v".
+        Several changes add up. Without any, who makes the step slow."""
+        return Answer(self._handle.whatif(list(changes), options))
+
+    @takes(AdviseKeywords)
+    def advise(self, **options: Any) -> Answer:
+        """Which schedule, chunks, micro-batches or layers would shorten the steps."""
+        return Answer(self._handle.advise(options))
+
+    @takes(DiffKeywords)
+    def diff(self, after: "Run", **options: Any) -> Answer:
+        """See diff(); this is the run before."""
+        return Answer(_core.diff(self._handle, after._handle, options))
+
+    def to_html(self) -> str:
+        """The report as one page, with pictures."""
+        return self._handle.html()
+
+    def __str__(self) -> str:
+        return self._handle.text()
+
+    def __repr__(self) -> str:
+        return f"<bubblescope.Run: {self.summary.text.splitlines()[0]}>"
+
+    def _repr_svg_(self) -> Optional[str]:
+        if not self._handle.has_pipeline:
+            return None
+        typical = self._handle.timeline(None, 0)
+        return self._handle.svg(typical) if self._handle.op_count(typical) <= MOST_DRAWN else None
+
+    def _repr_html_(self) -> str:
+        return (self._repr_svg_() or "") + escaped(self.summary.text)
+
+
+@takes(LoadKeywords)
+def load(*paths: Path, progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> Run:
+    """Loads traces, files or folders of them, finds their pipeline and diagnoses it, as `bubblescope analyze` does.
+
+    Other Python threads run meanwhile. `progress` is called with the bytes done and in all, 0 while they are not known;
+    an exception in it, and Ctrl+C, stop the load.
+    """
+    if not paths:
+        raise TypeError("load() takes at least one file or folder")
+    return Run(_core.RunHandle([os.fspath(path) for path in paths], options, progress))
+
+
+@takes(DiffKeywords)
+def diff(before: "Union[Run, Path]", after: "Union[Run, Path]", /, **options: Any) -> Answer:
+    """Compares two runs, or what load() takes, op by op: what changed, by how much, and how surely it is no chance."""
+    a, b = (each if isinstance(each, Run) else load(each) for each in (before, after))
+    return Answer(_core.diff(a._handle, b._handle, options))

@@ -1,0 +1,157 @@
+"""Schedules: made, simulated, validated, searched."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Callable, Optional, Union
+
+from . import _core
+from ._answers import MOST_DRAWN, Answer, escaped
+from ._options import ScheduleKeywords, SearchKeywords, SimulateKeywords, ValidateKeywords, takes
+
+if TYPE_CHECKING:
+    from ._runs import Run
+
+__all__ = ["Schedule", "Simulation", "SearchResult", "schedule", "simulate", "formula", "validate", "search"]
+
+
+class Schedule(dict):  # type: ignore[type-arg]
+    """An order of ops on every rank.
+
+    As a dict it is a document: of schedule() what `bubblescope schedule --json` prints, with "ranks"; of Run.schedule
+    the part "schedule" of the run's document. In a notebook it draws its step.
+    """
+
+    def __init__(self, document: "dict[str, Any]", order: _core.Order) -> None:
+        super().__init__(document)
+        self._order = order
+
+    @property
+    def order(self) -> "list[list[list[Any]]]":
+        """Each rank's ops, [kind, microbatch, chunk], as in the "ranks" of a schedule document."""
+        return json.loads(self._order.json())["ranks"]
+
+    def to_json(self) -> str:
+        """As `bubblescope schedule --json`: a file for --schedule-file."""
+        return self._order.json()
+
+    def to_csv(self) -> str:
+        """As PyTorch's schedule file."""
+        return self._order.csv()
+
+    def simulate(self, **options: Any) -> "Simulation":
+        """See simulate()."""
+        return simulate(self, **options)
+
+    def validate(self, **options: Any) -> Answer:
+        """See validate()."""
+        return validate(self, **options)
+
+    def __str__(self) -> str:
+        return self._order.chart()
+
+    def __repr__(self) -> str:
+        return f"<bubblescope.Schedule: {self._order.chart().splitlines()[0]}>"
+
+    def _repr_svg_(self) -> Optional[str]:
+        return self._order.svg() if self._order.op_count <= MOST_DRAWN else None
+
+    def _repr_html_(self) -> str:
+        return self._repr_svg_() or escaped(str(self))
+
+
+class Simulation(Answer):
+    """What `bubblescope simulate --json` prints. In a notebook it draws its step."""
+
+    def __init__(self, step: _core.SimulatedStep) -> None:
+        super().__init__(step.answer())
+        self._step = step
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule that was simulated."""
+        order = self._step.order()
+        return Schedule(json.loads(order.json()), order)
+
+    def ops(self) -> _core.Table:
+        """A row an op: step, replica, rank, kind, microbatch, chunk, sequence, stage, overlapped, start_ns, end_ns, …"""
+        return self._step.ops()
+
+    def bubbles(self) -> _core.Table:
+        """A row a bubble: step, replica, rank, position, start_ns, end_ns."""
+        return self._step.bubbles()
+
+    def write(self, file: "Union[str, os.PathLike[str]]") -> None:
+        """Writes the step as a trace file, which load(), the command line and Perfetto read."""
+        self._step.write(os.fspath(file))
+
+    def _repr_svg_(self) -> Optional[str]:
+        return self._step.svg() if self._step.op_count <= MOST_DRAWN else None
+
+    def _repr_html_(self) -> str:
+        return (self._repr_svg_() or "") + escaped(self.text)
+
+
+class SearchResult(Answer):
+    """What `bubblescope search --json` prints. `order` is the schedule found."""
+
+    def __init__(self, json_text: str, text: str, order: _core.Order) -> None:
+        super().__init__((json_text, text))
+        self.order = Schedule(json.loads(order.json()), order)
+
+    def _repr_html_(self) -> str:
+        return self.order._repr_html_() + escaped(self.text)
+
+
+def _scheduled(of: "Union[str, Schedule, None]", options: "dict[str, Any]") -> "dict[str, Any]":
+    return dict(options, schedule=of._order if isinstance(of, Schedule) else of)
+
+
+@takes(ScheduleKeywords)
+def schedule(name: Optional[str] = None, /, **options: Any) -> Schedule:
+    """Makes a schedule: a family's order for pp ranks and microbatches, or that of a schedule_file.
+
+    Times are integer nanoseconds, a datetime.timedelta, or a text with a unit, "1.5ms"; sizes are bytes or "32MiB".
+    """
+    order = _core.order(_scheduled(name, options))
+    return Schedule(json.loads(order.json()), order)
+
+
+@takes(SimulateKeywords)
+def simulate(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Simulation:
+    """Runs a schedule, by its name or as schedule() made it, on op times: makespan, bubbles, memory."""
+    return Simulation(_core.simulate(_scheduled(of, options)))
+
+
+@takes(ScheduleKeywords)
+def formula(of: "Union[str, Schedule, None]" = None, /, **options: Any) -> Answer:
+    """The closed-form bubbles of a schedule, by rank and position."""
+    return Answer(_core.formula(_scheduled(of, options)))
+
+
+@takes(ValidateKeywords)
+def validate(order: "Union[str, os.PathLike[str], Schedule, dict[str, Any]]", /, **options: Any) -> Answer:
+    """Checks a schedule, the document of one, or a schedule file: dependencies, deadlock, counts, memory.
+
+    The answer's "valid" is False and "problems" lists them where there are any; only what is no schedule raises.
+    """
+    if isinstance(order, Schedule):
+        checked: "Union[str, _core.Order]" = order._order
+    elif isinstance(order, dict):
+        checked = _core.order_from_json(json.dumps(order), "the schedule document")
+    else:
+        checked = os.fspath(order)
+    return Answer(_core.validate(checked, options))
+
+
+@takes(SearchKeywords)
+def search(*, recorded: "Optional[Run]" = None, progress: Optional[Callable[[int, int], Any]] = None,
+           **options: Any) -> SearchResult:
+    """Searches the order with the shortest step for given sizes, times and memory, with a bound.
+
+    `recorded` gives sizes, placement, mean times and what ranks held in place of the options. `progress` is called
+    with the rounds done and 0; an exception in it, and Ctrl+C, end the search.
+    """
+    found = _core.search(options, recorded._handle if recorded is not None else None, progress)
+    return SearchResult(*found)

@@ -1,0 +1,38 @@
+"""What can go wrong. The text of each exception is the one that the command line prints."""
+
+__all__ = ["Error", "UsageError", "InputError", "RunError", "Cancelled"]
+
+
+class Error(Exception):
+    """An error of Bubblescope.
+
+    Attributes:
+        message: what happened.
+        place: the file and the place in it; may be empty.
+        way_out: what to do about it; may be empty.
+    """
+
+    def __init__(self, text: str, message: str = "", place: str = "", way_out: str = "") -> None:
+        super().__init__(text)
+        self.message = message or text
+        self.place = place
+        self.way_out = way_out
+
+    def __reduce__(self) -> "tuple[type, tuple[str, str, str, str]]":
+        return type(self), (str(self), self.message, self.place, self.way_out)
+
+
+class UsageError(Error, ValueError):
+    """The request makes no sense; the command line ends with 2."""
+
+
+class InputError(Error):
+    """A file is unreadable or invalid; the command line ends with 3."""
+
+
+class RunError(Error):
+    """Something that was started failed; the command line ends with 4."""
+
+
+class Cancelled(Error):
+    """The work was stopped."""

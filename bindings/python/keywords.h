@@ -1,0 +1,67 @@
+#pragma once
+
+#include "core/request/memory_request.h"
+#include "core/request/recognise_request.h"
+#include "core/request/schedule_request.h"
+#include "core/request/search_texts.h"
+#include "core/request/step_texts.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::python {
+
+/// The keyword arguments of a call, which fill in requests in the words of the command line. Whoever has taken all that
+/// it knows calls end().
+class Keywords {
+public:
+    explicit Keywords(const pybind11::dict& given);
+
+    /// Leaves `into` as it is where the keyword is not given, or None.
+    template <class T>
+    void take(const char* name, T& into) {
+        if (const pybind11::object value = taken(name); !value.is_none()) into = value.cast<T>();
+    }
+    /// A path or a text.
+    void path(const char* name, std::string& into);
+    /// A time: integer nanoseconds, a datetime.timedelta, or a text with a unit.
+    void time(const char* name, std::optional<std::string>& into);
+    /// Integer bytes, or a text with a unit.
+    void size(const char* name, std::optional<std::string>& into);
+    /// One of what take() takes, or several.
+    template <class T>
+    void several(const char* name, std::vector<T>& into) {
+        for (const auto& value : list(name))
+            into.push_back(value.template cast<T>());
+    }
+    /// The same of numbers or texts, as texts.
+    void texts(const char* name, std::vector<std::string>& into);
+    void sizes(const char* name, std::vector<std::string>& into);
+
+    [[nodiscard]] bool has(const char* name) const { return rest_.contains(name); }
+    [[nodiscard]] pybind11::object taken(const char* name);
+
+    /// Raises TypeError if a keyword is left.
+    void end() const;
+
+private:
+    [[nodiscard]] std::vector<pybind11::object> list(const char* name);
+
+    pybind11::dict rest_;
+};
+
+/// An order or a family and its sizes, without times. `schedule` may be a schedule object, a name, or None.
+void takeSchedule(Keywords& from, ScheduleRequest& into);
+void takeSizes(Keywords& from, ScheduleRequest& into);
+void takeTimes(Keywords& from, ScheduleRequest& into);
+void takeTransfers(Keywords& from, TransferRequest& into);
+void takeMemory(Keywords& from, MemoryRequest& into);
+void takeRecognition(Keywords& from, RecogniseRequest& into);
+void takeSteps(Keywords& from, StepTexts& into);
+void takeSearch(Keywords& from, SearchTexts& into);
+
+} // namespace bubblescope::python

@@ -1,0 +1,57 @@
+#pragma once
+
+#include "core/analysis/devices/device_summary.h"
+#include "core/analysis/report.h"
+#include "core/report/document.h"
+#include "core/report/results/tables.h"
+#include "core/request/run_model_request.h"
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bubblescope::python {
+
+/// A loaded and diagnosed run, or a trace without a pipeline.
+class RunHandle {
+public:
+    /// Loads as `analyze` does.
+    RunHandle(const std::vector<std::string>& files, const pybind11::dict& options, const pybind11::object& progress);
+
+    /// Raises why there is no pipeline where there is none.
+    [[nodiscard]] const DiagnosedRun& diagnosed() const;
+    [[nodiscard]] const Run& run() const { return diagnosed_ ? diagnosed_->run : loaded_->run; }
+
+    /// The report document as JSON, `analyze --json`; and as text, as a terminal has it.
+    [[nodiscard]] std::string json() const;
+    [[nodiscard]] std::string text() const;
+    [[nodiscard]] pybind11::tuple summary() const; ///< JSON and text
+    [[nodiscard]] std::string html() const;        ///< one page
+    /// "steps", "ops" and the like; for a trace without a pipeline what its devices did.
+    [[nodiscard]] report::DataTable table(const std::string& name) const;
+    [[nodiscard]] report::DataTable slices(const std::optional<std::string>& category) const;
+    /// Position among the run's timelines of a step; the typical one if no number is given.
+    [[nodiscard]] std::size_t timeline(std::optional<int> step, int replica) const;
+    [[nodiscard]] std::string svg(std::size_t timeline) const;
+
+    [[nodiscard]] pybind11::tuple whatIf(const std::vector<std::string>& changes, const pybind11::dict& options) const;
+    [[nodiscard]] pybind11::tuple advise(const pybind11::dict& options) const;
+
+private:
+    [[nodiscard]] report::Document document(report::Reader reader) const;
+    [[nodiscard]] RunModelRequest modelRequest(const pybind11::dict& options, pybind11::dict& rest) const;
+
+    RunModelRequest request_; ///< files and what is known of them
+    std::optional<DiagnosedRun> diagnosed_;
+    std::unique_ptr<LoadedTrace> loaded_; ///< of a trace without a pipeline
+    std::vector<FileActivity> activity_;  ///< the same
+};
+
+/// JSON for programs, and text as the command line prints it.
+[[nodiscard]] pybind11::tuple answerOf(const report::Section& document);
+
+void addRunClass(pybind11::module_& module);
+
+} // namespace bubblescope::python

@@ -1,0 +1,86 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+
+#include <pybind11/pybind11.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace bubblescope::python {
+
+/// Raises the exception of bubblescope.errors that stands for the error, with the text that the command line prints.
+[[noreturn]] void raise(const Error& error);
+
+template <class T>
+T valueOf(Result<T> result) {
+    if (!result.ok()) raise(result.error());
+    return std::move(result).value();
+}
+
+inline void check(const Status& status) {
+    if (!status.ok()) raise(status.error());
+}
+
+/// What `work(control)` returns, on another thread while Python's own goes on: other Python threads run, `progress`
+/// (None, or done and total in bytes) is called from time to time, and Ctrl+C or an exception in `progress` stop the
+/// work. Needs the GIL.
+template <class Work>
+auto waitFor(const pybind11::object& progress, const Work& work) {
+    namespace py = pybind11;
+    using Value = std::invoke_result_t<const Work&, JobControl&>;
+    constexpr auto kInterval = std::chrono::milliseconds(50);
+    std::stop_source stop;
+    JobControl control;
+    control.stop = stop.get_token();
+    std::optional<Value> value;
+    std::exception_ptr failure;
+    std::mutex mutex;
+    std::condition_variable ended;
+    bool done = false;
+    std::thread worker([&] {
+        try {
+            value.emplace(work(control));
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        const std::lock_guard lock(mutex);
+        done = true;
+        ended.notify_one();
+    });
+    const auto join = [&] {
+        const py::gil_scoped_release released;
+        worker.join();
+    };
+    const auto tick = [&] {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+        if (!progress.is_none()) progress(control.done.load(), control.total.load());
+    };
+    try {
+        for (bool over = false; !over;) {
+            {
+                const py::gil_scoped_release released;
+                std::unique_lock lock(mutex);
+                over = ended.wait_for(lock, kInterval, [&] { return done; });
+            }
+            if (!over) tick();
+        }
+        if (!progress.is_none()) progress(control.done.load(), control.total.load());
+    } catch (...) {
+        stop.request_stop();
+        join();
+        throw;
+    }
+    join();
+    if (failure) std::rethrow_exception(failure);
+    return std::move(*value);
+}
+
+} // namespace bubblescope::python
