@@ -15,8 +15,8 @@ namespace bubblescope::cli {
 namespace {
 
 struct AadiffArguments {
-    ScheduleOptions schedule;
-    MemoryOptions memory;
+    ScheduleRequest schedule;
+    MemoryRequest memory;
     int layers = 1;
     double margin = 10;
     std::string latency = "0";
@@ -264,10 +264,10 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
     addAadiffCompareCommand(aadiff, action);
     const Command command = aadiff.addCommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
     const auto options = std::make_shared<AadiffArguments>();
-    options->schedule.addSchedule(command);
-    options->schedule.addTimes(command);
-    options->schedule.addTransfers(command);
-    options->memory.add(command);
+    addScheduleOptions(command, options->schedule);
+    addTimeOptions(command, options->schedule);
+    addSimulationOptions(command, options->schedule);
+    addMemoryOptions(command, options->memory);
     command.addOption("--layers", options->layers, "Layers of a chunk, each of which is checked by itself")
         .typeName("N")
         .range(1, 4096)

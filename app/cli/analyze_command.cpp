@@ -8,6 +8,7 @@
 #include "app/cli/svg_options.h"
 #include "core/analysis/distributed.h"
 #include "core/formats/source/replacing_file.h"
+#include "core/report/csv.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/devices.h"
@@ -26,18 +27,18 @@ namespace {
 struct AnalyzeArguments {
     std::vector<std::string> files;
     std::vector<std::string> fail_on;
-    StepOptions steps;
+    StepTexts steps;
     Budgets budgets;
     std::optional<int> top;
     bool all = false;
-    RecogniseOptions recognise;
+    RecogniseRequest recognise;
     SvgOptions svg;
     std::string html;
     std::string csv;
     std::string clocks = "auto";
     std::string threshold_file;
     std::vector<std::string> thresholds;
-    MemoryOptions memory;
+    MemoryRequest memory;
     bool summary = false;
     bool json = false;
 };
@@ -71,7 +72,7 @@ Status drawStep(const Run& run, const RunReport& report, const AnalyzeArguments&
     const std::size_t shown = report.typicalStep();
     CostModel typical;
     typical.times = report.steps[shown].typical;
-    return options.svg.write(std::vector<Drawn>{{run.schedule, run.steps[shown], typical}});
+    return options.svg.write(std::vector<report::Drawn>{{run.schedule, run.steps[shown], typical}});
 }
 
 report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
@@ -95,13 +96,10 @@ Status writePage(const report::Document& page, const AnalyzeArguments& options) 
 Status writeTables(const std::vector<report::AnalysisTable>& tables, const AnalyzeArguments& options) {
     if (options.csv.empty()) return {};
     const std::filesystem::path folder(options.csv);
-    std::error_code failed;
-    std::filesystem::create_directories(folder, failed);
-    if (failed) return inputError(options.csv, "cannot be made a folder: " + failed.message(), "name another one");
+    BUBBLESCOPE_TRY(makeFolder(folder));
     for (const report::AnalysisTable& table : tables) {
         ReplacingFile file(folder / fmt::format("{}.csv", table.name));
-        report::CsvRows rows([&file](std::string_view text) { file.write(text); });
-        table.write(rows);
+        report::writeCsv(table.make(), [&file](std::string_view text) { file.write(text); });
         BUBBLESCOPE_TRY(file.commit());
     }
     fmt::print(stderr, "Tables written to {}\n", options.csv);
@@ -178,8 +176,9 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
         app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
     const auto options = std::make_shared<AnalyzeArguments>();
     command.addOption("FILES", options->files, "Trace files or directories").required();
-    options->steps.add(command, "Only these steps, and show the typical one of them (all but warm-up and outliers)");
-    options->steps.addRanks(command);
+    addStepOptions(command, options->steps,
+                   "Only these steps, and show the typical one of them (all but warm-up and outliers)");
+    addRankOption(command, options->steps);
     command
         .addOption("--fail-on", options->fail_on,
                    "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
@@ -197,7 +196,7 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
     command
         .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
         .typeName("NAME=VALUE");
-    options->memory.add(command);
+    addMemoryOptions(command, options->memory);
     command.addOption("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
         .typeName("FILE");
     command
@@ -206,7 +205,7 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
         .typeName("FOLDER");
     command.addFlag("--summary", options->summary,
                     "Say in three lines how the run is, what costs most, and what to do");
-    options->recognise.add(command);
+    addRecogniseOptions(command, options->recognise);
     options->svg.add(command);
     command.addOption("--top", options->top, "Print so many findings (as many as fit on a screen)")
         .typeName("N")

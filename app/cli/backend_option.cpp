@@ -23,6 +23,12 @@ void BackendOption::add(Command command) {
         .oneOf({"bf16", "fp32"})
         .typeName("NAME");
     command.addFlag("--cuda-graphs", graphs_, "With --backend cuda, launch the kernels of an op as one CUDA graph");
+    command
+        .addOption("--gpu-partition", partition_,
+                   "Whether ranks that share a GPU get equal parts of its processors: auto where the driver can, or "
+                   "off (auto)")
+        .oneOf({"auto", "off"})
+        .typeName("NAME");
     command.addFlag("--no-kernels", no_kernels_,
                     "With --backend cuda, record ops alone, by events, and not the kernels that CUPTI reports");
 }

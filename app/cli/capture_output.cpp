@@ -1,5 +1,6 @@
 #include "app/cli/capture_output.h"
 
+#include "core/base/bytes.h"
 #include "core/report/results/common.h"
 
 #include <fmt/format.h>
@@ -43,6 +44,17 @@ void CaptureCommandOptions::addTo(const Command& command) {
     command.addFlag("--no-python", no_python_, "Leave Python processes alone: no names of ops from their frameworks");
     command.addFlag("--python-ranges", python_ranges_,
                     "Ops are those that the job states with bubblescope_ranges, not those of its framework");
+    command.addFlag("--aadiff", aadiff_,
+                    "Where the job's ranks wait, compute again what they have computed, and compare the bits");
+    command
+        .addOption("--aadiff-margin", aadiff_margin_,
+                   "By how much a check may take longer and delay nobody, in percent")
+        .range(0.0, 1000.0)
+        .typeName("PERCENT")
+        .showDefault();
+    command
+        .addOption("--aadiff-memory", aadiff_memory_, "What a rank may keep for checks, such as 64MiB (what they take)")
+        .typeName("BYTES");
     command.addOption("--steps", steps_, "Only these steps, such as 10-20 or 10-").typeName("STEPS");
     command.addOption("--step-name", step_name_, "What the names of ranges or marks begin with that begin a step")
         .typeName("TEXT");
@@ -68,6 +80,16 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
     if (no_python_ && python_ranges_) return usageError("--no-python and --python-ranges exclude each other");
     if (no_python_) options.python = false;
     if (python_ranges_) options.python = options.python_ranges = true;
+    if (aadiff_ && !options.python) return usageError("--aadiff needs the adapters of frameworks in Python processes");
+    if (aadiff_ && python_ranges_)
+        return usageError("--aadiff and --python-ranges exclude each other",
+                          "let a framework of one's own check itself with bubblescope_aadiff.py");
+    constexpr double kPercent = 100;
+    options.checks = aadiff_;
+    options.checks_margin = aadiff_margin_ / kPercent;
+    if (!aadiff_memory_.empty()) {
+        BUBBLESCOPE_ASSIGN(options.checks_memory, parseBytes(aadiff_memory_));
+    }
     BUBBLESCOPE_TRY(profiler::parseCaptureOptions(more_, options));
     return options;
 }

@@ -24,6 +24,9 @@ private:
     std::string kinds_;
     bool no_python_ = false;
     bool python_ranges_ = false;
+    bool aadiff_ = false;
+    double aadiff_margin_ = 10; ///< percent
+    std::string aadiff_memory_;
     std::string steps_;
     std::string step_name_;
     std::string delay_;

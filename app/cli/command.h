@@ -25,6 +25,7 @@ void addValidateCommand(Command app, Action& action);
 void addOverlapCommand(Command app, Action& action);
 void addPartitionCommand(Command app, Action& action);
 void addSearchCommand(Command app, Action& action);
+void addFillCommand(Command app, Action& action);
 /// `team`: the processes that are the ranks of a run, or null.
 void addRunCommand(Command app, Action& action, ProcessTeam* team);
 /// `run --aadiff` as a command of `aadiff`.

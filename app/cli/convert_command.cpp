@@ -1,12 +1,20 @@
 #include "app/cli/command.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
+#include "app/cli/step_options.h"
+#include "core/analysis/report.h"
+#include "core/base/bytes.h"
+#include "core/formats/chakra/writer.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
+#include "core/formats/kineto/writer.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/packing.h"
+#include "core/recognise/run.h"
 #include "core/report/svg/draw_trace.h"
+#include "core/request/step_texts.h"
+#include "core/timeline/step_selection.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +32,8 @@ struct ConvertArguments {
     std::string format;
     std::optional<std::string> from;
     std::optional<std::string> to;
+    StepTexts step;
+    std::string transfer_bytes;
     double width = svg::TraceDrawOptions{}.width;
 };
 
@@ -36,8 +46,8 @@ Result<std::string> formatOf(const std::filesystem::path& out) {
     if (extension == ".svg") return std::string("svg");
     return usageError(
         fmt::format("'{}' does not tell a format", out.string()),
-        "end it in .json, .pftrace, .csv or .svg, packed also in .gz or .zst, or say --to chrome, perfetto, csv "
-        "or svg");
+        "end it in .json, .pftrace, .csv or .svg, packed also in .gz or .zst, or give --to chrome, kineto, chakra, "
+        "perfetto, csv or svg");
 }
 
 Status draw(const ConvertArguments& options, const std::filesystem::path& file, const Trace& trace) {
@@ -58,6 +68,28 @@ Status write(const std::string& format, const std::filesystem::path& file, const
     return csv::writeSlices(file, trace);
 }
 
+/// A step of the pipeline, not the raw slices.
+CommandResult writeChakra(const ConvertArguments& options, const std::filesystem::path& folder) {
+    BUBBLESCOPE_ASSIGN(const StepRequest request, options.step.request());
+    std::int64_t bytes = 1;
+    if (!options.transfer_bytes.empty()) {
+        BUBBLESCOPE_ASSIGN(bytes, parseBytes(options.transfer_bytes));
+    }
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] {
+                           return loadRun({options.files.begin(), options.files.end() - 1}, control);
+                       }));
+    BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(recorded)));
+    printProblems(aligned.run.problems);
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(aligned.run.steps, request));
+    const StepTimeline& step = aligned.run.steps[selection.typicalTimeline()];
+    BUBBLESCOPE_TRY(chakra::writeStep(folder, step, bytes));
+    fmt::print(stderr, "Step {} of {} ranks written to {}\n", step.index, step.pp, (folder / "rank.<R>.et").string());
+    if (options.transfer_bytes.empty())
+        fmt::print(stderr, "Every transfer has 1 byte; --transfer-bytes gives another size\n");
+    return 0;
+}
+
 CommandResult convert(const ConvertArguments& options) {
     if (options.files.size() < 2) return usageError("convert needs a file to read and one to write");
     const std::filesystem::path out = options.files.back();
@@ -67,6 +99,9 @@ CommandResult convert(const ConvertArguments& options) {
     }
     if (format != "svg" && (options.from || options.to))
         return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
+    if (format == "chakra") return writeChakra(options, out);
+    if (options.step.any() || !options.transfer_bytes.empty())
+        return usageError("--step and --transfer-bytes are for --to chakra alone");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
                            return readTraces({options.files.begin(), options.files.end() - 1}, control);
@@ -75,6 +110,11 @@ CommandResult convert(const ConvertArguments& options) {
     if (format == "svg") {
         BUBBLESCOPE_TRY(draw(options, out, *read.trace));
         fmt::print(stderr, "Drawing written to {}\n", out.string());
+        return 0;
+    }
+    if (format == "kineto") {
+        BUBBLESCOPE_ASSIGN(const int files, kineto::writeRanks(out, *read.trace));
+        fmt::print(stderr, "{} slices written to {}, in {} files\n", read.trace->sliceCount(), out.string(), files);
         return 0;
     }
     DiagnosticLog log;
@@ -94,9 +134,15 @@ void addConvertCommand(Command app, Action& action) {
         .required()
         .expected(2, 100000);
     command
-        .addOption("--to", options->format,
-                   "chrome (JSON), perfetto, csv or svg; by the ending of the name if not given")
-        .oneOf({"chrome", "perfetto", "csv", "svg"});
+        .addOption(
+            "--to", options->format,
+            "chrome (JSON), kineto (PyTorch's profiler), chakra (a step as an execution trace), perfetto, csv or "
+            "svg; by the ending of the name if not given. Of kineto and chakra OUT is a folder, with a file for "
+            "each rank")
+        .oneOf({"chrome", "kineto", "chakra", "perfetto", "csv", "svg"});
+    addStepOptions(command, options->step, "The step that --to chakra writes (the typical one)");
+    command.addOption("--transfer-bytes", options->transfer_bytes, "Size of a transfer for --to chakra (1)")
+        .typeName("SIZE");
     const std::string group = "Drawing";
     command.addOption("--svg-from", options->from, "Draw from this time of the trace on (0)")
         .typeName("TIME")

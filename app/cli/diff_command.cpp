@@ -14,7 +14,7 @@ namespace {
 struct DiffArguments {
     std::string a;
     std::string b;
-    RecogniseOptions recognise;
+    RecogniseRequest recognise;
     std::vector<std::string> fail_on;
     CompareLimits limits;
     bool json = false;
@@ -52,7 +52,7 @@ void addDiffCommand(Command app, Action& action) {
     const auto options = std::make_shared<DiffArguments>();
     command.addOption("A", options->a, "A trace file or a directory: the run before").required();
     command.addOption("B", options->b, "The run after").required();
-    options->recognise.addNames(command);
+    addNameOptions(command, options->recognise);
     command
         .addOption("--alpha", options->limits.alpha,
                    "The chance with which equal runs may show any change at all (0.05)")

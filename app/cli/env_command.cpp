@@ -28,7 +28,8 @@ CommandResult env(const EnvArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     report::Document document;
-    for (const auto& [name, value] : profiler::captureEnvironment(library, capture, profiler::ownVariable)) {
+    BUBBLESCOPE_ASSIGN(const auto variables, profiler::captureEnvironment(library, capture, profiler::ownVariable));
+    for (const auto& [name, value] : variables) {
         document.data(name, value);
         document.line(fmt::format("export {}={}", name, quoted(value)));
     }

@@ -19,7 +19,7 @@ namespace {
 
 struct InfoArguments {
     std::vector<std::string> files;
-    RecogniseOptions recognise;
+    RecogniseRequest recognise;
     bool json = false;
 };
 
@@ -94,7 +94,7 @@ CommandResult info(const InfoArguments& options) {
                            return readTraces({options.files.begin(), options.files.end()}, control);
                        }));
     const std::vector<FileSummary> files = summarize(*read.trace);
-    BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.mesh());
+    BUBBLESCOPE_ASSIGN(const std::optional<Mesh> mesh, options.recognise.parsedMesh());
     BUBBLESCOPE_ASSIGN(const std::optional<RankPlaces> places, rankPlaces(read.trace->files(), {}, mesh));
     printProblems(read.problems);
     report::Document document;
@@ -120,7 +120,7 @@ void addInfoCommand(Command app, Action& action) {
         "info", "What trace files hold: format, rank, slices by category, busy time per thread and stream, problems");
     const auto options = std::make_shared<InfoArguments>();
     command.addOption("FILES", options->files, "Trace files or directories; - is standard input").required();
-    options->recognise.addMesh(command);
+    addMeshOptions(command, options->recognise);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return info(*options); }; });
 }

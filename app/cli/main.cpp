@@ -92,6 +92,7 @@ int run(int argc, char** argv) {
     addOverlapCommand(app, action);
     addPartitionCommand(app, action);
     addSearchCommand(app, action);
+    addFillCommand(app, action);
     addInfoCommand(app, action);
     addConvertCommand(app, action);
     addMemoryCommand(app, action);

@@ -5,6 +5,7 @@
 #include "core/base/bytes.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
+#include "core/report/results/memory.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +15,8 @@ namespace bubblescope::cli {
 namespace {
 
 struct MemoryArguments {
-    ScheduleOptions schedule;
-    MemoryOptions memory;
+    ScheduleRequest schedule;
+    MemoryRequest memory;
     std::vector<std::string> fail_on;
     bool curve = false;
     bool json = false;
@@ -50,14 +51,14 @@ Result<report::Document> toDocument(const Planned& planned, const MemoryReport& 
         table.row(r, report::Cell(rank.weights, kBytes), report::Cell(rank.gradients, kBytes),
                   report::Cell(rank.optimizer, kBytes), report::Cell(rank.peak_activations, kBytes),
                   report::Cell(rank.peak(), kBytes), ops.empty() ? "" : opName(ops[rank.peak_op]));
-        report::Value::Object object = memoryOf(schedule, memory, Rank{r});
+        report::Value::Object object = report::memoryOf(schedule, memory, Rank{r});
         object.insert(object.begin(), {"rank", r});
         if (step) object.push_back({"curve", curveOf(*step, Rank{r}, memory.model)});
         ranks.emplace_back(std::move(object));
     }
     document.data("ranks", std::move(ranks));
     document.add(std::move(table));
-    addBudgetLines(document, schedule, memory);
+    report::addBudgetLines(document, schedule, memory);
     return document;
 }
 
@@ -77,9 +78,9 @@ CommandResult estimate(const MemoryArguments& options) {
 void addMemoryCommand(Command app, Action& action) {
     const Command command = app.addCommand("memory", "Estimate each rank's weights, optimizer state and activations");
     const auto options = std::make_shared<MemoryArguments>();
-    options->schedule.addSchedule(command);
-    options->schedule.addTimes(command);
-    options->memory.add(command);
+    addScheduleOptions(command, options->schedule);
+    addTimeOptions(command, options->schedule);
+    addMemoryOptions(command, options->memory);
     command.addOption("--fail-on", options->fail_on, "Exit with 1 if a rank exceeds the budget: over-budget, any")
         .typeName("KIND")
         .delimiter(',')

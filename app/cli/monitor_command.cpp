@@ -253,18 +253,20 @@ CommandResult monitor(MonitorArguments& options) {
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
     std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured = folders;
-    if (!options.streams.listen.empty() && !forwards) {
+    if (!options.streams.listen.empty()) {
         if (options.streams.keep.empty()) {
             BUBBLESCOPE_ASSIGN(scratch, live::makeScratchFolder());
         }
         captured.push_back(scratch ? scratch->path() : std::filesystem::path(options.streams.keep));
     }
     BUBBLESCOPE_ASSIGN(std::optional<live::StreamReceiver> receiver,
-                       options.streams.receiver(forwards || captured.empty() ? "" : captured.back()));
-    if (forwards) return options.streams.sendSteps(std::move(live), std::move(follower), std::move(receiver));
-    const TimeNs patience = live.assembly.patience;
+                       options.streams.receiver(captured.empty() ? "" : captured.back()));
+    live::CapturedRun recorded(std::move(captured), live.assembly.patience);
+    if (forwards)
+        return options.streams.sendSteps(std::move(live), std::move(follower), std::move(receiver),
+                                         std::move(recorded));
     Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
-                    alert_interval, live::CapturedRun(std::move(captured), patience));
+                    alert_interval, std::move(recorded));
     return monitor.run();
 }
 

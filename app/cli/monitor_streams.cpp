@@ -165,7 +165,7 @@ CommandResult StreamOptions::sendFolders(live::SegmentFollower follower) const {
 }
 
 CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFollower follower,
-                                       std::optional<live::StreamReceiver> receiver) const {
+                                       std::optional<live::StreamReceiver> receiver, live::CapturedRun recorded) const {
     BUBBLESCOPE_ASSIGN(live::StreamSender::Options options, senderOptions());
     BUBBLESCOPE_ASSIGN(const TemporaryFolder files, live::makeScratchFolder());
     BUBBLESCOPE_ASSIGN(live::SegmentFollower steps, live::SegmentFollower::open({files.path()}));
@@ -177,6 +177,7 @@ CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFoll
     while (!stop.came()) {
         bool more = follower.read(analyzer, monitorNow());
         if (receiver) receiver->poll(analyzer, monitorNow());
+        recorded.look(analyzer, monitorNow());
         BUBBLESCOPE_TRY(writer.write(analyzer, analyzer.advance(monitorNow()), monitorNow()));
         if (analyzer.runEnded() && !more && !ended) {
             ended = true;

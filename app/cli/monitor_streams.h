@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/cli/command.h"
+#include "core/live/captured_job.h"
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
@@ -36,9 +37,11 @@ struct StreamOptions {
     [[nodiscard]] Result<live::ReplicaRange> nativeReplicas() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
     [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower) const;
-    /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced.
+    /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced. `recorded`
+    /// reads the same, where it is of a job that knows nothing of us.
     [[nodiscard]] CommandResult sendSteps(live::LiveOptions live, live::SegmentFollower follower,
-                                          std::optional<live::StreamReceiver> receiver) const;
+                                          std::optional<live::StreamReceiver> receiver,
+                                          live::CapturedRun recorded) const;
 };
 
 } // namespace bubblescope::cli

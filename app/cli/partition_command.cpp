@@ -2,6 +2,7 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "core/cost/partition.h"
+#include "core/frameworks/layer_layout.h"
 #include "core/optimize/partition/layer_times.h"
 #include "core/optimize/partition/optimise.h"
 
@@ -17,12 +18,15 @@ namespace bubblescope::cli {
 namespace {
 
 struct PartitionArguments {
-    ScheduleOptions schedule;
+    ScheduleRequest schedule;
     std::optional<int> layers;
     std::vector<int> per_rank;
     int first_less = 0;
     int last_less = 0;
     std::string placement;
+    std::string layout;
+    std::string parts;
+    std::string framework;
     std::string layer_times;
     std::string comm = "0";
     std::optional<std::int64_t> memory_budget;
@@ -36,7 +40,7 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
             fmt::format("--layers-per-rank adds up to {}, not to the {} of --layers", sum, *options.layers),
             "leave --layers out or correct one of them");
     }
-    const int pp = options.schedule.pp();
+    const int pp = options.schedule.pp;
     if (pp != 0 && options.per_rank.size() != static_cast<std::size_t>(pp)) {
         return usageError(fmt::format("--layers-per-rank names {} ranks, --pp {}", options.per_rank.size(), pp),
                           "leave --pp out or correct one of them");
@@ -44,15 +48,67 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
     return partitionByRank(options.per_rank, vpp, placement);
 }
 
+/// A split that a framework's own syntax states.
+struct GivenSplit {
+    std::string name; ///< the option and its value; empty if none is given
+    Partition partition;
+    std::vector<LayerKind> kinds; ///< of the units in turn; empty where the syntax does not state them
+};
+
+Result<GivenSplit> givenSplit(const PartitionArguments& options, int pp) {
+    if (!options.layout.empty()) {
+        BUBBLESCOPE_ASSIGN(const LayerLayout layout, layoutFromMegatron(options.layout, pp));
+        GivenSplit given{fmt::format("--layout {}", options.layout), layout.units(), {}};
+        for (const auto& stage : layout.stages)
+            given.kinds.insert(given.kinds.end(), stage.begin(), stage.end());
+        return given;
+    }
+    if (!options.parts.empty()) {
+        BUBBLESCOPE_ASSIGN(Partition partition, partitionFromDeepSpeed(options.parts));
+        return GivenSplit{fmt::format("--parts {}", options.parts), std::move(partition), {}};
+    }
+    return GivenSplit{};
+}
+
+/// The split in the syntax of the framework that --for names.
+Result<std::string> frameworkText(const PartitionArguments& options, const Partition& partition,
+                                  const std::vector<LayerKind>& kinds, int pp, Placement placement) {
+    if (options.framework == "deepspeed") {
+        if (static_cast<int>(partition.layers_per_stage.size()) != pp)
+            return usageError("DeepSpeed has one stage a rank", "leave --vpp out");
+        return fmt::format("parts = {}", partitionToDeepSpeed(partition));
+    }
+    const LayerLayout layout = layoutOf(partition, kinds);
+    if (options.framework == "megatron") {
+        if (placement != Placement::Loop)
+            return usageError("Megatron-core has loop placement only", "leave --placement out");
+        BUBBLESCOPE_ASSIGN(const std::string text, layoutToMegatron(layout, pp));
+        return fmt::format("--pipeline-model-parallel-layout '{}'", text);
+    }
+    BUBBLESCOPE_ASSIGN(const std::string names, modulesPerStage(layout, options.framework == "automodel"));
+    return fmt::format("module_fqns_per_model_part = {}", names);
+}
+
+Status addFrameworkText(report::Section& document, const PartitionArguments& options, const Partition& partition,
+                        const std::vector<LayerKind>& kinds, int pp, Placement placement) {
+    if (options.framework.empty()) return {};
+    BUBBLESCOPE_ASSIGN(const std::string text, frameworkText(options, partition, kinds, pp, placement));
+    document.line("");
+    document.line(fmt::format("For {}:", options.framework));
+    document.line("  " + text);
+    document.data("for", report::Value::Object{{"framework", options.framework}, {"text", text}});
+    return {};
+}
+
 Result<Partition> byRule(const PartitionArguments& options, Placement placement) {
-    const int vpp = options.schedule.vpp();
+    const int vpp = options.schedule.vpp;
     if (!options.per_rank.empty()) return byRank(options, vpp, placement);
     if (!options.layers)
         return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
-    if (options.schedule.pp() < 1) return usageError("no ranks given", "use --pp P");
+    if (options.schedule.pp < 1) return usageError("no ranks given", "use --pp P");
     if (vpp < 1) return usageError(fmt::format("--vpp {} is not a number of chunks", vpp), "give 1 or more");
     constexpr std::int64_t kMaxStages = 1'000'000;
-    const std::int64_t stages = std::int64_t{options.schedule.pp()} * vpp;
+    const std::int64_t stages = std::int64_t{options.schedule.pp} * vpp;
     if (stages > kMaxStages) return usageError("more than a million stages", "lower --pp or --vpp");
     return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
 }
@@ -68,7 +124,9 @@ report::Table splitTable(const Partition& partition, int pp, Placement placement
         const Location at = locate(placement, pp, Stage{s});
         const int count = partition.layers_per_stage[s];
         table.row(s, at.rank, at.chunk, count,
-                  count == 1 ? fmt::format("{}", first) : fmt::format("{} to {}", first, first + count - 1));
+                  count == 0   ? std::string("none")
+                  : count == 1 ? fmt::format("{}", first)
+                               : fmt::format("{} to {}", first, first + count - 1));
         first += count;
     }
     return table;
@@ -78,12 +136,18 @@ CommandResult printRule(const PartitionArguments& options) {
     const auto placement = placementFromName(options.placement.empty() ? "loop" : options.placement);
     if (!placement || routes(*placement) != 1)
         return usageError(fmt::format("unknown placement '{}'", options.placement), "use loop or v");
-    BUBBLESCOPE_ASSIGN(const Partition result, byRule(options, *placement));
-    const int pp = options.per_rank.empty() ? options.schedule.pp() : static_cast<int>(options.per_rank.size());
+    int pp = options.per_rank.empty() ? options.schedule.pp : static_cast<int>(options.per_rank.size());
+    BUBBLESCOPE_ASSIGN(const GivenSplit given, givenSplit(options, pp));
+    if (pp == 0 && !options.parts.empty()) pp = static_cast<int>(given.partition.layers_per_stage.size());
+    BUBBLESCOPE_ASSIGN(const Partition result,
+                       given.name.empty() ? byRule(options, *placement) : Result<Partition>(given.partition));
+    if (result.layers_per_stage.size() % static_cast<std::size_t>(std::max(1, pp)) != 0)
+        return usageError(fmt::format("{} stages cannot be dealt to {} ranks", result.layers_per_stage.size(), pp));
     report::Document document;
     document.data("layers_per_chunk", result.layers_per_stage);
     document.data("layers", result.layers());
     document.add(splitTable(result, pp, *placement));
+    BUBBLESCOPE_TRY(addFrameworkText(document, options, result, given.kinds, pp, *placement));
     print(document, options.json);
     return 0;
 }
@@ -161,7 +225,7 @@ CommandResult printBest(const PartitionArguments& options) {
     PartitionOptions search;
     BUBBLESCOPE_ASSIGN(search.comm, parseTime(options.comm));
     search.memory_per_rank = options.memory_budget;
-    const int stages = std::max(1, options.schedule.pp()) * std::max(1, options.schedule.vpp());
+    const int stages = std::max(1, options.schedule.pp) * std::max(1, options.schedule.vpp);
     BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(meanCosts(layers, stages, search.comm)));
     if (options.first_less != 0 || options.last_less != 0) {
         BUBBLESCOPE_ASSIGN(Partition given,
@@ -174,8 +238,15 @@ CommandResult printBest(const PartitionArguments& options) {
         search.rules.push_back(
             {fmt::format("--layers-per-rank {}", fmt::join(options.per_rank, ",")), std::move(given)});
     }
+    BUBBLESCOPE_ASSIGN(GivenSplit given, givenSplit(options, schedule.pp));
+    if (!given.name.empty()) search.rules.push_back({given.name, std::move(given.partition)});
     BUBBLESCOPE_ASSIGN(const OptimalPartition found, optimisePartition(schedule, layers, search));
-    print(bestDocument(found, schedule, options.memory_budget.has_value()), options.json);
+    report::Document document = bestDocument(found, schedule, options.memory_budget.has_value());
+    std::vector<LayerKind> kinds;
+    for (const Layer& layer : layers)
+        kinds.push_back(layer.kind);
+    BUBBLESCOPE_TRY(addFrameworkText(document, options, found.best.partition, kinds, schedule.pp, schedule.placement));
+    print(document, options.json);
     return 0;
 }
 
@@ -184,7 +255,7 @@ CommandResult printBest(const PartitionArguments& options) {
 void addPartitionCommand(Command app, Action& action) {
     const Command command = app.addCommand("partition", "Cut a model's layers into stages, by rule or by their times");
     const auto options = std::make_shared<PartitionArguments>();
-    options->schedule.addSchedule(command);
+    addScheduleOptions(command, options->schedule);
     command.addOption("--layers", options->layers, "Layers of the model").typeName("N");
     const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")
                                 .typeName("LIST")
@@ -210,6 +281,21 @@ void addPartitionCommand(Command app, Action& action) {
         .typeName("N")
         .positive()
         .needs(times);
+    const Option layout = command
+                              .addOption("--layout", options->layout,
+                                         "A split in Megatron-core's syntax, E, t, m and L with | between stages")
+                              .typeName("TEXT")
+                              .excludes(per_rank);
+    command.addOption("--parts", options->parts, "A split as DeepSpeed lists it: where each stage begins, and the end")
+        .typeName("LIST")
+        .excludes(per_rank)
+        .excludes(layout);
+    command
+        .addOption("--for", options->framework,
+                   "Also in the syntax of a framework: megatron, deepspeed, torchtitan "
+                   "or automodel")
+        .typeName("FRAMEWORK")
+        .oneOf({"megatron", "deepspeed", "torchtitan", "automodel"});
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] {
         action = [options] { return options->layer_times.empty() ? printRule(*options) : printBest(*options); };

@@ -74,7 +74,7 @@ CommandResult record(const RecordArguments& options) {
         sender.only_own = true;
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
-    const auto variables = profiler::captureEnvironment(library, capture, profiler::ownVariable);
+    BUBBLESCOPE_ASSIGN(const auto variables, profiler::captureEnvironment(library, capture, profiler::ownVariable));
     for (const auto& [name, value] : variables) {
         const auto before = profiler::ownVariable(name);
         const bool replaced = before && *before != value && !value.ends_with(":" + *before); // PYTHONPATH grows

@@ -21,7 +21,7 @@ namespace bubblescope::cli {
 namespace {
 
 struct RunArguments {
-    ScheduleOptions schedule;
+    ScheduleRequest schedule;
     std::vector<std::string> compare;
     SvgOptions svg;
     BackendOption backend;
@@ -84,6 +84,7 @@ Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessT
     if (!why_no_kernels.empty()) printError(why_no_kernels);
     BUBBLESCOPE_ASSIGN(config.aadiff,
                        options.checks.options(config.backend ? config.backend->device() : std::string()));
+    config.divide_device = options.backend.dividesGpu() && !severalProcesses(team);
     config.steps = options.steps;
     config.paced = !options.no_pace;
     return config;
@@ -96,12 +97,24 @@ Result<runtime::RunConfig> planOne(const RunArguments& options, const ProcessTea
     return config;
 }
 
+/// What of a shared GPU each rank had.
+void noteDivision(const runtime::RunSummary& summary) {
+    if (!summary.division) return;
+    const auto& [processors, of, why_not] = *summary.division;
+    if (processors > 0) {
+        printError(fmt::format("each rank had {} of the GPU's {} multiprocessors for itself", processors, of));
+    } else {
+        printError(fmt::format("the ranks shared all of the GPU's multiprocessors: {}", why_not));
+    }
+}
+
 CommandResult runOne(runtime::RunConfig config, const RunArguments& options, ProcessTeam* team) {
     std::vector<RecordedRun> runs;
     BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(std::move(config), options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
     const RecordedRun& recorded = runs.front();
     printProblems(recorded.run.problems);
+    noteDivision(recorded.training);
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     print(toDocument(recorded, options.json ? report::Reader::Programs : report::Reader::Text), options.json);
     if (!options.json && !options.out.empty()) {
@@ -118,6 +131,7 @@ Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, con
 CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunArguments& options, ProcessTeam* team) {
     BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out, team));
     if (team != nullptr && !team->isRoot()) return 0;
+    noteDivision(runs.front().training);
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     print(comparisonDocument(runs, options.json), options.json);
     if (!options.json && !options.out.empty()) printText(fmt::format("Traces written to folders in {}\n", options.out));
@@ -154,8 +168,8 @@ namespace {
 
 void addOptions(const Command& command, Action& action, ProcessTeam* team, bool checks) {
     const auto options = std::make_shared<RunArguments>();
-    options->schedule.addSchedule(command);
-    options->schedule.addTimes(command);
+    addScheduleOptions(command, options->schedule);
+    addTimeOptions(command, options->schedule);
     command
         .addOption("--compare", options->compare,
                    "Train the same model with these too, at equal work: NAME, NAME/FLAVOR or /FLAVOR; shows a table. "

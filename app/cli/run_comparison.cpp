@@ -1,9 +1,9 @@
 #include "app/cli/run_comparison.h"
 
-#include "app/cli/comparison_table.h"
 #include "app/cli/output.h"
 #include "core/cost/measured_times.h"
 #include "core/cost/partition.h"
+#include "core/report/results/compared.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace bubblescope::cli {
 namespace {
 
 /// With --vpp, or else with the smallest number of chunks that the schedule takes.
-Result<Schedule> withChunks(const ScheduleOptions& options, const std::string& name, const CostModel& times) {
+Result<Schedule> withChunks(const ScheduleRequest& options, const std::string& name, const CostModel& times) {
     Result<Schedule> asked = options.sibling(name, times);
     if (asked.ok()) return asked;
     constexpr int kMaxChunks = 4;
@@ -109,7 +109,7 @@ const StepAnalysis& typicalStep(const RecordedRun& recorded) {
     return recorded.report.steps[recorded.report.typicalStep()];
 }
 
-Compared comparedOf(const RecordedRun& recorded) {
+report::Compared comparedOf(const RecordedRun& recorded) {
     const StepAnalysis& step = typicalStep(recorded);
     return {recorded.run.schedule, step.wall, step.rates, {}};
 }
@@ -158,7 +158,7 @@ report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool j
         for (const RecordedRun& run : runs) {
             report::Section& object = schedules.list.emplace_back();
             const StepAnalysis& step = typicalStep(run);
-            addCompared(object, comparedOf(run));
+            report::addCompared(object, comparedOf(run));
             object.data("vpp", run.run.schedule.vpp);
             object.data("expected_bubble_rate", step.form ? report::Value(step.form->bubble_rate) : report::Value());
             object.data("peak_memory_bytes", largest(run.training.memory).total());
@@ -169,7 +169,7 @@ report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool j
         document.add(std::move(schedules));
         return document;
     }
-    std::vector<Compared> rows;
+    std::vector<report::Compared> rows;
     const std::vector<std::size_t> groups = weightGroups(runs);
     for (std::size_t i = 0; i < runs.size(); ++i) {
         const StepAnalysis& step = typicalStep(runs[i]);
@@ -180,7 +180,8 @@ report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool j
                                runs[i].run.schedule.vpp, kibibytes(memory.total()), kibibytes(memory.activations),
                                std::string(1, static_cast<char>('a' + groups[i] % 26))};
     }
-    document.add(comparisonTable(std::move(rows), {"closed form", "chunks", "peak memory", "activations", "weights"}));
+    document.add(
+        report::comparisonTable(std::move(rows), {"closed form", "chunks", "peak memory", "activations", "weights"}));
     document.line(weightsText(runs, groups));
     addLateOps(document, runs);
     return document;
@@ -188,7 +189,7 @@ report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool j
 
 Status drawRuns(const SvgOptions& svg, const std::vector<RecordedRun>& runs) {
     std::deque<CostModel> costs; // keeps its elements in place
-    std::vector<Drawn> drawn;
+    std::vector<report::Drawn> drawn;
     for (const RecordedRun& recorded : runs) {
         const StepTimeline& step = recorded.run.steps[recorded.report.typicalStep()];
         drawn.push_back({recorded.run.schedule, step, costs.emplace_back(typicalCosts(step))});

@@ -12,7 +12,7 @@ namespace bubblescope::cli {
 
 /// `run --compare`: one model, trained by several schedules one after the other.
 struct Comparison {
-    const ScheduleOptions& schedule; ///< which is the first, if it names one
+    const ScheduleRequest& schedule; ///< which is the first, if it names one
     std::vector<std::string> names;  ///< of the others: NAME, NAME/FLAVOR or /FLAVOR
     /// Its layers in each chunk are the first schedule's; none = as few as all schedules can cut evenly.
     const ModelOptions& model;

@@ -1,8 +1,10 @@
 #include "app/cli/command.h"
+#include "app/cli/order_output.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "core/graph/simulate.h"
+#include "core/report/results/common.h"
 #include "core/schedule/schedule_files.h"
 #include "core/timeline/text_chart.h"
 
@@ -14,8 +16,9 @@ namespace bubblescope::cli {
 namespace {
 
 struct ScheduleArguments {
-    ScheduleOptions schedule;
+    ScheduleRequest schedule;
     SvgOptions svg;
+    OrderOutput output;
     bool json = false;
     bool csv = false;
 };
@@ -25,8 +28,17 @@ CommandResult printSchedule(const ScheduleArguments& options) {
     const auto& [schedule, costs] = planned;
     if (options.svg.wanted()) {
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(schedule, costs));
-        const Drawn drawn{schedule, step, costs};
+        const report::Drawn drawn{schedule, step, costs};
         BUBBLESCOPE_TRY(options.svg.write({&drawn, 1}));
+    }
+    BUBBLESCOPE_ASSIGN(const std::optional<OrderSetup> setup, options.output.write(schedule));
+    if (setup) {
+        report::Document document;
+        report::addSchemaVersion(document);
+        addSetup(document, setup);
+        print(document, options.json);
+        if (!options.json) printText(options.output.writtenLine());
+        return 0;
     }
     if (options.csv) {
         BUBBLESCOPE_ASSIGN(const std::string text, scheduleToCsv(schedule));
@@ -49,6 +61,7 @@ CommandResult printSchedule(const ScheduleArguments& options) {
                                       : "the times given";
         printText(fmt::format("To scale at {}; '.' is a bubble:\n{}", times, chart));
     }
+    printText(options.output.writtenLine());
     return 0;
 }
 
@@ -57,12 +70,13 @@ CommandResult printSchedule(const ScheduleArguments& options) {
 void addScheduleCommand(Command app, Action& action) {
     const Command command = app.addCommand("schedule", "Print a schedule's order");
     const auto options = std::make_shared<ScheduleArguments>();
-    options->schedule.addSchedule(command);
-    options->schedule.addTimes(command);
+    addScheduleOptions(command, options->schedule);
+    addTimeOptions(command, options->schedule);
     options->svg.add(command);
-    options->schedule.addTransfers(command);
+    addSimulationOptions(command, options->schedule);
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--csv", options->csv, "As PyTorch's schedule file").excludes(json);
+    options->output.add(command);
     command.onParsed([&action, options] { action = [options] { return printSchedule(*options); }; });
 }
 

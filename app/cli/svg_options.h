@@ -2,9 +2,7 @@
 
 #include "app/cli/command_line.h"
 #include "core/base/result.h"
-#include "core/cost/cost_model.h"
-#include "core/schedule/schedule.h"
-#include "core/timeline/step_timeline.h"
+#include "core/report/results/drawing.h"
 
 #include <optional>
 #include <span>
@@ -13,13 +11,6 @@
 
 namespace bubblescope::cli {
 
-/// A step to draw, and the times it came about with.
-struct Drawn {
-    const Schedule& schedule;
-    const StepTimeline& step;
-    const CostModel& costs;
-};
-
 /// The options of a drawing, for the commands that have a step to draw.
 class SvgOptions {
 public:
@@ -27,7 +18,7 @@ public:
 
     [[nodiscard]] bool wanted() const { return !file_.empty(); }
     /// Draws the steps below one another and says where; does nothing without --svg.
-    [[nodiscard]] Status write(std::span<const Drawn> drawn) const;
+    [[nodiscard]] Status write(std::span<const report::Drawn> drawn) const;
 
 private:
     std::string file_;

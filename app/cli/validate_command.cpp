@@ -3,6 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/transfer_options.h"
 #include "core/graph/validate.h"
+#include "core/report/results/validation.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
@@ -17,7 +18,7 @@ struct ValidateArguments {
     std::string file;
     std::optional<int> memory_limit;
     std::string sends = "async";
-    MemoryOptions memory;
+    MemoryRequest memory;
     bool json = false;
 };
 
@@ -26,23 +27,10 @@ CommandResult check(const ValidateArguments& options) {
     ValidateOptions rules;
     rules.memory_limit = options.memory_limit;
     BUBBLESCOPE_ASSIGN(rules.sends, sendMode(options.sends));
-    BUBBLESCOPE_ASSIGN(rules.memory, options.memory.model(schedule));
-    BUBBLESCOPE_ASSIGN(rules.memory_budget, options.memory.budget());
+    BUBBLESCOPE_ASSIGN(rules.memory, options.memory.use(schedule));
+    BUBBLESCOPE_ASSIGN(rules.memory_budget, options.memory.limit());
     const auto problems = validate(schedule, rules);
-    report::Document document;
-    document.data("valid", problems.empty());
-    report::Table table("problems",
-                        {report::data("kind"), report::data("rank"), report::data("index"), report::data("message")});
-    table.reader = report::Reader::Programs;
-    for (const ScheduleProblem& problem : problems) {
-        table.row(problem.kind, problem.rank, problem.index, problem.message);
-        document.line(fmt::format("rank {}, op {}: {}: {}", problem.rank.value, problem.index, problem.kind,
-                                  problem.message.text()));
-    }
-    document.add(std::move(table));
-    if (problems.empty())
-        document.line(fmt::format("valid: {} ops on {} ranks", schedule.opCount(), schedule.ranks.size()));
-    print(document, options.json);
+    print(report::validationDocument(schedule, problems), options.json);
     if (!problems.empty())
         return inputError(options.file, fmt::format("{} problem(s) in this schedule", problems.size()));
     return 0;
@@ -56,7 +44,7 @@ void addValidateCommand(Command app, Action& action) {
     command.addOption("FILE", options->file, "Schedule document, as `schedule --json` prints it").required();
     command.addOption("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
         .typeName("N");
-    options->memory.add(command);
+    addMemoryOptions(command, options->memory);
     addSendModeOption(command, options->sends);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return check(*options); }; });

@@ -27,7 +27,7 @@ std::string findGui() {
 
 struct ViewArguments {
     std::vector<std::string> files;
-    RecogniseOptions recognise;
+    RecogniseRequest recognise;
 };
 
 CommandResult open(const ViewArguments& options) {
@@ -52,7 +52,7 @@ void addViewCommand(Command app, Action& action) {
     const Command command = app.addCommand("view", "Open traces in the desktop app");
     const auto options = std::make_shared<ViewArguments>();
     command.addOption("FILES", options->files, "Trace files or directories");
-    options->recognise.addNames(command);
+    addNameOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return open(*options); }; });
 }
 

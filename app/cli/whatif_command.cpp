@@ -13,7 +13,7 @@ namespace bubblescope::cli {
 namespace {
 
 struct WhatifArguments {
-    RunModelOptions run;
+    RunModelRequest run;
     std::vector<std::string> changes;
     std::vector<std::string> fail_on;
     Budgets budgets;
@@ -44,8 +44,8 @@ int exitCodeOf(const WhatifArguments& options, const Prediction& prediction) {
 CommandResult whatIf(WhatifArguments& options) {
     BUBBLESCOPE_TRY(options.budgets.parse());
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
-    BUBBLESCOPE_ASSIGN(const AlignedRun run, options.run.load());
-    BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run));
+    BUBBLESCOPE_ASSIGN(const AlignedRun run, loadAligned(options.run));
+    BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run.run, run.clocks));
     BUBBLESCOPE_TRY(checkError(model, options.run.mostError()));
     if (options.changes.empty()) {
         const StragglerStudy study = studyStragglers(model);
@@ -53,17 +53,12 @@ CommandResult whatIf(WhatifArguments& options) {
         print(report::studyDocument(model, study), options.json);
         return exitCodeOf(options, run.run, model, study);
     }
-    BUBBLESCOPE_ASSIGN(const Prediction prediction, predict(model, run.run.schedule, scenario, options.run.cut()));
+    BUBBLESCOPE_ASSIGN(const ModelCut cut, options.run.cut(run.run));
+    BUBBLESCOPE_ASSIGN(const Prediction prediction, predict(model, run.run.schedule, scenario, cut));
     printProblems(run.run.problems);
-    report::Document answer = report::predictionDocument(options.changes, prediction);
-    if (!options.json) {
-        print(answer, false);
-        return exitCodeOf(options, prediction);
-    }
-    report::Document document = report::studyDocument(model, studyStragglers(model));
-    answer.key = "scenario";
-    document.add(static_cast<report::Section&&>(answer));
-    print(document, true);
+    print(options.json ? report::scenarioDocument(model, options.changes, prediction)
+                       : report::predictionDocument(options.changes, prediction),
+          options.json);
     return exitCodeOf(options, prediction);
 }
 
@@ -73,7 +68,7 @@ void addWhatIfCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("whatif", "Replay a trace with other times: who makes the step slow, what would help");
     const auto options = std::make_shared<WhatifArguments>();
-    options->run.add(command);
+    addRunModelOptions(command, options->run);
     command
         .addOption("--if", options->changes,
                    "A change, such as rank:3=usual, link:2-3=2x, compute=steady, comm=0, stage:7=-20%, "

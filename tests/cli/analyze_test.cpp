@@ -88,9 +88,8 @@ TEST(AnalyzeCommand, NamesTheUnequalDataOfARealFleetInAScreenOfFindings) {
 }
 
 TEST(AnalyzeCommand, TellsTheCommunicationThatRealPyTorchJobsWaitFor) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
     for (const char* const job : {"1f1b_pp4_mb8", "interleaved1f1b_pp4_mb8_v2"}) {
-        const auto folder = (sharedDir() / "traces/torch-pp-cpu-gloo" / job).string();
+        const auto folder = (realTrace("torch-pp-cpu-gloo") / job).string();
         const auto document = runProgram({"analyze", folder, "--json"}).json();
         ASSERT_FALSE(document["anomalies"].empty()) << job;
         const auto& first = document["anomalies"][0];
@@ -148,8 +147,7 @@ TEST(AnalyzeCommand, WritesAPageForOthers) {
 }
 
 TEST(AnalyzeCommand, ReadsPyTorchRuns) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
-    const auto folder = sharedDir() / "traces/torch-pp-cpu-gloo";
+    const auto folder = realTrace("torch-pp-cpu-gloo");
     const auto analyze = [&](const char* name) {
         const auto result = runProgram({"analyze", (folder / name).string(), "--json"});
         EXPECT_EQ(result.exit_code, 0) << name << result.err;
@@ -172,8 +170,7 @@ TEST(AnalyzeCommand, ReadsPyTorchRuns) {
 }
 
 TEST(AnalyzeCommand, SaysHowItFoundTheSchedule) {
-    BUBBLESCOPE_NEED_SHARED("traces/torch-pp-cpu-gloo");
-    const auto folder = sharedDir() / "traces/torch-pp-cpu-gloo";
+    const auto folder = realTrace("torch-pp-cpu-gloo");
     const auto bare = (folder / "1f1b_pp4_mb8").string();
     const auto schedule = runProgram({"analyze", bare, "--json"}).json()["schedule"];
     EXPECT_EQ(schedule["source"], "inferred");

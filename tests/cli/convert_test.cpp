@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 namespace bubblescope::test {
 namespace {
 
@@ -63,6 +67,60 @@ TEST(ConvertCommand, DrawsARangeOfTime) {
     EXPECT_EQ(empty.exit_code, 2);
     EXPECT_THAT(empty.err, HasSubstr("the trace lasts"));
     EXPECT_EQ(runProgram({"convert", smallTrace(), folder.file("b.json"), "--svg-from", "5us"}).exit_code, 2);
+}
+
+/// Files like those of PyTorch's profiler, in which the same pipeline is found.
+TEST(ConvertCommand, WritesAFileOfThePyTorchProfilerForEachRank) {
+    const ScratchFolder folder;
+    ASSERT_EQ(runProgram({"simulate", "--schedule", "zb-h1", "--pp", "3", "--microbatches", "6", "--comm", "1ms",
+                          "--out", folder.file("run.pftrace")})
+                  .exit_code,
+              0);
+    const ProgramResult written =
+        runProgram({"convert", folder.file("run.pftrace"), "--to", "kineto", folder.file("profile")});
+    ASSERT_EQ(written.exit_code, 0) << written.err;
+    for (int rank = 0; rank < 3; ++rank) {
+        const auto file = nlohmann::json::parse(
+            readAll(folder.path() / "profile" / ("rank" + std::to_string(rank) + ".pt.trace.json")));
+        EXPECT_EQ(file["distributedInfo"]["rank"], rank);
+        EXPECT_EQ(file["distributedInfo"]["world_size"], 3);
+        std::map<std::string, int> kernels;
+        std::set<int> launches;
+        std::set<int> launched;
+        for (const auto& event : file["traceEvents"]) {
+            if (event.value("cat", "") == "cuda_runtime") launches.insert(event["args"]["correlation"].get<int>());
+            if (event.value("cat", "") != "kernel") continue;
+            ++kernels[event["name"].get<std::string>()];
+            launched.insert(event["args"]["correlation"].get<int>());
+            EXPECT_EQ(event["pid"], 0);
+            EXPECT_EQ(event["tid"], event["args"]["stream"]);
+        }
+        EXPECT_EQ(launched, launches);
+        EXPECT_EQ(kernels["W2.0"], 1);
+        EXPECT_GE(kernels["ncclDevKernel_SendRecv"], 12);
+    }
+    const nlohmann::json original = runProgram({"analyze", "--json", folder.file("run.pftrace")}).json();
+    const nlohmann::json profile = runProgram({"analyze", "--json", folder.file("profile")}).json();
+    EXPECT_EQ(profile.at("schedule").at("schedule"), "zb-h1");
+    EXPECT_EQ(profile.at("schedule").at("confidence"), 1);
+    EXPECT_EQ(profile.at("steps"), original.at("steps"));
+}
+
+TEST(ConvertCommand, WritesAStepAsExecutionTraces) {
+    const ScratchFolder folder;
+    ASSERT_EQ(runProgram({"simulate", "--schedule", "interleaved", "--vpp", "2", "--pp", "2", "--microbatches", "4",
+                          "--out", folder.file("run.pftrace")})
+                  .exit_code,
+              0);
+    const ProgramResult written = runProgram(
+        {"convert", folder.file("run.pftrace"), "--to", "chakra", folder.file("et"), "--transfer-bytes", "4KiB"});
+    ASSERT_EQ(written.exit_code, 0) << written.err;
+    EXPECT_TRUE(readAll(folder.path() / "et/rank.0.et")
+                    .starts_with("\x07\x0a\x05"
+                                 "0.0.4"));
+    EXPECT_FALSE(readAll(folder.path() / "et/rank.1.et").empty());
+    EXPECT_EQ(runProgram({"convert", smallTrace(), folder.file("a.json"), "--transfer-bytes", "1"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"convert", smallTrace(), "--to", "chakra", folder.file("none")}).exit_code, 3);
 }
 
 TEST(ConvertCommand, SaysWhatItCannotDo) {

@@ -118,9 +118,11 @@ TEST_F(JsonKeys, AreAllInTheManual) {
     look({"whatif", last, "--if", "rank:3=usual"});
     look({"whatif", last, "--if", "schedule=zb-v"});
     look({"advise", last});
+    look({"advise", last, "--layers", "E(t*8|)*3t*8L"});
     look({"search", "--from", last, "--rounds", "1"});
     look({"search", "--pp", "2", "--microbatches", "3", "--noise", "5%", "--rounds", "1"});
-    look({"search", "--pp", "2", "--microbatches", "3", "--memory-limit", "1", "--rounds", "1"});
+    look({"search", "--pp", "2", "--microbatches", "3", "--memory-limit", "1", "--rounds", "1", "--for", "torchtitan"});
+    look({"fill", last, "--side-job", folder.write("kernels.txt", "120us, 1ms # twice\n2ms\n").string()});
     look({"diff", slow, last});
     look({"diff", trained, trained});
     const auto megatron = sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json";

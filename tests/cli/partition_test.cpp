@@ -90,5 +90,31 @@ TEST(PartitionCommand, NamesWhatIsWrong) {
     }
 }
 
+TEST(PartitionCommand, ReadsAndWritesFrameworksSyntax) {
+    const ScratchFolder scratch;
+    const std::string file = scratch.write("layers.json", kLayers).string();
+    const auto best = runProgram(partition(file, {"--for", "megatron", "--json"}));
+    ASSERT_EQ(best.exit_code, 0) << best.err;
+    const std::string option = best.json()["for"]["text"].get<std::string>();
+    const std::string layout = option.substr(option.find('\'') + 1, option.rfind('\'') - option.find('\'') - 1);
+    EXPECT_EQ(layout.front(), 'E');
+    EXPECT_EQ(layout.back(), 'L');
+    // Rated as a rule, the string stands for the same split: embedding and head are layers of the file.
+    const auto again = runProgram(partition(file, {"--layout", layout, "--json"}));
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_EQ(again.json()["rules"].back()["layers_per_chunk"], best.json()["layers_per_chunk"]);
+    EXPECT_EQ(again.json()["rules"].back()["step_ns"], best.json()["step_ns"]);
+
+    const auto empty = runProgram({"partition", "--layout", "Ett||t|L", "--pp", "2", "--json"});
+    ASSERT_EQ(empty.exit_code, 0) << empty.err;
+    EXPECT_EQ(empty.json()["layers_per_chunk"], nlohmann::json::parse("[3,0,1,1]"));
+    const auto parts = runProgram({"partition", "--parts", "[0, 3, 4]", "--for", "deepspeed", "--json"});
+    ASSERT_EQ(parts.exit_code, 0) << parts.err;
+    EXPECT_EQ(parts.json()["for"]["text"], "parts = [0, 3, 4]");
+    for (const std::string& wrong : {std::string("Ett|tx"), std::string("Et|t|L"), std::string("tt|L")})
+        EXPECT_EQ(runProgram({"partition", "--layout", wrong, "--pp", "2"}).exit_code, 2) << wrong;
+    EXPECT_EQ(runProgram({"partition", "--layers", "8", "--pp", "2", "--vpp", "2", "--for", "deepspeed"}).exit_code, 2);
+}
+
 } // namespace
 } // namespace bubblescope::test

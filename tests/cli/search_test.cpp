@@ -1,8 +1,11 @@
 #include "tests/cli/program.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <filesystem>
 
 namespace bubblescope::test {
 namespace {
@@ -90,6 +93,117 @@ TEST(SearchCommand, TakesTimesAndMemoryFromATrace) {
     EXPECT_EQ(runProgram({"search", "--from", scratch.file("none")}).exit_code, 3);
 }
 
+TEST(SearchCommand, TakesTimesOfUnequalMicrobatches) {
+    const ScratchFolder scratch;
+    // Of every other micro-batch's backward only the whole is given, though orders may split it.
+    std::string ops = "kind,microbatch,chunk,rank,duration\n";
+    const std::vector<int> lengths{3, 9, 4, 7, 2, 8};
+    for (int m = 0; m < 6; ++m) {
+        for (int rank = 0; rank < 3; ++rank) {
+            const int length = lengths[static_cast<std::size_t>(m)];
+            const std::string at = fmt::format("{},0,{}", m, rank);
+            ops += fmt::format("F,{},{}ms\n", at, length);
+            if (m % 2 == 0)
+                ops += fmt::format("B,{},{}ms\n", at, 2 * length + 1);
+            else
+                ops += fmt::format("I,{},{}ms\nW,{},{}ms\n", at, length, at, length - 1);
+        }
+    }
+    const std::string file = scratch.write("ops.csv", ops).string();
+    const std::string out = scratch.file("order.json");
+    for (const char* const split : {"auto", "on", "off"}) {
+        const auto result =
+            runProgram({"search", "--pp", "3", "--microbatches", "6", "--op-times", file, "--memory-limit", "3",
+                        "--split-backward", split, "--rounds", "2", "--out", out, "--json"});
+        ASSERT_EQ(result.exit_code, 0) << result.err;
+        const auto found = result.json();
+        const auto makespan = found["makespan_ns"].get<std::int64_t>();
+        EXPECT_GE(makespan, found["bound_ns"].get<std::int64_t>());
+        EXPECT_GE(makespan, 33'000'000 * 3);
+        EXPECT_LE(makespan, found["best_family"]["makespan_ns"].get<std::int64_t>());
+        const auto step = runProgram({"simulate", "--schedule-file", out, "--op-times", file, "--json"});
+        ASSERT_EQ(step.exit_code, 0) << step.err;
+        EXPECT_EQ(step.json()["makespan_ns"], found["makespan_ns"]);
+    }
+    const std::vector<std::string> sizes{"search", "--pp", "3", "--microbatches", "6", "--rounds", "1"};
+    const auto fails = [&](std::vector<std::string> more, int code, const std::string& with) {
+        std::vector<std::string> words = sizes;
+        words.insert(words.end(), more.begin(), more.end());
+        const auto result = runProgram(words);
+        EXPECT_EQ(result.exit_code, code) << more.back();
+        EXPECT_NE(result.err.find(with), std::string::npos) << result.err;
+    };
+    const std::string head = "kind,microbatch,chunk,rank,duration\n";
+    fails({"--vpp", "2", "--op-times", file}, 2, "--placement");
+    fails({"--op-times", scratch.write("far.csv", head + "F,6,0,0,1ms\n").string()}, 3, "far.csv");
+    fails({"--op-times", scratch.write("half.csv", head + "I,1,0,0,1ms\n").string()}, 3, "one half");
+    fails({"--op-times", scratch.write("sum.csv", head + "I,1,0,0,1ms\nW,1,0,0,1ms\nB,1,0,0,3ms\n").string()}, 3,
+          "do not add up");
+}
+
+TEST(SearchCommand, OrdersTwoModelsInOppositeDirections) {
+    const ScratchFolder scratch;
+    const std::string stages = scratch.write("stages.csv", kStages).string();
+    const std::string second =
+        scratch.write("second.csv", "forward,backward\n4ms,9ms\n5ms,8ms\n3ms,7ms\n6ms,9ms\n").string();
+    const std::string out = scratch.file("order.json");
+    const auto result = runProgram(search(
+        stages, {"--second", second, "--second-microbatches", "3", "--split-backward", "off", "--out", out, "--json"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto found = result.json();
+    EXPECT_EQ(found["schedule"]["placement"], "bidirectional");
+    EXPECT_EQ(found["schedule"]["microbatches"], 11);
+    for (const auto& rank : found["schedule"]["ranks"])
+        EXPECT_EQ(rank.size(), 2U * (8 + 3));
+    EXPECT_GE(found["makespan_ns"].get<std::int64_t>(), found["bound_ns"].get<std::int64_t>());
+    // As stages: the two models' in turn.
+    const std::string both = scratch
+                                 .write("both.csv", "forward,backward\n10ms,20ms\n4ms,9ms\n14ms,22ms\n5ms,8ms\n"
+                                                    "8ms,18ms\n3ms,7ms\n11ms,23ms\n6ms,9ms\n")
+                                 .string();
+    const auto step =
+        runProgram({"simulate", "--schedule-file", out, "--stage-times", both, "--comm", "1ms", "--json"});
+    ASSERT_EQ(step.exit_code, 0) << step.err;
+    EXPECT_EQ(step.json()["makespan_ns"], found["makespan_ns"]);
+    const std::string few = scratch.write("few.csv", "forward,backward\n4ms,9ms\n").string();
+    EXPECT_EQ(runProgram(search(stages, {"--second", few})).exit_code, 2);
+    EXPECT_EQ(runProgram(search(stages, {"--second", second, "--vpp", "2"})).exit_code, 2);
+    EXPECT_EQ(runProgram(search(stages, {"--second", scratch.file("none")})).exit_code, 3);
+    EXPECT_EQ(runProgram(search(stages, {"--second-microbatches", "3"})).exit_code, 2);
+}
+
+TEST(SearchCommand, PairsForwardsAndBackwardsWhereAsked) {
+    const ScratchFolder scratch;
+    const std::string out = scratch.file("order.json");
+    const std::vector<std::string> times{"--forward", "2ms", "--backward", "3ms", "--overlapped", "4ms"};
+    const auto searchWith = [&](std::vector<std::string> words) {
+        words.insert(words.begin(),
+                     {"search", "--pp", "4", "--microbatches", "12", "--rounds", "2", "--out", out, "--json"});
+        words.insert(words.end(), times.begin(), times.end());
+        const auto result = runProgram(words);
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        std::vector<std::string> again{"simulate", "--schedule-file", out, "--json"};
+        again.insert(again.end(), times.begin(), times.end());
+        EXPECT_EQ(runProgram(again).json()["makespan_ns"], result.json()["makespan_ns"]);
+        return result.json();
+    };
+    const auto isPair = [](const nlohmann::json& op) { return op.size() == 4; };
+    const auto alone = searchWith({});
+    const auto paired = searchWith({"--overlap-pairs"});
+    const auto halves = searchWith({"--overlap-pairs", "--split-backward", "on"});
+    for (const auto& found : {alone, paired, halves})
+        EXPECT_GE(found["makespan_ns"].get<std::int64_t>(), found["bound_ns"].get<std::int64_t>());
+    EXPECT_TRUE(std::ranges::none_of(alone["schedule"]["ranks"][3], isPair));
+    EXPECT_TRUE(std::ranges::any_of(paired["schedule"]["ranks"][3], isPair));
+    EXPECT_LT(paired["makespan_ns"].get<std::int64_t>(), alone["makespan_ns"].get<std::int64_t>());
+    EXPECT_LT(paired["bound_ns"].get<std::int64_t>(), alone["bound_ns"].get<std::int64_t>());
+    const std::vector<std::string> sizes{"search", "--pp", "2", "--microbatches", "2", "--overlap-pairs"};
+    EXPECT_EQ(runProgram(sizes).exit_code, 2);
+    std::vector<std::string> shorter = sizes;
+    shorter.insert(shorter.end(), {"--forward", "3ms", "--overlapped", "2ms"});
+    EXPECT_EQ(runProgram(shorter).exit_code, 2);
+}
+
 TEST(SearchCommand, NamesWhatIsWrong) {
     const ScratchFolder scratch;
     const std::string stages = scratch.write("stages.csv", kStages).string();
@@ -109,6 +223,28 @@ TEST(SearchCommand, NamesWhatIsWrong) {
     for (const auto& words : wrong)
         EXPECT_EQ(runProgram(words).exit_code, 2) << words.back();
     EXPECT_EQ(runProgram(search(scratch.file("none.csv"))).exit_code, 3);
+}
+
+TEST(SearchCommand, StatesWhatAFrameworkNeeds) {
+    const ScratchFolder scratch;
+    const std::string out = scratch.file("order.txt"); // a framework reads CSV, whatever the name
+    const auto found = runProgram({"search", "--pp", "2", "--microbatches", "4", "--vpp", "2", "--placement", "v",
+                                   "--rounds", "1", "--for", "torchtitan", "--out", out, "--json"});
+    ASSERT_EQ(found.exit_code, 0) << found.err;
+    const auto setup = found.json()["framework"];
+    EXPECT_EQ(setup["schedule"], "ZBVZeroBubble");
+    EXPECT_EQ(setup["settings"]["--parallelism.pipeline_parallel_schedule_csv"], out);
+    EXPECT_EQ(runProgram({"validate", out}).exit_code, 0);
+
+    const auto refused = runProgram({"schedule", "--schedule", "dualpipe", "--pp", "4", "--microbatches", "8", "--for",
+                                     "automodel", "--out", scratch.file("none.csv")});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find("opposite directions"), std::string::npos) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch.file("none.csv")));
+    const auto megatron = runProgram(
+        {"schedule", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--for", "megatron", "--json"});
+    ASSERT_EQ(megatron.exit_code, 0) << megatron.err;
+    EXPECT_FALSE(megatron.json()["framework"]["takes_file"].get<bool>());
 }
 
 } // namespace

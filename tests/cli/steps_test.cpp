@@ -18,11 +18,10 @@ using testing::HasSubstr;
 
 /// Every trace of the shared folder that may hold a pipeline: a file, or a folder of one run's files.
 std::vector<std::filesystem::path> sharedTraces() {
-    const auto traces = sharedDir() / "traces";
     std::vector<std::filesystem::path> found;
     for (const char* const group : {"megatronapp-pp4", "bytedance-straggler", "torch-pp-cpu-gloo"}) {
-        if (!std::filesystem::exists(traces / group)) continue;
-        for (const auto& entry : std::filesystem::directory_iterator(traces / group)) {
+        if (!std::filesystem::exists(realTrace(group))) continue;
+        for (const auto& entry : std::filesystem::directory_iterator(realTrace(group))) {
             const std::string name = entry.path().filename().string();
             if (entry.is_directory() || name.ends_with(".json") || name.ends_with(".json.gz"))
                 found.push_back(entry.path());
@@ -39,7 +38,6 @@ std::vector<std::filesystem::path> sharedTraces() {
 }
 
 TEST(StepSelectionOfCommands, AStepTakesTheSameEverywhere) {
-    BUBBLESCOPE_NEED_SHARED("traces");
     int compared = 0;
     for (const auto& trace : sharedTraces()) {
         const auto analysis = runProgram({"analyze", trace.string(), "--summary", "--json"});

@@ -86,7 +86,8 @@ TEST(WhatIfCommand, MovesLayers) {
 TEST(AdviseCommand, EverySuggestionIsWhatItsCommandSays) {
     const ScratchFolder scratch;
     const std::string trace = simulatedTrace(scratch);
-    const auto advice = runProgram({"advise", trace, "--layers", "4,4,4,4", "--json"}).json();
+    const auto advice =
+        runProgram({"advise", trace, "--layers", "4,4,4,4", "--orders", scratch.file("orders"), "--json"}).json();
     ASSERT_GE(advice["suggestions"].size(), 4U);
     const std::vector<std::string> efforts{"balance", "order", "chunks", "copies"};
     std::pair<std::ptrdiff_t, std::int64_t> before{0, 0};
@@ -106,7 +107,7 @@ TEST(AdviseCommand, EverySuggestionIsWhatItsCommandSays) {
         // None is worth less than another in everything.
         for (const auto& other : advice["suggestions"]) {
             if (other == suggestion || other["effort"] != suggestion["effort"]) continue;
-            const bool split = other.dump().find("split=") != std::string::npos;
+            const bool split = other.dump().find("split=") != std::string::npos || other.contains("search");
             EXPECT_TRUE(other["predicted_ns"] > suggestion["predicted_ns"] ||
                         other["activations"] > suggestion["activations"] || split || suggestion["effort"] != "order")
                 << other << suggestion;
@@ -173,11 +174,10 @@ TEST(WhatIfCommand, BadChangesAreTwoAndBadInputIsThree) {
 
 // What the trace does not explain makes the error larger, and is no reason for silence; and there is one figure for it.
 TEST(WhatIfCommand, AnswersOnEveryRealTraceWithOneError) {
-    BUBBLESCOPE_NEED_SHARED("traces");
     for (const char* name : {"torch-pp-cpu-gloo/1f1b_pp4_mb8", "torch-pp-cpu-gloo/interleaved1f1b_pp4_mb8_v2",
                              "torch-pp-cpu-gloo/zbv_pp2_mb4_v2", "torch-pp-cpu-gloo/gpipe_pp2_mb4",
                              "megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json"}) {
-        const std::string trace = (sharedDir() / "traces" / name).string();
+        const std::string trace = realTrace(name).string();
         if (!std::filesystem::exists(trace)) continue;
         const auto study = runProgram({"whatif", trace, "--json"}).json();
         const auto scenario = runProgram({"whatif", trace, "--if", "rank:1=usual", "--json"}).json()["scenario"];
@@ -189,7 +189,7 @@ TEST(WhatIfCommand, AnswersOnEveryRealTraceWithOneError) {
         EXPECT_EQ(advice["replay_error"], study["replay_error"]) << name;
         EXPECT_GT(order["error_bar_ns"].get<std::int64_t>(), 0) << name;
     }
-    const std::string folder = (sharedDir() / "traces/torch-pp-cpu-gloo/1f1b_pp4_mb8").string();
+    const std::string folder = realTrace("torch-pp-cpu-gloo/1f1b_pp4_mb8").string();
     const auto refused = runProgram({"whatif", folder, "--max-error", "0.1"});
     EXPECT_EQ(refused.exit_code, 3);
     EXPECT_THAT(refused.err, HasSubstr("more than the accepted"));
@@ -197,6 +197,37 @@ TEST(WhatIfCommand, AnswersOnEveryRealTraceWithOneError) {
     const auto scenario = runProgram({"whatif", folder, "--if", "stage:3=usual"});
     EXPECT_EQ(scenario.exit_code, 0);
     EXPECT_THAT(scenario.out, HasSubstr(" ± "));
+}
+
+// What the search finds stands among the suggestions, as a file that `whatif` takes and predicts the same of.
+TEST(AdviseCommand, SearchesAnOrderAndASplitInTurn) {
+    const ScratchFolder scratch;
+    const std::string trace = simulatedTrace(scratch);
+    const std::string folder = scratch.file("orders");
+    const auto advice = runProgram({"advise", trace, "--layers", "8,8,8,8", "--orders", folder, "--json"}).json();
+    int searched = 0;
+    for (const auto& suggestion : advice["suggestions"]) {
+        if (!suggestion.contains("search")) continue;
+        ++searched;
+        EXPECT_GE(suggestion["search"]["makespan_ns"], suggestion["search"]["bound_ns"]);
+        EXPECT_FALSE(suggestion["search"]["reason"].get<std::string>().empty());
+        EXPECT_LE(suggestion["activations"], advice["present"]["activations"]);
+        std::vector<std::string> words = suggestion["command"].get<std::vector<std::string>>();
+        words.emplace_back("--json");
+        const auto predicted = runProgram(words);
+        ASSERT_EQ(predicted.exit_code, 0) << predicted.err;
+        EXPECT_EQ(predicted.json()["scenario"]["predicted_ns"], suggestion["predicted_ns"]);
+    }
+    EXPECT_GE(searched, 1); // the last stage takes twice as long, so another split gains
+    EXPECT_GT(advice["split_adds_ns"].get<std::int64_t>(), 0);
+    EXPECT_EQ(runProgram({"validate", folder + "/searched-split.csv"}).exit_code, 0);
+
+    const auto without = runProgram({"advise", trace, "--layers", "8,8,8,8", "--search-time", "0", "--json"}).json();
+    for (const auto& suggestion : without["suggestions"])
+        EXPECT_FALSE(suggestion.contains("search"));
+    const std::string other = scratch.write("other.csv", "0F0,0B0\n1F0,1B0\n").string();
+    EXPECT_EQ(runProgram({"whatif", trace, "--if", "schedule-file=" + other}).exit_code, 2);
+    EXPECT_EQ(runProgram({"whatif", trace, "--if", "schedule-file=" + scratch.file("none")}).exit_code, 3);
 }
 
 } // namespace

@@ -1,3 +1,4 @@
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/search.h"
@@ -19,6 +20,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -161,6 +163,18 @@ private slots:
         cache.endFrame(); // in which it is not used
         QVERIFY(cache.of(0, track).columns.empty());
         QVERIFY(&cache.of(0, track) != &cache.of(1, track)); // one thread each
+    }
+
+    void anOpNamesTheKernelsThatItRan() {
+        const SessionPtr session = tracedSession();
+        const ItemRef op{ItemKind::Op, 1, 2, 3};
+        std::map<QString, QString> facts;
+        for (const auto& fact : describe(*session, op).facts)
+            facts[fact.name] = fact.value;
+        const TimeNs duration = session->op(op).duration();
+        QCOMPARE(facts.at(QStringLiteral("Kernels")), QStringLiteral("2"));
+        QVERIFY(facts.at(QStringLiteral("matmul_f16")).startsWith(exactTime(duration / 2)));
+        QVERIFY(facts.at(QStringLiteral("layer_norm")).startsWith(exactTime(duration / 4)));
     }
 
     void aSliceCanBeHitAndLeadsBackToItsOp() {

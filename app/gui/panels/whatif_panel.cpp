@@ -299,6 +299,7 @@ std::vector<std::string> WhatIfPanel::changes() const {
 }
 
 std::vector<int> WhatIfPanel::layers() const {
+    if (layers_->text().isEmpty() && state_.session()) return state_.session()->run.explanation.layers;
     std::vector<int> out;
     for (const QString& number : layers_->text().split(QLatin1Char(','), Qt::SkipEmptyParts))
         out.push_back(number.trimmed().toInt());

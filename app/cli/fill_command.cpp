@@ -1,0 +1,301 @@
+#include "app/cli/command.h"
+#include "app/cli/load_watch.h"
+#include "app/cli/memory_options.h"
+#include "app/cli/output.h"
+#include "app/cli/schedule_options.h"
+#include "app/cli/step_options.h"
+#include "core/analysis/report.h"
+#include "core/base/bytes.h"
+#include "core/base/text.h"
+#include "core/graph/simulate.h"
+#include "core/optimize/fill/fill.h"
+#include "core/report/results/common.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+namespace bubblescope::cli {
+namespace {
+
+struct FillArguments {
+    std::vector<std::string> files;
+    ScheduleRequest schedule;
+    StepTexts steps;
+    MemoryRequest memory;
+    double margin = 10;
+    std::string latency = "10us";
+    double weight_share = 50;
+    std::string optimizer;
+    std::string encoder;
+    std::string encoder_memory;
+    std::string checkpoint;
+    std::string copy_bandwidth;
+    std::string side_job;
+    std::string side_memory;
+    bool json = false;
+    bool csv = false;
+};
+
+/// Kernel lengths with their units, one a line, or with commas between them; '#' begins a comment.
+Result<std::vector<TimeNs>> readKernels(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf()))
+        return inputError(file, "cannot be read as kernel lengths", "check the name and the permissions");
+    std::vector<TimeNs> kernels;
+    std::istringstream lines(text.str());
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        line.resize(std::min(line.find('#'), line.size()));
+        std::ranges::replace(line, ',', ' ');
+        std::istringstream words(line);
+        for (std::string word; words >> word;) {
+            const auto time = parseTime(word);
+            if (!time.ok() || time.value() <= TimeNs{0}) {
+                return inputError(fmt::format("{}, line {}", file, number), fmt::format("'{}' is no length", word),
+                                  "write times such as 120us");
+            }
+            kernels.push_back(time.value());
+        }
+    }
+    if (kernels.empty()) return inputError(file, "holds no kernel length", "write times such as 120us, one a line");
+    return kernels;
+}
+
+Result<std::optional<TimeNs>> checkpointTime(const FillArguments& options) {
+    if (options.checkpoint.empty()) return std::optional<TimeNs>{};
+    BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(options.checkpoint));
+    BUBBLESCOPE_ASSIGN(const std::int64_t rate, parseBandwidth(options.copy_bandwidth));
+    if (bytes < 1) return usageError("--checkpoint copies nothing", "give the size of a rank's weights");
+    return std::optional(transmissionTime(bytes, rate));
+}
+
+Result<FillOptions> fillOptions(const FillArguments& options, const Schedule& schedule) {
+    FillOptions fill;
+    fill.margin = options.margin / 100;
+    fill.weight_share = options.weight_share / 100;
+    BUBBLESCOPE_ASSIGN(fill.latency, parseTime(options.latency));
+    const auto optionalTime = [](const std::string& text) -> Result<std::optional<TimeNs>> {
+        if (text.empty()) return std::optional<TimeNs>{};
+        BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(text));
+        if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is no length", text), "give a time above 0");
+        return std::optional(time);
+    };
+    BUBBLESCOPE_ASSIGN(fill.optimizer, optionalTime(options.optimizer));
+    BUBBLESCOPE_ASSIGN(fill.encoder, optionalTime(options.encoder));
+    BUBBLESCOPE_ASSIGN(fill.checkpoint, checkpointTime(options));
+    if (!options.encoder_memory.empty()) {
+        BUBBLESCOPE_ASSIGN(fill.encoder_bytes, parseBytes(options.encoder_memory));
+    }
+    if (!options.side_job.empty()) {
+        BUBBLESCOPE_ASSIGN(fill.side_job, readKernels(options.side_job));
+    }
+    if (!options.side_memory.empty()) {
+        BUBBLESCOPE_ASSIGN(fill.side_bytes, parseBytes(options.side_memory));
+    }
+    BUBBLESCOPE_ASSIGN(const auto budget, options.memory.limit());
+    BUBBLESCOPE_ASSIGN(fill.memory, options.memory.use(schedule));
+    if (fill.memory && !budget) return usageError("--memory-model sets no limit", "give --memory-budget as well");
+    fill.budget = budget.value_or(0);
+    return fill;
+}
+
+/// "F3.1", or where the step ends.
+std::string nextOpText(const FillBubble& bubble, const StepTimeline& typical) {
+    const auto& ops = typical.ranks[bubble.rank.index()];
+    return bubble.next_op < ops.size() ? opName(ops[bubble.next_op].op) : std::string("the end");
+}
+
+report::Table bubblesTable(const FillStudy& study, const StepTimeline& typical) {
+    using report::column;
+    using report::data;
+    const bool memory =
+        std::ranges::any_of(study.bubbles, [](const auto& each) { return each.free_bytes.has_value(); });
+    report::Table table("bubbles",
+                        {column("rank", "rank"), column("position", "position", report::Align::Left), data("next_op"),
+                         column("before", "before", report::Align::Left), column("start_ns", "begins"),
+                         column("mean_ns", "mean"), column("sure_ns", "in 9 of 10 steps"),
+                         column("free_bytes", memory ? "free memory" : "")});
+    table.most_in_text = 24;
+    table.more = "… and {} more; --csv has all";
+    for (const FillBubble& bubble : study.bubbles) {
+        report::Cell free = report::Cell(report::Value()).as("");
+        if (bubble.free_bytes) free = report::Cell(*bubble.free_bytes, report::Look::Bytes);
+        table.row(bubble.rank, positionName(bubble.position), bubble.next_op, nextOpText(bubble, typical), bubble.start,
+                  bubble.mean, bubble.sure, std::move(free));
+    }
+    return table;
+}
+
+std::string piecesText(const FilledWork& work) {
+    return work.offered > 0 ? fmt::format("{} of {}", work.placed, work.offered) : fmt::format("{}", work.placed);
+}
+
+report::Table worksTable(const FillStudy& study) {
+    using report::column;
+    using report::data;
+    using report::shown;
+    report::Table table("works",
+                        {column("kind", "work", report::Align::Left), shown("pieces"), data("offered"), data("placed"),
+                         data("offered_time_ns"), column("time_ns", "time"), column("share", "of idle"),
+                         column("delay_ns", "delay"), data("late_delay_ns"), column("gain_ns", "gain"), data("worth"),
+                         column("reason", "verdict", report::Align::Left), data("bubbles")});
+    for (const FilledWork& work : study.works) {
+        report::Value::List bubbles;
+        for (const FilledBubble& filled : work.bubbles) {
+            const FillBubble& bubble = study.bubbles[filled.bubble];
+            bubbles.emplace_back(report::Value::Object{{"rank", bubble.rank},
+                                                       {"next_op", bubble.next_op},
+                                                       {"pieces", filled.pieces},
+                                                       {"time_ns", filled.time}});
+        }
+        table.row(fillKindName(work.kind), piecesText(work), work.offered, work.placed, work.offered_time, work.time,
+                  report::Cell(work.share, report::Look::Percent), work.delay, work.late_delay, work.gain, work.worth,
+                  work.reason, std::move(bubbles));
+    }
+    return table;
+}
+
+report::Document toDocument(const FillStudy& study, const StepTimeline& typical, bool recorded) {
+    report::Document document;
+    report::addSchemaVersion(document);
+    document.data("recorded", recorded);
+    document.data("steps", study.steps);
+    document.data("step_time_ns", study.step_time);
+    document.data("idle_ns", study.idle);
+    document.data("idle_share", study.idle_share);
+    document.data("busiest_rank", study.busiest);
+    document.line(fmt::format("A step takes {} ({}). Ranks wait {} of their time for inputs; rank {} waits least.\n",
+                              formatTime(study.step_time),
+                              recorded ? "mean of " + pluralize(static_cast<std::size_t>(study.steps), "step")
+                                       : std::string("simulated"),
+                              formatPercent(study.idle_share), study.busiest.value));
+    document.add(bubblesTable(study, typical));
+    document.line("");
+    document.add(worksTable(study));
+    document.line("");
+    document.paragraph("",
+                       "Each kind of work is tried alone. Delay and gain are the mean over the steps, replayed with "
+                       "it in their bubbles.");
+    return document;
+}
+
+/// A line a bubble and kind of work that it holds.
+void printCsv(const FillStudy& study, const StepTimeline& typical) {
+    std::string text = "rank,position,before,start_ns,mean_ns,sure_ns,free_bytes,work,pieces,time_ns\n";
+    for (std::size_t b = 0; b < study.bubbles.size(); ++b) {
+        const FillBubble& bubble = study.bubbles[b];
+        const std::string line =
+            fmt::format("{},{},{},{},{},{},{}", bubble.rank.value, positionName(bubble.position),
+                        nextOpText(bubble, typical), bubble.start.count(), bubble.mean.count(), bubble.sure.count(),
+                        bubble.free_bytes ? fmt::format("{}", *bubble.free_bytes) : std::string{});
+        bool held = false;
+        for (const FilledWork& work : study.works) {
+            const auto filled = std::ranges::find(work.bubbles, b, &FilledBubble::bubble);
+            if (filled == work.bubbles.end()) continue;
+            held = true;
+            text += fmt::format("{},{},{},{}\n", line, fillKindName(work.kind), filled->pieces, filled->time.count());
+        }
+        if (!held) text += line + ",,0,0\n";
+    }
+    printText(text);
+}
+
+CommandResult answer(const FillArguments& options, std::span<const StepTimeline* const> steps,
+                     const StepTimeline& typical, bool recorded) {
+    BUBBLESCOPE_ASSIGN(const FillOptions fill, fillOptions(options, executedOrder(typical)));
+    BUBBLESCOPE_ASSIGN(const FillStudy study, studyFill(steps, typical, fill));
+    if (options.csv)
+        printCsv(study, typical);
+    else
+        print(toDocument(study, typical, recorded), options.json);
+    return 0;
+}
+
+CommandResult fillTrace(const FillArguments& options) {
+    LoadOptions known;
+    if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
+    BUBBLESCOPE_ASSIGN(const StepRequest request, options.steps.request());
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(Run loaded, watchLoad(control, [&] {
+                           return loadRun({options.files.begin(), options.files.end()}, control, known);
+                       }));
+    BUBBLESCOPE_ASSIGN(const AlignedRun run, alignedRun(std::move(loaded)));
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, request));
+    std::vector<const StepTimeline*> steps;
+    for (std::size_t i = 0; i < run.run.steps.size(); ++i) {
+        if (selection.takes(i)) steps.push_back(&run.run.steps[i]);
+    }
+    printProblems(run.run.problems);
+    return answer(options, steps, run.run.steps[selection.typicalTimeline()], true);
+}
+
+CommandResult fillSchedule(const FillArguments& options) {
+    BUBBLESCOPE_ASSIGN(const Planned planned, options.schedule.plan(TimeNs{1'000'000}));
+    BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(planned.schedule, planned.costs));
+    const StepTimeline* const only = &step;
+    return answer(options, {&only, 1}, step, false);
+}
+
+} // namespace
+
+void addFillCommand(Command app, Action& action) {
+    const Command command =
+        app.addCommand("fill", "What fits into the bubbles of a trace or a schedule, and whether it is worth it");
+    const auto options = std::make_shared<FillArguments>();
+    command.addOption("FILES", options->files, "Trace files or directories; without them the schedule is simulated");
+    addScheduleOptions(command, options->schedule);
+    addTimeOptions(command, options->schedule);
+    addSimulationOptions(command, options->schedule);
+    addStepOptions(command, options->steps, "Only these steps of the trace (all but warm-up and outliers)");
+    addMemoryOptions(command, options->memory);
+    command.addOption("--margin", options->margin, "How much longer a piece of work may take than stated (10)")
+        .typeName("PERCENT")
+        .range(0.0, 1000.0);
+    command.addOption("--latency", options->latency, "What starting a piece costs (10us)").typeName("TIME");
+    command
+        .addOption("--weight-share", options->weight_share,
+                   "Part of a whole backward that is the gradient for the weights (50)")
+        .typeName("PERCENT")
+        .range(0.0, 100.0);
+    const std::string group = "What to put into bubbles";
+    command.addOption("--optimizer", options->optimizer, "Time of a rank's optimizer step (as recorded)")
+        .typeName("TIME")
+        .group(group);
+    const Option encoder = command.addOption("--encoder", options->encoder, "Forward of an encoder for one micro-batch")
+                               .typeName("TIME")
+                               .group(group);
+    command.addOption("--encoder-memory", options->encoder_memory, "What is kept of one such forward")
+        .typeName("SIZE")
+        .needs(encoder)
+        .group(group);
+    const Option bandwidth =
+        command.addOption("--copy-bandwidth", options->copy_bandwidth, "Of copies to the host, such as 20GB/s")
+            .typeName("RATE")
+            .group(group);
+    command.addOption("--checkpoint", options->checkpoint, "Copy of a rank's weights, such as 12GiB")
+        .typeName("SIZE")
+        .needs(bandwidth)
+        .group(group);
+    const Option side =
+        command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one a line")
+            .typeName("FILE")
+            .group(group);
+    command.addOption("--side-memory", options->side_memory, "What that job needs on a rank")
+        .typeName("SIZE")
+        .needs(side)
+        .group(group);
+    const Option json = command.addFlag("--json", options->json, "As a JSON document");
+    command.addFlag("--csv", options->csv, "A line a bubble and work that it holds").excludes(json);
+    command.onParsed([&action, options] {
+        action = [options] { return options->files.empty() ? fillSchedule(*options) : fillTrace(*options); };
+    });
+}
+
+} // namespace bubblescope::cli

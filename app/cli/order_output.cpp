@@ -1,0 +1,67 @@
+#include "app/cli/order_output.h"
+
+#include "core/formats/source/replacing_file.h"
+#include "core/graph/validate.h"
+#include "core/schedule/schedule_files.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace bubblescope::cli {
+
+void OrderOutput::add(Command command) {
+    command.addOption("--out", out_, "Write the order: as PyTorch's CSV where the name ends in .csv, else as JSON")
+        .typeName("FILE");
+    command
+        .addOption("--for", framework_,
+                   "What to set in this framework, so that it runs the order: torchtitan, "
+                   "graph-pp, automodel, megatron or deepspeed")
+        .typeName("FRAMEWORK")
+        .oneOf(frameworkNames());
+}
+
+Result<std::optional<OrderSetup>> OrderOutput::write(const Schedule& schedule) const {
+    std::optional<OrderSetup> setup;
+    if (const auto framework = frameworkFromName(framework_)) {
+        BUBBLESCOPE_ASSIGN([[maybe_unused]] const Execution runnable, prepareExecution(schedule));
+        BUBBLESCOPE_ASSIGN(setup, orderSetup(schedule, *framework, out_.empty() ? "order.csv" : out_));
+    }
+    if (out_.empty()) return setup;
+    std::string text = scheduleToJson(schedule) + "\n";
+    if ((setup && setup->takes_file) || std::filesystem::path(out_).extension() == ".csv") {
+        BUBBLESCOPE_ASSIGN(text, scheduleToCsv(schedule));
+    }
+    ReplacingFile file(out_);
+    file.write(text);
+    BUBBLESCOPE_TRY(file.commit());
+    return setup;
+}
+
+std::string OrderOutput::writtenLine() const {
+    return out_.empty() ? std::string{} : fmt::format("\nOrder written to {}\n", out_);
+}
+
+void addSetup(report::Section& document, const std::optional<OrderSetup>& setup) {
+    if (!setup) {
+        document.data("framework", {});
+        return;
+    }
+    report::Value::Object settings;
+    document.line(fmt::format("{} {}:", setup->framework,
+                              setup->takes_file ? "runs this order with" : "makes this order itself, with"));
+    for (const OrderSetup::Setting& setting : setup->settings) {
+        const bool option = setting.name.starts_with("--");
+        document.line(fmt::format("  {}{}{}", setting.name, option ? " " : ": ", setting.value));
+        settings.push_back({setting.name, setting.value});
+    }
+    for (const std::string& note : setup->notes)
+        document.paragraph("- ", note);
+    document.data("framework", report::Value::Object{{"name", setup->framework},
+                                                     {"schedule", setup->schedule_name},
+                                                     {"takes_file", setup->takes_file},
+                                                     {"settings", std::move(settings)},
+                                                     {"notes", setup->notes}});
+}
+
+} // namespace bubblescope::cli
