@@ -44,7 +44,7 @@ FillStudy study(const StepTimeline& step, const FillOptions& options) {
     return std::move(result).value();
 }
 
-const FilledWork& workOf(const FillStudy& study, FillKind kind) {
+FilledWork workOf(const FillStudy& study, FillKind kind) {
     const auto found = std::ranges::find(study.works, kind, &FilledWork::kind);
     EXPECT_NE(found, study.works.end());
     return *found;
