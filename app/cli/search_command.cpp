@@ -34,9 +34,8 @@ class SearchView {
 public:
     bool operator()(const SearchProgress& progress) {
         if (terminal_) {
-            const double gap = fractionOf(progress.makespan - progress.bound, progress.bound);
             fmt::print(stderr, "\rround {}: {}, {:.2f} % above the bound\x1b[K", progress.rounds,
-                       formatTime(progress.makespan), 100 * gap);
+                       formatTime(progress.makespan), 100 * progress.gap());
             std::fflush(stderr);
         }
         return !signals_.came();

@@ -81,9 +81,10 @@ public:
         BUBBLESCOPE_TRY(prepare());
         findBound();
         addFamilies();
-        addRuled();
+        bool more = elite_.empty() || report();
+        if (more || elite_.empty()) addRuled();
         if (elite_.empty()) return nothingRuns();
-        bool more = report();
+        more = more && report();
         const int rounds =
             request_.rounds.value_or(request_.time_limit ? std::numeric_limits<int>::max() : kDefaultRounds);
         while (more && !done() && result_.rounds < rounds && !timeIsUp()) {
@@ -159,7 +160,13 @@ private:
     }
     [[nodiscard]] bool report() const {
         if (control_.stopRequested()) return false;
-        return !watch_ || watch_({result_.rounds, TimeNs{elite_.front().makespan}, result_.bound});
+        if (!watch_) return true;
+        const Candidate& front = elite_.front();
+        const std::function<Schedule()> best = [&] {
+            return scheduleFor(problems_[front.problem], front.orders, front.paired);
+        };
+        return watch_(
+            {result_.rounds, TimeNs{front.makespan}, result_.bound, result_.reason, result_.best_family, best});
     }
 
     [[nodiscard]] static Schedule scheduleFor(const OrderProblem& problem, const RankOrders& orders, bool paired,

@@ -53,13 +53,18 @@ struct FamilyStep {
     std::optional<NoisySteps> noisy;
 };
 
-/// After the starts and after each round.
+/// What is known so far: after the families, after the orders that rules make, and after each round.
 struct SearchProgress {
     int rounds = 0;
-    TimeNs makespan{0};
+    TimeNs makespan{0}; ///< of the best order so far
     TimeNs bound{0};
+    const Sentence& reason;                       ///< of the bound
+    const std::optional<FamilyStep>& best_family; ///< none if none keeps to the memory
+    const std::function<Schedule()>& best;        ///< makes the best order so far; O(ops)
+    [[nodiscard]] double gap() const { return fractionOf(makespan - bound, bound); }
 };
-/// Returns false to end the search. Called on the thread that called searchOrder().
+/// Returns false to end the search, whose answer is then the best order so far. Called on the thread that called
+/// searchOrder(); the references hold during the call.
 using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {

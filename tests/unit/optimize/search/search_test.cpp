@@ -63,12 +63,19 @@ TEST(SearchOrder, StopsWhenAskedAndKeepsWhatItHas) {
     request.activations = {3};
     request.rounds = 1000;
     int calls = 0;
+    TimeNs last{0};
     const auto found = searchOrder(request, control, [&](const SearchProgress& progress) {
         EXPECT_GE(progress.makespan, progress.bound);
+        EXPECT_TRUE(calls == 0 || progress.makespan <= last);
+        EXPECT_FALSE(progress.reason.text().empty());
+        const auto step = simulate(progress.best(), request.costs);
+        EXPECT_TRUE(step.ok() && step.value().wall() == progress.makespan);
+        last = progress.makespan;
         return ++calls < 3;
     });
     ASSERT_TRUE(found.ok()) << found.error().text();
     EXPECT_LE(found.value().rounds, 2);
+    EXPECT_LE(found.value().makespan, last);
     EXPECT_EQ(calls, found.value().proven && calls < 3 ? calls : 3);
 }
 
