@@ -6,55 +6,30 @@
 namespace bubblescope::chrome {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 /// How far after a piece's minimum size a border is searched for; also bounds the time without checking whether to
 /// stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerCore = 3;
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::size_t skipSpace(std::string_view text, std::size_t at) {
-    const std::size_t found = text.find_first_not_of(kSpace, at);
-    return found == std::string_view::npos ? text.size() : found;
-}
-
-/// `{ "key"` at an offset: the key with its quotes; empty if something else is there.
-std::string_view keyAt(std::string_view text, std::size_t at) {
-    if (at >= text.size() || text[at] != '{') return {};
-    const std::size_t begin = skipSpace(text, at + 1);
-    if (begin >= text.size() || text[begin] != '"') return {};
-    const std::size_t end = text.find('"', begin + 1);
-    return end == std::string_view::npos ? std::string_view{} : text.substr(begin, end + 1 - begin);
-}
-
 } // namespace
 
-BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin)
-    : text_(text), first_key_(keyAt(text, begin)), max_ahead_(0), next_begin_(begin) {
-    if (first_key_.empty() || text.size() - begin < 2 * kPieceBytes) return;
+BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes)
+    : text_(text), piece_bytes_(piece_bytes), borders_(text), next_begin_(begin) {
+    if (text.size() - begin < 2 * piece_bytes_) return;
     max_ahead_ = kAheadPerCore * std::max(1U, std::thread::hardware_concurrency());
     fill();
 }
 
-std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::size_t within) const {
-    const std::size_t limit = std::min(text_.size(), offset + within);
-    for (std::size_t at = offset; at < limit;) {
-        at = text_.find('}', at);
-        if (at == std::string_view::npos || at >= limit) return std::nullopt;
-        const std::size_t comma = skipSpace(text_, ++at);
-        if (comma >= limit || text_[comma] != ',') continue;
-        const std::size_t brace = skipSpace(text_, comma + 1);
-        if (keyAt(text_.substr(0, std::min(text_.size(), brace + 64)), brace) == first_key_) return brace;
-    }
-    return std::nullopt;
+std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::size_t within) {
+    return borders_.after(offset, within);
 }
 
 void BatchPipeline::fill() {
-    while (!exhausted_ && begins_.size() < max_ahead_) {
-        const auto border = borderAfter(next_begin_ + kPieceBytes, kSearchBytes);
+    while (next_begin_ >= no_border_before_ && begins_.size() < max_ahead_) {
+        const std::size_t least = std::min(next_begin_ + piece_bytes_, text_.size());
+        const auto border = borders_.after(least, kSearchBytes);
         if (!border) {
-            exhausted_ = true;
+            no_border_before_ = text_.size() - least > kSearchBytes ? least + kSearchBytes : text_.size();
             return;
         }
         pieces_.add([this, begin = next_begin_, end = *border] { return parsed(begin, end); });

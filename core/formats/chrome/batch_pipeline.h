@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/formats/chrome/event_borders.h"
 #include "core/formats/chrome/event_parser.h"
 #include "core/parallel/parallel.h"
 
@@ -21,8 +22,11 @@ namespace bubblescope::chrome {
 /// own until it reaches the beginning of a later piece. The result is the same as without this class.
 class BatchPipeline {
 public:
-    /// `text` is the file, `begin` the offset of its first event. Parses nothing ahead if the text is small.
-    BatchPipeline(std::string_view text, std::size_t begin);
+    static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+
+    /// `text` is the file, `begin` the offset of its first event. Pieces have at least `piece_bytes`; of texts with
+    /// less than two nothing is parsed ahead.
+    BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes);
 
     struct Piece {
         std::size_t begin = 0;
@@ -33,20 +37,20 @@ public:
     /// usable one. Pieces that begin before `offset` are dropped.
     [[nodiscard]] std::unique_ptr<Piece> take(std::size_t offset);
 
-    /// The next offset after `offset` that looks like the beginning of an event: "} , {" and the usual first key.
-    /// Reading may continue there after a damaged event. `within` bounds the search.
-    [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within) const;
+    /// The next offset after `offset` that looks like the beginning of an event. Reading may continue there after a
+    /// damaged event. `within` bounds the search.
+    [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:
     void fill();
     [[nodiscard]] std::unique_ptr<Piece> parsed(std::size_t begin, std::size_t end);
 
     std::string_view text_;
-    std::string_view first_key_; ///< of the first event, with its quotes: most writers begin each event with the same
-                                 ///< key
-    std::size_t max_ahead_;      ///< pieces; 0 if none are parsed ahead
-    std::size_t next_begin_;     ///< of the piece after those ahead
-    bool exhausted_ = false;     ///< the rest is for the reader, which knows where the array ends
+    std::size_t piece_bytes_;
+    EventBorders borders_;
+    std::size_t max_ahead_ = 0;        ///< pieces; 0 if none are parsed ahead
+    std::size_t next_begin_;           ///< of the piece after those ahead
+    std::size_t no_border_before_ = 0; ///< the reader, who knows where the array ends, gets there on its own
 
     std::mutex parsers_mutex_;
     std::vector<std::unique_ptr<EventParser>> parsers_; ///< not in use now

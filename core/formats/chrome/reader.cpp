@@ -226,10 +226,10 @@ Reader::End Reader::events() {
     while (!scanner_.accept(']')) {
         if (scanner_.atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+        releaseRead();
         if (const auto piece = pipeline.take(scanner_.offset())) {
             add(piece->batch);
             scanner_.moveTo(piece->end);
-            releaseRead();
             if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
             continue;
         }
@@ -249,6 +249,7 @@ Reader::End Reader::lines() {
     has_events_ = true;
     while (!scanner_.atEnd()) {
         if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+        releaseRead();
         if (scanner_.peek() != '{' || !oneEvent()) {
             const std::size_t begin = scanner_.offset();
             const std::size_t line = bytes_.text().find("\n{", begin);

@@ -1,11 +1,18 @@
+#include "core/base/json_scanner.h"
 #include "core/formats/chrome/batch_pipeline.h"
+#include "core/formats/chrome/event_borders.h"
 #include "core/formats/read_trace.h"
 #include "tests/unit/formats/trace_bytes.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -83,6 +90,192 @@ TEST(BatchPipeline, ReadsUpToWhereAFileIsCut) {
     ASSERT_TRUE(read.ok()) << read.error().text();
     EXPECT_NEAR(static_cast<double>(read.value().trace->sliceCount()), 30'000, 300);
     EXPECT_EQ(test::countOf(read.value().problems, "truncated"), 1);
+}
+
+using Fields = std::vector<std::pair<std::string, std::string>>; // JSON values by key
+
+/// A profile as PyTorch writes them: ranges, kernels with args, arrows, counters, names of rows.
+std::vector<Fields> profile(int kernels) {
+    std::vector<Fields> events;
+    const auto number = [](int value) { return std::to_string(value); };
+    for (const int tid : {1, 7}) {
+        events.push_back({{"ph", R"("M")"},
+                          {"ts", "0"},
+                          {"name", R"("thread_name")"},
+                          {"pid", "0"},
+                          {"tid", number(tid)},
+                          {"args", R"({"name":"row )" + number(tid) + R"("})"}});
+    }
+    for (int i = 0; i < kernels; ++i) {
+        const std::string shapes =
+            R"({"correlation":)" + number(i) + R"(,"Input Dims":[[4,)" + number(i % 7) +
+            R"(],[]],"deps":[{"name":"no event","ts":1},{"name":"}, {\"ph\":\"X\"}"}],"External id":)" + number(i) +
+            "}";
+        events.push_back({{"ph", R"("X")"},
+                          {"cat", R"("cpu_op")"},
+                          {"name", R"("aten::op )" + number(i % 13) + "\""},
+                          {"pid", "0"},
+                          {"tid", "1"},
+                          {"ts", number(10 * i) + ".125"},
+                          {"dur", "4.5"},
+                          {"args", shapes}});
+        events.push_back({{"ph", R"("X")"},
+                          {"cat", R"("kernel")"},
+                          {"name", R"("gemm \"}, {\"")"},
+                          {"pid", "0"},
+                          {"tid", "7"},
+                          {"ts", number(10 * i + 5)},
+                          {"dur", "3"},
+                          {"args", R"({"stream":7,"correlation":)" + number(i) + "}"}});
+        for (const char* const phase : {"s", "f"}) {
+            events.push_back({{"ph", std::string("\"") + phase + "\""},
+                              {"id", number(i)},
+                              {"pid", "0"},
+                              {"tid", *phase == 's' ? "1" : "7"},
+                              {"ts", number(10 * i + (*phase == 's' ? 1 : 5))},
+                              {"cat", R"("ac2g")"},
+                              {"name", R"("ac2g")"},
+                              {"bp", R"("e")"}});
+        }
+    }
+    return events;
+}
+
+/// How a file is spaced, and what stands around the events.
+struct Layout {
+    const char* name;
+    const char* head;
+    const char* tail;
+    const char* open;  ///< after "{" and
+    const char* close; ///< before "}"
+    const char* colon;
+    const char* comma; ///< between fields
+    const char* next;  ///< between events
+    bool shuffled;     ///< keys, anew for each event
+    bool names_last;   ///< of rows, which stand first otherwise
+};
+
+const std::vector<Layout> kLayouts{
+    {"one line", "[", "]", "", "", ":", ",", ",", false, false},
+    {"one line in an object", R"({"traceEvents":[)", "]}", "", "", ":", ",", ",", true, false},
+    {"a line each", "[\n", "\n]\n", "", "", ": ", ", ", ",\n", false, true},
+    {"a line each, shuffled", R"({"schemaVersion":1,"traceEvents":[)", "]}", "", "", ":", ", ", "\n,\n", true, true},
+    {"pretty", "{\n  \"traceEvents\": [\n    ", "\n  ]\n}", "\n      ", "\n    ", ": ", ",\n      ", ",\n    ", true,
+     false},
+    {"pretty, tabs, CRLF", "[\r\n\t", "\r\n]", "\r\n\t\t", "\r\n\t", " : ", ",\r\n\t\t", ",\r\n\t", true, true},
+    {"far apart", "[", "]", " ", "                                                                                 ",
+     ":", " ,", "\n\n\n,                                                                                      ", true,
+     false},
+    {"an empty entry first", "[{},", "]", "", "", ":", ",", ",", true, false},
+    {"an empty entry last", "[", ",{}]", "", "", ":", ",", ", ", true, true}};
+
+std::string written(std::vector<Fields> events, const Layout& layout, std::mt19937& random) {
+    if (layout.names_last) std::ranges::rotate(events, events.begin() + 2);
+    std::string text = layout.head;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+        if (layout.shuffled) std::ranges::shuffle(events[i], random);
+        text += i == 0 ? "{" : layout.next + std::string("{");
+        const char* separator = layout.open;
+        for (const auto& [key, value] : events[i]) {
+            text.append(separator).append("\"").append(key).append("\"").append(layout.colon).append(value);
+            separator = layout.comma;
+        }
+        text.append(layout.close).append("}");
+    }
+    return text + layout.tail;
+}
+
+std::string described(const Trace& trace) {
+    std::string text;
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+        text += fmt::format("{} {} {} {} {} {}\n", trace.text(trace.tracks()[trace.sliceTracks()[slice]].thread_name),
+                            trace.start(slice).count(), trace.end(slice).count(), trace.category(slice),
+                            trace.name(slice), trace.argsJson(trace.sliceArgs()[slice]));
+    }
+    for (const FlowPoint& point : trace.flowPoints()) // ids hold the category's, which depends on what came first
+        text += fmt::format("{} {}\n", point.id - trace.flowPoints().front().id, point.slice);
+    return text;
+}
+
+TEST(BatchPipeline, ReadsEveryLayoutAlike) {
+    std::mt19937 random(5);
+    const test::ScratchFolder folder;
+    const std::vector<Fields> events = profile(7'000);
+    std::string expected;
+    for (const Layout& layout : kLayouts) {
+        const std::string text = written(events, layout, random);
+        ASSERT_GT(text.size(), 3 * chrome::BatchPipeline::kPieceBytes) << layout.name;
+        const auto read = test::readBytes(folder, text);
+        ASSERT_TRUE(read.ok()) << layout.name << ": " << read.error().text();
+        EXPECT_TRUE(read.value().problems.empty()) << layout.name;
+        const std::string seen = described(*read.value().trace);
+        if (expected.empty()) expected = seen;
+        EXPECT_EQ(read.value().trace->sliceCount(), 14'000U) << layout.name;
+        EXPECT_TRUE(seen == expected) << layout.name;
+    }
+}
+
+/// The share of a file's bytes that a reader gets in pieces, which are parsed on all cores.
+double shareInPieces(const std::string& text, std::size_t piece_bytes) {
+    JsonScanner scanner(text);
+    while (scanner.peek() != '[')
+        scanner.moveTo(scanner.offset() + 1);
+    (void)scanner.accept('[');
+    (void)scanner.peek();
+    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes);
+    std::size_t in_pieces = 0;
+    do {
+        (void)scanner.peek();
+        if (const auto piece = pipeline.take(scanner.offset())) {
+            in_pieces += piece->end - piece->begin;
+            scanner.moveTo(piece->end);
+        } else if (!scanner.value()) {
+            break;
+        }
+    } while (scanner.accept(','));
+    return static_cast<double>(in_pieces) / static_cast<double>(text.size());
+}
+
+TEST(BatchPipeline, ParsesEveryLayoutOnAllCores) {
+    std::mt19937 random(6);
+    const std::vector<Fields> events = profile(3'000);
+    for (const Layout& layout : kLayouts) {
+        for (const std::size_t piece : {16'384U, 50'000U})
+            EXPECT_GT(shareInPieces(written(events, layout, random), piece), 0.94) << layout.name << ", " << piece;
+    }
+}
+
+// Nothing is found for a while: an event with more args than a border is searched in.
+TEST(BatchPipeline, GoesOnInPiecesAfterAHugeEvent) {
+    const std::vector<Fields> small = profile(1'000);
+    std::mt19937 random(7);
+    std::string text = written(small, kLayouts[0], random);
+    text.pop_back();
+    text +=
+        R"(,{"ph":"i","name":"snapshot","ts":1,"args":{"bytes":")" + std::string(std::size_t{17} << 20, 'x') + "\"}},";
+    text += written(small, kLayouts[0], random).substr(1);
+    const double whole = static_cast<double>(text.size());
+    EXPECT_GT(shareInPieces(text, 16'384) * whole, (whole - static_cast<double>(17U << 20U)) * 0.9);
+}
+
+// Objects that never end and hold what looks like borders: what is read to tell them apart is bounded by the file.
+TEST(EventBorders, ReadATextNoMoreThanAFewTimes) {
+    std::string text = "[{}";
+    for (int i = 0; i < 60'000; ++i)
+        text += R"(,{"a":[{})";
+    chrome::EventBorders borders(text);
+    EXPECT_EQ(borders.after(0, text.size()), std::nullopt);
+    EXPECT_LT(borders.bytesLookedAt(), 10 * text.size());
+    EXPECT_EQ(borders.after(0, text.size()), std::nullopt);
+    EXPECT_LT(borders.bytesLookedAt(), 15 * text.size());
+}
+
+TEST(EventBorders, DamagedEventsCountIfTheyBeginLikeOne) {
+    const std::string text =
+        R"([{"ph":"X"},{"cat":"a" "ph":"X"},{"deep":{"ph":"X"},"name":"a"},{"x":1},{"x":1,"ph":"X"}])";
+    chrome::EventBorders borders(text);
+    EXPECT_EQ(borders.after(0, text.size()), text.find(R"({"cat")"));
+    EXPECT_EQ(borders.after(text.find(R"({"cat")"), text.size()), text.rfind(R"({"x")"));
 }
 
 } // namespace

@@ -1,0 +1,70 @@
+#include "core/formats/chrome/event_borders.h"
+
+#include "core/base/json_scanner.h"
+
+#include <algorithm>
+#include <array>
+
+namespace bubblescope::chrome {
+namespace {
+
+/// How much of an object is read to find its phase.
+constexpr std::size_t kLongestLook = std::size_t{64} << 10;
+/// Enough for the first key.
+constexpr std::size_t kShortestLook = 32;
+
+constexpr std::array<std::string_view, 14> kKeysOfEvents{
+    R"("ph")",   R"("name")", R"("cat")", R"("ts")",      R"("dur")", R"("pid")",   R"("tid")",
+    R"("args")", R"("id")",   R"("bp")",  R"("bind_id")", R"("s")",   R"("cname")", R"("tts")"};
+
+std::size_t skipSpace(std::string_view text, std::size_t at) {
+    return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+}
+
+struct Look {
+    bool is_event = false;
+    std::size_t end = 0;  ///< no event begins before it
+    std::size_t read = 0; ///< bytes
+};
+
+/// Looks at the object that begins at `brace`, up to its phase; `text` ends where the look does.
+Look lookAt(std::string_view text, std::size_t brace) {
+    JsonScanner scanner(text);
+    scanner.moveTo(brace + 1);
+    bool is_first = true;
+    bool starts_like_an_event = false;
+    for (;;) {
+        if (scanner.accept('}')) return {false, scanner.offset() - 1, scanner.offset() - brace};
+        const bool has_key = (is_first || scanner.accept(',')) && scanner.peek() == '"';
+        const auto key = has_key ? scanner.value() : std::nullopt;
+        if (!key) break;
+        if (*key == kKeysOfEvents.front()) return {true, scanner.offset(), scanner.offset() - brace};
+        if (is_first) starts_like_an_event = std::ranges::find(kKeysOfEvents, *key) != kKeysOfEvents.end();
+        is_first = false;
+        if (!scanner.accept(':') || !scanner.value()) break;
+    }
+    return {starts_like_an_event, scanner.offset(), text.size() - brace};
+}
+
+} // namespace
+
+std::optional<std::size_t> EventBorders::after(std::size_t offset, std::size_t within) {
+    const std::size_t limit = std::min(text_.size(), offset + within);
+    for (std::size_t at = offset; at < limit;) {
+        at = text_.find('}', at);
+        if (at >= limit) return std::nullopt;
+        const std::size_t comma = skipSpace(text_, ++at);
+        if (comma >= limit || text_[comma] != ',') continue;
+        const std::size_t brace = skipSpace(text_, comma + 1);
+        if (brace >= limit || text_[brace] != '{') continue;
+        // Once the text was read a few times over, first keys decide.
+        const std::size_t length = looked_at_ < 4 * text_.size() ? kLongestLook : kShortestLook;
+        const Look look = lookAt(text_.substr(0, std::min(text_.size(), brace + length)), brace);
+        looked_at_ += look.read;
+        if (look.is_event) return brace;
+        at = std::max(at, look.end);
+    }
+    return std::nullopt;
+}
+
+} // namespace bubblescope::chrome

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace bubblescope::chrome {
+
+/// Finds places in a file where an entry of the array of events probably begins, without reading what lies before them:
+/// after "} ," stands an object that has a phase ("ph") among its own keys, whatever its first key is and however the
+/// file is spaced. Objects in args have none; where they do, or where a text holds the like, a place found is wrong.
+///
+/// All searches together take time in proportion to the text.
+class EventBorders {
+public:
+    explicit EventBorders(std::string_view text) : text_(text) {}
+
+    /// The first such place after `offset`, searched for over `within` bytes. An object that is damaged, or too long to
+    /// be read to its phase, counts if its first key is one that events have.
+    [[nodiscard]] std::optional<std::size_t> after(std::size_t offset, std::size_t within);
+
+    /// Bytes of objects that all searches read to find their phase.
+    [[nodiscard]] std::size_t bytesLookedAt() const { return looked_at_; }
+
+private:
+    std::string_view text_;
+    std::size_t looked_at_ = 0;
+};
+
+} // namespace bubblescope::chrome
