@@ -310,22 +310,30 @@ TEST_F(Adapters, ChecksThatCannotBeLeaveTheJobAlone) {
     EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE"], "checks=bubbles,checks-memory=1048576");
 }
 
-/// With the frameworks themselves, where a folder with them is named.
-class RealFrameworks : public Adapters, public testing::WithParamInterface<std::vector<std::string>> {};
+/// With the frameworks themselves, where a Python environment with them is named.
+class OutsideFrameworks : public Adapters {
+protected:
+    void SetUp() override {
+        Adapters::SetUp();
+        const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
+        if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+        torchrun_ = torchrun_;
+    }
+    std::string torchrun_;
+};
 
-TEST_P(RealFrameworks, AnUnchangedJobIsRecognised) {
-    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
-    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+class OutsideJobs : public OutsideFrameworks, public testing::WithParamInterface<std::vector<std::string>> {};
+
+TEST_P(OutsideJobs, AreRecognisedUnchanged) {
     const std::filesystem::path jobs = sharedDir() / "jobs";
-    if (!std::filesystem::exists(jobs)) GTEST_SKIP() << jobs << " is not there";
+    if (!std::filesystem::exists(jobs)) GTEST_SKIP() << "needs jobs of the frameworks";
     std::vector<std::string> words = GetParam();
     const std::string family = words.front();
     const std::string called = words[1];
     words.erase(words.begin(), words.begin() + 2);
     words.front() = (jobs / words.front()).string();
-    std::vector<std::string> command{
-        "record",           "--out", dir(), "--", "env", "DS_ACCELERATOR=cpu", std::string(set) + "/bin/torchrun",
-        "--nproc-per-node", "4"};
+    std::vector<std::string> command{"record",           "--out", dir(), "--", "env", "DS_ACCELERATOR=cpu", torchrun_,
+                                     "--nproc-per-node", "4"};
     command.insert(command.end(), words.begin(), words.end());
     const ProgramResult recorded = runProgram(command);
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
@@ -343,13 +351,10 @@ TEST_P(RealFrameworks, AnUnchangedJobIsRecognised) {
 }
 
 /// A job of PyTorch whose ranks compute one layer wrongly now and then, and have layers that cannot be checked.
-TEST_F(Adapters, ChecksInPyTorchsBubblesFindFlippedBits) {
-    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
-    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     const auto run = [&](std::vector<std::string> command) {
-        for (const std::string& word :
-             {std::string("--"), std::string(set) + "/bin/torchrun", std::string("--nproc-per-node"), std::string("2"),
-              std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("60")})
+        for (const std::string& word : {std::string("--"), torchrun_, std::string("--nproc-per-node"), std::string("2"),
+                                        std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("60")})
             command.push_back(word);
         return runProgram(command);
     };
@@ -379,17 +384,15 @@ TEST_F(Adapters, ChecksInPyTorchsBubblesFindFlippedBits) {
 }
 
 /// An order that a file gives, which has no name in PyTorch.
-TEST_F(Adapters, PyTorchsScheduleFilesAreRecognised) {
-    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
-    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+TEST_F(OutsideFrameworks, PyTorchsScheduleFilesAreRecognised) {
     const std::string order = scratch_.file("order.csv");
     const ProgramResult schedule =
         runProgram({"schedule", "--schedule", "looped-bfs", "--pp", "2", "--vpp", "2", "--microbatches", "4", "--csv"});
     ASSERT_EQ(schedule.exit_code, 0) << schedule.err;
     std::ofstream(order) << schedule.out;
     const ProgramResult recorded =
-        runProgram({"record", "--aadiff", "--out", dir(), "--", std::string(set) + "/bin/torchrun", "--nproc-per-node",
-                    "2", BUBBLESCOPE_TEST_FAKES "/../csv_torch.py", "8", order, "2", "4"});
+        runProgram({"record", "--aadiff", "--out", dir(), "--", torchrun_, "--nproc-per-node", "2",
+                    BUBBLESCOPE_TEST_FAKES "/../csv_torch.py", "8", order, "2", "4"});
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
     EXPECT_EQ(log(), "");
     const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
@@ -401,7 +404,7 @@ TEST_F(Adapters, PyTorchsScheduleFilesAreRecognised) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Jobs, RealFrameworks,
+    Jobs, OutsideJobs,
     testing::Values(std::vector<std::string>{"1f1b", "Schedule1F1B", "torch_pipelining.py", "1f1b", "6", "4"},
                     std::vector<std::string>{"fthenb", "ScheduleGPipe", "torch_pipelining.py", "gpipe", "5", "4"},
                     std::vector<std::string>{"interleaved", "ScheduleInterleaved1F1B", "torch_pipelining.py", "int",
@@ -422,12 +425,10 @@ struct SearchedOrder {
     const char* split;
     const char* name;
 };
-class SearchedOrders : public Adapters, public testing::WithParamInterface<SearchedOrder> {};
+class OutsideSearchedOrders : public OutsideFrameworks, public testing::WithParamInterface<SearchedOrder> {};
 
 // PyTorch's runtime follows the file of an order that no family has, op by op.
-TEST_P(SearchedOrders, RunInPyTorchAsFound) {
-    const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
-    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
+TEST_P(OutsideSearchedOrders, RunInPyTorchAsFound) {
     const SearchedOrder& order = GetParam();
     const int stages = 4 * (order.vpp[0] - '0');
     std::string times = "forward,input_grad,weight_grad\n";
@@ -457,7 +458,7 @@ TEST_P(SearchedOrders, RunInPyTorchAsFound) {
     ASSERT_EQ(found.exit_code, 0) << found.err;
     EXPECT_EQ(found.json()["framework"]["schedule"], order.name);
     const ProgramResult recorded =
-        runProgram({"record", "--out", dir(), "--", std::string(set) + "/bin/torchrun", "--nproc-per-node", "4",
+        runProgram({"record", "--out", dir(), "--", torchrun_, "--nproc-per-node", "4",
                     BUBBLESCOPE_TEST_FAKES "/../torch_order.py", file, order.name, "6", "4"});
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
     const auto analysis = runProgram({"analyze", dir(), "--schedule-file", file, "--json"}).json();
@@ -467,7 +468,7 @@ TEST_P(SearchedOrders, RunInPyTorchAsFound) {
     EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
 }
 
-INSTANTIATE_TEST_SUITE_P(Orders, SearchedOrders,
+INSTANTIATE_TEST_SUITE_P(Orders, OutsideSearchedOrders,
                          testing::Values(SearchedOrder{"1", "loop", "on", "1F1B"},
                                          SearchedOrder{"1", "loop", "off", "1F1B"},
                                          SearchedOrder{"2", "loop", "on", "Interleaved1F1B"},

@@ -51,9 +51,9 @@ TEST(Accounting, OfRealRunsIsExact) {
     }
 }
 
-TEST(Accounting, NamesTheSlowChunkOfARealMegatronRun) {
-    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
-    const auto file = sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json";
+TEST(AccountingOfOutsideTraces, NamesTheSlowChunkOfMegatron) {
+    BUBBLESCOPE_NEED_TRACES("megatronapp-pp4");
+    const auto file = realTrace("megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json");
     const auto document = runProgram({"analyze", file.string(), "--json"}).json();
     for (std::size_t i = 1; i < document["steps"].size(); ++i) { // the first pays for warm-up
         const auto& worst = document["steps"][i]["blame"]["ranking"][0];

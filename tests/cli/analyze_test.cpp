@@ -30,9 +30,9 @@ TEST(AnalyzeCommand, ATerminalObeysNoNameOfAFile) {
         EXPECT_THAT(result.out + result.err, testing::Not(HasSubstr(control)));
 }
 
-TEST(AnalyzeCommand, FindsTheSlowChunkOfARealMegatronRun) {
-    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
-    const auto file = sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json";
+TEST(AnalyzeOfOutsideTraces, FindsTheSlowChunkOfMegatron) {
+    BUBBLESCOPE_NEED_TRACES("megatronapp-pp4");
+    const auto file = realTrace("megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json");
     const auto result = runProgram({"analyze", file.string(), "--json", "--fail-on", "slow-stage"});
     ASSERT_EQ(result.exit_code, 1) << result.err;
     const auto document = result.json();
@@ -67,9 +67,9 @@ TEST(AnalyzeCommand, FindsTheSlowChunkOfARealMegatronRun) {
               std::string::npos);
 }
 
-TEST(AnalyzeCommand, NamesTheUnequalDataOfARealFleetInAScreenOfFindings) {
-    BUBBLESCOPE_NEED_SHARED("traces/bytedance-straggler");
-    const auto file = (sharedDir() / "traces/bytedance-straggler/timeline-SE.json.gz").string();
+TEST(AnalyzeOfOutsideTraces, NamesTheUnequalDataOfAFleetInAScreenOfFindings) {
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
+    const auto file = realTrace("bytedance-straggler/timeline-SE.json.gz").string();
     const auto document = runProgram({"analyze", file, "--json"}).json();
     const auto& found = document["anomalies"];
     ASSERT_FALSE(found.empty());
@@ -104,13 +104,13 @@ TEST(AnalyzeCommand, TellsTheCommunicationThatRealPyTorchJobsWaitFor) {
     }
 }
 
-TEST(AnalyzeCommand, TheCommandsOfFindingsShowMoreOfThem) {
-    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
-    BUBBLESCOPE_NEED_SHARED("traces/bytedance-straggler");
+TEST(AnalyzeOfOutsideTraces, TheCommandsOfFindingsShowMoreOfThem) {
+    BUBBLESCOPE_NEED_TRACES("megatronapp-pp4");
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
     int commands = 0;
-    for (const char* const trace : {"traces/megatronapp-pp4", "traces/bytedance-straggler/timeline-SE.json.gz",
-                                    "traces/bytedance-straggler/timeline-ST.json.gz"}) {
-        const auto document = runProgram({"analyze", (sharedDir() / trace).string(), "--json"}).json();
+    for (const char* const trace :
+         {"megatronapp-pp4", "bytedance-straggler/timeline-SE.json.gz", "bytedance-straggler/timeline-ST.json.gz"}) {
+        const auto document = runProgram({"analyze", realTrace(trace).string(), "--json"}).json();
         for (const auto& finding : document["anomalies"]) {
             if (!finding.contains("command")) continue;
             std::istringstream words(finding["command"].get<std::string>());

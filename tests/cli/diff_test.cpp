@@ -18,9 +18,9 @@ std::string simulated(const ScratchFolder& folder, const std::string& name, cons
     return file;
 }
 
-TEST(DiffCommand, ARunEqualsItself) {
-    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
-    const auto file = (sharedDir() / "traces/megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json").string();
+TEST(DiffOfOutsideTraces, ARunEqualsItself) {
+    BUBBLESCOPE_NEED_TRACES("megatronapp-pp4");
+    const auto file = realTrace("megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json").string();
     const auto result = runProgram({"diff", file, file, "--json", "--least", "0", "--fail-on", "change"});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     const auto document = result.json();

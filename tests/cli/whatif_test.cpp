@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kTimeline = "traces/bytedance-straggler/timeline-ST.json.gz";
+constexpr const char* kTimeline = "bytedance-straggler/timeline-ST.json.gz";
 
 /// A trace of 1F1B on four ranks, the last one slower, with transfers of 1 ms.
 std::string simulatedTrace(const ScratchFolder& scratch) {
@@ -25,9 +25,9 @@ std::string simulatedTrace(const ScratchFolder& scratch) {
     return trace;
 }
 
-TEST(WhatIfCommand, FindsTheStTracesLastStage) {
-    BUBBLESCOPE_NEED_SHARED(kTimeline);
-    const std::string trace = (sharedDir() / kTimeline).string();
+TEST(WhatIfOfOutsideTraces, FindsTheStTracesLastStage) {
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
+    const std::string trace = realTrace(kTimeline).string();
     const auto document = runProgram({"whatif", trace, "--json"}).json();
     EXPECT_NEAR(document["slowdown"].get<double>(), 1.1787, 0.005);
     EXPECT_NEAR(document["waste"].get<double>(), 0.1516, 0.005);

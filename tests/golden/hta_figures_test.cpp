@@ -46,7 +46,7 @@ class HolisticTraceAnalysis : public testing::TestWithParam<Figures> {};
 
 TEST_P(HolisticTraceAnalysis, FindsTheSame) {
     const Figures& expected = GetParam();
-    BUBBLESCOPE_NEED_SHARED("traces/" + expected.file);
+    BUBBLESCOPE_NEED_TRACES(expected.file.substr(0, expected.file.find('/')));
     JobControl control;
     const auto read = readTraces({test::sharedDir() / "traces" / expected.file}, control);
     ASSERT_TRUE(read.ok()) << read.error().text();
@@ -80,7 +80,7 @@ TEST_P(HolisticTraceAnalysis, FindsTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    RealTraces, HolisticTraceAnalysis,
+    OutsideTraces, HolisticTraceAnalysis,
     testing::Values(
         Figures{"hta/nccl_data.json.gz",
                 660551.006,

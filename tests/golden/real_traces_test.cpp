@@ -47,11 +47,14 @@ protected:
     bubblescope::Run run_; // a test's own Run() hides the plain name
 };
 
+/// Of those that are not part of the source.
+class OutsideTraces : public RealTraces {};
+
 // Counted with Python's json module: 5120 "E" events named forward or backward = 20 iterations x 4 ranks x
 // 4 chunks x 8 micro-batches x 2. Mean forward time from iteration 1 on: 17.138 ms on rank 3's chunk 3,
 // 3.154 to 3.772 ms on every other chunk.
-TEST_F(RealTraces, MegatronInterleaved) {
-    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
+TEST_F(OutsideTraces, MegatronInterleaved) {
+    BUBBLESCOPE_NEED_TRACES("megatronapp-pp4");
     ASSERT_NO_FATAL_FAILURE(open("megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json"));
 
     EXPECT_EQ(run_.format, "megatron");
@@ -69,8 +72,8 @@ TEST_F(RealTraces, MegatronInterleaved) {
     EXPECT_TRUE(run_.problems.empty());
 }
 
-TEST_F(RealTraces, MegatronLastChunkOfTheLastRankIsSlow) {
-    BUBBLESCOPE_NEED_SHARED("traces/megatronapp-pp4");
+TEST_F(OutsideTraces, MegatronLastChunkOfTheLastRankIsSlow) {
+    BUBBLESCOPE_NEED_TRACES("megatronapp-pp4");
     ASSERT_NO_FATAL_FAILURE(open("megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated.json"));
 
     std::map<std::pair<std::size_t, int>, TimeNs> total;
@@ -178,8 +181,8 @@ TEST_F(RealTraces, TorchOneFOneBWithoutAnnotations) {
     EXPECT_EQ(first.duration(), TimeNs{5'246'631});
 }
 
-TEST_F(RealTraces, ByteDanceTimeline) {
-    BUBBLESCOPE_NEED_SHARED("traces/bytedance-straggler");
+TEST_F(OutsideTraces, ByteDanceTimeline) {
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
     ASSERT_NO_FATAL_FAILURE(open("bytedance-straggler/timeline-ST.json.gz"));
 
     ASSERT_EQ(run_.steps.size(), 64U) << "32 steps on each of two replicas";
@@ -196,8 +199,8 @@ TEST_F(RealTraces, ByteDanceTimeline) {
     }
 }
 
-TEST(UnrecognisedTraces, OtherKinetoTracesSayWhatWasFound) {
-    BUBBLESCOPE_NEED_SHARED("traces/hta");
+TEST(UnrecognisedOutsideTraces, OtherKinetoTracesSayWhatWasFound) {
+    BUBBLESCOPE_NEED_TRACES("hta");
     const auto loaded = load("hta");
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().kind, ErrorKind::Input);

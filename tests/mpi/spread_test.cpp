@@ -109,10 +109,12 @@ TEST(SpreadAnalysis, IsThatOfOneProcessForInputsOfOurOwn) {
     expectSameBelow(folder.path());
 }
 
-TEST(SpreadAnalysis, IsThatOfOneProcessForRealTraces) {
-    BUBBLESCOPE_NEED_SHARED("traces");
-    for (const auto& entry : fs::directory_iterator(test::sharedDir() / "traces"))
-        expectSameBelow(entry.path());
+TEST(SpreadAnalysisOfOutsideTraces, IsThatOfOneProcess) {
+    for (const char* const collection :
+         {"bytedance-straggler", "hta", "kineto", "megatronapp-pp4", "nsys-ai", "param-dlrm-8rank", "tracelens"}) {
+        BUBBLESCOPE_NEED_TRACES(collection);
+        expectSameBelow(test::realTrace(collection));
+    }
 }
 
 TEST(SpreadAnalysis, IsThatOfOneProcessForPyTorchJobs) {

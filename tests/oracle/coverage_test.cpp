@@ -109,6 +109,7 @@ const std::vector<Other> kOthers{
     {"paddle/layer_segmentation.json", "Partition.EqualsPaddleForUserGivenLayers"},
     {"paddle/sim_summary.json", "OtherPrograms.MakespansAndIdleTimesOfPaddlesSchedulers"},
     {"papers/paper-tables.json", "PaperTables, PaperClaims"},
+    {"step-times/runs.json", "ChangePoint.RealStepTimesChangeOnlyWhereAChangeIsPutIn, StepSelection.RealRuns"},
     {"torch/action_parse.json", "TorchCsv.CellsAreReadAsPyTorchReadsThem"},
     {"torch/csv", "TorchCsv.EveryFileLoadsAndBothFormsAgree"},
     {"torch/csv_load_validation.json", "TorchCsv.VerdictsOnWholeFiles"},

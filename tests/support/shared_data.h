@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <string>
 
 namespace bubblescope::test {
 
@@ -25,14 +26,16 @@ inline std::filesystem::path realTrace(const std::filesystem::path& name) {
     return std::filesystem::exists(own) ? own : sharedDir() / "traces" / name;
 }
 
+inline bool isTestOfWhatIsOutside() {
+    const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+    return (std::string(test.test_suite_name()) + "." + test.name()).find("Outside") != std::string::npos;
+}
+
 } // namespace bubblescope::test
 
-/// Skips the test, saying so, when a file or folder below sharedDir() is not there.
-#define BUBBLESCOPE_NEED_SHARED(relative)                                      \
-    if (!std::filesystem::exists(bubblescope::test::sharedDir() / (relative))) \
-    GTEST_SKIP() << "needs " << (relative) << ", which is not part of the source"
-
-/// Skips the test, saying so, when realTrace(name) is not there.
-#define BUBBLESCOPE_NEED_TRACE(name)                                  \
-    if (!std::filesystem::exists(bubblescope::test::realTrace(name))) \
-    GTEST_SKIP() << "needs the trace " << (name) << ", which is not part of the source"
+/// Skips a test of other people's traces, saying so, where its collection, such as "megatronapp-pp4", is not there. Its
+/// full name must hold "Outside": bubblescope_test(… OUTSIDE) makes one CTest case of all such tests of a program.
+#define BUBBLESCOPE_NEED_TRACES(collection)                                                  \
+    ASSERT_TRUE(bubblescope::test::isTestOfWhatIsOutside()) << "its name lacks \"Outside\""; \
+    if (!std::filesystem::exists(bubblescope::test::sharedDir() / "traces" / (collection)))  \
+    GTEST_SKIP() << "needs traces/" << (collection)

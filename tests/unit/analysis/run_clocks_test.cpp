@@ -123,10 +123,10 @@ TEST(RunClocks, RecoversSkewsOfSimulatedRuns) {
     EXPECT_LT(expectRecovered(simulated({"zb-h1", "", 8, 16, 1}, TimeNs{5'000}, 3), 0, 4), TimeNs{300'000});
 }
 
-TEST(RunClocks, RecoversSkewsOfRealRuns) {
-    BUBBLESCOPE_NEED_SHARED("traces/bytedance-straggler");
+TEST(RunClocksOfOutsideTraces, AreRecovered) {
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
     JobControl control;
-    auto st = loadRun({sharedDir() / "traces/bytedance-straggler/timeline-ST.json.gz"}, control);
+    auto st = loadRun({test::realTrace("bytedance-straggler/timeline-ST.json.gz")}, control);
     ASSERT_TRUE(st.ok()) << st.error().text();
     EXPECT_LT(expectRecovered(st.value(), 0, 5), TimeNs{5'000'000});
     EXPECT_LT(expectRecovered(st.value(), 50e-6, 6), TimeNs{5'000'000});

@@ -133,10 +133,10 @@ TEST(SolveClocks, SaysByHowMuchEventsContradictEachOther) {
     EXPECT_GE(fits[1].bound, fits[1].residual);
 }
 
-TEST(SolveClocks, RecoversSkewsOfARealJobFromItsCollectives) {
-    BUBBLESCOPE_NEED_SHARED("traces/param-dlrm-8rank");
+TEST(SolveClocksOfOutsideTraces, RecoversSkewsFromCollectives) {
+    BUBBLESCOPE_NEED_TRACES("param-dlrm-8rank");
     JobControl control;
-    const auto read = readTraces({sharedDir() / "traces/param-dlrm-8rank"}, control);
+    const auto read = readTraces({test::realTrace("param-dlrm-8rank")}, control);
     ASSERT_TRUE(read.ok());
     TracePartition whole(read.value().trace);
     auto collectives = matchCollectives(extractCollectives(whole).value());

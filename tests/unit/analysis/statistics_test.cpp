@@ -3,14 +3,12 @@
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
 #include "core/base/median.h"
-#include "tests/support/shared_data.h"
+#include "tests/support/oracles.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <span>
 #include <string>
@@ -179,28 +177,14 @@ TEST(ChangePoint, StaysQuietOnNoiseSpikesAndSmallSteps) {
     EXPECT_EQ(findChanges(series(random, {{10, 100}, {10, 150}}, 0)).size(), 1U) << "also without noise";
 }
 
-std::vector<double> secondsIn(const std::filesystem::path& file) {
-    std::ifstream in(file);
-    std::string line;
-    std::getline(in, line);
-    std::vector<double> seconds;
-    while (std::getline(in, line))
-        seconds.push_back(std::stod(line.substr(line.find(',') + 1)));
-    return seconds;
-}
-
-// Of the runs in the folder only those two that start slow change by more than 6 % for good, see its README; spikes and
-// episodes of up to 1 % of the steps occur in most.
+// Of these runs only those two that start slow change by more than 6 % for good; spikes and episodes of up to 1 % of
+// the steps occur in most.
 TEST(ChangePoint, RealStepTimesChangeOnlyWhereAChangeIsPutIn) {
-    BUBBLESCOPE_NEED_SHARED("step-times");
-    int files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(test::sharedDir() / "step-times")) {
-        if (entry.path().extension() != ".csv") continue;
-        ++files;
-        const std::string name = entry.path().filename().string();
-        std::vector<double> seconds = secondsIn(entry.path());
+    const test::Json& runs = test::oracleDocument("step-times/runs.json");
+    for (const auto& [name, times] : runs.items()) {
+        auto seconds = times.get<std::vector<double>>();
         const bool starts_slow = name.starts_with("bert-")
-                                     ? name.ends_with("gb200.csv")
+                                     ? name.ends_with("gb200")
                                      : name.find("8x7b_alltoall_tp2pp4ep4_release_sm") != std::string::npos;
         if (!starts_slow) {
             EXPECT_TRUE(findChanges(seconds).empty()) << name;
@@ -215,7 +199,7 @@ TEST(ChangePoint, RealStepTimesChangeOnlyWhereAChangeIsPutIn) {
             << name;
         EXPECT_NEAR(changes.back().after / changes.back().before, 1.25, 0.06) << name;
     }
-    EXPECT_EQ(files, 14);
+    EXPECT_EQ(runs.size(), 14U);
 }
 
 } // namespace

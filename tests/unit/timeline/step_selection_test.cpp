@@ -1,13 +1,11 @@
 #include "core/timeline/step_selection.h"
 
-#include "tests/support/shared_data.h"
+#include "tests/support/oracles.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -148,23 +146,15 @@ TEST(NoisyRuns, NeverLoseAll) {
 }
 
 TEST(StepSelection, RealRuns) {
-    BUBBLESCOPE_NEED_SHARED("step-times");
-    int files = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(test::sharedDir() / "step-times")) {
-        if (entry.path().extension() != ".csv") continue;
-        ++files;
-        std::ifstream file(entry.path());
-        std::string line;
-        std::getline(file, line);
-        std::vector<double> seconds;
-        while (std::getline(file, line))
-            seconds.push_back(std::stod(line.substr(line.find(',') + 1)));
+    const test::Json& runs = test::oracleDocument("step-times/runs.json");
+    for (const auto& [name, times] : runs.items()) {
+        const auto seconds = times.get<std::vector<double>>();
         const std::vector<SetAside> judged = judge(seconds);
         std::vector<double> sorted = seconds;
         std::ranges::sort(sorted);
         const double middle = sorted[sorted.size() / 2];
         for (std::size_t i = 0; i < seconds.size(); ++i) {
-            const std::string where = entry.path().filename().string() + ", sample " + std::to_string(i);
+            const std::string where = name + ", sample " + std::to_string(i);
             const bool among = i >= 1 && i + 1 < seconds.size();
             // Single samples far above their neighbours are spikes, the first ones far above all are warm-up.
             if (i == 0 && seconds[i] > 2 * middle) {
@@ -177,9 +167,9 @@ TEST(StepSelection, RealRuns) {
                 EXPECT_EQ(judged[i], kOut) << where;
             }
         }
-        EXPECT_LT(std::ranges::count(judged, kOut), 0.1 * static_cast<double>(seconds.size())) << entry.path();
+        EXPECT_LT(std::ranges::count(judged, kOut), 0.1 * static_cast<double>(seconds.size())) << name;
     }
-    EXPECT_EQ(files, 14);
+    EXPECT_EQ(runs.size(), 14U);
 }
 
 TEST(StepSelection, ReplicasOfANumberAreOneStep) {

@@ -9,7 +9,7 @@
 namespace bubblescope::test {
 namespace {
 
-constexpr const char* kTimeline = "traces/bytedance-straggler/timeline-ST.json.gz";
+constexpr const char* kTimeline = "bytedance-straggler/timeline-ST.json.gz";
 
 /// What the study's authors publish as their result for this trace.
 constexpr double kSlowdown = 1.1787;
@@ -22,10 +22,10 @@ StepSelection allSteps(const Run& run) {
     return selectSteps(run.steps, {{{run.steps.front().index, run.steps.back().index, {}}}, {}, {}}).value();
 }
 
-TEST(StragglerStudy, GivesThePublishedResultOfTheStTrace) {
-    BUBBLESCOPE_NEED_SHARED(kTimeline);
+TEST(OutsideStragglerStudy, GivesThePublishedResultOfTheStTrace) {
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
     JobControl control;
-    const auto run = loadRun({sharedDir() / kTimeline}, control);
+    const auto run = loadRun({realTrace(kTimeline)}, control);
     ASSERT_TRUE(run.ok());
     const auto model = runModel(run.value(), allSteps(run.value()));
     ASSERT_TRUE(model.ok());
@@ -54,10 +54,10 @@ TEST(StragglerStudy, GivesThePublishedResultOfTheStTrace) {
     EXPECT_NEAR(study.steps.front().slowdown, 1.2693, 1e-4);
 }
 
-TEST(StragglerStudy, TheTwoGraphsOfOneTraceAgree) {
-    BUBBLESCOPE_NEED_SHARED(kTimeline);
+TEST(OutsideStragglerStudy, TheTwoGraphsOfOneTraceAgree) {
+    BUBBLESCOPE_NEED_TRACES("bytedance-straggler");
     JobControl control;
-    const auto run = loadRun({sharedDir() / kTimeline}, control);
+    const auto run = loadRun({realTrace(kTimeline)}, control);
     ASSERT_TRUE(run.ok());
     const auto model = runModel(run.value(), allSteps(run.value()));
     ASSERT_TRUE(model.ok());
