@@ -3,6 +3,7 @@
 #include "core/base/json_scanner.h"
 #include "core/base/text.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 
 namespace bubblescope {
@@ -47,6 +49,76 @@ std::optional<ArgValue> find(std::span<const StoredArg> args, std::string_view n
         if (arg.name == wanted && wanted != 0) return valueOf(arg, strings);
     }
     return std::nullopt;
+}
+
+void appendQuoted(std::string_view text, std::string& out) {
+    const auto is_plain = [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte >= ' ' && byte < 0x80 && c != '"' && c != '\\';
+    };
+    if (!std::ranges::all_of(text, is_plain)) {
+        out += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+        return;
+    }
+    out += '"';
+    out += text;
+    out += '"';
+}
+
+void appendValue(const StoredArg& arg, const StringPool& strings, std::string& out) {
+    switch (arg.type) {
+    case StoredArg::Type::Int: {
+        const fmt::format_int digits(arg.number);
+        out.append(digits.data(), digits.size());
+        return;
+    }
+    case StoredArg::Type::Double: {
+        const auto real = std::bit_cast<double>(arg.number);
+        out += std::isfinite(real) ? nlohmann::json(real).dump() : quotedJson(std::to_string(real));
+        return;
+    }
+    case StoredArg::Type::Bool: out += arg.number != 0 ? "true" : "false"; return;
+    case StoredArg::Type::Text: appendQuoted(strings.text(static_cast<StringId>(arg.number)), out); return;
+    }
+}
+
+/// For each arg whether a later one has its name, and so its place. `later` is one more arg, or none.
+std::vector<bool> replacedArgs(std::span<const StoredArg> args, std::span<const StoredArg> later) {
+    std::vector<bool> replaced(args.size(), false);
+    std::unordered_set<StringId> seen;
+    for (const StoredArg& arg : later)
+        seen.insert(arg.name);
+    for (std::size_t i = args.size(); i-- > 0;)
+        replaced[i] = !seen.insert(args[i].name).second;
+    return replaced;
+}
+
+bool differInName(std::span<const StoredArg> args, std::span<const StoredArg> later) {
+    for (std::size_t i = 0; i < args.size(); ++i) {
+        const auto has_name = [name = args[i].name](const StoredArg& other) { return other.name == name; };
+        if (std::ranges::any_of(args.subspan(i + 1), has_name) || std::ranges::any_of(later, has_name)) return false;
+    }
+    return true;
+}
+
+/// Two rows as one JSON object in one line.
+std::string objectOf(std::span<const StoredArg> args, std::span<const StoredArg> later, const StringPool& strings) {
+    constexpr std::size_t kFew = 16; // as all real sets have: comparing each with each takes no memory
+    std::vector<bool> replaced;
+    if (args.size() > kFew || !differInName(args, later)) replaced = replacedArgs(args, later);
+    std::string object = "{";
+    const auto append = [&](const StoredArg& arg) {
+        if (object.size() > 1) object += ',';
+        appendQuoted(strings.text(arg.name), object);
+        object += ':';
+        appendValue(arg, strings, object);
+    };
+    for (std::size_t i = 0; i < args.size(); ++i) {
+        if (replaced.empty() || !replaced[i]) append(args[i]);
+    }
+    std::ranges::for_each(later, append);
+    object += '}';
+    return object;
 }
 
 } // namespace
@@ -218,7 +290,15 @@ std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const
 std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
     if (set == 0) return {};
     const std::uint64_t reference = sets_[set];
-    if (static_cast<Kind>(reference >> kKindShift) != Kind::Json) return argsToJson(args(set, strings));
+    switch (static_cast<Kind>(reference >> kKindShift)) {
+    case Kind::Stored: return objectOf(row(reference & lowBits(kKindShift)), {}, strings);
+    case Kind::Number: {
+        const StoredArg number = numberOf(reference);
+        return objectOf(below(reference), {&number, 1}, strings);
+    }
+    case Kind::Pair: return argsToJson(args(set, strings));
+    case Kind::Json: break;
+    }
     std::string text(sourceText(reference));
     replaceInvalidUtf8(text.data(), text.size());
     // Line ends occur between values only: inside strings they are escaped.
@@ -358,7 +438,9 @@ std::optional<ArgValue> findJsonArg(std::string_view object, std::string_view na
 }
 
 std::string quotedJson(std::string_view text) {
-    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string quoted;
+    appendQuoted(text, quoted);
+    return quoted;
 }
 
 std::string argsToJson(const std::vector<Arg>& args) {

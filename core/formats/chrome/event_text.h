@@ -4,18 +4,35 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 
 namespace bubblescope::chrome {
 
+inline void appendNumber(std::int64_t number, std::string& out) {
+    const fmt::format_int digits(number);
+    out.append(digits.data(), digits.size());
+}
+
 /// A time as trace events state it: microseconds with three decimals.
-[[nodiscard]] inline std::string microseconds(TimeNs time) {
+inline void appendMicroseconds(TimeNs time, std::string& out) {
     constexpr std::int64_t kNsPerUs = 1000;
-    const bool negative = time < TimeNs{0};
-    const std::int64_t ns = std::abs(time.count());
-    return fmt::format("{}{}.{:03}", negative ? "-" : "", ns / kNsPerUs, ns % kNsPerUs);
+    std::int64_t ns = time.count();
+    if (ns < 0) {
+        out += '-';
+        ns = -ns;
+    }
+    appendNumber(ns / kNsPerUs, out);
+    const std::int64_t below = ns % kNsPerUs;
+    const char decimals[] = {'.', static_cast<char>('0' + below / 100), static_cast<char>('0' + below / 10 % 10),
+                             static_cast<char>('0' + below % 10)};
+    out.append(decimals, sizeof decimals);
+}
+
+[[nodiscard]] inline std::string microseconds(TimeNs time) {
+    std::string text;
+    appendMicroseconds(time, text);
+    return text;
 }
 
 } // namespace bubblescope::chrome

@@ -3,6 +3,7 @@
 #include "core/formats/chrome/event_text.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
+#include "core/parallel/parallel.h"
 #include "core/trace/args.h"
 #include "core/trace/trace.h"
 
@@ -79,60 +80,135 @@ std::optional<TimeNs> FlowBinding::timeFor(SliceId slice, TimeNs wanted) const {
     return std::nullopt;
 }
 
+/// Appends events to texts. Any number of threads may do so at a time.
+class EventWriter {
+public:
+    EventWriter(const Trace& trace, const RowNumbers& rows) : trace_(trace), rows_(rows) {}
+
+    /// An event up to its name, behind another one.
+    static void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name,
+                      std::string& out) {
+        out += ",\n{\"ph\":\"";
+        out += phase;
+        out += "\",\"pid\":";
+        appendNumber(pid, out);
+        out += ",\"tid\":";
+        appendNumber(tid, out);
+        out += ",\"name\":";
+        out += quotedJson(name);
+    }
+
+    void event(TrackId track, std::string_view phase, std::string_view name, std::string_view category, TimeNs time,
+               std::string& out) const {
+        const RowNumbers::Row& row = rows_.of(track);
+        begin(row.pid, row.tid, phase, name, out);
+        if (!category.empty()) {
+            out += ",\"cat\":";
+            out += quotedJson(category);
+        }
+        out += ",\"ts\":";
+        appendMicroseconds(time, out);
+    }
+
+    void args(ArgSetId set, std::string& out) const {
+        const std::string json = trace_.argsJson(set);
+        if (json.empty()) return; // also where a damaged file's args have no end
+        out += ",\"args\":";
+        out += json;
+    }
+
+    void names(TrackId id, std::string& out) const {
+        const Track& track = trace_.tracks()[id];
+        if (track.spilled_from != kNoId) return;
+        const RowNumbers::Row& row = rows_.of(id);
+        const auto name = [&](std::string_view kind, StringId text) {
+            if (text == 0) return;
+            begin(row.pid, row.tid, "M", kind, out);
+            out += ",\"args\":{\"name\":";
+            out += quotedJson(trace_.text(text));
+            out += "}}";
+        };
+        name("process_name", track.process_name);
+        if (!track.may_overlap) name("thread_name", track.thread_name);
+    }
+
+    /// Slices of one track.
+    void slices(TrackId id, SliceId first, SliceId end, std::string& out) const {
+        const bool async = trace_.tracks()[id].may_overlap;
+        for (SliceId slice = first; slice < end; ++slice) {
+            const std::string_view name = trace_.name(slice);
+            const std::string_view category = trace_.category(slice);
+            event(id, async ? "b" : "X", name, category, trace_.start(slice), out);
+            if (async) {
+                out += ",\"id\":";
+                appendNumber(slice + std::int64_t{1}, out);
+            } else {
+                out += ",\"dur\":";
+                appendMicroseconds(trace_.end(slice) - trace_.start(slice), out);
+            }
+            args(trace_.sliceArgs()[slice], out);
+            out += '}';
+            if (!async) continue;
+            event(id, "e", name, category, trace_.end(slice), out);
+            out += ",\"id\":";
+            appendNumber(slice + std::int64_t{1}, out);
+            out += '}';
+        }
+    }
+
+    void instant(const Instant& instant, std::string& out) const {
+        const bool async = trace_.tracks()[instant.track].may_overlap;
+        event(instant.track, async ? "n" : "i", trace_.text(instant.name), trace_.text(instant.category), instant.time,
+              out);
+        args(instant.args, out);
+        out += async ? R"(,"id":0})" : R"(,"s":"t"})";
+    }
+
+private:
+    const Trace& trace_;
+    const RowNumbers& rows_;
+};
+
 class Writer {
 public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
-        : trace_(trace), log_(log), rows_(trace), out_(file) {}
+        : trace_(trace), log_(log), rows_(trace), events_(trace, rows_), out_(file) {}
 
     Status write() {
-        out_.write("[\n");
-        begin(0, 0, "M", "trace_origin");
-        add(R"(,"args":{{"origin_ns":{}}}}})", trace_.origin().count());
+        add("[\n{{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"trace_origin\",\"args\":{{\"origin_ns\":{}}}}}",
+            trace_.origin().count());
         for (const auto& [pid, source] : sourceFilesOf(trace_, rows_)) {
-            begin(pid, 0, "M", "trace_file");
+            EventWriter::begin(pid, 0, "M", "trace_file", text_);
             add(R"(,"args":{{"file":{})", source.number);
             if (source.rank) add(R"(,"rank":{})", *source.rank);
-            out_.write("}}");
+            text_ += "}}";
         }
         sortProcesses();
-        for (TrackId track = 0; track < trace_.tracks().size(); ++track) {
-            names(track);
-            slices(track);
-        }
+        flush(0);
+        tracks();
         for (const Instant& instant : trace_.instants()) {
-            const bool async = trace_.tracks()[instant.track].may_overlap;
-            event(instant.track, async ? "n" : "i", trace_.text(instant.name), trace_.text(instant.category),
-                  instant.time);
-            args(instant.args);
-            out_.write(async ? R"(,"id":0})" : R"(,"s":"t"})");
+            events_.instant(instant, text_);
+            flush();
         }
         counters();
         flows();
-        out_.write("\n]\n");
+        text_ += "\n]\n";
+        flush(0);
         return out_.commit();
     }
 
 private:
+    static constexpr std::size_t kFlushed = std::size_t{1} << 16; ///< bytes
+
     template <class... Parts>
     void add(fmt::format_string<Parts...> format, Parts&&... parts) {
-        fmt::format_to(std::back_inserter(out_), format, std::forward<Parts>(parts)...);
+        fmt::format_to(std::back_inserter(text_), format, std::forward<Parts>(parts)...);
     }
 
-    void begin(std::int64_t pid, std::int64_t tid, std::string_view phase, std::string_view name) {
-        if (!std::exchange(first_, false)) out_.write(",\n");
-        add(R"({{"ph":"{}","pid":{},"tid":{},"name":{})", phase, pid, tid, quotedJson(name));
-    }
-
-    void event(TrackId track, std::string_view phase, std::string_view name, std::string_view category, TimeNs time) {
-        const RowNumbers::Row& row = rows_.of(track);
-        begin(row.pid, row.tid, phase, name);
-        if (!category.empty()) add(R"(,"cat":{})", quotedJson(category));
-        add(R"(,"ts":{})", microseconds(time));
-    }
-
-    void args(ArgSetId set) {
-        // Empty also where a damaged file's args have no end.
-        if (const std::string json = trace_.argsJson(set); !json.empty()) add(R"(,"args":{})", json);
+    void flush(std::size_t from = kFlushed) {
+        if (text_.size() < from) return;
+        out_.write(text_);
+        text_.clear();
     }
 
     /// Ranks in their order, however viewers would sort them.
@@ -141,41 +217,33 @@ private:
         for (const TrackId id : tracksByRank(trace_)) {
             const std::int64_t pid = rows_.of(id).pid;
             if (!seen.insert(pid).second) continue;
-            begin(pid, 0, "M", "process_sort_index");
+            EventWriter::begin(pid, 0, "M", "process_sort_index", text_);
             add(R"(,"args":{{"sort_index":{}}}}})", seen.size());
         }
     }
 
-    void names(TrackId id) {
-        const Track& track = trace_.tracks()[id];
-        if (track.spilled_from != kNoId) return;
-        const RowNumbers::Row& row = rows_.of(id);
-        const auto name = [&](std::string_view kind, StringId text) {
-            if (text == 0) return;
-            begin(row.pid, row.tid, "M", kind);
-            add(R"(,"args":{{"name":{}}}}})", quotedJson(trace_.text(text)));
-        };
-        name("process_name", track.process_name);
-        if (!track.may_overlap) name("thread_name", track.thread_name);
-    }
-
-    void slices(TrackId id) {
-        const Track& track = trace_.tracks()[id];
-        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
-            const std::string_view name = trace_.name(slice);
-            const std::string_view category = trace_.category(slice);
-            event(id, track.may_overlap ? "b" : "X", name, category, trace_.start(slice));
-            if (!track.may_overlap) {
-                add(R"(,"dur":{})", microseconds(trace_.end(slice) - trace_.start(slice)));
-            } else {
-                add(R"(,"id":{})", slice + 1);
-            }
-            args(trace_.sliceArgs()[slice]);
-            out_.push_back('}');
-            if (!track.may_overlap) continue;
-            event(id, "e", name, category, trace_.end(slice));
-            add(R"(,"id":{}}})", slice + 1);
+    /// All cores make the text, a part of a track at a time; what waits to be written is bounded.
+    void tracks() {
+        constexpr SliceId kPart = 4096; // about 0.6 MB of text
+        constexpr std::size_t kAhead = 16;
+        OrderedTasks<std::string> parts;
+        for (TrackId id = 0; id < trace_.tracks().size(); ++id) {
+            const Track& track = trace_.tracks()[id];
+            SliceId first = track.first_slice;
+            do {
+                if (parts.size() == kAhead) out_.write(parts.take());
+                const SliceId end = first + std::min(kPart, track.end_slice - first);
+                parts.add([this, id, first, end, names = first == track.first_slice] {
+                    std::string text;
+                    if (names) events_.names(id, text);
+                    events_.slices(id, first, end, text);
+                    return text;
+                });
+                first = end;
+            } while (first < track.end_slice);
         }
+        while (parts.size() > 0)
+            out_.write(parts.take());
     }
 
     void counters() {
@@ -186,8 +254,9 @@ private:
                              say("values of counters that are no numbers are left out"));
                     continue;
                 }
-                begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name));
+                EventWriter::begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name), text_);
                 add(R"(,"ts":{},"args":{{"value":{}}}}})", microseconds(series.times[i]), series.values[i]);
+                flush();
             }
         }
     }
@@ -215,17 +284,22 @@ private:
                              : say("ends of arrows at slices that the format cannot point at are left out"));
                 continue;
             }
-            event(trace_.sliceTracks()[point.slice], starts ? "s" : ends ? "f" : "t", "flow", "flow", *time);
-            add(R"(,"id":{},"bp":"e"}})", flow_);
+            const std::string_view phase = starts ? "s" : ends ? "f" : "t";
+            events_.event(trace_.sliceTracks()[point.slice], phase, "flow", "flow", *time, text_);
+            text_ += ",\"id\":";
+            appendNumber(flow_, text_);
+            text_ += R"(,"bp":"e"})";
+            flush();
         }
     }
 
     const Trace& trace_;
     DiagnosticLog& log_;
     RowNumbers rows_;
+    EventWriter events_;
     ReplacingFile out_;
-    bool first_ = true;
-    std::uint64_t flow_ = 0;
+    std::string text_; ///< what is not in out_ yet
+    std::int64_t flow_ = 0;
 };
 
 } // namespace

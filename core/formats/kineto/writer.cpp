@@ -78,7 +78,8 @@ public:
         for (const auto& [step, window] : steps_)
             event(steps_row_, "user_annotation", fmt::format("{}{}", kStepName, step), window.first, window.second, "");
         names();
-        out_.write("\n]}\n");
+        text_ += "\n]}\n";
+        flush();
         return out_.commit();
     }
 
@@ -87,7 +88,12 @@ private:
 
     template <class... Parts>
     void add(fmt::format_string<Parts...> format, Parts&&... parts) {
-        fmt::format_to(std::back_inserter(out_), format, std::forward<Parts>(parts)...);
+        fmt::format_to(std::back_inserter(text_), format, std::forward<Parts>(parts)...);
+    }
+
+    void flush() {
+        out_.write(text_);
+        text_.clear();
     }
 
     [[nodiscard]] Row hostRow(TrackId track) const {
@@ -175,10 +181,19 @@ private:
     void event(const Row& row, std::string_view category, std::string_view name, TimeNs start, TimeNs end,
                std::string_view args) {
         separate();
-        add(R"({{"ph":"X","cat":{},"name":{},"pid":{},"tid":{},"ts":{},"dur":{})", quotedJson(category),
-            quotedJson(name), row.pid, row.tid, chrome::microseconds(start), chrome::microseconds(end - start));
-        if (!args.empty()) add(R"(,"args":{})", args);
-        out_.push_back('}');
+        text_ += R"({"ph":"X","cat":)";
+        text_ += quotedJson(category);
+        text_ += R"(,"name":)";
+        text_ += quotedJson(name);
+        add(R"(,"pid":{},"tid":{},"ts":)", row.pid, row.tid);
+        chrome::appendMicroseconds(start, text_);
+        text_ += R"(,"dur":)";
+        chrome::appendMicroseconds(end - start, text_);
+        if (!args.empty()) {
+            text_ += R"(,"args":)";
+            text_ += args;
+        }
+        text_ += '}';
     }
 
     void arrow(const Row& row, bool starts, std::int64_t id, TimeNs time) {
@@ -219,13 +234,16 @@ private:
     }
 
     void separate() {
-        if (!std::exchange(first_, false)) out_.write(",\n");
+        constexpr std::size_t kFlushed = std::size_t{1} << 16;
+        if (text_.size() >= kFlushed) flush();
+        if (!std::exchange(first_, false)) text_ += ",\n";
     }
 
     const Trace& trace_;
     const RowNumbers& rows_;
     const std::vector<TrackId>& tracks_;
     ReplacingFile out_;
+    std::string text_; ///< what is not in out_ yet
     bool first_ = true;
     bool has_device_ = false;
     std::unordered_set<std::int64_t> started_; ///< correlations of devices' work

@@ -2,8 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <array>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -109,6 +115,34 @@ TEST(ArgStore, KeepsSetsThatAreTakenOver) {
         EXPECT_THAT(first.all(base + set), ElementsAre(Pair("grid", 8), Pair("correlation", 42))) << before;
         EXPECT_THAT(first.all(base + merged),
                     UnorderedElementsAre(Pair("x", 1), Pair("grid", 8), Pair("correlation", 42)));
+    }
+}
+
+TEST(ArgStore, WritesEverySetAsTheJsonOfItsArgs) {
+    Store store;
+    constexpr int kMany = 40; // more than are compared with each other one by one
+    const std::array<std::string, 6> texts{"plain", "quote \" and \\", "line\nend", "\x01", "微批 3", "no \xff UTF-8"};
+    std::mt19937 random(1);
+    const auto pick = [&](int below) { return std::uniform_int_distribution(0, below - 1)(random); };
+    for (int round = 0; round < 500; ++round) {
+        std::vector<StoredArg> args(static_cast<std::size_t>(1 + pick(round % 10 == 0 ? kMany : 8)));
+        for (StoredArg& arg : args) {
+            arg.name = store.strings.intern(round % 3 == 0 ? texts[static_cast<std::size_t>(pick(6))]
+                                                           : std::to_string(pick(60)));
+            switch (pick(5)) {
+            case 0: arg.setInt(std::numeric_limits<std::int64_t>::min() + pick(9)); break;
+            case 1: arg.setReal(pick(100) / 8.0); break;
+            case 2: arg.setReal(std::numeric_limits<double>::infinity()); break;
+            case 3: arg.setBool(pick(2) == 0); break;
+            default: arg.setText(store.strings.intern(texts[static_cast<std::size_t>(pick(6))]));
+            }
+        }
+        const ArgSetId stored = store.args.add(args);
+        const ArgSetId numbered = store.args.addNumber(args.front().name, pick(5), stored);
+        for (const ArgSetId set : {stored, numbered, store.args.merge(stored, numbered)}) {
+            const auto expected = nlohmann::json::parse(argsToJson(store.args.args(set, store.strings)));
+            EXPECT_EQ(nlohmann::json::parse(store.args.json(set, store.strings)), expected);
+        }
     }
 }
 
