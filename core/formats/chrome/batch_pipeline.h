@@ -19,7 +19,8 @@ namespace bubblescope::chrome {
 /// Where an event ends is known only after reading everything before it. So the text is cut at places that look like
 /// the border between two events, and a piece is used only if the reader arrives exactly where it begins and it was
 /// parsed as complete events: it follows that it ends at a border. Where a guess was wrong, the reader continues on its
-/// own until it reaches the beginning of a later piece. The result is the same as without this class.
+/// own until it reaches the beginning of a later piece. The result is the same as without this class, save that a
+/// damaged event, with a bracket of the wrong kind in it, may be read.
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;

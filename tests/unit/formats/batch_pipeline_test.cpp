@@ -245,6 +245,63 @@ TEST(BatchPipeline, ParsesEveryLayoutOnAllCores) {
     }
 }
 
+/// Offsets and phases of the events that are read of a file, as the reader goes through it.
+std::vector<std::pair<std::uint64_t, char>> eventsRead(const std::string& text, std::size_t piece_bytes) {
+    std::vector<std::pair<std::uint64_t, char>> events;
+    const auto add = [&events](const chrome::EventBatch& batch) {
+        for (const chrome::Event& event : batch.events)
+            events.emplace_back(event.offset, event.phase);
+    };
+    const std::size_t array = text.find('[');
+    if (array == std::string::npos) return events;
+    JsonScanner scanner(text);
+    scanner.moveTo(array + 1);
+    (void)scanner.peek();
+    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes);
+    chrome::EventParser parser;
+    while (!scanner.accept(']') && !scanner.atEnd()) {
+        const std::size_t begin = scanner.offset();
+        if (const auto piece = pipeline.take(begin)) {
+            add(piece->batch);
+            scanner.moveTo(piece->end);
+        } else if (const auto entry = scanner.value()) {
+            chrome::EventBatch batch;
+            if (parser.parse(*entry, begin, batch)) add(batch);
+        }
+        if (scanner.offset() > begin && (scanner.accept(',') || scanner.peek() == ']')) continue;
+        const auto border = pipeline.borderAfter(scanner.offset(), text.size());
+        if (!border) break;
+        scanner.moveTo(*border);
+    }
+    return events;
+}
+
+// An event with brackets of the wrong kind may be read in a piece, where each is not scanned on its own.
+TEST(BatchPipeline, LosesNothingOfDamagedFilesThatIsReadWithoutPieces) {
+    std::mt19937 random(8);
+    const auto below = [&random](std::size_t limit) {
+        return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+    };
+    const std::vector<Fields> events = profile(60);
+    std::size_t read = 0;
+    for (int round = 0; round < 300; ++round) {
+        std::string text = written(events, kLayouts[static_cast<std::size_t>(round) % kLayouts.size()], random);
+        for (std::size_t changes = below(4); changes > 0; --changes) {
+            const std::size_t place = below(text.size());
+            constexpr std::string_view kLetters = "{}[],:\"\\x0 ";
+            if (below(3) == 0)
+                text.erase(place, 1 + below(40));
+            else
+                text[place] = kLetters[below(kLetters.size())];
+        }
+        const auto expected = eventsRead(text, text.size());
+        read += expected.size();
+        for (const std::size_t piece : {300U, 1'500U})
+            ASSERT_TRUE(std::ranges::includes(eventsRead(text, piece), expected)) << "round " << round << "\n" << text;
+    }
+    EXPECT_GT(read, std::size_t{300} * 150);
+}
+
 // Nothing is found for a while: an event with more args than a border is searched in.
 TEST(BatchPipeline, GoesOnInPiecesAfterAHugeEvent) {
     const std::vector<Fields> small = profile(1'000);
