@@ -218,15 +218,16 @@ py::tuple RunHandle::whatIf(const std::vector<std::string>& changes, const py::d
     from.end();
     const DiagnosedRun& of = diagnosed();
     const Result<std::pair<std::string, std::string>> answer =
-        waitFor(py::none(), [&](JobControl&) -> Result<std::pair<std::string, std::string>> {
+        waitFor(py::none(), [&](JobControl& control) -> Result<std::pair<std::string, std::string>> {
             BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(changes));
             BUBBLESCOPE_ASSIGN(const RunModel model, request.model(of.run, of.report.clocks));
+            if (control.stopRequested()) return cancelledError();
             BUBBLESCOPE_TRY(checkError(model, request.mostError()));
             if (changes.empty()) {
-                const report::Document study = report::studyDocument(model, studyStragglers(model));
+                const report::Document study = report::studyDocument(model, studyStragglers(model, control));
                 return std::pair{report::toJson(study), report::toText(study)};
             }
-            BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(model.pp));
+            BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(of.run));
             BUBBLESCOPE_ASSIGN(const Prediction prediction, predict(model, of.run.schedule, scenario, cut));
             return std::pair{report::toJson(report::scenarioDocument(model, changes, prediction)),
                              report::toText(report::predictionDocument(changes, prediction))};
@@ -246,7 +247,7 @@ py::tuple RunHandle::advise(const py::dict& options) const {
     from.end();
     const DiagnosedRun& of = diagnosed();
     const Result<std::pair<std::string, std::string>> answer =
-        waitFor(py::none(), [&](JobControl&) -> Result<std::pair<std::string, std::string>> {
+        waitFor(py::none(), [&](JobControl& control) -> Result<std::pair<std::string, std::string>> {
             AdviceOptions wanted;
             if (!memory.model.empty()) {
                 BUBBLESCOPE_ASSIGN(wanted.sizes, readModelSizes(memory.model));
@@ -257,9 +258,10 @@ py::tuple RunHandle::advise(const py::dict& options) const {
             BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(search_time.value_or("10s")));
             if (time > TimeNs{0}) wanted.search_time = time;
             BUBBLESCOPE_ASSIGN(const RunModel model, request.model(of.run, of.report.clocks));
-            BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(model.pp));
+            BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(of.run));
+            if (control.stopRequested()) return cancelledError();
             BUBBLESCOPE_ASSIGN(const Advice advice,
-                               bubblescope::advise(model, of.run.schedule, cut, wanted, request.mostError()));
+                               bubblescope::advise(model, of.run.schedule, cut, wanted, request.mostError(), control));
             const report::Document document = report::adviceDocument(model, advice, request.words());
             return std::pair{report::toJson(document), report::toText(document)};
         });

@@ -287,6 +287,27 @@ class LongLoads(unittest.TestCase):
             self.assertEqual(child.stdout.read().splitlines()[-1], "interrupted")
         self.assertEqual(child.returncode, 0)
 
+    def test_answers_about_runs_end_on_ctrl_c(self):
+        import signal
+        path = trace("several.pftrace", pp=8, microbatches=64)
+        run = bs.load(path)
+
+        def interrupt(number, frame):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        try:
+            with self.assertRaises(KeyboardInterrupt):
+                run.advise(search_time="600s")
+            signal.setitimer(signal.ITIMER_REAL, 0.0001)
+            with self.assertRaises(KeyboardInterrupt):
+                while True:  # most of the time is spent in whatif()
+                    run.whatif()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
 
 class Notebooks(unittest.TestCase):
     def test_draw_runs_schedules_and_steps(self):

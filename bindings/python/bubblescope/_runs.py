@@ -88,7 +88,8 @@ class Run:
 
     def steps(self) -> _core.Table:
         """A row a step and replica: step, replica, status, start_ns, wall_ns, bubble_rate, expected_bubble_rate,
-        forward_median_ns, backward_median_ns."""
+        forward_median_ns, backward_median_ns; and what the framework of a recorded job states of it: loss, tokens, samples,
+        sequence_length."""
         return self._handle.table("steps")
 
     def accounting(self) -> _core.Table:
@@ -116,12 +117,12 @@ class Run:
     @takes(ModelKeywords)
     def whatif(self, *changes: str, **options: Any) -> Answer:
         """What the steps would take with other times: "rank:2=usual", "link:2-3=2x", "comm=0", "schedule=zb-v".
-        Several changes add up. Without any, who makes the step slow."""
+        Several changes add up. Without any, who makes the step slow. Ctrl+C ends it."""
         return Answer(self._handle.whatif(list(changes), options))
 
     @takes(AdviseKeywords)
     def advise(self, **options: Any) -> Answer:
-        """Which schedule, chunks, micro-batches or layers would shorten the steps."""
+        """Which schedule, chunks, micro-batches or layers would shorten the steps. Ctrl+C ends it."""
         return Answer(self._handle.advise(options))
 
     @takes(DiffKeywords)

@@ -123,7 +123,7 @@ std::vector<TimeNs> idealDurations(const RunModel& model) {
     return ideal;
 }
 
-StragglerStudy studyStragglers(const RunModel& model) {
+StragglerStudy studyStragglers(const RunModel& model, const JobControl& control) {
     StragglerStudy study;
     const std::vector<TimeNs> ideal = idealDurations(model);
     const std::vector<TimeNs> on_time = withoutDelays(model);
@@ -144,7 +144,9 @@ StragglerStudy studyStragglers(const RunModel& model) {
     }
 
     const Groups groups(model);
-    const auto putBack = [&](const std::vector<NodeId>& nodes) { return ratio(best.with(nodes), ideal_total); };
+    const auto putBack = [&](const std::vector<NodeId>& nodes) {
+        return control.stopRequested() ? 1 : ratio(best.with(nodes), ideal_total);
+    };
     for (const auto& [name, nodes] : groups.by_op)
         study.by_op_type.emplace_back(name, putBack(nodes));
     std::ranges::stable_sort(study.by_op_type, std::greater{}, [](const auto& entry) { return entry.second; });
@@ -158,7 +160,7 @@ StragglerStudy studyStragglers(const RunModel& model) {
             row.push_back(std::min(dp, pp));
     }
     study.slowest = slowestWorkers(model, study);
-    if (total == ideal_total) return study;
+    if (total == ideal_total || control.stopRequested()) return study;
 
     const auto explained = [&](TimeNs without) { return ratio(total - without, total - ideal_total); };
     std::set<std::pair<int, std::int32_t>> slowest;

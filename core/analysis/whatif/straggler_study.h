@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/analysis/whatif/run_model.h"
+#include "core/base/job.h"
 
 #include <optional>
 #include <string>
@@ -62,6 +63,7 @@ struct StragglerStudy {
 /// communication the median.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-[[nodiscard]] StragglerStudy studyStragglers(const RunModel& model);
+/// A study that `control` stops lacks what was not computed yet.
+[[nodiscard]] StragglerStudy studyStragglers(const RunModel& model, const JobControl& control = {});
 
 } // namespace bubblescope

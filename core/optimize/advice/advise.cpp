@@ -53,8 +53,9 @@ HeldMemory heldAtPeak(const Schedule& schedule, int split) {
 
 class Search {
 public:
-    Search(const MeanPipeline& pipeline, const RunModel& run, const ModelCut& cut, const AdviceOptions& options)
-        : pipeline_(pipeline), run_(run), cut_(cut), options_(options) {}
+    Search(const MeanPipeline& pipeline, const RunModel& run, const ModelCut& cut, const AdviceOptions& options,
+           const JobControl& control)
+        : pipeline_(pipeline), run_(run), cut_(cut), options_(options), control_(control) {}
 
     /// The current order.
     Result<Candidate> currentOrder() {
@@ -150,6 +151,7 @@ private:
 
     /// Nothing if the family does not support these sizes, or the budget is exceeded.
     Result<std::optional<Candidate>> attempt(const PipelineChange& change) {
+        if (control_.stopRequested()) return cancelledError();
         auto made = pipeline_.schedule(change);
         if (!made.ok()) return std::optional<Candidate>{};
         Candidate candidate{change, std::move(made).value(), TimeNs{0}, {}};
@@ -193,6 +195,7 @@ private:
     const RunModel& run_;
     const ModelCut& cut_;
     const AdviceOptions& options_;
+    const JobControl& control_;
     std::vector<Candidate> found_;
     int tried_ = 0;
 };
@@ -315,7 +318,7 @@ Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const 
 /// Adds what other orders would do.
 Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Schedule& order, const ModelCut& cut,
                     const AdviceOptions& options, const JobControl& control, Advice& advice) {
-    Search search(pipeline, run, cut, options);
+    Search search(pipeline, run, cut, options, control);
     BUBBLESCOPE_ASSIGN(const Candidate present, search.currentOrder());
     BUBBLESCOPE_TRY(search.tryAll(present));
     search.sort();
@@ -323,6 +326,7 @@ Status adviseOrders(const MeanPipeline& pipeline, const RunModel& run, const Sch
     BUBBLESCOPE_ASSIGN(advice.larger, search.larger(present));
     advice.tried = search.tried();
     for (const Candidate* candidate : chosen(search.found(), present, options.max_suggestions)) {
+        if (control.stopRequested()) return cancelledError();
         Scenario scenario;
         scenario.pipeline = candidate->change;
         BUBBLESCOPE_ASSIGN(Prediction prediction, predict(run, order, scenario, cut));

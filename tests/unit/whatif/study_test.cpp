@@ -113,6 +113,21 @@ TEST(StragglerStudy, TransfersThatNobodyRecordedAreInferred) {
     EXPECT_EQ(study.fit.simulated, wall);
 }
 
+TEST(StragglerStudy, EndsWhenItIsStopped) {
+    const auto model = runModel(studiedSlowRank());
+    ASSERT_TRUE(model.ok());
+    std::stop_source stop;
+    JobControl control;
+    control.stop = stop.get_token();
+    int checks = 0;
+    control.at_check = [&] {
+        if (++checks == 2) stop.request_stop();
+    };
+    const StragglerStudy study = studyStragglers(model.value(), control);
+    EXPECT_FALSE(study.m_w) << "what comes after the stop is left out";
+    EXPECT_TRUE(studyStragglers(model.value()).m_w);
+}
+
 TEST(StragglerStudy, StepsCanBeChosen) {
     auto run = studiedSlowRank();
     run.steps.push_back(run.steps[0]);
