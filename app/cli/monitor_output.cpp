@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/common.h"
+#include "core/report/results/step_values.h"
 #include "core/report/text.h"
 
 #include <fmt/format.h>
@@ -54,6 +55,7 @@ Value::Object stepOf(const LiveStep& step, const LiveAnalyzer& analyzer) {
         for (std::size_t cause = 0; cause < kCauseCount; ++cause)
             causes.push_back({std::string(causeKey(static_cast<Cause>(cause))) + "_ns", step.causes[cause]});
         object.push_back({"causes", std::move(causes)});
+        std::ranges::move(report::stepValuesOf(step.values), std::back_inserter(object));
     } else {
         object.push_back({"fault", step.fault});
     }
@@ -96,6 +98,7 @@ std::string headline(const LiveAnalyzer& analyzer) {
         fmt::format("{}, {}", orderName(info.schedule, info.flavor), sizesText(info.pp, info.microbatches, info.vpp));
     if (info.dp > 1) line += fmt::format(", {} replicas", info.dp);
     if (info.tp > 1) line += fmt::format(", {} ranks a stage", info.tp);
+    if (info.source == "capture" && !info.backend.empty()) line += "; " + info.backend;
     if (!info.faults.empty()) line += fmt::format("; faults planted: {}", info.faults);
     return line + (analyzer.runEnded() ? "; the run has ended\n" : "\n");
 }
@@ -133,7 +136,7 @@ void addStep(report::Table& table, const LiveStep& step) {
                                    : fmt::format("{} of {}{}", step.checks.equal + step.checks.mismatch,
                                                  step.checks.planned(), step.checks.mismatch > 0 ? " !" : "");
     if (!step.complete) {
-        table.row(step.index, "unknown", "", "", checks, step.fault);
+        table.row(step.index, "unknown", "", "", "", checks, step.fault);
         return;
     }
     std::size_t worst = 1; // the schedule's own is no news
@@ -147,14 +150,17 @@ void addStep(report::Table& table, const LiveStep& step) {
                                 : "";
     constexpr auto kPercent = report::Look::Percent2;
     table.row(step.index, step.wall, report::Cell(step.bubble_rate, kPercent),
-              step.expected_rate ? report::Cell(*step.expected_rate, kPercent) : report::Cell("none"), checks, why);
+              step.expected_rate ? report::Cell(*step.expected_rate, kPercent) : report::Cell("none"),
+              step.values.loss ? report::lossText(*step.values.loss) : "", checks, why);
 }
 
 std::string stepsText(const LiveAnalyzer& analyzer, std::size_t most) {
     using report::shown;
-    report::Table table({}, {shown("step"), shown("time"), shown("bubble"), shown("closed form"), shown("checks"),
-                             shown("besides the schedule", report::Align::Left)});
     const auto& steps = analyzer.steps();
+    const bool losses = std::ranges::any_of(steps, [](const LiveStep& step) { return step.values.loss.has_value(); });
+    report::Table table({}, {shown("step"), shown("time"), shown("bubble"), shown("closed form"), shown("loss"),
+                             shown("checks"), shown("besides the schedule", report::Align::Left)});
+    table.columns[4].hidden = !losses;
     const std::size_t from = steps.size() > most ? steps.size() - most : 0;
     for (std::size_t i = from; i < steps.size(); ++i)
         addStep(table, steps[i]);

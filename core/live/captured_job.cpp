@@ -2,6 +2,7 @@
 
 #include "core/live/live_analyzer.h"
 #include "core/recognise/run.h"
+#include "core/recognise/stated_values.h"
 
 #include <fmt/format.h>
 
@@ -53,6 +54,8 @@ RunInfo CapturedJob::infoOf(const Run& run) {
     info.source = "capture";
     info.schedule = run.schedule.name;
     info.flavor = run.schedule.flavor;
+    info.backend = run.explanation.framework;
+    if (!run.explanation.called.empty()) info.backend += ": " + run.explanation.called;
     const StepTimeline& step = run.steps.front();
     info.pp = step.pp;
     info.microbatches = step.microbatches;
@@ -80,6 +83,7 @@ std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
     std::map<int, std::vector<CheckRecord>> checks;
     for (const CheckRecord& check : run.checks.checks)
         checks[check.step].push_back(check);
+    const StepValueMap values = statedValues(run);
     std::vector<ClosedStep> fresh;
     // The oldest files may have been removed, and steps are then counted from the first that is left: only times
     // identify them.
@@ -90,8 +94,10 @@ std::vector<ClosedStep> CapturedJob::newSteps(const Run& run, bool settled) {
         until_ = begin;
         ClosedStep& closed = fresh.emplace_back();
         closed.index = steps_++;
-        for (StepTimeline& step : replicas)
+        for (StepTimeline& step : replicas) {
+            if (const StepValues known = valuesOf(values, step); !known.empty()) closed.values[step.replica] = known;
             step.index = closed.index;
+        }
         closed.checks = std::move(checks[index]);
         for (CheckRecord& check : closed.checks)
             check.step = closed.index;

@@ -149,6 +149,9 @@ bool addReplica(const perfetto::StreamEvent& event, SummaryStep& into) {
     replica.wall = TimeNs{event.integer("wall_ns").value_or(0)};
     replica.bubble_rate = realNumber(event, "bubble_rate").value_or(0);
     replica.expected_rate = realNumber(event, "expected_bubble_rate");
+    replica.values.loss = realNumber(event, "loss");
+    for (const auto& [name, member] : kStepCounts)
+        replica.values.*member = event.integer(name);
     for (NumberReader unknown(event.text("unknown").value_or("")); !unknown.atEnd() && !unknown.bad();)
         replica.unknown.push_back(Rank{unknown.nextInt()});
     if (replica.replica < 0 || into.step.replicas.size() >= kMaxReplicas) return false;
@@ -333,6 +336,9 @@ void encodeReplica(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
         args.push_back({"wall_ns", replica.wall.count()});
         args.push_back({"bubble_rate", replica.bubble_rate});
         if (replica.expected_rate) args.push_back({"expected_bubble_rate", *replica.expected_rate});
+        if (replica.values.loss) args.push_back({"loss", *replica.values.loss});
+        for (const auto& [name, member] : kStepCounts)
+            if (replica.values.*member) args.push_back({name, *(replica.values.*member)});
     } else {
         args.push_back({"fault", std::string_view(replica.fault)});
         args.push_back({"unknown", unknown.text()});

@@ -526,6 +526,10 @@ void LiveAnalyzer::closeStep(ClosedStep closed) {
     const RunClocks clocks = clocks_.align(closed.timelines, ranks_);
     clocks_.align(checks.records);
     step.replicas = window_->add(std::move(closed.timelines), clocks, std::move(checks.records));
+    for (ReducedReplica& replica : step.replicas) {
+        if (const auto known = closed.values.find(replica.replica); known != closed.values.end())
+            replica.values = known->second;
+    }
     const auto [first, last] = replicas();
     for (int replica = first; replica <= last; ++replica) {
         const auto at = std::ranges::lower_bound(step.replicas, replica, {}, &ReducedReplica::replica);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <vector>
 
 namespace bubblescope::live {
 // All cases of a kind at a place, which one finding represents, have one identity; but each mismatch of a check is
@@ -37,7 +38,9 @@ LiveStep summed(const ReducedStep& step, int replicas) {
     const auto complete = std::ranges::count_if(step.replicas, &ReducedReplica::complete);
     sum.complete = complete == replicas;
     const double weight = 1 / static_cast<double>(std::max<std::ptrdiff_t>(1, complete));
+    std::vector<StepValues> values;
     for (const ReducedReplica& replica : step.replicas) {
+        values.push_back(replica.values);
         if (!replica.complete) {
             if (sum.fault.empty()) sum.fault = replica.fault;
             for (const Rank rank : replica.unknown)
@@ -59,6 +62,7 @@ LiveStep summed(const ReducedStep& step, int replicas) {
                 sum.causes[cause] += rank.causes[cause];
         }
     }
+    if (sum.complete) sum.values = together(values);
     return sum;
 }
 

@@ -5,6 +5,7 @@
 #include "core/base/time.h"
 #include "core/live/record_stream.h"
 #include "core/timeline/run_info.h"
+#include "core/timeline/step_values.h"
 
 #include <algorithm>
 #include <array>
@@ -117,6 +118,7 @@ struct LiveStep {
     std::optional<TimeNs> expected_bubble;     ///< the same by the form
     TimeNs busy{0};                            ///< sum over all ranks
     PerCause<TimeNs> causes{};                 ///< of the bubble, sums over all ranks; see RankAccounting
+    StepValues values;                         ///< of all replicas, of a recorded job whose framework states them
     CheckCounts checks;                        ///< as far as received before it was closed
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
@@ -140,6 +142,7 @@ struct ReducedReplica {
     std::optional<double> expected_rate;
     std::vector<ReducedRank> ranks; ///< all of them, if it is complete
     std::vector<Rank> unknown;      ///< of an incomplete one: those with incomplete records
+    StepValues values;
 };
 
 /// A step, as far as one collector sees it.

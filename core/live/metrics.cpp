@@ -76,6 +76,11 @@ void addSteps(Page& page, const LiveAnalyzer& analyzer) {
         page.single("pp_bubble_ratio_expected", "gauge", "The same by the schedule's closed form.", schedule,
                     *last->expected_rate);
     }
+    if (last->values.loss)
+        page.single("pp_loss", "gauge", "Loss of the last complete step, as the framework computes it.", schedule,
+                    *last->values.loss);
+    if (last->values.tokens)
+        page.single("pp_step_tokens", "gauge", "Tokens of the last complete step.", schedule, *last->values.tokens);
     page.metric("pp_bubble_cause_seconds", "gauge", "Why ranks waited in the last complete step, sum of all ranks.");
     for (std::size_t cause = 0; cause < kCauseCount; ++cause) {
         page.value(fmt::format("cause=\"{}\"", causeKey(static_cast<Cause>(cause))), seconds(last->causes[cause]));

@@ -31,10 +31,11 @@ struct ClosedStep {
     int index = 0;
     /// One per replica that ran it completely, on the ranks' own clocks.
     std::vector<StepTimeline> timelines;
-    std::vector<std::size_t> missing;  ///< places with incomplete records of the step
-    std::string fault;                 ///< why a replica is not among `timelines`; empty if all are
-    std::int64_t duplicates = 0;       ///< records received twice
-    std::vector<CheckRecord> checks{}; ///< of a recorded job, whose records do not come by themselves
+    std::vector<std::size_t> missing;   ///< places with incomplete records of the step
+    std::string fault;                  ///< why a replica is not among `timelines`; empty if all are
+    std::int64_t duplicates = 0;        ///< records received twice
+    std::vector<CheckRecord> checks{};  ///< of a recorded job, whose records do not come by themselves
+    std::map<int, StepValues> values{}; ///< of each replica, likewise
 };
 
 /// Assembles the steps of a run from records that arrive rank by rank, in any order and with any delay, and decides

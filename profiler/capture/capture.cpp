@@ -131,6 +131,21 @@ void Capture::event(StatedEvent event) noexcept {
     }
 }
 
+void Capture::stepValues(std::int64_t step, const StepValues& values) noexcept {
+    try {
+        const TimeNs now = readClocks().monotonic;
+        StatedEvent stated{{}, std::string(CaptureFile::kCategory), std::string(perfetto::kCaptureStepValues), now, now,
+                           {}};
+        stated.args.push_back({"step", step});
+        if (values.loss) stated.args.push_back({"loss", *values.loss});
+        for (const auto& [name, member] : kStepCounts)
+            if (values.*member) stated.args.push_back({std::string(name), *(values.*member)});
+        event(std::move(stated));
+    } catch (const std::exception&) {
+        // Out of memory: the job continues without it.
+    }
+}
+
 void Capture::message(std::string_view text) noexcept {
     try {
         const std::lock_guard lock(cycle_mutex_);

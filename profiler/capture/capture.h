@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/formats/perfetto/captured_values.h"
 #include "profiler/capture/capture_options.h"
 #include "profiler/capture/capture_writer.h"
 #include "profiler/cupti/collector.h"
@@ -8,6 +9,7 @@
 #include "profiler/nvtx/names.h"
 
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,6 +36,8 @@ public:
     void state(std::string_view name, std::string_view value) noexcept;
     /// Any thread; does not wait for what is being written.
     void event(StatedEvent event) noexcept;
+    /// What the job's framework knows of a step that is over, see perfetto::kCaptureStepValues. Likewise.
+    void stepValues(std::int64_t step, const StepValues& values) noexcept;
     /// A message to the user, in the trace and in capture.log. Any thread; takes a lock.
     void message(std::string_view text) noexcept;
 

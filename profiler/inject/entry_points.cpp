@@ -2,6 +2,7 @@
 #include "profiler/nccl/plugin.h"
 #include "profiler/nvtx/injection.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -108,6 +109,19 @@ BUBBLESCOPE_EXPORT void bubblescope_state(const char* name, const char* value) {
 BUBBLESCOPE_EXPORT void bubblescope_message(const char* text) {
     Capture* const capture = captureForPython();
     if (capture != nullptr && text != nullptr) capture->message(text);
+}
+
+/// What the framework knows of a step that is over. Without `has_loss` the loss is unknown; so is what is below 0.
+BUBBLESCOPE_EXPORT void bubblescope_step_values(std::int64_t step, int has_loss, double loss, std::int64_t tokens,
+                                                std::int64_t samples, std::int64_t sequence_length) {
+    Capture* const capture = captureForPython();
+    if (capture == nullptr) return;
+    bubblescope::StepValues values;
+    if (has_loss != 0) values.loss = loss;
+    if (tokens >= 0) values.tokens = tokens;
+    if (samples >= 0) values.samples = samples;
+    if (sequence_length >= 0) values.sequence_length = sequence_length;
+    capture->stepValues(step, values);
 }
 
 /// The job's own profiler is about to use CUPTI; `tool` is its name. Whether kernels are recorded does not depend on

@@ -3,9 +3,11 @@
 #include "core/analysis/anomalies/occurrence.h"
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
+#include "core/recognise/stated_values.h"
 #include "core/report/results/checks.h"
 #include "core/report/results/common.h"
 #include "core/report/results/diagnosis.h"
+#include "core/report/results/step_values.h"
 #include "core/report/results/trace.h"
 #include "core/report/results/verdict.h"
 #include "core/report/svg/axis.h"
@@ -50,21 +52,34 @@ std::vector<const SelectedStep*> listedSteps(const StepSelection& selection) {
 }
 
 /// Of replicas of a step the one that takes longest.
-Section stepsSection(const RunReport& report) {
+Section stepsSection(const Run& run, const RunReport& report) {
     Section section;
     section.heading = "Steps";
     section.note = "t_f and t_b are medians, which the closed form is fed with";
     section.line("  " + stepTimeText(report.selection));
     const bool replicas = report.selection.replicas() > 1;
+    const StepValueMap known_values = statedValues(run);
+    const bool losses =
+        std::ranges::any_of(known_values, [](const auto& known) { return known.second.loss.has_value(); });
+    const bool tokens =
+        std::ranges::any_of(known_values, [](const auto& known) { return known.second.tokens.has_value(); });
     Table table({}, {shown("step"), shown("wall"), shown("bubble rate"), shown("closed form"), shown("t_f"),
-                     shown("t_b"), shown(replicas ? "longest replica" : "", replicas ? Align::Right : Align::Left),
+                     shown("t_b"), shown("loss"), shown("tokens"),
+                     shown(replicas ? "longest replica" : "", replicas ? Align::Right : Align::Left),
                      shown("", Align::Left)});
+    table.columns[6].hidden = !losses;
+    table.columns[7].hidden = !tokens;
     table.most_in_text = 40;
     for (const SelectedStep* const selected : listedSteps(report.selection)) {
         const StepAnalysis& step = report.steps[selected->longest];
+        std::vector<StepValues> of_replicas;
+        for (const std::size_t timeline : selected->timelines)
+            of_replicas.push_back(valuesOf(known_values, run.steps[timeline]));
+        const StepValues values = together(of_replicas);
         table.row(selected->index, step.wall, Cell(step.rates.over_makespan, Look::Percent),
                   step.form ? Cell(step.form->bubble_rate, Look::Percent) : Cell("none"), step.typical.forward,
-                  step.typical.backward, replicas ? Cell(step.replica) : Cell(""),
+                  step.typical.backward, values.loss ? Cell(lossText(*values.loss)) : Cell(""),
+                  values.tokens ? Cell(*values.tokens) : Cell(""), replicas ? Cell(step.replica) : Cell(""),
                   selected->taken() ? std::string() : std::string(setAsideName(selected->why)));
     }
     section.add(std::move(table));
@@ -206,7 +221,7 @@ Section positionsSection(const StepAnalysis& step, const StepRequest& request) {
 }
 
 /// A step for programs.
-Section stepData(const Run& run, const RunReport& report, std::size_t index) {
+Section stepData(const Run& run, const RunReport& report, std::size_t index, const StepValues& values) {
     const StepAnalysis& step = report.steps[index];
     const StepDiagnosis& diagnosis = report.diagnoses[index];
     Section section;
@@ -218,6 +233,8 @@ Section stepData(const Run& run, const RunReport& report, std::size_t index) {
     section.data("span_bubble_rate", step.rates.span);
     section.data("over_ideal", step.rates.over_ideal);
     section.data("typical_ns", Value::Object{{"F", step.typical.forward}, {"B", step.typical.backward}});
+    for (Member& value : stepValuesOf(values))
+        section.data(value.key, std::move(value.value));
     section.add(ranksTable(step, diagnosis, report.request, report.coverage.has_value(), false));
     if (step.form) {
         section.data("expected_bubble_rate", step.form->bubble_rate);
@@ -430,7 +447,7 @@ void addForText(Document& document, const Run& run, const RunReport& report, std
     document.add(clocksSection(report.clocks));
     document.add(findingsSection(run, report, true, most_findings));
     document.add(whereSection(run, report, Reader::Text));
-    document.add(stepsSection(report));
+    document.add(stepsSection(run, report));
     document.add(stagesSection(report, Reader::Text));
     document.add(bubblesSection(report));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Text));
@@ -445,7 +462,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
     document.add(timelineSection(run, report, report.typicalStep(), options.most_rows));
     document.add(whereSection(run, report, Reader::Page));
     if (report.selection.steps().size() > 1) document.add(stepBars(report));
-    document.add(stepsSection(report));
+    document.add(stepsSection(run, report));
     document.add(stagesSection(report, Reader::Page));
     document.add(bubblesSection(report));
     if (report.coverage) document.add(checksSection(run.checks, *report.coverage, Reader::Page));
@@ -466,8 +483,10 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     document.data("typical_step", report.steps[report.typicalStep()].index);
     Sections steps;
     steps.key = "steps";
+    const StepValueMap values = statedValues(run);
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
-        if (report.selection.whyAside(i) != SetAside::NotAsked) steps.list.push_back(stepData(run, report, i));
+        if (report.selection.whyAside(i) != SetAside::NotAsked)
+            steps.list.push_back(stepData(run, report, i, valuesOf(values, run.steps[i])));
     }
     document.add(std::move(steps));
     document.add(stagesSection(report, Reader::Programs));

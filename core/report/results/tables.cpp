@@ -1,5 +1,6 @@
 #include "core/report/results/tables.h"
 
+#include "core/recognise/stated_values.h"
 #include "core/timeline/bubbles.h"
 
 #include <array>
@@ -34,12 +35,19 @@ DataTable stepsTable(const Run& run, const RunReport& report) {
                    {"bubble_rate", ColumnType::Float64},
                    {"expected_bubble_rate", ColumnType::Float64},
                    {"forward_median_ns", ColumnType::Int64},
-                   {"backward_median_ns", ColumnType::Int64}});
+                   {"backward_median_ns", ColumnType::Int64},
+                   {"loss", ColumnType::Float64},
+                   {"tokens", ColumnType::Int64},
+                   {"samples", ColumnType::Int64},
+                   {"sequence_length", ColumnType::Int64}});
+    const StepValueMap known = statedValues(run);
     eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
         const StepAnalysis& analysis = report.steps[s];
+        const StepValues values = valuesOf(known, step);
         out.row(step.index, step.replica, setAsideName(report.selection.whyAside(s)), step.begin, step.wall(),
                 analysis.rates.over_makespan, analysis.form ? std::optional(analysis.form->bubble_rate) : std::nullopt,
-                analysis.typical.forward, analysis.typical.backward);
+                analysis.typical.forward, analysis.typical.backward, values.loss, values.tokens, values.samples,
+                values.sequence_length);
     });
     return out;
 }

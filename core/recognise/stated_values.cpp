@@ -1,0 +1,64 @@
+#include "core/recognise/stated_values.h"
+
+#include "core/formats/perfetto/captured_values.h"
+#include "core/trace/trace.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <variant>
+
+namespace bubblescope {
+namespace {
+
+/// The replica that the values of a file belong to; nothing if another rank stands for it.
+std::optional<int> replicaOf(const TraceFile& file, const std::optional<RankPlaces>& places) {
+    if (!places || !file.rank) return 0;
+    const auto place = places->ranks.find(*file.rank);
+    if (place == places->ranks.end()) return std::nullopt;
+    const MeshNumbers& at = place->second;
+    if (at.at(MeshAxis::Tensor) != 0 || at.at(MeshAxis::Context) != 0) return std::nullopt;
+    return at.at(MeshAxis::Data);
+}
+
+/// Nothing if the step has no number.
+std::optional<std::pair<int, StepValues>> valuesIn(const Trace& trace, const Instant& instant) {
+    std::optional<int> step;
+    StepValues values;
+    for (const Arg& arg : trace.args(instant.args)) {
+        if (const auto* const real = std::get_if<double>(&arg.value)) {
+            if (arg.name == "loss") values.loss = *real;
+        } else if (const auto* const number = std::get_if<std::int64_t>(&arg.value);
+                   number != nullptr && *number >= 0) {
+            if (arg.name == "step" && *number <= std::numeric_limits<int>::max()) step = static_cast<int>(*number);
+            for (const auto& [name, member] : kStepCounts)
+                if (arg.name == name) values.*member = *number;
+        }
+    }
+    if (!step) return std::nullopt;
+    return std::pair(*step, values);
+}
+
+} // namespace
+
+StepValueMap statedValues(const Run& run) {
+    StepValueMap all;
+    if (run.trace == nullptr) return all;
+    const Trace& trace = *run.trace;
+    const StringId name = trace.strings().find(perfetto::kCaptureStepValues);
+    if (name == 0) return all;
+    for (const Instant& instant : trace.instants()) {
+        if (instant.name != name) continue;
+        const auto replica = replicaOf(trace.files()[trace.tracks()[instant.track].file], run.places);
+        const auto found = valuesIn(trace, instant);
+        if (replica && found) all[{found->first, *replica}].fill(found->second);
+    }
+    return all;
+}
+
+StepValues valuesOf(const StepValueMap& all, const StepTimeline& step) {
+    const auto known = all.find({step.index, step.replica});
+    return known == all.end() ? StepValues{} : known->second;
+}
+
+} // namespace bubblescope

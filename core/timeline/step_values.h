@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope {
+
+/// What the framework of a recorded job knows of a step besides its times.
+struct StepValues {
+    std::optional<double> loss;         ///< mean over the step's micro-batches; may be no finite number
+    std::optional<std::int64_t> tokens; ///< that the step trained on
+    std::optional<std::int64_t> samples;
+    std::optional<std::int64_t> sequence_length; ///< the longest, in tokens
+
+    [[nodiscard]] bool empty() const { return !loss && !tokens && !samples && !sequence_length; }
+    /// Fills in what is not known from another rank of the same replica.
+    void fill(const StepValues& other);
+
+    friend bool operator==(const StepValues&, const StepValues&) = default;
+};
+
+/// The counts by their names in traces and reports.
+inline constexpr std::array<std::pair<std::string_view, std::optional<std::int64_t> StepValues::*>, 3> kStepCounts{
+    {{"tokens", &StepValues::tokens},
+     {"samples", &StepValues::samples},
+     {"sequence_length", &StepValues::sequence_length}}};
+
+/// Of all replicas of a step: the mean of their losses, the sums of tokens and samples, the longest sequence.
+[[nodiscard]] StepValues together(std::span<const StepValues> replicas);
+
+} // namespace bubblescope
