@@ -117,6 +117,7 @@ typedef struct {
     const int64_t* kept_bytes;      /* the inputs of one op of each chunk; NULL = unknown */
     int64_t room_bytes;             /* for inputs whose activations are gone already; 0 = no limit, below 0 = none */
     bubblescope_aadiff_event event; /* takes each check when its step has ended; NULL = nobody does */
+    int32_t forward_again; /* not 0: computing a backward again begins with its forward, and costs as much more */
 } bubblescope_aadiff_config;
 
 typedef struct {
@@ -168,6 +169,9 @@ BUBBLESCOPE_AADIFF_API void bubblescope_aadiff_close(bubblescope_aadiff* session
 /* Leaves out a layer that cannot be computed again, for it changes as it runs or is not deterministic. Before the first
  * plan: with op times that are measured, in the first two steps. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer);
+/* The same for some kinds of its ops, such as "BIW". */
+BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_leave_out_kinds(bubblescope_aadiff* session, int32_t chunk, int32_t layer,
+                                                              const char* kinds);
 
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step);
 /* Checks that were planned and not requested count as skipped. Writes the step's records. */

@@ -48,7 +48,7 @@ class _Config(ctypes.Structure):
                 ("directory", ctypes.c_char_p), ("device", ctypes.c_char_p), ("order", ctypes.c_char_p),
                 ("layers", ctypes.POINTER(ctypes.c_int32)), ("kinds", ctypes.c_char_p),
                 ("kept_bytes", ctypes.POINTER(ctypes.c_int64)), ("room_bytes", ctypes.c_int64),
-                ("event", ctypes.c_void_p)]
+                ("event", ctypes.c_void_p), ("forward_again", ctypes.c_int32)]
 
 
 class _Op(ctypes.Structure):
@@ -82,7 +82,7 @@ def _load():
             ("digest", u64, [buffer, size]), ("digest_sum", u64, [buffer, size, u64]),
             ("digest_finish", u64, [u64, u64]),
             ("open", ctypes.c_int, [ctypes.POINTER(_Config), ctypes.POINTER(session)]), ("close", None, [session]),
-            ("leave_out", ctypes.c_int, [session, i32, i32]), ("planned", ctypes.c_int, [session, task, size]),
+            ("leave_out_kinds", ctypes.c_int, [session, i32, i32, text]), ("planned", ctypes.c_int, [session, task, size]),
             ("begin_step", ctypes.c_int, [session, i32]), ("end_step", ctypes.c_int, [session]),
             ("op", ctypes.c_int, [session, op, i64, i64]), ("wanted", ctypes.c_int, [session, op, i32]),
             ("computed", ctypes.c_int, [session, op, i32, text, u64]), ("ask", ctypes.c_int, [session, i64, task]),
@@ -235,22 +235,24 @@ class Session:
     def __init__(self, schedule, *, rank, pp, microbatches, vpp=1, flavor=None, layers_per_stage=1, forward_ns=0,
                  backward_ns=0, input_grad_ns=0, weight_grad_ns=0, margin=0.0, latency_ns=0, directory=None,
                  device=None, replica=0, dp=1, tensor_rank=0, tp=1, order=None, layers=None, kinds=None, kept_bytes=None,
-                 room_bytes=None, event=None):
+                 room_bytes=None, event=None, forward_again=False):
         """`order`: of all ranks, as PyTorch's schedule files have it. `layers`: of each chunk, instead of
-        layers_per_stage. `event`: the address of a function that takes each check."""
+        layers_per_stage. `event`: the address of a function that takes each check. `forward_again`: computing a
+        backward again begins with its forward."""
         array = lambda type, values: None if values is None else (type * len(values))(*values)
         room = 0 if room_bytes is None else room_bytes or -1
         text = lambda value: None if value is None else os.fspath(value).encode()
         config = _Config(ctypes.sizeof(_Config), rank, replica, tensor_rank, dp, tp, schedule.encode(), text(flavor), pp,
                          microbatches, vpp, layers_per_stage, forward_ns, backward_ns, input_grad_ns, weight_grad_ns,
                          margin, latency_ns, text(directory), text(device), text(order),
-                         array(ctypes.c_int32, layers), text(kinds), array(ctypes.c_int64, kept_bytes), room, event)
+                         array(ctypes.c_int32, layers), text(kinds), array(ctypes.c_int64, kept_bytes), room, event,
+                         forward_again)
         self._session = ctypes.c_void_p()
         _call("open", ctypes.byref(config), ctypes.byref(self._session))
 
-    def leave_out(self, chunk, layer):
-        """A layer that cannot be computed again. Before checks are planned."""
-        _call("leave_out", self._session, chunk, layer)
+    def leave_out(self, chunk, layer, kinds="FBIW"):
+        """A layer whose ops of these kinds cannot be computed again. Before checks are planned."""
+        _call("leave_out_kinds", self._session, chunk, layer, kinds.encode())
 
     def planned(self):
         """The checks that are planned in this step: (kind, microbatch, chunk, sequence), layer."""

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -109,6 +110,17 @@ std::string textOr(const char* text) {
     return text == nullptr ? std::string() : std::string(text);
 }
 
+Result<std::vector<OpKind>> kindsOf(std::string_view letters) {
+    std::vector<OpKind> kinds;
+    for (const char letter : letters) {
+        const auto kind = opKindFromLetter(letter);
+        if (!kind || kind == OpKind::Optimizer)
+            return usageError(std::string("there are no checks of kind '") + letter + "'", "kinds are F, B, I and W");
+        kinds.push_back(*kind);
+    }
+    return kinds;
+}
+
 constexpr int kMaxChunks = 4096;
 
 SessionConfig::Record recordWith(bubblescope_aadiff_event event) {
@@ -147,12 +159,8 @@ Result<SessionConfig> configOf(const bubblescope_aadiff_config* from) {
         config.layers_of_model = false;
     }
     config.order = textOr(given.order);
-    for (const char letter : textOr(given.kinds)) {
-        const auto kind = opKindFromLetter(letter);
-        if (!kind)
-            return usageError(std::string("there are no ops of kind '") + letter + "'", "kinds are F, B, I and W");
-        config.kinds.push_back(*kind);
-    }
+    BUBBLESCOPE_ASSIGN(config.kinds, kindsOf(textOr(given.kinds)));
+    config.forward_again = given.forward_again != 0;
     if (given.kept_bytes != nullptr) config.kept.assign(given.kept_bytes, given.kept_bytes + chunks);
     if (given.room_bytes != 0) config.room = std::max<std::int64_t>(given.room_bytes, 0);
     if (given.event != nullptr) config.record = recordWith(given.event);
@@ -231,7 +239,14 @@ void bubblescope_aadiff_close(bubblescope_aadiff* session) {
 }
 
 int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer) {
-    return withSession(session, [&](Session& open) { return codeOf(open.leaveOut(Chunk{chunk}, layer)); });
+    return bubblescope_aadiff_leave_out_kinds(session, chunk, layer, "FBIW");
+}
+
+int bubblescope_aadiff_leave_out_kinds(bubblescope_aadiff* session, int32_t chunk, int32_t layer, const char* kinds) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const std::vector<OpKind> left_out, kindsOf(textOr(kinds)));
+        return codeOf(open.leaveOut(Chunk{chunk}, layer, left_out));
+    });
 }
 
 int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step) {

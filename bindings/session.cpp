@@ -86,22 +86,32 @@ Status Session::makePlan(const OpTimes& times) {
     }
     if (config_.room) limits.spare_bytes.assign(schedule_.ranks.size(), *config_.room);
     limits.kinds = config_.kinds;
-    limits.left_out = left_out_;
+    for (const auto& [stage, layer, kind] : left_out_)
+        if (isLeftOut(stage, layer)) limits.left_out.insert({stage, layer});
     limits.margin = config_.margin;
     limits.latency = config_.latency;
     BUBBLESCOPE_ASSIGN(AadiffStudy study, studyAadiff(schedule_, costs, limits));
     plan_ = std::move(study.as_executed.ranks[config_.rank.index()]);
     for (const CheckUnit& unit : plan_->units)
-        covered_[{unit.chunk, unit.kind, unit.layer}] = false;
+        if (!left_out_.contains({stageOf(unit.chunk), unit.layer, unit.kind}))
+            covered_[{unit.chunk, unit.kind, unit.layer}] = false;
     counts_.units = static_cast<int>(covered_.size());
     return {};
 }
 
-Status Session::leaveOut(Chunk chunk, int layer) {
+bool Session::isLeftOut(Stage stage, int layer) const {
+    const std::vector<OpKind> all{OpKind::Forward, OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight};
+    return std::ranges::all_of(config_.kinds.empty() ? all : config_.kinds, [&](OpKind kind) {
+        return left_out_.contains({stage, layer, kind});
+    });
+}
+
+Status Session::leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds) {
     if (plan_) return usageError("layers are left out before the checks are planned");
     if (chunk.value < 0 || chunk.value >= schedule_.vpp || layer < 0 || layer >= layersOf(chunk))
         return usageError(fmt::format("there is no layer {} of chunk {}", layer, chunk.value));
-    left_out_.insert({stageOf(chunk), layer});
+    for (const OpKind kind : kinds)
+        left_out_.insert({stageOf(chunk), layer, kind});
     return {};
 }
 
@@ -125,7 +135,9 @@ void Session::planStep() {
     const auto& planned = plan_->steps[static_cast<std::size_t>(steps_planned_++) % plan_->steps.size()];
     for (const PlannedCheck& check : planned) {
         const Op& op = schedule_.ranks[config_.rank.index()][check.op];
-        LayerOp what{op, plan_->units[check.unit].layer};
+        const CheckUnit& unit = plan_->units[check.unit];
+        if (!covered_.contains({unit.chunk, unit.kind, unit.layer})) continue; // left out
+        LayerOp what{op, unit.layer};
         what.op.overlapped = false; // callers do not name pairs
         checks_.push_back({what, check.slot, Planned::Waiting});
     }
@@ -220,10 +232,13 @@ TimeNs Session::predicted(std::size_t next) const {
 TimeNs Session::costOf(const LayerOp& what) const {
     const auto seen = costs_.find({what.op.chunk, what.op.kind});
     if (seen != costs_.end() && !seen->second.empty()) return std::ranges::max(seen->second);
+    TimeNs cost{0};
     for (const CheckUnit& unit : plan_->units) {
-        if (unit.chunk == what.op.chunk && unit.kind == what.op.kind && unit.layer == what.layer) return unit.cost;
+        if (unit.chunk != what.op.chunk || unit.layer != what.layer) continue;
+        const bool before = config_.forward_again && unit.kind == OpKind::Forward;
+        if (unit.kind == what.op.kind || before) cost += unit.cost;
     }
-    return TimeNs{0};
+    return cost;
 }
 
 Result<std::optional<Task>> Session::ask(TimeNs now, std::optional<TimeNs> free) {

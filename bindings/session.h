@@ -41,6 +41,7 @@ struct SessionConfig {
     std::vector<OpKind> kinds;        ///< of ops that can be computed again; empty = all
     std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op of each chunk; empty = unknown
     std::optional<std::int64_t> room; ///< bytes that may be kept beyond the activations' lifetime; none = no limit
+    bool forward_again = false;       ///< computing a backward again begins with its forward
     std::optional<OpTimes> times;
     double margin = 0.1;
     TimeNs latency{0};
@@ -86,8 +87,8 @@ public:
     /// Errors: Usage, for an impossible configuration; Run, if the trace cannot be written.
     [[nodiscard]] static Result<Session> open(SessionConfig config);
 
-    /// A layer that cannot be computed again. Before there is a plan. Error: Usage.
-    [[nodiscard]] Status leaveOut(Chunk chunk, int layer);
+    /// A layer whose ops of these kinds cannot be computed again. Before there is a plan. Error: Usage.
+    [[nodiscard]] Status leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds);
 
     [[nodiscard]] Status beginStep(int step);
     [[nodiscard]] Status endStep();
@@ -130,6 +131,8 @@ private:
     [[nodiscard]] int layerOf(const LayerOp& what) const;
     [[nodiscard]] CheckRecord recordOf(const LayerOp& what) const;
     void planStep();
+    /// Whether no op of the layer can be computed again.
+    [[nodiscard]] bool isLeftOut(Stage stage, int layer) const;
     void learnTimes();
     /// The expected length of the bubble before op `next`.
     [[nodiscard]] TimeNs predicted(std::size_t next) const;
@@ -144,7 +147,7 @@ private:
     std::optional<RankPlan> plan_; ///< empty until op times are known
     SessionCounts counts_;
     std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
-    std::set<std::pair<Stage, int>> left_out_;
+    std::set<std::tuple<Stage, int, OpKind>> left_out_;
     std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< of the last checks of one layer
 
     // State of the current step.

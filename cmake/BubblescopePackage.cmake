@@ -25,7 +25,11 @@ if(SKBUILD)
   install(TARGETS bubblescope_aadiff LIBRARY DESTINATION bubblescope/lib COMPONENT wheel)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiler/python/ DESTINATION bubblescope/lib/bubblescope/python COMPONENT wheel
           FILES_MATCHING PATTERN "*.py")
-  install(FILES ${PROJECT_SOURCE_DIR}/bindings/bubblescope_aadiff.py DESTINATION . COMPONENT wheel)
+  install(TARGETS bubblescope_native_ranges
+          LIBRARY DESTINATION bubblescope/lib/bubblescope/python/bubblescope_adapters COMPONENT wheel)
+  foreach(place . bubblescope/lib/bubblescope/python/bubblescope_adapters)
+    install(FILES ${PROJECT_SOURCE_DIR}/bindings/bubblescope_aadiff.py DESTINATION ${place} COMPONENT wheel)
+  endforeach()
 endif()
 
 set(CPACK_GENERATOR DEB)

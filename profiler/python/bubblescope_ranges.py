@@ -52,17 +52,21 @@ def op(kind, microbatch=0, stage=0):
     return _Range(b"%d%s%d" % (stage, kind.encode(), microbatch))
 
 
-def step(number=None, schedule=None):
+def step(number=None, schedule=None, tokens=None, samples=None, sequence_length=None, previous_loss=None):
     """Begins a step, which lasts until the next. Without `number` steps are counted. `schedule`: what the trainer calls
-    its schedule, stated once."""
+    its schedule, stated once. `tokens`, `samples`, `sequence_length`: of the step's input on the caller's pipeline, from
+    one rank of it. `previous_loss`: of the step that ends here."""
     if not _on:
         return
+    if previous_loss is not None and step._number >= 0:
+        _events.step_values(step._number, loss=previous_loss)
     if schedule is not None and schedule != step._schedule:
         step._schedule = schedule
         _events.state("framework", "own")
         _events.state("schedule", schedule)
     step._number = step._number + 1 if number is None else int(number)
     _events.mark(b"step %d" % step._number)
+    _events.step_values(step._number, tokens=tokens, samples=samples, sequence_length=sequence_length)
 
 
 step._number = -1

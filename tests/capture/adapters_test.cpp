@@ -4,6 +4,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -87,6 +88,41 @@ TEST_F(Adapters, PyTorchsPipelineHasItsOpsTransfersAndSteps) {
     EXPECT_EQ(analysis["trace"]["mesh"]["source"], "framework");
     const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "2", "--patience", "100ms"});
     EXPECT_THAT(watched.out, HasSubstr(R"("schedule":"fthenb")"));
+}
+
+TEST_F(Adapters, StepsHaveTheirLossAndTokens) {
+    struct Case {
+        std::string framework;
+        double loss;
+        int tokens;
+        int samples;
+        int sequence_length;
+    };
+    for (const Case& one :
+         {Case{"torch", 3, 96, 6, 16}, Case{"megatron", 2.5, 256, 8, 32}, Case{"deepspeed", 1.5, 48, 6, 8}}) {
+        ASSERT_EQ(record("$PY $JOB " + one.framework, 2).exit_code, 0) << log();
+        EXPECT_EQ(log(), "");
+        const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+        for (const auto& step : analysis["steps"]) {
+            EXPECT_EQ(step["loss"], one.loss) << one.framework;
+            EXPECT_EQ(step["tokens"], one.tokens);
+            EXPECT_EQ(step["samples"], one.samples);
+            EXPECT_EQ(step["sequence_length"], one.sequence_length);
+        }
+        const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "1", "--patience", "100ms"});
+        EXPECT_THAT(watched.out, HasSubstr(R"("tokens":)" + std::to_string(one.tokens))) << watched.out;
+        std::filesystem::remove_all(dir());
+    }
+}
+
+TEST_F(Adapters, ReplicasAddUpTheirTokens) {
+    ASSERT_EQ(record("FAKE_WORLD=6 $PY $JOB torch", 6).exit_code, 0) << log();
+    const ProgramResult text = runProgram({"analyze", dir(), "--all"});
+    EXPECT_THAT(text.out, HasSubstr("tokens")) << text.out;
+    EXPECT_THAT(text.out, HasSubstr("288")) << "of three replicas";
+    const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "1", "--patience", "100ms"});
+    EXPECT_THAT(watched.out, HasSubstr(R"("loss":3.0,"tokens":288,"samples":18,"sequence_length":16)"));
+    EXPECT_THAT(watched.out, HasSubstr(R"("backend":"torch.distributed.pipelining 2.15.0: ScheduleGPipe")"));
 }
 
 TEST_F(Adapters, ReplicasOfAPipelineAreToldApart) {
@@ -195,6 +231,9 @@ TEST_F(Adapters, AFrameworkOfOnesOwnStatesItsOps) {
                                                     {"Optimizer", 4}}));
     const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
     EXPECT_EQ(analysis["schedule"]["called"], "ours");
+    EXPECT_EQ(analysis["steps"][0]["loss"], 4.5);
+    EXPECT_EQ(analysis["steps"][0]["tokens"], 64);
+    EXPECT_FALSE(analysis["steps"][1].contains("loss")) << "it is stated when the next one begins";
 }
 
 TEST_F(Adapters, OwnRangesAndFrameworksAreNotMixed) {
@@ -279,23 +318,26 @@ TEST_F(Adapters, AProcessSeesNothingOfItAndKeepsItsOwnSitecustomize) {
 TEST_F(Adapters, ChecksInBubblesFindWhatWasComputedWrongly) {
     ASSERT_EQ(record("$PY $JOB checks", 2, {"--aadiff"}).exit_code, 0) << log();
     EXPECT_THAT(log(), HasSubstr("layer 1 of stage 0 (layer 1) is not checked in bubbles: it is not deterministic"));
+    EXPECT_THAT(log(), HasSubstr("the backward of layer 0 of stage 0 (layer 0) is not checked in bubbles: it is not"));
     const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
     ASSERT_TRUE(analysis.contains("aadiff")) << analysis.dump();
     const auto& replays = analysis["aadiff"]["checks"]["replay"];
     EXPECT_GT(replays["equal"].get<int>(), 0);
     EXPECT_GT(replays["mismatched"].get<int>(), 0);
     EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
-    int found = 0;
+    // The layers of stages 0 and 1, which are on two ranks, are counted: 2 and 3.
+    std::map<std::string, int> found;
     for (const auto& finding : analysis["anomalies"]) {
         if (finding["kind"] != "aadiff-mismatch") continue;
-        ++found;
         const auto message = finding["message"].get<std::string>();
-        // The layers of stages 0 and 1, which are on two ranks, are counted: 2 and 3.
-        EXPECT_THAT(message, HasSubstr("of layer 6, output")) << message;
-        EXPECT_THAT(message, HasSubstr("bit 12 flipped")) << message;
-        EXPECT_EQ(finding["rank"], 0);
+        const bool forward = message.find("of layer 6, output") != std::string::npos;
+        EXPECT_EQ(finding["rank"], forward ? 0 : 1);
+        EXPECT_THAT(message, HasSubstr(forward ? "of layer 6, output" : "of layer 7, weight gradient")) << message;
+        EXPECT_THAT(message, HasSubstr(forward ? "bit 12 flipped" : "bit 8 flipped")) << message;
+        ++found[forward ? "forward" : "backward"];
     }
-    EXPECT_GT(found, 0) << analysis["anomalies"].dump(1);
+    EXPECT_GT(found["forward"], 0) << analysis["anomalies"].dump(1);
+    EXPECT_GT(found["backward"], 0) << analysis["anomalies"].dump(1);
     const ProgramResult watched = runProgram({"monitor", dir(), "--steps", "20", "--patience", "100ms"});
     EXPECT_THAT(watched.out, HasSubstr("layer 6 (transient) does not agree"));
 }
@@ -317,7 +359,7 @@ protected:
         Adapters::SetUp();
         const char* const set = std::getenv("BUBBLESCOPE_FRAMEWORKS");
         if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_FRAMEWORKS names no Python environment with the frameworks";
-        torchrun_ = torchrun_;
+        torchrun_ = std::string(set) + "/bin/torchrun";
     }
     std::string torchrun_;
 };
@@ -353,8 +395,9 @@ TEST_P(OutsideJobs, AreRecognisedUnchanged) {
 /// A job of PyTorch whose ranks compute one layer wrongly now and then, and have layers that cannot be checked.
 TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     const auto run = [&](std::vector<std::string> command) {
-        for (const std::string& word : {std::string("--"), torchrun_, std::string("--nproc-per-node"), std::string("2"),
-                                        std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("60")})
+        for (const std::string& word :
+             {std::string("--"), torchrun_, std::string("--nproc-per-node"), std::string("2"),
+              std::string(BUBBLESCOPE_TEST_FAKES "/../flipping_torch.py"), std::string("100")})
             command.push_back(word);
         return runProgram(command);
     };
@@ -367,9 +410,12 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     EXPECT_THAT(log(), HasSubstr("(body.3) is not checked in bubbles: it changes its attribute 'calls' as it runs"));
     EXPECT_THAT(log(), HasSubstr("(body.4) is not checked in bubbles: it communicates"));
     EXPECT_THAT(log(),
-                HasSubstr("(body.7) is not checked in bubbles: it changes its attribute 'generator' as it runs"));
-    EXPECT_THAT(log(), HasSubstr("(body.9) is not checked in bubbles: it draws from the random numbers of Python"));
+                HasSubstr("(body.8) is not checked in bubbles: it changes its attribute 'generator' as it runs"));
+    EXPECT_THAT(log(), HasSubstr("(body.10) is not checked in bubbles: it draws from the random numbers of Python"));
     EXPECT_THAT(log(), HasSubstr("layer 5 of stage 0 (body.5), micro-batch"));
+    EXPECT_THAT(log(), HasSubstr("computing its output again gave other bits (transient)"));
+    EXPECT_THAT(log(), HasSubstr("layer 7 of stage 0 (body.7), micro-batch"));
+    EXPECT_THAT(log(), HasSubstr("computing its input gradient again gave other bits (transient)"));
     const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
     const auto& replays = analysis["aadiff"]["checks"]["replay"];
     EXPECT_GT(replays["equal"].get<int>(), 0);
@@ -377,9 +423,40 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
     for (const auto& finding : analysis["anomalies"]) {
         if (finding["kind"] != "aadiff-mismatch") continue;
         EXPECT_EQ(finding["rank"], 0);
-        EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("of layer 5, output"));
-        EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("bit 20 flipped"));
-        EXPECT_THAT(finding["message"].get<std::string>(), HasSubstr("transient"));
+        const auto message = finding["message"].get<std::string>();
+        const bool forward = message.find("of layer 5, output") != std::string::npos;
+        EXPECT_THAT(message, HasSubstr(forward ? "of layer 5, output" : "of layer 7, input gradient"));
+        EXPECT_THAT(message, HasSubstr(forward ? "bit 20 flipped" : "bit 21 flipped"));
+        EXPECT_THAT(message, HasSubstr("transient"));
+    }
+}
+
+/// With one chunk and with two: forwards and backwards of Megatron-core's schedules, its loss and its tokens.
+TEST_F(OutsideFrameworks, ChecksInMegatronsBubblesFindFlippedBits) {
+    for (const std::string chunks : {"1", "2"}) {
+        const ProgramResult recorded =
+            runProgram({"record", "--aadiff", "--out", dir(), "--", torchrun_, "--nproc-per-node", "2",
+                        BUBBLESCOPE_TEST_FAKES "/../flipping_megatron.py", "80", chunks});
+        ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+        EXPECT_THAT(log(), HasSubstr("computing its output again gave other bits (transient)"));
+        EXPECT_THAT(log(), HasSubstr("computing its input gradient again gave other bits (transient)"));
+        EXPECT_THAT(log(), Not(HasSubstr("no more checks")));
+        const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
+        EXPECT_EQ(analysis["schedule"]["confidence"], 1);
+        EXPECT_GT(analysis["aadiff"]["checks"]["replay"]["equal"].get<int>(), 0);
+        for (const auto& finding : analysis["anomalies"]) {
+            if (finding["kind"] != "aadiff-mismatch") continue;
+            EXPECT_EQ(finding["rank"], 0);
+            const auto message = finding["message"].get<std::string>();
+            EXPECT_THAT(message,
+                        HasSubstr(message.find("output") != std::string::npos ? "bit 3 flipped" : "bit 4 flipped"));
+        }
+        const auto& last = analysis["steps"].back();
+        if (chunks == "1") // the job's loss with two chunks does not stay finite
+            EXPECT_THAT(recorded.out, HasSubstr(fmt::format("loss {:.6f}", last["loss"].get<double>())));
+        EXPECT_EQ(last["tokens"], 8 * 16);
+        EXPECT_EQ(last["sequence_length"], 16);
+        std::filesystem::remove_all(dir());
     }
 }
 

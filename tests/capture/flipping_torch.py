@@ -1,7 +1,7 @@
 # A pipeline of two ranks with layers that drop out, keep statistics, are not deterministic, count their calls, draw from
-# a generator of their own or from Python's and communicate, and one that computes a wrong bit on rank 0 now and then. What
-# is wrong lies in a column that no weight depends on: the weights at the end are equal, whatever a recording repeats in
-# between.
+# a generator of their own or from Python's and communicate, one that computes a wrong bit on rank 0 now and then, and one
+# whose gradient has a wrong bit there. What is wrong lies in a column that no weight depends on: the weights at the end are
+# equal, whatever a recording repeats in between.
 import random
 import sys
 import time
@@ -9,10 +9,16 @@ import time
 import torch
 import torch.distributed as dist
 import torch.nn as nn
-from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 
 WIDTH, MICROBATCHES = 64, 4
-executions = [0]
+executions = {"forward": 0, "backward": 0}
+
+
+def is_wrong(direction):
+    """Now and then, but for the first steps, in which layers show whether they are deterministic."""
+    executions[direction] += 1
+    return executions[direction] > 90 and executions[direction] % 13 == 0 and dist.get_rank() == 0
 
 
 class Usual(nn.Sequential):
@@ -48,11 +54,28 @@ class Talking(nn.Module):
 
 class Flipping(nn.Module):
     def forward(self, x):
-        executions[0] += 1
         y = x * 2
-        if executions[0] % 13 == 0 and dist.get_rank() == 0:
+        if is_wrong("forward"):
             y.detach()[0, -1:].view(torch.int32)[0] ^= 1 << 20
         return y
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        gradient = gradient * 2
+        if is_wrong("backward"):
+            gradient[0, -1:].view(torch.int32)[0] ^= 1 << 21
+        return gradient
+
+
+class FlippingBackward(nn.Module):
+    def forward(self, x):
+        return Twice.apply(x)
 
 
 class Spare(nn.Module):
@@ -80,12 +103,13 @@ rank, size, steps = dist.get_rank(), dist.get_world_size(), int(sys.argv[1])
 alone = [dist.new_group([r]) for r in range(size)][rank]
 torch.manual_seed(7 + rank)
 random.seed(11 + rank)
-body = [Usual(), nn.BatchNorm1d(WIDTH), Noisy(), Counting(), Talking(alone), Flipping(), Spare(), Drawing(), Usual(), Scaling()]
+body = [Usual(), nn.BatchNorm1d(WIDTH), Noisy(), Counting(), Talking(alone), Flipping(), Spare(), FlippingBackward()]
+body += [Drawing(), Usual(), Scaling()]
 module = nn.Module()
 module.body = nn.Sequential(*body)
 module.forward = module.body.forward
 stage = PipelineStage(module, rank, size, torch.device("cpu"))
-schedule = ScheduleGPipe(stage, MICROBATCHES, loss_fn=lambda y, t: ((y - t) ** 2).mean())
+schedule = Schedule1F1B(stage, MICROBATCHES, loss_fn=lambda y, t: ((y - t) ** 2).mean())
 optimizer = torch.optim.SGD(module.parameters(), 1e-3)
 x, target = torch.ones(MICROBATCHES * 16, WIDTH), torch.zeros(MICROBATCHES * 16, WIDTH)
 for _ in range(steps):

@@ -17,6 +17,19 @@ assert bs.load("step.pftrace").schedule["schedule"] == "1f1b"
 """
 
 
+RECORDED = """
+from bubblescope_adapters import bubblescope_aadiff, events
+assert bubblescope_aadiff.digest(b"abc")
+assert type(events.push).__name__ == "builtin_function_or_method", "calls go through ctypes"
+from bubblescope_ranges import op, step
+for _ in range(3):
+    step()
+    for i in range(4):
+        with op("F", microbatch=i): pass
+        with op("B", microbatch=i): pass
+"""
+
+
 def skip(reason):
     print("skipped: " + reason)
     sys.exit(77)
@@ -50,6 +63,8 @@ def main():
         library = run(program, "record", "--out", "capture", "--", python, "-c", job).splitlines()[0]
         assert os.path.realpath(library).startswith(os.path.realpath(place)), library
         assert os.path.exists(os.path.join(os.path.dirname(library), "python", "sitecustomize.py"))
+        run(program, "record", "--python-ranges", "--out", "ranges", "--", python, "-c", RECORDED)
+        assert "3 of 3 steps ran in this order" in run(program, "analyze", "ranges", "--json")
         run(os.path.join(place, "bin", "pip"), "uninstall", "--yes", "--quiet", "bubblescope")
         assert not os.path.exists(program)
     print("installed, used and removed " + os.path.basename(made))

@@ -11,10 +11,12 @@ import time
 
 from . import bubblescope_aadiff as aadiff
 from . import events
-from .layers import CannotRepeat, Layer, difference, digest, split
+from .layers import CannotRepeat, Kept, KeptGradients, Layer, difference, digest, digests, split
 
 _TRIAL_STEPS = 16  # a layer that found no bubble for its trial until then is left out
+_BACKWARD_TRIAL_STEPS = 4  # and its backward that found none in as many after the trials of forwards
 _IDLE_STEPS = 32  # after as many in which its bubbles held no check, a rank leaves them alone
+_BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
 
 
 class _Worker(threading.Thread):
@@ -77,9 +79,12 @@ class BubbleChecks:
         self._random = True  # the layer that runs again sets the job's random numbers
         self._process = os.getpid()
         self._steps = 0
-        self._planned = {}  # (kind, micro-batch, chunk): layers
+        self._forwards_known = 0  # steps until then
+        self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops that each chunk has
+        self._planned = {}  # (micro-batch, chunk): {layer: kinds}
         self._kept = {}  # (micro-batch, chunk, layer): Kept
-        self._fresh = []  # keys in _kept that the session does not know yet
+        self._gradients = {}  # (micro-batch, chunk): {layer: KeptGradients}
+        self._fresh = []  # (kind, micro-batch, chunk, layer) of what the session does not know yet
         self._watched = []
         self._ops = {}  # what Session.prepared() gives, by op
         self._ran = []  # ops that the session does not know yet
@@ -107,12 +112,40 @@ class BubbleChecks:
             self._layers.append(layers)
 
     @staticmethod
-    def _leave_out(stage, number, name, why):
-        events.message("layer %d of stage %d (%s) is not checked in bubbles: it %s" % (number, stage, name, why))
+    def _leave_out(stage, number, name, why, what=""):
+        events.message("%slayer %d of stage %d (%s) is not checked in bubbles: it %s" % (what, number, stage, name, why))
 
     def _drop(self, layer, why):
         self._layers[self._chunk_of[layer.stage]][layer.number] = None
         self._leave_out(layer.stage, layer.number, layer.name, why)
+
+    def _refuse(self, layer, kind, why):
+        """Leaves out a kind of ops of the layer; without its forward nothing of it is left."""
+        if isinstance(why, Exception) and not isinstance(why, CannotRepeat):
+            why = "fails when it is run again (%s: %s)" % (type(why).__name__, why)
+        if self._layers[self._chunk_of[layer.stage]][layer.number] is not layer:
+            return
+        if kind == "F":
+            self._drop(layer, why)
+        elif layer.is_open(kind):
+            layer.left_out.add(kind)
+            self._leave_out(layer.stage, layer.number, layer.name, why, _BACKWARDS[kind])
+
+    def _refuse_untried(self, untried):
+        backwards = {}
+        for layer, kind in untried:
+            if kind == "F":
+                self._refuse(layer, kind, "found no bubble for its trial")
+            else:
+                layer.left_out.add(kind)
+                backwards.setdefault((layer.stage, kind), []).append(layer.number)
+        for (stage, kind), numbers in sorted(backwards.items()):
+            events.message("%slayers %s of stage %d is not checked in bubbles: there was none for its trial"
+                           % (_BACKWARDS[kind], ", ".join(str(number) for number in numbers), stage))
+
+    def _refuse_gradients(self, layer, why):
+        for kind in sorted(self._backwards[self._chunk_of[layer.stage]]):
+            self._refuse(layer, kind, why)
 
     # ---- Steps
 
@@ -132,7 +165,7 @@ class BubbleChecks:
         self._session.begin_step(number)
         planned = {}
         for (kind, microbatch, chunk, _), layer in self._session.planned():
-            planned.setdefault((kind, microbatch, chunk), []).append(layer)
+            planned.setdefault((microbatch, chunk), {}).setdefault(layer, set()).add(kind)
         self._planned = planned
         self._idle = 0 if planned else self._idle + 1
 
@@ -168,53 +201,80 @@ class BubbleChecks:
     def _forget(self):
         self._disarm()
         self._kept.clear()
+        self._gradients.clear()
         del self._fresh[:]
 
     def _untried(self):
-        return [layer for layers in self._layers for layer in layers if layer is not None and not layer.known]
+        """(layer, kind) of what no trial has decided yet."""
+        return [
+            (layer, kind)
+            for layers, backwards in zip(self._layers, self._backwards)
+            for layer in layers
+            if layer is not None
+            for kind in ["F"] + sorted(backwards)
+            if layer.is_open(kind)
+        ]
 
     def _prepare(self):
         """Opens the session once each layer has had its trial."""
         untried = self._untried()
-        if untried and self._steps <= _TRIAL_STEPS:
+        if any([kind == "F" for _, kind in untried]):
+            if self._steps <= _TRIAL_STEPS:
+                return
+        elif self._forwards_known == 0:
+            self._forwards_known = self._steps
+        if self._steps < 2:  # the first shows which ops there are
             return
-        for layer in untried:
-            self._drop(layer, "found no bubble for its trial")
+        if untried and self._steps <= self._forwards_known + _BACKWARD_TRIAL_STEPS:
+            return
+        self._refuse_untried(untried)
         of = self._pipeline
-        kept = [sum([layer.input_bytes for layer in layers if layer is not None]) for layers in self._layers]
+        backwards = sorted(set().union(*self._backwards))
+        kept = [sum([layer.kept_bytes for layer in layers if layer is not None]) for layers in self._layers]
         self._session = aadiff.Session(
             of.family, flavor=of.flavor, rank=of.rank, pp=of.pp, microbatches=of.microbatches, vpp=len(of.stages),
-            order=of.order, layers=[len(layers) for layers in self._layers], kinds="F", margin=self._margin,
-            kept_bytes=kept, room_bytes=self._memory, event=events.event_address(), replica=of.replica, dp=of.dp,
-            tensor_rank=of.tensor_rank, tp=of.tp,
+            order=of.order, layers=[len(layers) for layers in self._layers], kinds="F" + "".join(backwards),
+            margin=self._margin, kept_bytes=kept, room_bytes=self._memory, event=events.event_address(),
+            replica=of.replica, dp=of.dp, tensor_rank=of.tensor_rank, tp=of.tp, forward_again=True,
         )
         for chunk, layers in enumerate(self._layers):
             for number, layer in enumerate(layers):
-                if layer is None:
-                    self._session.leave_out(chunk, number)
+                left_out = ["F"] + backwards if layer is None else sorted(layer.left_out)
+                if left_out:
+                    self._session.leave_out(chunk, number, "".join(left_out))
 
     # ---- Ops
 
     def began(self, kind, stage, microbatch):
         chunk = self._chunk_of[stage]
         if kind == "F":
-            layers = self._layers[chunk]
+            self._arm(chunk, microbatch)
+        else:
             if self._session is None:
-                self._arm(chunk, microbatch, [layer for layer in layers if layer is not None and not layer.known])
-            else:
-                numbers = self._planned.get((kind, microbatch, chunk), ())
-                self._arm(chunk, microbatch, [layers[number] for number in numbers if layers[number] is not None])
+                self._backwards[chunk].add(kind)
+            if kind != "I" and self._gradients:
+                for kept in list(self._gradients.get((microbatch, chunk), {}).values()):
+                    kept.listen()
         return time.monotonic_ns()
 
     def ended(self, kind, stage, microbatch, start):
         end = time.monotonic_ns()
+        chunk = self._chunk_of[stage]
         if self._watched:
             self._disarm()
+        if kind != "F" and self._gradients:
+            for layer, kept in list(self._gradients.get((microbatch, chunk), {}).items()):
+                kept.unlisten()
+                self._layers_kept(kept)
+                if kept.gives(kind):
+                    self._fresh.append((kind, microbatch, chunk, layer))
+                else:
+                    kept.layer.left_out.add(kind)  # the first layer of the model has no input gradient
         if self._session is not None and self._idle <= _IDLE_STEPS:
             # A check that took longer than it should must not make the bubble seem longer.
             if self._arrived:
                 start, self._arrived = min(start, self._arrived), 0
-            self._ran.append((self._op(kind, microbatch, self._chunk_of[stage])[0], start, end))
+            self._ran.append((self._op(kind, microbatch, chunk)[0], start, end))
 
     def _op(self, kind, microbatch, chunk):
         found = self._ops.get((kind, microbatch, chunk))
@@ -222,36 +282,90 @@ class BubbleChecks:
             found = self._ops[kind, microbatch, chunk] = self._session.prepared(kind, microbatch, chunk)
         return found
 
-    def _arm(self, chunk, microbatch, layers):
-        for layer in layers:
-            layer.watch(lambda kept, key=(microbatch, chunk, layer.number): self._keep(key, kept))
+    def _arm(self, chunk, microbatch):
+        if self._session is None:
+            wanted = [(layer, self._in_trial(layer, chunk)) for layer in self._layers[chunk] if layer is not None]
+        else:
+            planned = self._planned.get((microbatch, chunk))
+            if not planned:
+                return
+            wanted = [(self._layers[chunk][number], kinds) for number, kinds in planned.items()]
+        for layer, kinds in wanted:
+            if layer is None or not kinds:
+                continue
+            key = microbatch, chunk, layer.number
+            if "F" in kinds:
+                layer.watch(Kept, lambda kept, layer=layer, key=key: self._keep(layer, key, kept))
+            if len(kinds) > ("F" in kinds):
+                of_op = frozenset(kinds - {"F"})
+                layer.watch(KeptGradients, lambda kept, layer=layer, key=key, kinds=of_op:
+                            self._keep_gradients(layer, key, kinds, kept))
             self._watched.append(layer)
+
+    def _in_trial(self, layer, chunk):
+        """The kinds that the layer's next execution is kept for: those of backwards once its forward is known."""
+        if layer.is_open("F"):
+            return {"F"}
+        if any([layer.number in kept for (_, at), kept in self._gradients.items() if at == chunk]):
+            return set()  # one execution a step is enough
+        return {kind for kind in self._backwards[chunk] if layer.is_open(kind)}
 
     def _disarm(self):
         for layer in self._watched:
             layer.unwatch()
         del self._watched[:]
 
-    def _keep(self, key, kept):
+    def _has_room(self, layer, kept):
+        if self._memory is None:
+            return True
+        others = list(self._kept.values()) + [one for some in list(self._gradients.values()) for one in some.values()]
+        return max(kept.bytes, layer.kept_bytes) + sum([one.bytes for one in others]) <= self._memory
+
+    @staticmethod
+    def _layers_kept(kept):
+        kept.layer.kept_bytes = max(kept.layer.kept_bytes, kept.bytes)
+
+    def _keep(self, layer, key, kept):
         if isinstance(kept, Exception):
             self._kept.pop(key, None)
-            layer = self._layers[key[1]][key[2]]
-            if layer is not None:
-                self._drop(layer, kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
+            self._refuse(layer, "F", kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
             return None
-        if self._memory is not None and kept.bytes + sum([k.bytes for k in list(self._kept.values())]) > self._memory:
+        if not self._has_room(layer, kept):
             return None
-        kept.layer.input_bytes = max(kept.layer.input_bytes, kept.bytes)
+        self._layers_kept(kept)
         self._kept[key] = kept
-        self._fresh.append(key)
+        self._fresh.append(("F",) + key)
         return kept
+
+    def _keep_gradients(self, layer, key, kinds, kept):
+        microbatch, chunk, number = key
+        if isinstance(kept, Exception):
+            self._gradients.get((microbatch, chunk), {}).pop(number, None)
+            self._refuse_gradients(layer, kept if isinstance(kept, CannotRepeat) else "cannot be kept (%r)" % (kept,))
+            return None
+        if not self._has_room(layer, kept):
+            return None
+        kept.wanted = kinds
+        self._gradients.setdefault((microbatch, chunk), {})[number] = kept
+        return kept
+
+    def _take(self, kind, microbatch, chunk, layer):
+        """What was kept for a check, None if it is not there or not complete."""
+        if kind == "F":
+            kept = self._kept.pop((microbatch, chunk, layer), None)
+        else:
+            of_op = self._gradients.get((microbatch, chunk), {})
+            kept = of_op.get(layer)
+            if kept is not None and not kept.wanted - {kind}:
+                del of_op[layer]
+        return kept if kept is not None and kept.has(kind) else None
 
     # ---- Bubbles
 
     def fill(self, wait):
         """Calls `wait`, which returns when what the rank waits for is there. Until then the worker checks; a layer that it
         has begun goes on beside the next op, unless it would take the random numbers from it."""
-        if self._failed or not self._kept or self._process != os.getpid():  # a forked child has no worker
+        if self._failed or not (self._kept or self._gradients) or self._process != os.getpid():  # a fork has no worker
             return wait()
         if self._working and not self._worker.over:  # with a layer of the bubble before
             return wait()
@@ -288,29 +402,33 @@ class BubbleChecks:
 
     def _announce(self):
         self._tell_ops()
-        for microbatch, chunk, layer in self._fresh:
-            self._op("F", microbatch, chunk)[1](layer, b"output", 0)
+        for kind, microbatch, chunk, layer in self._fresh:
+            if kind == "F":
+                kept = self._kept.get((microbatch, chunk, layer))
+            else:
+                kept = self._gradients.get((microbatch, chunk), {}).get(layer)
+            if kept is not None and kept.has(kind):
+                for name in kept.first(kind):
+                    self._op(kind, microbatch, chunk)[1](layer, name.encode(), 0)
         del self._fresh[:]
 
     def _trials(self):
-        for key in list(self._kept):
-            kept = self._kept[key]
-            if not kept.layer.known and kept.outputs is not None:
-                yield lambda key=key, kept=kept: self._try_out(key, kept)
+        while self._fresh:
+            kind, microbatch, chunk, number = self._fresh.pop(0)
+            kept = self._take(kind, microbatch, chunk, number)
+            if kept is not None and kept.layer.is_open(kind):
+                yield lambda kind=kind, kept=kept: self._try_out(kind, kept)
 
-    def _try_out(self, key, kept):
-        self._kept.pop(key, None)
+    def _try_out(self, kind, kept):
         layer = kept.layer
-        if self._layers[key[1]][key[2]] is not layer:
+        if not layer.is_open(kind):
             return
         if not kept.unchanged():
-            return self._drop(layer, "has inputs or outputs that are changed in place")
+            return self._refuse(layer, kind, "has inputs or outputs that are changed in place")
         try:
-            layer.try_out(kept)
-        except CannotRepeat as why:
-            self._drop(layer, why)
+            layer.try_out(kept, kind)
         except Exception as problem:  # noqa: BLE001
-            self._drop(layer, "fails when it is run again (%s: %s)" % (type(problem).__name__, problem))
+            self._refuse(layer, kind, problem)
 
     def _checks(self):
         while True:
@@ -330,24 +448,31 @@ class BubbleChecks:
                     task.give_up()
 
     def _check(self, task):
-        kept = self._kept.pop((task.microbatch, task.chunk, task.layer), None)
+        kind = task.kind
+        kept = self._take(kind, task.microbatch, task.chunk, task.layer)
         self._random = kept is not None and kept.layer.random
-        if self._stop or kept is None or kept.outputs is None or not kept.unchanged():
+        if self._stop or kept is None or not kept.unchanged():
             return task.give_up()
         with task:
-            first = digest(kept.first())
-            again = kept.layer.repeat(kept)
-            second = digest(again)
+            once = kept.first(kind)
+            first = digests(once)
+            again = kept.layer.repeat(kept, kind)
+            second = digests(again)
         if first != second and not kept.unchanged():  # the job went on meanwhile
             return task.give_up()
-        self._op("F", task.microbatch, task.chunk)[1](task.layer, b"output", first)
-        if task.compare("output", second):
-            return None
-        found = difference(kept.first(), again)
+        for name, value in first.items():
+            self._op(kind, task.microbatch, task.chunk)[1](task.layer, name.encode(), value)
+            if not task.compare(name, second.get(name, 0)):
+                self._mismatch(task, kept, name, once[name], again.get(name, []))
+        return None
+
+    def _mismatch(self, task, kept, name, once, again):
+        found = difference(once, again)
         if found is not None:
             self._session.difference(*found)
-        verdict = self._session.repeated([digest(kept.layer.repeat(kept)) for _ in range(2)])
+        repetitions = [kept.layer.repeat(kept, task.kind).get(name, []) for _ in range(2)]
+        verdict = self._session.repeated([digest(results) for results in repetitions])
         events.message(
-            "step %d, layer %d of stage %d (%s), micro-batch %d: computing it again gave other bits (%s)"
-            % (events.steps.number, task.layer, kept.layer.stage, kept.layer.name, task.microbatch, verdict)
+            "step %d, layer %d of stage %d (%s), micro-batch %d: computing its %s again gave other bits (%s)"
+            % (events.steps.number, task.layer, kept.layer.stage, kept.layer.name, task.microbatch, name, verdict)
         )

@@ -5,7 +5,8 @@ An instruction names a buffer, not a micro-batch: each kind takes the micro-batc
 
 import importlib
 
-from .events import Range, evaluation, name, steps
+from .events import Range, evaluation, names, steps
+from .step_values import StepValues, first_tensor, sizes
 
 VERSIONS = ("0.19", "0.18")
 
@@ -52,7 +53,7 @@ def _counted(function, spelling, counts):
             return function(self, *args, **kwargs)
         number = counts.get(spelling, 0)
         counts[spelling] = number + 1
-        with Range(name(spelling % (self.stage_id, number))):
+        with Range(names[spelling, self.stage_id, number]):
             return function(self, *args, **kwargs)
 
     return call
@@ -68,13 +69,31 @@ def _named(function, label):
     return call
 
 
+def _values(engine, loss):
+    """The arguments of StepValues.state() behind the step. Every stage knows the loss; the last one states it."""
+    known = {}
+    if engine.is_first_stage():
+        inputs = first_tensor([batch for batch in engine.pipe_buffers.get("inputs", []) if batch is not None])
+        known = {kind: count for kind, count in sizes(inputs).items() if kind != "samples"}
+        if "tokens" in known:
+            known["tokens"] *= engine.micro_batches
+        known["samples"] = engine.micro_batches * engine.train_micro_batch_size_per_gpu()
+    if engine.is_last_stage() and loss is not None:
+        known["losses"] = [loss]
+    return known
+
+
 def _train(counts, framework, version):
+    values = StepValues()
+
     def make(function):
         def call(self, *args, **kwargs):
             counts.clear()
             steps.state_once(id(self), lambda: _description(self, framework, version))
             steps.begin()
-            return function(self, *args, **kwargs)
+            loss = function(self, *args, **kwargs)
+            values.state_as(steps.number, lambda: _values(self, loss))
+            return loss
 
         return call
 

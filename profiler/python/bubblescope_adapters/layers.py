@@ -1,13 +1,15 @@
 """Layers of a PyTorch model that are run again: which modules they are, what is kept of a first execution, and how it is
 repeated so that nothing of the job changes.
 
-A layer is repeated without gradients, with the random numbers, the precision and the mode of its first execution. Its
-parameters and buffers stay as they are: a layer that changes them, or anything else of its modules, is left out, and so is
-one whose repetitions differ from each other, or that communicates.
+A forward is repeated without gradients, a backward from its forward on, with gradients of its own that no weight gets;
+both with the random numbers, the precision and the mode of the first execution. Parameters and buffers stay as they are: a
+layer that changes them, or anything else of its modules, is left out, and so is one whose repetitions differ from each
+other, or that communicates. Its backward alone is left out where only that cannot be repeated.
 """
 
 import random
 import sys
+import threading
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -55,14 +57,15 @@ def _tensors(value, found):
     return found
 
 
-def _detached(value, with_gradients):
+def _mapped(value, change):
+    """The value with `change(tensor)` in place of each of its tensors, in the order of _tensors()."""
     if isinstance(value, torch.Tensor):
-        return value.detach().requires_grad_(with_gradients and value.requires_grad)
+        return change(value)
     if isinstance(value, (tuple, list)):
-        items = [_detached(item, with_gradients) for item in value]
+        items = [_mapped(item, change) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, dict):
-        return type(value)((key, _detached(item, with_gradients)) for key, item in value.items())
+        return type(value)((key, _mapped(item, change)) for key, item in value.items())
     return value
 
 
@@ -85,39 +88,135 @@ def difference(first, again):
     return None
 
 
+OUTPUT, INPUT_GRADIENT, WEIGHT_GRADIENT = "output", "input gradient", "weight gradient"
+
+
 class Kept:
     """One execution of a layer: its inputs, its outputs as they were, and the state that it began with."""
-
-    __slots__ = ("layer", "args", "kwargs", "inputs", "outputs", "random", "autocast", "training", "weights", "bytes")
 
     def __init__(self, layer, args, kwargs):
         self.layer = layer
         inputs = _tensors(kwargs, _tensors(args, [])) if kwargs else _tensors(args, [])
-        self.args, self.kwargs = _detached(args, False), _detached(kwargs, False)
+        self.args, self.kwargs = _mapped(args, torch.Tensor.detach), _mapped(kwargs, torch.Tensor.detach)
         self.inputs = [(tensor, tensor._version, tensor.requires_grad) for tensor in inputs]
         self.random = torch.get_rng_state() if layer.random else None
         self.autocast = (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu"))
         self.training = layer.module.training
         self.weights = sum([weight._version for weight in layer.weights])
-        self.outputs = None
+        self.results = []  # tensors with their versions, once there
         self.bytes = sum([tensor.nbytes for tensor in inputs])
 
     def done(self, result):
-        self.outputs = [(tensor.detach(), tensor._version) for tensor in _tensors(result, [])]
+        self.results = [(tensor.detach(), tensor._version) for tensor in _tensors(result, [])]
+        self._let_go()
+        self.bytes += sum([tensor.nbytes for tensor, _ in self.results])
+
+    def _let_go(self):
+        """Of the graph that the inputs belong to."""
         self.inputs = [(tensor.detach(), version, needs) for tensor, version, needs in self.inputs]
-        self.bytes += sum([tensor.nbytes for tensor, _ in self.outputs])  # those of inputs alone until here
 
     def unchanged(self):
-        """Whether inputs, outputs, weights and mode are still those of the execution."""
+        """Whether inputs, results, weights and mode are still those of the execution."""
         return (
             self.training == self.layer.module.training
             and self.weights == sum([weight._version for weight in self.layer.weights])
             and all([tensor._version == version for tensor, version, _ in self.inputs])
-            and all([tensor._version == version for tensor, version in self.outputs])
+            and all([tensor._version == version for tensor, version in self.results])
         )
 
-    def first(self):
-        return [tensor for tensor, _ in self.outputs]
+    def has(self, kind):
+        """Whether all is there that a repetition of kind F, B, I or W is compared with."""
+        return kind == "F" and bool(self.results)
+
+    def first(self, kind):
+        """What the execution gave: tensors by name."""
+        return {OUTPUT: [tensor for tensor, _ in self.results]}
+
+
+_repeating = threading.local()  # .here: the thread computes gradients again, which are not the job's
+
+
+class KeptGradients(Kept):
+    """One execution of a layer whose backward is repeated: the gradients that it gets, and those that it gives."""
+
+    def __init__(self, layer, args, kwargs):
+        super().__init__(layer, args, kwargs)
+        if not torch.is_grad_enabled():
+            raise CannotRepeat("runs without gradients")
+        self.trained = [weight for weight in layer.module.parameters() if weight.requires_grad]
+        if any([weight._backward_hooks for weight in self.trained]):
+            raise CannotRepeat("has hooks on the gradients of its weights, which would run again")
+        self.got = []  # gradient of each output
+        self.to_inputs = [None for _, _, needs in self.inputs if needs]
+        self.to_weights = [None for _ in self.trained]
+        self.wanted = frozenset()  # kinds of ops that are to be repeated
+        self._listeners = []
+
+    def taps(self, args, kwargs):
+        """The arguments with aliases of those tensors that get a gradient, which show the layer's own part of it."""
+        places = iter(range(len(self.to_inputs)))
+
+        def tap(tensor):
+            if not tensor.requires_grad:
+                return tensor
+            alias = tensor.view_as(tensor)
+            alias.register_hook(self._notes(self.to_inputs, next(places)))
+            return alias
+
+        return _mapped(args, tap), _mapped(kwargs, tap)
+
+    def done(self, result):
+        outputs = _tensors(result, [])
+        self.got = [None] * len(outputs)
+        for place, tensor in enumerate(outputs):
+            if tensor.is_leaf and tensor.requires_grad:
+                raise CannotRepeat("returns one of its weights or inputs as it is")
+            if tensor.requires_grad:
+                tensor.register_hook(self._notes(self.got, place))
+        self._let_go()
+
+    def listen(self):
+        """Until unlisten() the weights' gradients are those of this execution."""
+        for place, weight in enumerate(self.trained):
+            self._listeners.append(weight.register_hook(self._notes(self.to_weights, place, weight)))
+
+    def unlisten(self):
+        for listener in self._listeners:
+            listener.remove()
+        self._listeners = []
+
+    def _notes(self, places, place, weight=None):
+        def note(gradient):
+            if getattr(_repeating, "here", False):
+                return
+            if weight is not None and weight.grad is None:  # it may become the weight's, to which others are added
+                gradient = gradient.clone()
+            places[place] = gradient.detach()
+            self.results.append((gradient, gradient._version))
+            self.bytes += gradient.nbytes
+
+        return note
+
+    def gives(self, kind):
+        """Whether there is anything to compare of this kind."""
+        return kind == "B" or bool(self.to_inputs if kind == "I" else self.to_weights)
+
+    def has(self, kind):
+        return any([gradient is not None for gradient in self.got]) and any(self.first(kind).values())
+
+    def first(self, kind):
+        return _named(kind, self.to_inputs, self.to_weights)
+
+
+def _named(kind, to_inputs, to_weights):
+    """The gradients that a kind of backward gives; tensors that got none are left out."""
+    gradients = {INPUT_GRADIENT: to_inputs if kind != "W" else [], WEIGHT_GRADIENT: to_weights if kind != "I" else []}
+    given = {name: [one for one in list if one is not None] for name, list in gradients.items()}
+    return {name: list for name, list in given.items() if list}
+
+
+def digests(results):
+    return {name: digest(tensors) for name, tensors in results.items()}
 
 
 class Layer:
@@ -128,69 +227,108 @@ class Layer:
         self.weights = list(module.parameters()) + list(module.buffers())
         self.random = True  # until a trial shows that it draws no numbers
         self.gradients = False  # whether only an execution with gradients gives the same bits
-        self.input_bytes = 0
-        self.trials = 0
-        self.known = False  # whether a trial has shown that it can be repeated
+        self.kept_bytes = 0  # of an execution, at most
+        self.shown = set()  # kinds of ops of which a trial has shown that they can be repeated
+        self.left_out = set()  # those that cannot
+        self._trials = {}  # by kind
+        self._watchers = []
         self._forward = module.forward
         _can_be_repeated(module)
 
-    def watch(self, keep):
-        """Keeps the next execution: `keep(kept)` is called when it has begun, `kept.done()` when it has ended."""
-        own = self.module.__dict__
-        own["forward"] = lambda *args, **kwargs: self._watched(keep, args, kwargs)
+    def is_open(self, kind):
+        """Whether it is not known yet if the kind can be repeated."""
+        return kind not in self.shown and kind not in self.left_out
+
+    def watch(self, kept, keep):
+        """Keeps the next execution as a `kept`, Kept or KeptGradients: `keep(one)` is called when it has begun, or with an
+        exception, and returns it if it is to be kept."""
+        self._watchers.append((kept, keep))
+        self.module.__dict__["forward"] = self._watched
 
     def unwatch(self):
+        self._watchers = []
         self.module.__dict__.pop("forward", None)
 
-    def _watched(self, keep, args, kwargs):
+    def _watched(self, *args, **kwargs):
+        watchers = self._watchers
         self.unwatch()
-        try:
-            kept = Kept(self, args, kwargs)
-            keep(kept)
-        except Exception as problem:  # noqa: BLE001: the job goes on without the check
-            kept = keep(problem)
-        result = self._forward(*args, **kwargs)
-        if kept is not None:
+        begun = []
+        for make, keep in watchers:
             try:
-                kept.done(result)
+                one = keep(make(self, args, kwargs))
+                if isinstance(one, KeptGradients):
+                    args, kwargs = one.taps(args, kwargs)
+            except Exception as problem:  # noqa: BLE001: the job goes on without the check
+                one = keep(problem)
+            if one is not None:
+                begun.append((one, keep))
+        result = self._forward(*args, **kwargs)
+        for one, keep in begun:
+            try:
+                one.done(result)
             except Exception as problem:  # noqa: BLE001
                 keep(problem)
         return result
 
-    def repeat(self, kept):
-        """The tensors that the layer computes from what was kept."""
+    def repeat(self, kept, kind):
+        """What the layer computes from what was kept: tensors by name."""
         if kept.random is None:
-            return self._run(kept)
+            return self._run(kept, kind)
         before = torch.get_rng_state()
         try:
             torch.set_rng_state(kept.random)
-            return self._run(kept)
+            return self._run(kept, kind)
         finally:
             torch.set_rng_state(before)
 
-    def _run(self, kept):
-        args, kwargs = kept.args, kept.kwargs
-        if self.gradients:
-            needs = iter([needs for _, _, needs in kept.inputs])
-            args, kwargs = _again(args, needs), _again(kwargs, needs)
-        enabled, dtype = kept.autocast
-        with torch.set_grad_enabled(self.gradients), torch.autocast("cpu", dtype, enabled, cache_enabled=False):
-            result = self._forward(*args, **kwargs)
-        return [tensor.detach() for tensor in _tensors(result, [])]
+    def _run(self, kept, kind):
+        if kind != "F":
+            return self._run_backward(kept, kind)
+        return {OUTPUT: [tensor.detach() for tensor in self._run_forward(kept, self.gradients)[0]]}
 
-    def try_out(self, kept):
-        """Repeats an execution twice to see whether the layer can be checked. Raises CannotRepeat where it cannot."""
+    def _run_forward(self, kept, with_gradients):
+        """The outputs, and those of the inputs that get gradients."""
+        leaves = []
+
+        def leaf(tensor):
+            again = tensor.detach().requires_grad_(with_gradients and next(needs))
+            if again.requires_grad:
+                leaves.append(again)
+            return again
+
+        needs = iter([needs for _, _, needs in kept.inputs])
+        args, kwargs = _mapped(kept.args, leaf), _mapped(kept.kwargs, leaf)
+        enabled, dtype = kept.autocast
+        with torch.set_grad_enabled(with_gradients), torch.autocast("cpu", dtype, enabled, cache_enabled=False):
+            outputs = _tensors(self._forward(*args, **kwargs), [])
+        return outputs, leaves
+
+    def _run_backward(self, kept, kind):
+        outputs, leaves = self._run_forward(kept, True)
+        got = [(output, gradient) for output, gradient in zip(outputs, kept.got) if gradient is not None]
+        inputs, weights = leaves if kind != "W" else [], kept.trained if kind != "I" else []
+        _repeating.here = True
+        try:
+            given = torch.autograd.grad([output for output, _ in got], inputs + weights,
+                                        [gradient for _, gradient in got], allow_unused=True)
+        finally:
+            _repeating.here = False
+        return _named(kind, given[: len(inputs)], given[len(inputs) :])
+
+    def try_out(self, kept, kind):
+        """Repeats an execution twice to see whether the kind can be checked. Raises CannotRepeat where it cannot."""
         state = _State(self.module)
         host = _HostRandom()
         before = torch.get_rng_state()
+        start = before if kept.random is None else kept.random
         try:
-            torch.set_rng_state(kept.random)
+            torch.set_rng_state(start)
             with _NoCommunication():
-                once = digest(self._run(kept))
-            draws = not torch.equal(torch.get_rng_state(), kept.random)
+                once = digests(self._run(kept, kind))
+            draws = not torch.equal(torch.get_rng_state(), start)
             state.compare()
-            torch.set_rng_state(kept.random)
-            twice = digest(self._run(kept))
+            torch.set_rng_state(start)
+            twice = digests(self._run(kept, kind))
         finally:
             torch.set_rng_state(before)
             drew = host.restore()
@@ -201,28 +339,20 @@ class Layer:
             raise CannotRepeat("changes its %s as it runs" % changed)
         if once != twice:
             raise CannotRepeat("is not deterministic")
-        if once != digest(kept.first()):
-            self._doubt()
+        if kind != "F" and draws and kept.random is None:
+            raise CannotRepeat("draws random numbers in its backward alone")
+        if once != digests(kept.first(kind)):
+            self._doubt(kind)
             return
-        self.random = draws
-        self.known = True
+        if kind == "F":
+            self.random = draws
+        self.shown.add(kind)
 
-    def _doubt(self):
-        self.trials += 1
-        if self.trials >= 4:
+    def _doubt(self, kind):
+        self._trials[kind] = self._trials.get(kind, 0) + 1
+        if self._trials[kind] >= 4:
             raise CannotRepeat("computes something else when it is run again on the same inputs")
-        self.gradients = self.trials >= 2  # some kernels are others without gradients
-
-
-def _again(value, needs):
-    if isinstance(value, torch.Tensor):
-        return value.detach().requires_grad_(next(needs))
-    if isinstance(value, (tuple, list)):
-        items = [_again(item, needs) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, dict):
-        return type(value)((key, _again(item, needs)) for key, item in value.items())
-    return value
+        self.gradients = self._trials.get("F", 0) >= 2  # some kernels are others without gradients
 
 
 def _can_be_repeated(module):

@@ -1,14 +1,17 @@
 """Megatron-core: forward_step and backward_step are the ops of all its schedules, P2PCommunicator carries the transfers.
 
 A backward step gets no number: it is known by the output that it starts from. A receive gets none either: they come in
-the order in which the schedule uses them.
+the order in which the schedule uses them. The output of the last stage's forward step is the loss, divided among the
+micro-batches.
 """
 
 import importlib
 import sys
 
 from . import events
+from .checks import Checks
 from .events import steps
+from .step_values import StepValues
 
 VERSIONS = ("0.16", "0.15")
 
@@ -31,14 +34,17 @@ class _Pipeline:
         self.rank = 0
         self.size = 1
         self.outputs = {}  # id of a forward's output, or of the gradient that a backward made: (stage, micro-batch)
+        self.last = 0  # stage
         self.receives_forward = iter(())
         self.receives_backward = iter(())
+        self.losses = []  # of the last stage's micro-batches, and the tokens that each counts, as tensors
 
     def begin(self, rank, size, order):
         self.rank, self.size = rank, size
         self.outputs = {}
+        self.losses = []
         chunks = 1 + max((chunk for _, chunk in order), default=0)
-        last = size * chunks - 1
+        self.last = last = size * chunks - 1
         forward = [(chunk * size + rank, microbatch) for microbatch, chunk in order]
         backward = [((chunks - 1 - chunk) * size + rank, microbatch) for microbatch, chunk in order]
         self.receives_forward = iter([label for label in forward if label[0] > 0])
@@ -54,31 +60,58 @@ def _first(tensors):
 
 def prepare(schedules, changes, framework, version):
     p2p = sys.modules["megatron.core.pipeline_parallel.p2p_communication"]
-    changes.replace(schedules, "forward_step", _forward)
-    changes.replace(schedules, "backward_step", _backward)
-    changes.replace(p2p.P2PCommunicator, "_communicate", _communicate)
+    checks, values = Checks(), StepValues()
+    changes.replace(schedules, "forward_step", checks.around(_forward_op, _forward))
+    changes.replace(schedules, "backward_step", checks.around(_backward_op, _backward))
+    changes.replace(p2p.P2PCommunicator, "_communicate", _communicate(checks))
     watch = [events.watch_optimizers]
     for function, known in _FORWARD_BACKWARD.items():
-        changes.replace(schedules, function, _step(schedules, watch, framework, version, known))
+        changes.replace(schedules, function, _step(schedules, watch, checks, values, framework, version, known))
+
+
+def _label_of_forward(*_, current_microbatch=None, vp_stage=None, **__):
+    """Stage and micro-batch; None for a call of another kind."""
+    if current_microbatch is None:
+        return None
+    return (vp_stage or 0) * pipeline.size + pipeline.rank, current_microbatch
+
+
+def _forward_op(*args, **kwargs):
+    label = _label_of_forward(*args, **kwargs)
+    return None if label is None else ("F",) + label
+
+
+def _backward_op(_, output_tensor, *__, **___):
+    label = pipeline.outputs.get(id(_first(output_tensor)))
+    return None if label is None else ("B",) + label
 
 
 def _forward(function):
     def call(*args, **kwargs):
-        microbatch = kwargs.get("current_microbatch")
-        if not steps.active or steps.inside or microbatch is None:
+        label = _label_of_forward(*args, **kwargs)
+        if not steps.active or steps.inside or label is None:
             return function(*args, **kwargs)
-        label = ((kwargs.get("vp_stage") or 0) * pipeline.size + pipeline.rank, microbatch)
-        events.push(b"%dF%d" % label)
+        events.push(events.names["%dF%d", label[0], label[1]])
         steps.inside = 1
         try:
             result = function(*args, **kwargs)
         finally:
             steps.inside = 0
             events.pop()
-        pipeline.outputs[id(_first(result[0]))] = label
+        output = _first(result[0])
+        pipeline.outputs[id(output)] = label
+        if label[0] == pipeline.last:
+            _keep_loss(output, result[1])
         return result
 
     return call
+
+
+def _keep_loss(output, tokens):
+    try:
+        pipeline.losses.append((output.detach(), tokens))  # the schedule lets go of what the output holds
+    except Exception:  # noqa: BLE001: an output of another kind
+        pass
 
 
 def _backward(function):
@@ -86,7 +119,7 @@ def _backward(function):
         label = pipeline.outputs.pop(id(_first(output_tensor)), None) if steps.active else None
         if label is None or steps.inside:
             return function(input_tensor, output_tensor, *args, **kwargs)
-        events.push(b"%dB%d" % label)
+        events.push(events.names["%dB%d", label[0], label[1]])
         steps.inside = 1
         try:
             result = function(input_tensor, output_tensor, *args, **kwargs)
@@ -102,14 +135,15 @@ def _backward(function):
 class _Waited:
     """A request whose wait shows when its data arrived."""
 
-    def __init__(self, request, label):
+    def __init__(self, request, label, checks):
         self._request = request
         self._label = label
+        self._checks = checks
 
     def wait(self, *args, **kwargs):
         events.push(self._label)
         try:
-            return self._request.wait(*args, **kwargs)
+            return self._checks.fill(lambda: self._request.wait(*args, **kwargs))
         finally:
             events.pop()
 
@@ -120,42 +154,49 @@ class _Waited:
 def _sent(tensor, spelling, labels):
     label = pipeline.outputs.get(id(tensor)) if tensor is not None else None
     if label is not None:
-        labels.append((spelling % label, tensor.nbytes))
+        labels.append((events.names[(spelling,) + label], tensor.nbytes))
 
 
 def _received(wanted, order, spelling):
     label = next(order, None) if wanted else None
-    return None if label is None else spelling % label
+    return None if label is None else events.names[(spelling,) + label]
 
 
-def _communicate(function):
+def _communicate(checks):
     """Sends and receives of one call go together, and the call waits for all of them unless it is told not to."""
 
-    def call(self, *args, **kwargs):
-        if not steps.active:
-            return function(self, *args, **kwargs)
-        labels = []
-        _sent(kwargs.get("tensor_send_next"), b"%dSEND_F%d", labels)
-        _sent(kwargs.get("tensor_send_prev"), b"%dSEND_B%d", labels)
-        forward = _received(kwargs.get("recv_prev"), pipeline.receives_forward, b"%dRECV_F%d")
-        backward = _received(kwargs.get("recv_next"), pipeline.receives_backward, b"%dRECV_B%d")
-        waits = kwargs.get("wait_on_reqs", True)
-        if waits:
-            labels += [(label, 0) for label in (forward, backward) if label is not None]
-        for label, size in labels:
-            events.push_bytes(label, size) if size else events.push(label)
-        try:
-            result = function(self, *args, **kwargs)
-        finally:
-            for _ in labels:
-                events.pop()
-        if not waits and len(result) == 3 and isinstance(result[2], dict):
-            for key, label in (("recv_prev", forward), ("recv_next", backward)):
-                if label is not None and key in result[2]:
-                    result[2][key] = _Waited(result[2][key], label)
-        return result
+    def make(function):
+        def call(self, *args, **kwargs):
+            if not steps.active:
+                return function(self, *args, **kwargs)
+            labels = []
+            _sent(kwargs.get("tensor_send_next"), "%dSEND_F%d", labels)
+            _sent(kwargs.get("tensor_send_prev"), "%dSEND_B%d", labels)
+            forward = _received(kwargs.get("recv_prev"), pipeline.receives_forward, "%dRECV_F%d")
+            backward = _received(kwargs.get("recv_next"), pipeline.receives_backward, "%dRECV_B%d")
+            waits = kwargs.get("wait_on_reqs", True)
+            received = [label for label in (forward, backward) if label is not None]
+            if waits:
+                labels += [(label, 0) for label in received]
+            for label, size in labels:
+                events.push_bytes(label, size) if size else events.push(label)
+            try:
+                if waits and received:
+                    result = checks.fill(lambda: function(self, *args, **kwargs))
+                else:
+                    result = function(self, *args, **kwargs)
+            finally:
+                for _ in labels:
+                    events.pop()
+            if not waits and len(result) == 3 and isinstance(result[2], dict):
+                for key, label in (("recv_prev", forward), ("recv_next", backward)):
+                    if label is not None and key in result[2]:
+                        result[2][key] = _Waited(result[2][key], label, checks)
+            return result
 
-    return call
+        return call
+
+    return make
 
 
 def _order(schedules, models, microbatches, config):
@@ -174,15 +215,56 @@ def _axis(state, name):
         return None
 
 
-def _step(schedules, watch, framework, version, known):
+def _chunks(models):
+    return models if isinstance(models, list) else [models]
+
+
+def _stages(models):
+    return [(chunk * pipeline.size + pipeline.rank, model) for chunk, model in enumerate(_chunks(models))]
+
+
+def _values(config, kwargs):
+    """The arguments of StepValues.state() behind the step, for what this rank knows."""
+    known = {}
+    if pipeline.rank == 0:
+        known["samples"] = kwargs["num_microbatches"] * kwargs["micro_batch_size"]
+        known["sequence_length"] = kwargs["seq_length"]
+        known["tokens"] = known["samples"] * kwargs["seq_length"]
+    if pipeline.losses and _axis(sys.modules["megatron.core.parallel_state"], "context_parallel") in (None, "0/1"):
+        losses = [loss for loss, _ in pipeline.losses]
+        if getattr(config, "calculate_per_token_loss", False):  # sums over tokens
+            losses = [sum(losses) / sum([tokens for _, tokens in pipeline.losses])]
+        else:
+            losses = [loss * kwargs["num_microbatches"] for loss in losses]
+        known["losses"] = losses
+    return known
+
+
+def _finalized(config):
+    """While a step runs, the reduction of its gradients is an op. Returns what puts the configuration back."""
+    before = getattr(config, "finalize_model_grads_func", None)
+    if before is None:
+        return lambda: None
+
+    def finalize(*args, **kwargs):
+        with events.Range(b"REDUCE_GRAD"):
+            return before(*args, **kwargs)
+
+    config.finalize_model_grads_func = finalize
+
+    def restore():
+        if config.finalize_model_grads_func is finalize:
+            config.finalize_model_grads_func = before
+
+    return restore
+
+
+def _step(schedules, watch, checks, values, framework, version, known):
     state = sys.modules["megatron.core.parallel_state"]
 
     def describe(called, models):
-        chunks = models if isinstance(models, list) else [models]
         try:
-            layers = events.stage_layers(
-                [(chunk * pipeline.size + pipeline.rank, model) for chunk, model in enumerate(chunks)]
-            )
+            layers = events.stage_layers(_stages(models))
         except Exception:  # noqa: BLE001: models of another kind
             layers = None
         return {
@@ -200,27 +282,60 @@ def _step(schedules, watch, framework, version, known):
             "ep": _axis(state, "expert_model_parallel"),
         }
 
+    def checked(models, microbatches):
+        replica, dp = (int(number) for number in (_axis(state, "data_parallel") or "0/1").split("/"))
+        tensor_rank, tp = (int(number) for number in (_axis(state, "tensor_model_parallel") or "0/1").split("/"))
+        return dict(
+            rank=pipeline.rank, pp=pipeline.size, microbatches=microbatches, order=None, stages=_stages(models),
+            family=known[0], flavor=known[1], replica=replica, dp=dp, tensor_rank=tensor_rank, tp=tp,
+        )
+
     def make(function):
         called = function.__name__
+
+        def begin(kwargs):
+            """What is to be done when the step is over; None for a step that has no names."""
+            if kwargs.get("forward_only"):
+                steps.pause()
+                return None
+            try:
+                models, microbatches = kwargs["model"], kwargs["num_microbatches"]
+                config = sys.modules["megatron.core.utils"].get_model_config(_first(models))
+                rank = state.get_pipeline_model_parallel_rank()
+                size = state.get_pipeline_model_parallel_world_size()
+                pipeline.begin(rank, size, _order(schedules, models, microbatches, config))
+                steps.state_once(called, lambda: describe(called, models))
+                steps.begin()
+            except Exception as problem:  # noqa: BLE001: a call of another kind
+                steps.pause()
+                events.message("a step of %s has no names: %s: %s" % (called, type(problem).__name__, problem))
+                return None
+            key = (called, microbatches) + tuple(id(model) for model in _chunks(models))
+            checks.begin(key, lambda: checked(models, microbatches))
+            restore = _finalized(config)
+
+            def end(over):
+                restore()
+                checks.end()
+                if over:
+                    values.state_as(steps.number, lambda: _values(config, kwargs))
+                pipeline.losses = []
+
+            return end
 
         def call(*args, **kwargs):
             if watch:
                 watch.pop()()
+            end = begin(kwargs)
+            if end is None:
+                return function(*args, **kwargs)
+            over = False
             try:
-                if kwargs.get("forward_only"):
-                    steps.pause()
-                else:
-                    models = kwargs["model"]
-                    config = sys.modules["megatron.core.utils"].get_model_config(_first(models))
-                    rank = state.get_pipeline_model_parallel_rank()
-                    size = state.get_pipeline_model_parallel_world_size()
-                    pipeline.begin(rank, size, _order(schedules, models, kwargs["num_microbatches"], config))
-                    steps.state_once(called, lambda: describe(called, models))
-                    steps.begin()
-            except Exception as problem:  # noqa: BLE001: a call of another kind
-                steps.pause()
-                events.message("a step of %s has no names: %s: %s" % (called, type(problem).__name__, problem))
-            return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+                over = True
+                return result
+            finally:
+                end(over)
 
         return call
 

@@ -6,7 +6,7 @@ A step of a chunk gets no number that is a micro-batch: each chunk takes the mic
 import importlib
 
 from . import events
-from .events import evaluation, name, range_around, steps
+from .events import evaluation, names, range_around, steps
 
 VERSIONS = ("3.3", "3.2")
 
@@ -32,7 +32,7 @@ def prepare(module, changes, framework, version):
             stage = (chunk or 0) * self.num_stages + self.stage_id
             number = counts.get((letter, stage), 0)
             counts[letter, stage] = number + 1
-            return name("%d%s%d" % (stage, letter, number))
+            return names["%d" + letter + "%d", stage, number]
 
         return label
 

@@ -3,7 +3,9 @@
 import sys
 
 from . import events
-from .events import Range, name, range_around, steps
+from .checks import Checks
+from .events import Range, names, range_around, steps
+from .step_values import StepValues, first_tensor
 
 VERSIONS = ("2.15", "2.14")
 
@@ -27,39 +29,46 @@ def prepare(schedules, changes, framework, version):
     stage = sys.modules["torch.distributed.pipelining.stage"]._PipelineStageBase
 
     def forward(self, chunk, *_, **__):
-        return name("%sF%s" % (self.stage_index, chunk))
+        return names["%dF%d", self.stage_index, chunk]
 
     def backward(self, chunk, *rest, **more):
-        return name("%s%s%s" % (self.stage_index, "B" if _is_whole(*rest, **more) else "I", chunk))
+        return names["%dB%d" if _is_whole(*rest, **more) else "%dI%d", self.stage_index, chunk]
 
     def weight(self, chunk, *_, **__):
-        return name("%sW%s" % (self.stage_index, chunk))
+        return names["%dW%d", self.stage_index, chunk]
 
     def reduce(self, *_, **__):
-        return name("%sREDUCE_GRAD" % self.stage_index)
+        return b"%dREDUCE_GRAD" % self.stage_index
 
-    checks = _Checks(events.checks())
+    checks, values = Checks(), StepValues()
     for method, name_of, kind_of in (
         ("forward_one_chunk", forward, lambda *_, **__: "F"),
         ("backward_one_chunk", backward, lambda *rest, **more: "B" if _is_whole(*rest, **more) else "I"),
         ("backward_weight_one_chunk", weight, lambda *_, **__: "W"),
     ):
-        changes.replace(stage, method, checks.around(kind_of, range_around(name_of)))
+
+        def op(self, chunk, *rest, kind_of=kind_of, **more):
+            return kind_of(*rest, **more), self.stage_index, chunk
+
+        changes.replace(stage, method, checks.around(op, range_around(name_of)))
     changes.replace(stage, "perform_reduce_grad", range_around(reduce))
     for method, spelling in (
-        ("get_fwd_send_ops", "%sSEND_F%s"),
-        ("get_bwd_send_ops", "%sSEND_B%s"),
-        ("get_fwd_recv_ops", "%sRECV_F%s"),
-        ("get_bwd_recv_ops", "%sRECV_B%s"),
+        ("get_fwd_send_ops", "%dSEND_F%d"),
+        ("get_bwd_send_ops", "%dSEND_B%d"),
+        ("get_fwd_recv_ops", "%dRECV_F%d"),
+        ("get_bwd_recv_ops", "%dRECV_B%d"),
     ):
         changes.replace(stage, method, _labelled(spelling))
     changes.replace(schedules, "_batch_p2p", _issue)
     changes.replace(schedules, "_wait_batch_p2p", _wait(checks))
     changes.replace(schedules, "record_function", _pairs)
     changes.replace(schedules._PipelineScheduleRuntime, "register_custom_function", _custom)
+    losses = []  # of the step that runs, once all are computed
+    if hasattr(schedules._PipelineSchedule, "_update_losses"):
+        changes.replace(schedules._PipelineSchedule, "_update_losses", _keep_losses(losses))
     watch = [events.watch_optimizers]
     for kind in (schedules.PipelineScheduleSingle, schedules.PipelineScheduleMulti):
-        changes.replace(kind, "step", _step(watch, checks, framework, version))
+        changes.replace(kind, "step", _step(watch, checks, values, losses, framework, version))
 
 
 def _is_whole(loss=None, full_backward=True, last_backward=False, **_):
@@ -67,79 +76,22 @@ def _is_whole(loss=None, full_backward=True, last_backward=False, **_):
     return full_backward
 
 
-class _Checks:
-    """The checks in the bubbles of the schedule that runs, if there are to be any."""
-
-    def __init__(self, settings):
-        self._settings = settings
-        self._of = None  # the schedule whose checks `running` is
-        self.running = None
-
-    def around(self, kind_of, ranges):
-        if self._settings is None:
-            return ranges
-
-        def make(function):
-            inner = ranges(function)
-
-            def call(stage, chunk, *args, **kwargs):
-                running = self.running
-                if running is None or not steps.active:
-                    return inner(stage, chunk, *args, **kwargs)
-                kind = kind_of(*args, **kwargs)
-                start = self._safely(running.began, kind, stage.stage_index, chunk)
-                try:
-                    return inner(stage, chunk, *args, **kwargs)
-                finally:
-                    self._safely(running.ended, kind, stage.stage_index, chunk, start)
-
-            return call
-
-        return make
-
-    def _safely(self, function, *args):
-        try:
-            return function(*args)
-        except Exception as problem:  # noqa: BLE001: the job matters more than its checks
-            self.running = None
-            events.message("there are no more checks in bubbles: %s: %s" % (type(problem).__name__, problem))
-            return 0
-
-    def begin(self, schedule):
-        if self._settings is None:
-            return
-        if self._of is not schedule:
-            self._of, self.running = schedule, None
-            self.running = self._safely(self._make, schedule) or None
-        if self.running is not None:
-            self._safely(self.running.begin_step, steps.number)
-
-    def end(self):
-        if self.running is not None:
-            self._safely(self.running.end_step)
-
-    def _make(self, schedule):
-        from .bubble_checks import BubbleChecks, Pipeline
-
-        stages = _stages(schedule)
-        called = type(schedule).__name__
-        family, flavor = SCHEDULES.get(called, (None, None))
-        axes = _other_axes(stages[0])
-        replica, dp = (int(number) for number in axes.get("dp", "0/1").split("/"))
-        tensor_rank, tp = (int(number) for number in axes.get("tp", "0/1").split("/"))
-        order = _order(schedule)
-        if order is None and family is None:
-            raise ValueError("the order of %s is not known" % called)
-        made = BubbleChecks(
-            Pipeline(
-                rank=stages[0].group_rank, pp=stages[0].group_size, microbatches=schedule._n_microbatches,
-                order=order, stages=[(stage.stage_index, stage.submod) for stage in stages],
-                family=family, flavor=flavor, replica=replica, dp=dp, tensor_rank=tensor_rank, tp=tp,
-            ),
-            *self._settings,
-        )
-        events.state("check_layers", made.description())
-        return made
+def _pipeline(schedule):
+    """The arguments of bubble_checks.Pipeline."""
+    stages = _stages(schedule)
+    called = type(schedule).__name__
+    family, flavor = SCHEDULES.get(called, (None, None))
+    axes = _other_axes(stages[0])
+    replica, dp = (int(number) for number in axes.get("dp", "0/1").split("/"))
+    tensor_rank, tp = (int(number) for number in axes.get("tp", "0/1").split("/"))
+    order = _order(schedule)
+    if order is None and family is None:
+        raise ValueError("the order of %s is not known" % called)
+    return dict(
+        rank=stages[0].group_rank, pp=stages[0].group_size, microbatches=schedule._n_microbatches, order=order,
+        stages=[(stage.stage_index, stage.submod) for stage in stages], family=family, flavor=flavor, replica=replica,
+        dp=dp, tensor_rank=tensor_rank, tp=tp,
+    )
 
 
 def _order(schedule):
@@ -182,7 +134,7 @@ def _labelled(spelling):
             if steps.active and ops:
                 try:
                     size = sum(op.tensor.nbytes for op in ops)
-                    ops[0].bubblescope = _Label(name(spelling % (self.stage_index, chunk)), size, sends)
+                    ops[0].bubblescope = _Label(names[spelling, self.stage_index, chunk], size, sends)
                 except Exception:  # noqa: BLE001: tensors or ops of another kind
                     pass
             return ops
@@ -228,9 +180,7 @@ def _wait(checks):
             for label in receives:
                 events.push_bytes(label.name, label.bytes)
             try:
-                if checks.running is None:
-                    return function(work, *args, **kwargs)
-                return checks.running.fill(lambda: function(work, *args, **kwargs))
+                return checks.fill(lambda: function(work, *args, **kwargs))
             finally:
                 for _ in receives:
                     events.pop()
@@ -264,7 +214,7 @@ def _pairs(function):
     def call(label, *args, **kwargs):
         scope = function(label, *args, **kwargs)
         if steps.active and not steps.inside and label.startswith("PP:("):
-            return _Pair(name(label[3:]), scope)
+            return _Pair(label[3:].encode(), scope)
         return scope
 
     return call
@@ -278,7 +228,7 @@ def _custom(function):
             letter = getattr(action.computation_type, "value", None)
             if not steps.active or steps.inside or letter not in ("F", "B", "I", "W"):
                 return custom(action, *rest, **more)
-            with Range(name(str(action))):
+            with Range(str(action).encode()):
                 return custom(action, *rest, **more)
 
         return function(self, kind, run, *args, **kwargs)
@@ -286,25 +236,51 @@ def _custom(function):
     return call
 
 
-def _step(watch, checks, framework, version):
+def _keep_losses(losses):
     def make(function):
         def call(self, *args, **kwargs):
-            if watch:
-                watch.pop()()
-            if getattr(self, "_has_backward", False):
-                steps.state_once((type(self), id(self)), lambda: _description(self, framework, version))
-                steps.begin()
-                checks.begin(self)
-            else:
-                steps.pause()
-            try:
-                return function(self, *args, **kwargs)
-            finally:
-                checks.end()
+            losses[:] = self._internal_losses
+            return function(self, *args, **kwargs)
 
         return call
 
     return make
+
+
+def _step(watch, checks, values, losses, framework, version):
+    def make(function):
+        def call(self, *args, **kwargs):
+            if watch:
+                watch.pop()()
+            trains = getattr(self, "_has_backward", False)
+            if trains:
+                steps.state_once((type(self), id(self)), lambda: _description(self, framework, version))
+                steps.begin()
+                checks.begin((type(self), id(self)), lambda: _pipeline(self))
+            else:
+                steps.pause()
+            try:
+                result = function(self, *args, **kwargs)
+            finally:
+                checks.end()
+            if trains:
+                values.state(steps.number, losses, _inputs(self, args, kwargs))
+            del losses[:]
+            return result
+
+        return call
+
+    return make
+
+
+def _inputs(schedule, args, kwargs):
+    """On the rank of the first stage: the tensors that hold the step's input, whole or of each micro-batch."""
+    if not any([stage.is_first for stage in _stages(schedule)]):
+        return []
+    if kwargs.get("arg_mbs"):
+        return [tensor for one in kwargs["arg_mbs"] for tensor in first_tensor(one)]
+    more = [value for name, value in kwargs.items() if name not in ("target", "losses", "loss_kwargs", "target_mbs")]
+    return first_tensor(args, more)
 
 
 def _stages(schedule):

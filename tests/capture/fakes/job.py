@@ -15,7 +15,8 @@ def torch_job():
     stage = _PipelineStageBase(rank * 2 // int(os.environ.get("FAKE_WORLD", "2")), 2)
     schedule = ScheduleGPipe(stage, 3)
     for number in range(3):
-        assert schedule.step() == "the step's result"
+        inputs = [torch.Tensor(shape=(6, 16), dtype=torch.int64)] if stage.is_first else []
+        assert schedule.step(*inputs) == "the step's result"
         torch.optim.SGD().step()
         if number == 1:
             ScheduleGPipe(stage, 2, backward=False).step()  # an evaluation is no step
@@ -30,7 +31,7 @@ def megatron_job():
 
     for number in range(3):
         schedules.forward_backward_pipelining_with_interleaving(
-            model=[Model(), Model()], num_microbatches=4, forward_only=number == 1
+            model=[Model(), Model()], num_microbatches=4, seq_length=32, micro_batch_size=2, forward_only=number == 1
         )
 
 
@@ -65,8 +66,8 @@ def profiled_job():
 def own_job():
     from bubblescope_ranges import op, step, transfer
 
-    for _ in range(2):
-        step(schedule="ours")
+    for number in range(2):
+        step(schedule="ours", tokens=64 if rank == 0 else None, previous_loss=4.5 if rank == 1 else None)
         for i in range(2):
             if rank == 1:
                 with transfer("receive", "activation", microbatch=i, stage=rank, bytes=7):
@@ -81,7 +82,8 @@ def own_job():
 
 
 def checks_job():
-    """Two ranks with two stages each, whose layers compute a number; one layer draws it, another one computes wrongly."""
+    """Two ranks with two stages each, whose layers compute a number; one layer draws it, another one computes its forward
+    wrongly and a third one its backward. The gradients of one layer cannot be repeated."""
     import time
     import types
 
@@ -96,53 +98,85 @@ def checks_job():
         bytes = 8
 
         def __init__(self, layer, x):
-            self.layer, self.x, self.outputs = layer, x, None
+            self.layer, self.x, self.results = layer, x, {}
 
         def unchanged(self):
             return True
 
-        def first(self):
-            return self.outputs
+        def has(self, kind):
+            return kind in self.results
+
+        def first(self, kind):
+            return self.results[kind]
+
+    class KeptGradients(Kept):
+        listening = False
+
+        def gives(self, kind):
+            return True
+
+        def listen(self):
+            self.listening = True
+
+        def unlisten(self):
+            self.listening = False
 
     class Layer:
         random = False
 
         def __init__(self, name, module, stage, number):
             self.name, self.module, self.stage, self.number = name, module, stage, number
-            self.known, self.input_bytes, self.keep, self.calls = False, 0, None, 0
+            self.shown, self.left_out, self.kept_bytes, self.watchers, self.calls = set(), set(), 0, [], 0
+            self.gradients = {}  # of micro-batches
 
-        def watch(self, keep):
-            self.keep = keep
+        def is_open(self, kind):
+            return kind not in self.shown | self.left_out
+
+        def watch(self, kept, keep):
+            self.watchers.append((kept, keep))
 
         def unwatch(self):
-            self.keep = None
+            self.watchers = []
 
-        def compute(self, x):
+        def compute(self, x, kind):
             self.calls += 1
-            return (x + (self.calls if (self.stage, self.number) == (0, 1) else 1)).to_bytes(8, "little")
+            odd = {"F": (0, 1), "B": (0, 0)}[kind] == (self.stage, self.number)  # not deterministic
+            number = (x + (self.calls if odd else 1)).to_bytes(8, "little")
+            return {"output": [number]} if kind == "F" else {"input gradient": [number], "weight gradient": [number]}
 
-        def run(self, x, wrong):
-            keep, self.keep = self.keep, None
-            kept = Kept(self, x)
-            kept = keep(kept) if keep else None
-            result = self.compute(x)
+        def forward(self, microbatch, x, wrong):
+            watchers, self.watchers = self.watchers, []
+            for make, keep in watchers:
+                kept = keep(make(self, x))
+                if isinstance(kept, KeptGradients):
+                    self.gradients[microbatch] = kept
+                elif kept is not None:
+                    kept.results["F"] = {"output": [(x + 4097).to_bytes(8, "little")]} if wrong else self.compute(x, "F")
+
+        def backward(self, microbatch, x, wrong):
+            kept = self.gradients.pop(microbatch, None)
             if kept is not None:
-                kept.outputs = [(x + 4097).to_bytes(8, "little") if wrong else result]
+                assert kept.listening
+                kept.results["B"] = self.compute(x, "B")
+                if wrong:
+                    kept.results["B"]["weight gradient"] = [((x + 1) ^ 256).to_bytes(8, "little")]
 
-        def repeat(self, kept):
+        def repeat(self, kept, kind):
             time.sleep(0.0002)
-            return [self.compute(kept.x)]
+            return self.compute(kept.x, kind)
 
-        def try_out(self, kept):
-            if self.repeat(kept) != self.repeat(kept):
+        def try_out(self, kept, kind):
+            if self.repeat(kept, kind) != self.repeat(kept, kind):
                 raise CannotRepeat("is not deterministic")
-            self.known = True
+            self.shown.add(kind)
 
     def difference(first, again):
         return first[0], again[0], "bits64"
 
     layers.CannotRepeat, layers.Layer, layers.difference = CannotRepeat, Layer, difference
+    layers.Kept, layers.KeptGradients = Kept, KeptGradients
     layers.digest = lambda tensors: aadiff.digest(tensors[0])
+    layers.digests = lambda results: {name: layers.digest(tensors) for name, tensors in results.items()}
     layers.split = lambda module: [("layer %d" % number, number) for number in range(module)]
     from bubblescope_adapters.bubble_checks import BubbleChecks, Pipeline
 
@@ -157,15 +191,18 @@ def checks_job():
         checks.begin_step(events.steps.number)
         for op in order[rank].split(","):
             stage, kind, microbatch = int(op[0]), op[1], int(op[2])
-            if kind == "B" and microbatch == 0:
-                checks.fill(lambda: time.sleep(0.03))
+            if kind == "B":
+                checks.fill(lambda: time.sleep(0.02))
             start = checks.began(kind, stage, microbatch)
             with events.Range(op.encode()):
                 time.sleep(0.001)
-                for layer in checks._layers[stage // 2] if kind == "F" else ():
-                    if layer is not None:
-                        layer.run(1000 * stage + microbatch, (stage, layer.number) == (2, 1) and step >= 8)
+                for layer in checks._layers[stage // 2]:
+                    if layer is None:
+                        continue
+                    run, wrong = (layer.forward, (2, 1)) if kind == "F" else (layer.backward, (3, 0))
+                    run(microbatch, 1000 * stage + microbatch, (stage, layer.number) == wrong and step >= 12)
             checks.ended(kind, stage, microbatch, start)
+        checks.fill(lambda: time.sleep(0.01))
         checks.end_step()
 
 

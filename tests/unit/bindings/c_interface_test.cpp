@@ -19,6 +19,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -315,6 +316,61 @@ TEST(CInterface, TakesAnOrderOfItsOwnAndLayersByChunk) {
     }
     EXPECT_EQ(bubblescope_aadiff_leave_out(session, 1, 1), BUBBLESCOPE_AADIFF_ERROR) << "the plan is made";
     bubblescope_aadiff_close(session);
+}
+
+/// Backwards of four layers that are asked for in a bubble of 0.8 ms, where one takes 0.5 ms and its forward 0.25 ms.
+int backwardsAskedFor(bool forward_again, std::set<std::string>& planned) {
+    bubblescope_aadiff_config config = configOf("1f1b", 0, 2, 4);
+    config.layers_per_stage = 4;
+    config.kinds = "FB";
+    config.forward_again = forward_again ? 1 : 0;
+    bubblescope_aadiff* session = nullptr;
+    EXPECT_EQ(bubblescope_aadiff_open(&config, &session), 0) << bubblescope_aadiff_error();
+    EXPECT_EQ(bubblescope_aadiff_leave_out_kinds(session, 0, 2, "B"), 0);
+    EXPECT_EQ(bubblescope_aadiff_leave_out_kinds(session, 0, 2, "X"), BUBBLESCOPE_AADIFF_ERROR);
+    EXPECT_EQ(bubblescope_aadiff_leave_out(session, 0, 3), 0);
+    std::int64_t now = bubblescope_aadiff_now();
+    int asked = 0;
+    for (int step = 0; step < 6; ++step) {
+        EXPECT_EQ(bubblescope_aadiff_begin_step(session, step), 0);
+        std::array<bubblescope_aadiff_task, 64> tasks{};
+        for (bubblescope_aadiff_task& task : tasks)
+            task.size = sizeof task;
+        const int count = bubblescope_aadiff_planned(session, tasks.data(), tasks.size());
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+            planned.insert(tasks.at(i).op.kind + std::to_string(tasks.at(i).layer));
+        for (const std::string_view ran : {"F0", "F1", "B0", "F2", "B1", "F3", "B2", "B3"}) {
+            const bubblescope_aadiff_op_id op{sizeof op, ran[0], ran[1] - '0', 0, 0};
+            bubblescope_aadiff_task task{};
+            task.size = sizeof task;
+            while (ran == "B3" && bubblescope_aadiff_ask(session, 4 * kMillisecond / 5, &task) == 1) {
+                asked += task.op.kind == 'B' ? 1 : 0;
+                EXPECT_EQ(bubblescope_aadiff_given_up(session, &task, now, now), 0);
+            }
+            const std::int64_t lasts = (op.kind == 'F' ? 1 : 2) * kMillisecond;
+            EXPECT_EQ(bubblescope_aadiff_op(session, &op, now, now + lasts), 0);
+            now += lasts;
+            for (int layer = 0; op.kind == 'B' && layer < 4; ++layer)
+                EXPECT_EQ(bubblescope_aadiff_computed(session, &op, layer, "input gradient", 7), 0);
+        }
+        EXPECT_EQ(bubblescope_aadiff_end_step(session), 0);
+    }
+    bubblescope_aadiff_counts counts{};
+    counts.size = sizeof counts;
+    EXPECT_EQ(bubblescope_aadiff_count(session, &counts), 0);
+    EXPECT_EQ(counts.units, 5) << "F of three layers, B of two";
+    bubblescope_aadiff_close(session);
+    return asked;
+}
+
+TEST(CInterface, LeavesOutKindsOfOpsAndCountsForwardsBeforeBackwards) {
+    std::set<std::string> planned;
+    EXPECT_GT(backwardsAskedFor(false, planned), 0);
+    EXPECT_TRUE(planned.contains("F2"));
+    EXPECT_TRUE(planned.contains("B0"));
+    EXPECT_FALSE(planned.contains("B2"));
+    EXPECT_FALSE(planned.contains("F3"));
+    EXPECT_EQ(backwardsAskedFor(true, planned), 0) << "0.75 ms and the margin do not fit";
 }
 
 TEST(CInterface, AsksForNothingWhereRanksLeaveTheirSchedule) {

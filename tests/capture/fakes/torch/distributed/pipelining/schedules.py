@@ -1,6 +1,8 @@
 import contextlib
 import os
 
+import torch
+
 from . import stage as _stage  # noqa: F401
 
 record_function = contextlib.nullcontext
@@ -14,25 +16,34 @@ def _wait_batch_p2p(works):
     return None
 
 
-class PipelineScheduleSingle:
+class _PipelineSchedule:
+    def _update_losses(self, stages, losses):
+        self._internal_losses.clear()
+
+
+class PipelineScheduleSingle(_PipelineSchedule):
     def __init__(self, stage, microbatches, backward=True):
+        self._internal_losses = []
         self._stage = stage
         self._microbatches = microbatches
         self._has_backward = backward
 
-    def step(self):
+    def step(self, *args, target=None):
         for i in range(self._microbatches):
             _wait_batch_p2p(_batch_p2p(self._stage.get_fwd_recv_ops(i)))
             self._stage.forward_one_chunk(i)
+            if self._stage.is_last:
+                self._internal_losses.append(torch.Tensor(2.0 + i))
             _batch_p2p(self._stage.get_fwd_send_ops(i))
         for i in range(self._microbatches if self._has_backward else 0):
             _wait_batch_p2p(_batch_p2p(self._stage.get_bwd_recv_ops(i)))
             self._stage.backward_one_chunk(i, loss=None)
             _batch_p2p(self._stage.get_bwd_send_ops(i))
+        self._update_losses(self._stage, None)
         return "the step's result"
 
 
-class PipelineScheduleMulti:
+class PipelineScheduleMulti(_PipelineSchedule):
     def step(self):
         return None
 

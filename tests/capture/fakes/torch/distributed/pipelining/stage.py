@@ -19,6 +19,7 @@ class _PipelineStageBase:
         apart = distributed.get_world_size() // size
         self.group = [rank * apart + distributed.get_rank() % apart for rank in range(size)]
         self.submod = self
+        self.is_first, self.is_last = index == 0, index + 1 == size
 
     def parameters(self):
         return []

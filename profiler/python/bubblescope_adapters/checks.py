@@ -1,0 +1,75 @@
+"""The checks in the bubbles of what a framework's adapter wraps, if the job is recorded with any."""
+
+from . import events
+from .events import steps
+
+
+class Checks:
+    """Those of the schedule that runs. What fails in them ends them, not the job."""
+
+    def __init__(self):
+        self._settings = events.checks()
+        self._of = None  # the schedule whose checks `running` is
+        self.running = None  # a BubbleChecks, or None
+
+    @property
+    def wanted(self):
+        return self._settings is not None
+
+    def around(self, op_of, ranges):
+        """For Changes.replace(): the calls that `ranges` names are ops of checks too. `op_of` gets the call's arguments
+        and returns kind, stage and micro-batch, or None for a call that is no op."""
+        if not self.wanted:
+            return ranges
+
+        def make(function):
+            inner = ranges(function)
+
+            def call(*args, **kwargs):
+                running = self.running
+                op = op_of(*args, **kwargs) if running is not None and steps.active else None
+                if op is None:
+                    return inner(*args, **kwargs)
+                start = self._safely(running.began, *op)
+                try:
+                    return inner(*args, **kwargs)
+                finally:
+                    self._safely(running.ended, *op, start)
+
+            return call
+
+        return make
+
+    def _safely(self, function, *args):
+        try:
+            return function(*args)
+        except Exception as problem:  # noqa: BLE001: the job matters more than its checks
+            self.running = None
+            events.message("there are no more checks in bubbles: %s: %s" % (type(problem).__name__, problem))
+            return 0
+
+    def begin(self, key, describe):
+        """A step of the schedule `key` begins. `describe` returns the arguments of bubble_checks.Pipeline; it is called
+        when the schedule is another one than before."""
+        if not self.wanted:
+            return
+        if self._of != key:
+            self._of, self.running = key, None
+            self.running = self._safely(self._make, describe) or None
+        if self.running is not None:
+            self._safely(self.running.begin_step, steps.number)
+
+    def end(self):
+        if self.running is not None:
+            self._safely(self.running.end_step)
+
+    def fill(self, wait):
+        """Calls `wait`, during which the rank has nothing to do."""
+        return wait() if self.running is None else self.running.fill(wait)
+
+    def _make(self, describe):
+        from .bubble_checks import BubbleChecks, Pipeline
+
+        made = BubbleChecks(Pipeline(**describe()), *self._settings)
+        events.state("check_layers", made.description())
+        return made

@@ -1,0 +1,83 @@
+"""What frameworks know of a step besides its times: its loss, tokens, samples and sequence length."""
+
+import sys
+
+from . import events
+
+
+class StepValues:
+    """States them when a step is over. A device is never waited for: what it computed is stated once it has arrived."""
+
+    def __init__(self):
+        self._waiting = []  # (step, a loss that comes to the host, an event that tells when)
+        self._failed = False
+
+    def state(self, step, losses=(), inputs=(), **counts):
+        """`losses`: of micro-batches, numbers or tensors, of which the mean counts. `inputs`: tensors that together hold
+        the step's input on this rank, see sizes(). `counts`: as events.step_values() takes them."""
+        if self._failed:
+            return
+        try:
+            events.step_values(step, **dict(sizes(inputs), **counts))
+            self._tell()
+            if losses:
+                self._state_loss(step, losses)
+        except Exception as problem:  # noqa: BLE001: the job matters more
+            self._failed = True
+            events.message("loss and tokens are not recorded: %s: %s" % (type(problem).__name__, problem))
+
+    def state_as(self, step, describe):
+        """`describe` returns the arguments of state() by name."""
+        try:
+            known = describe()
+        except Exception:  # noqa: BLE001: a call of another kind than is known
+            return
+        self.state(step, **known)
+
+    def _state_loss(self, step, losses):
+        torch = sys.modules["torch"]
+        devices = [loss.device for loss in losses if isinstance(loss, torch.Tensor) and loss.device.type != "cpu"]
+        if not devices:
+            numbers = [loss.detach().item() if isinstance(loss, torch.Tensor) else float(loss) for loss in losses]
+            return events.step_values(step, loss=sum(numbers) / len(numbers))
+        with torch.no_grad():
+            mean = torch.stack([torch.as_tensor(loss, device=devices[0]).detach().float().sum() for loss in losses]).mean()
+            host = torch.empty((), dtype=mean.dtype, pin_memory=True)
+            host.copy_(mean, non_blocking=True)
+        arrived = torch.get_device_module(devices[0]).Event()
+        arrived.record()
+        self._waiting.append((step, host, arrived))
+        return None
+
+    def _tell(self):
+        while self._waiting and self._waiting[0][2].query():
+            step, host, _ = self._waiting.pop(0)
+            events.step_values(step, loss=host.item())
+
+
+def sizes(inputs):
+    """Samples, and of texts (whole numbers, a row a sample) tokens and the longest sequence."""
+    torch = sys.modules.get("torch")
+    inputs = [tensor for tensor in inputs if torch is not None and isinstance(tensor, torch.Tensor) and tensor.dim() > 0]
+    if not inputs:
+        return {}
+    found = {"samples": sum([tensor.shape[0] for tensor in inputs])}
+    if all([tensor.dim() == 2 and tensor.dtype in (torch.int64, torch.int32) for tensor in inputs]):
+        found["tokens"] = sum([tensor.numel() for tensor in inputs])
+        found["sequence_length"] = max([tensor.shape[1] for tensor in inputs])
+    return found
+
+
+def first_tensor(*values):
+    """Of the arguments of a call, [] if there is none."""
+    torch = sys.modules.get("torch")
+    for value in values:
+        if torch is not None and isinstance(value, torch.Tensor):
+            return [value]
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (tuple, list)):
+            found = first_tensor(*value)
+            if found:
+                return found
+    return []

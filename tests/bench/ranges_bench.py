@@ -1,0 +1,70 @@
+"""What naming an op costs: bubblescope record -- python ranges_bench.py
+
+A method with a name as adapters give it against the same method without, in turns; processor time of the calling thread.
+`loop`: one after the other. `between work`: after memory of twice the size of a usual cache was copied, as between real ops.
+Through ctypes and through the module of our own.
+"""
+
+import ctypes
+import os
+import statistics
+import time
+
+from bubblescope_adapters import events
+
+ROUNDS, CALLS, COLD = 40, 2000, 400
+memory = bytearray(16 << 20)
+
+
+def through_ctypes():
+    library = ctypes.PyDLL(os.environ["BUBBLESCOPE_INJECT_LIBRARY"])
+    push, pop = library.bubblescope_push, library.bubblescope_pop
+    push.argtypes, push.restype, pop.restype = [ctypes.c_char_p], None, None
+    return push, pop
+
+
+def make(push=None, pop=None):
+    class Stage:
+        stage_index = 3
+
+        def run(self, chunk, args, kwargs=None):
+            return None
+
+    if push is not None:
+        events.push, events.pop = push, pop
+        Stage.run = events.range_around(lambda self, chunk, *_, **__: events.names["%dF%d", self.stage_index, chunk])(Stage.run)
+    return Stage()
+
+
+def loop(stage):
+    start = time.thread_time_ns()
+    for call in range(CALLS):
+        stage.run(call & 7, (), kwargs=None)
+    return (time.thread_time_ns() - start) / CALLS
+
+
+def between_work(stage, times):
+    bytes(memory)
+    start = time.perf_counter_ns()
+    stage.run(3, (), kwargs=None)
+    times.append(time.perf_counter_ns() - start)
+
+
+def main():
+    native = events.push, events.pop
+    plain = make()
+    for name, functions in (("ctypes", through_ctypes()), ("module", native)):
+        named = make(*functions)
+        events.steps.begin()
+        hot = []
+        for _ in range(ROUNDS):
+            hot.append(-loop(plain) + loop(named))
+        without, with_name = [], []
+        for _ in range(COLD):
+            between_work(plain, without)
+            between_work(named, with_name)
+        cold = statistics.median(with_name) - statistics.median(without)
+        print("%s: %.2f us an op in a loop, %.2f us between work" % (name, statistics.median(hot) / 1e3, cold / 1e3), flush=True)
+
+
+main()
