@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
     {
         const std::string text = bench::kinetoLike(bytes);
         write(folder / "kineto.json", text);
+        write(folder / "merged.json", bench::merged(text));
         write(folder / "kineto.json.gz", test::gzipped(text));
         write(folder / "kineto.json.zst", test::zstdPacked(text));
     }
