@@ -6,6 +6,7 @@
 #include "app/cli/step_options.h"
 #include "core/analysis/report.h"
 #include "core/base/bytes.h"
+#include "core/base/open_input.h"
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/optimize/fill/fill.h"
@@ -15,7 +16,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
@@ -43,12 +43,9 @@ struct FillArguments {
 
 /// Kernel lengths with their units, one a line, or with commas between them; '#' begins a comment.
 Result<std::vector<TimeNs>> readKernels(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf()))
-        return inputError(file, "cannot be read as kernel lengths", "check the name and the permissions");
+    BUBBLESCOPE_ASSIGN(std::string text, readInputText(file, "kernel lengths"));
     std::vector<TimeNs> kernels;
-    std::istringstream lines(text.str());
+    std::istringstream lines(std::move(text));
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
         ++number;

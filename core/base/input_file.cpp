@@ -6,10 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 namespace bubblescope {
 namespace {
@@ -139,15 +136,6 @@ Error InputPlace::error(std::string_view message) const {
 
 InputPlace WrittenInput::row(std::string_view rows_key, std::size_t index) const {
     return place.at(lines.empty() ? fmt::format("{}[{}]", rows_key, index) : fmt::format("line {}", lines[index]));
-}
-
-Result<std::string> readInputText(const std::string& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream bytes;
-    if (!in || std::filesystem::is_directory(file) || !(bytes << in.rdbuf())) {
-        return inputError(file, "cannot be read, or is empty", "check the name and the permissions");
-    }
-    return bytes.str();
 }
 
 Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/open_input.h"
 #include "core/base/result.h"
 #include "core/base/time.h"
 
@@ -40,8 +41,6 @@ struct WrittenInput {
     /// The place of an entry in the list `rows_key`.
     [[nodiscard]] InputPlace row(std::string_view rows_key, std::size_t index) const;
 };
-
-[[nodiscard]] Result<std::string> readInputText(const std::string& file);
 
 /// `where` names the file. With an empty `rows_key` CSV is rejected.
 [[nodiscard]] Result<WrittenInput> inputFrom(std::string_view text, const std::string& where, std::string_view rows_key,

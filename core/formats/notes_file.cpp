@@ -6,9 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 namespace bubblescope {
 
@@ -82,11 +80,8 @@ Result<std::vector<Note>> readNotes(const std::filesystem::path& file) {
         return inputError(file.string(), fmt::format("cannot be looked at: {}", failed.message()),
                           "check its permissions");
     if (!there) return std::vector<Note>{};
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) return inputError(file.string(), "cannot be read", "check that it is a file and its permissions");
-    BUBBLESCOPE_ASSIGN(const NotesJson document, parseJsonDocument(text.str(), file.string(), kNotesShape));
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string()));
+    BUBBLESCOPE_ASSIGN(const NotesJson document, parseJsonDocument(text, file.string(), kNotesShape));
     const auto list = document.is_object() ? document.find("notes") : document.end();
     if (!document.is_object() || list == document.end() || !list->is_array())
         return inputError(file.string(), "there is no list \"notes\"", std::string(kNotesShape));

@@ -181,7 +181,10 @@ struct FilePart {
 
 Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progress) {
     const std::string where = file.path == kStandardInput ? "standard input" : file.path.string();
-    BUBBLESCOPE_ASSIGN(const FileBytes bytes, loadFileBytes(file.path, part.log, progress));
+    BUBBLESCOPE_ASSIGN(const FileBytes bytes,
+                       loadFileBytes(file.path, part.log, progress, [](std::string_view beginning) {
+                           return packingOf(beginning) || sniffFormat(beginning) != FileFormat::Unknown;
+                       }));
     const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});
     const Status status = readContent(bytes, where, part.builder, part.log, progress);
     if (bytes.lost()) {

@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 namespace bubblescope {
 namespace {
@@ -175,12 +173,7 @@ Result<Schedule> scheduleFromJson(std::string_view text, const std::string& wher
 }
 
 Result<Schedule> readScheduleFile(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf())) {
-        return inputError(file.string(), "cannot be read as a schedule file", "check the name and the permissions");
-    }
-    const std::string content = text.str();
+    BUBBLESCOPE_ASSIGN(const std::string content, readInputText(file.string(), "a schedule file"));
     const auto first = content.find_first_not_of(" \t\r\n,");
     const bool csv =
         first != std::string::npos && (content[first] == '(' || (content[first] >= '0' && content[first] <= '9'));

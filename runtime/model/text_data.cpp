@@ -1,10 +1,9 @@
 #include "runtime/model/text_data.h"
 
+#include "core/base/open_input.h"
 #include "runtime/accelerator/kernels/number_hash.h"
 #include "runtime/model/synthetic.h"
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -49,11 +48,8 @@ std::shared_ptr<const TextData> TextData::demo() {
 }
 
 Result<std::shared_ptr<const TextData>> TextData::read(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) return inputError(file.string(), "the text cannot be opened", "give a text file to train on");
-    std::string text{std::istreambuf_iterator<char>(stream), {}};
-    if (stream.bad()) return inputError(file.string(), "the text cannot be read");
-    if (text.empty()) return inputError(file.string(), "the text is empty", "give a text file to train on");
+    constexpr std::size_t kLongest = std::size_t{4} << 30;
+    BUBBLESCOPE_ASSIGN(std::string text, readInputText(file.string(), "a text to train on", kLongest));
     return std::make_shared<const TextData>(std::move(text));
 }
 

@@ -7,9 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 namespace bubblescope::gui {
 
@@ -212,11 +210,8 @@ bool isSessionFile(const fs::path& file) {
 }
 
 Result<SavedSession> readSession(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    if (!stream) return inputError(file.string(), "cannot be read", "check that it is there and its permissions");
-    BUBBLESCOPE_ASSIGN(const SessionJson document, parseJsonDocument(text.str(), file.string(), kWayOut));
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string()));
+    BUBBLESCOPE_ASSIGN(const SessionJson document, parseJsonDocument(text, file.string(), kWayOut));
     Status status;
     const Place root(document, {}, status);
     if (root.at("format").text() != kFormat || !status.ok())

@@ -1,13 +1,15 @@
 #include "core/formats/source/file_bytes.h"
 
+#include "core/base/descriptor.h"
+#include "core/base/open_input.h"
 #include "core/formats/source/packing.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 
 namespace bubblescope {
@@ -17,54 +19,58 @@ constexpr std::size_t kReadPiece = std::size_t{1} << 20;
 /// Smaller files are read: whatever happens to the file then, the content stays.
 constexpr std::size_t kMappedFrom = std::size_t{4} << 20;
 
-struct CloseFile {
-    void operator()(std::FILE* file) const {
-        if (file != stdin) std::fclose(file); // NOLINT(cert-err33-c): it was only read
-    }
-};
-using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
-
 Error systemError(const std::string& where, std::string_view what) {
     return inputError(where, fmt::format("{}: {}", what, std::strerror(errno)),
                       "check the name and that you may read it");
 }
 
-/// `expected`: how long the content is, if known.
-Result<FileBytes> readWhole(std::FILE* file, std::uintmax_t expected, const std::string& where,
-                            LoadProgress& progress) {
+/// `expected`: how long the content is, if known. What has no end, as a device may have none, is given up at a limit,
+/// and before that if its beginning is not `plausible`: then it is not read further.
+Result<FileBytes> readWhole(int file, std::uintmax_t expected, const std::string& where,
+                            const PlausibleBeginning& plausible, LoadProgress& progress) {
     auto buffer = std::make_shared<ByteBuffer>();
     buffer->reserve(expected > 0 ? static_cast<std::size_t>(expected) + 1 : kReadPiece);
-    for (;;) {
+    bool asked = !plausible;
+    while (true) {
         if (progress.stopRequested()) return cancelledError();
         if (buffer->room() == 0) buffer->reserve(buffer->size() * 2);
-        const std::size_t wanted = std::min(buffer->room(), kReadPiece);
-        const std::size_t count = std::fread(buffer->end(), 1, wanted, file);
-        buffer->grew(count);
-        if (count < wanted) break;
+        const ssize_t count = ::read(file, buffer->end(), std::min(buffer->room(), kReadPiece));
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return systemError(where, "cannot be read");
+        if (count == 0) break;
+        buffer->grew(static_cast<std::size_t>(count));
+        if (!asked && buffer->size() >= kReadPiece) {
+            asked = true;
+            if (!plausible(buffer->text())) break;
+        }
+        if (buffer->size() > readLimit()) {
+            return inputError(
+                where,
+                fmt::format("is longer than {} MB, which this machine's memory has no room for", readLimit() >> 20),
+                "write it to a file, which need not fit the memory");
+        }
     }
-    if (std::ferror(file) != 0) return systemError(where, "cannot be read");
     const std::string_view text = buffer->text();
     return FileBytes(std::move(buffer), text);
 }
 
-Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where, LoadProgress& progress) {
-    if (path == kStandardInput) return readWhole(stdin, 0, where, progress);
+Result<FileBytes> openFile(const std::filesystem::path& path, const std::string& where,
+                           const PlausibleBeginning& plausible, LoadProgress& progress) {
+    if (path == kStandardInput) return readWhole(STDIN_FILENO, 0, where, plausible, progress);
+    BUBBLESCOPE_ASSIGN(const Descriptor file, openInput(path.string()));
     std::error_code failed;
-    if (std::filesystem::is_directory(path, failed)) return inputError(where, "is a folder, not a file");
-    errno = 0;
-    const OpenFile file(std::fopen(path.string().c_str(), "rb"));
-    if (!file) return systemError(where, "cannot be opened");
     const std::uintmax_t size = std::filesystem::file_size(path, failed);
     const bool small = !failed && size < kMappedFrom;
-    if (auto mapped = small ? nullptr : MappedFile::map(fileno(file.get()))) return FileBytes(std::move(mapped));
-    return readWhole(file.get(), small ? size : 0, where, progress);
+    if (auto mapped = small ? nullptr : MappedFile::map(file.get())) return FileBytes(std::move(mapped));
+    return readWhole(file.get(), small ? size : 0, where, plausible, progress);
 }
 
 } // namespace
 
-Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress) {
+Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
+                                const PlausibleBeginning& plausible) {
     const std::string where = file == kStandardInput ? "standard input" : file.string();
-    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, progress));
+    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, plausible, progress));
     const auto packing = packingOf(bytes.text());
     if (!packing) return bytes;
 

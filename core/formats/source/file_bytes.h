@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -39,10 +40,15 @@ private:
 /// The path that denotes standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
-/// Opens a file. Compressed data that is truncated or damaged gives what comes before that place, and a diagnostic
+/// Whether what begins so can be a trace at all.
+using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
+
+/// Opens a file. What is no regular file is read only as far as this machine's memory allows, and no further than its
+/// first megabyte if that is not `plausible`. Compressed data that is truncated or damaged gives what comes before that
+/// place, and a diagnostic
 /// ("truncated", "corrupt"). The decompressed size is bounded, so that a file made to fill the memory ends in an error.
 /// Errors: Input with the system's reason or the byte offset of the damage; Cancelled.
 [[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
-                                              LoadProgress& progress);
+                                              LoadProgress& progress, const PlausibleBeginning& plausible = {});
 
 } // namespace bubblescope

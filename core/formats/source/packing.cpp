@@ -143,6 +143,10 @@ std::string_view magicOf(Packing packing) {
 
 } // namespace
 
+std::size_t readLimit() {
+    return std::min(kTotalLimit, memoryLimit());
+}
+
 std::size_t unpackedLimit(std::size_t packed) {
     return std::min({kTotalLimit, memoryLimit(), std::max(kSmallLimit, packed * kRatioLimit)});
 }

@@ -59,6 +59,9 @@ struct Unpacked {
     std::size_t fault_at = 0; ///< offset in the compressed bytes
 };
 
+/// The limit on what is read of pipes and devices: 16 GiB or three quarters of the machine's memory.
+[[nodiscard]] std::size_t readLimit();
+
 /// The limit on the decompressed size of a file, or of all compressed data within a file, of so many bytes: 256 MiB or
 /// 150 times as much, whichever is more (text traces compress 12 to 40 times), but never more than 16 GiB or three
 /// quarters of the machine's memory.

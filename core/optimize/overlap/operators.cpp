@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <initializer_list>
-#include <sstream>
 
 namespace bubblescope::overlap {
 namespace {
@@ -289,11 +287,8 @@ Result<OpCosts> opCostsFromJson(std::string_view text, const std::string& where)
 }
 
 Result<OpCosts> readOpCosts(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf()))
-        return inputError(file.string(), "cannot be read as a cost model", "check the name and the permissions");
-    return opCostsFromJson(text.str(), file.string());
+    BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file.string(), "a cost model"));
+    return opCostsFromJson(text, file.string());
 }
 
 } // namespace bubblescope::overlap

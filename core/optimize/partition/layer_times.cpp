@@ -9,10 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 
 namespace bubblescope {
 namespace {
@@ -221,11 +219,7 @@ Result<std::vector<Layer>> layerTimesFromCsv(std::string_view text, const std::s
 }
 
 Result<std::vector<Layer>> readLayerTimes(const std::filesystem::path& file) {
-    std::ifstream in(file, std::ios::binary);
-    std::ostringstream text;
-    if (!in || std::filesystem::is_directory(file) || !(text << in.rdbuf()))
-        return inputError(file.string(), "cannot be read as layer times", "check the name and the permissions");
-    const std::string content = text.str();
+    BUBBLESCOPE_ASSIGN(const std::string content, readInputText(file.string(), "layer times"));
     const auto first = content.find_first_not_of(" \t\r\n");
     const bool json = first != std::string::npos && (content[first] == '{' || content[first] == '[');
     return json ? layerTimesFromJson(content, file.string()) : layerTimesFromCsv(content, file.string());

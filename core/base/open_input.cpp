@@ -1,0 +1,63 @@
+#include "core/base/open_input.h"
+
+#include "core/base/bytes.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace bubblescope {
+namespace {
+
+Error unreadable(const std::string& file, std::string_view as, std::string_view reason) {
+    return inputError(file,
+                      as.empty() ? fmt::format("cannot be read: {}", reason)
+                                 : fmt::format("cannot be read as {}: {}", as, reason),
+                      "check the name and the permissions");
+}
+
+} // namespace
+
+Result<Descriptor> openInput(const std::string& file, std::chrono::milliseconds patience) {
+    // Opening a pipe would otherwise wait until somebody writes into it.
+    Descriptor opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat status {};
+    if (!opened.isOpen() || ::fstat(opened.get(), &status) != 0) return unreadable(file, {}, std::strerror(errno));
+    if (S_ISDIR(status.st_mode)) return inputError(file, "is a folder, not a file");
+    if (S_ISFIFO(status.st_mode)) {
+        pollfd waited{opened.get(), POLLIN, 0};
+        if (::poll(&waited, 1, static_cast<int>(patience.count())) == 0)
+            return inputError(file, "is a pipe into which nobody writes", "start what writes into it first");
+    }
+    const int flags = ::fcntl(opened.get(), F_GETFL);
+    [[maybe_unused]] const int ignored = ::fcntl(opened.get(), F_SETFL, flags & ~O_NONBLOCK);
+    return opened;
+}
+
+Result<std::string> readInputText(const std::string& file, std::string_view as, std::size_t most) {
+    BUBBLESCOPE_ASSIGN(const Descriptor input, openInput(file));
+    constexpr std::size_t kPiece = std::size_t{64} << 10;
+    std::string text;
+    while (true) {
+        const std::size_t before = text.size();
+        text.resize(std::min(before + kPiece, most + 1));
+        const ssize_t got = ::read(input.get(), text.data() + before, text.size() - before);
+        text.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return unreadable(file, as, std::strerror(errno));
+        if (text.size() > most)
+            return unreadable(file, as,
+                              fmt::format("it is longer than {}", formatBytes(static_cast<std::int64_t>(most))));
+        if (got == 0) break;
+    }
+    if (text.empty()) return unreadable(file, as, "it is empty");
+    return text;
+}
+
+} // namespace bubblescope
