@@ -1,5 +1,7 @@
 #include "core/report/csv.h"
 
+#include "core/base/csv_cell.h"
+
 #include <fmt/format.h>
 
 #include <iterator>
@@ -15,28 +17,17 @@ void addCell(std::string& line, const DataColumn& column, std::size_t row) {
     case ColumnType::Int64: number(column.int64s()[row]); break;
     case ColumnType::Float64: number(column.float64s()[row]); break;
     case ColumnType::Bool: line += column.bits().at(row) ? "true" : "false"; break;
-    case ColumnType::Text: line += csvText(column.texts().text(static_cast<std::size_t>(column.int32s()[row]))); break;
+    case ColumnType::Text: line += csvCell(column.texts().text(static_cast<std::size_t>(column.int32s()[row]))); break;
     }
 }
 
 } // namespace
 
-std::string csvText(std::string_view text) {
-    std::string cell;
-    if (!text.empty() && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos) cell = "'";
-    cell += text;
-    if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-    std::string quoted = "\"";
-    for (const char c : cell)
-        quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
-}
-
 void writeCsv(const DataTable& table, const std::function<void(std::string_view)>& sink) {
     std::string line;
     for (const DataColumn& column : table.columns()) {
         line += line.empty() ? "" : ",";
-        line += csvText(column.name());
+        line += csvCell(column.name());
     }
     sink(line += '\n');
     for (std::size_t row = 0; row < table.rows(); ++row) {

@@ -1,5 +1,6 @@
 #include "core/formats/csv/writer.h"
 
+#include "core/base/csv_cell.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/trace/args.h"
 
@@ -12,16 +13,8 @@
 namespace bubblescope::csv {
 namespace {
 
-std::string field(std::string_view text) {
-    if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-    std::string quoted = "\"";
-    for (const char c : text)
-        quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
-}
-
 std::string nameOr(std::string_view name, std::int64_t number) {
-    return name.empty() ? fmt::format("{}", number) : field(name);
+    return name.empty() ? fmt::format("{}", number) : csvCell(name);
 }
 
 } // namespace
@@ -30,7 +23,7 @@ Status writeSlices(const std::filesystem::path& file, const Trace& trace) {
     ReplacingFile out(file);
     out.write("file,process,thread,category,name,start_ns,duration_ns,depth,args\n");
     for (const Track& track : trace.tracks()) {
-        const std::string row = fmt::format("{},{},{}", field(trace.files()[track.file].path.string()),
+        const std::string row = fmt::format("{},{},{}", csvCell(trace.files()[track.file].path.string()),
                                             nameOr(trace.text(track.process_name), track.pid),
                                             nameOr(trace.text(track.thread_name), track.tid));
         std::vector<TimeNs> open; // ends of the slices around the current one, innermost last
@@ -38,9 +31,9 @@ Status writeSlices(const std::filesystem::path& file, const Trace& trace) {
             while (!open.empty() && open.back() <= trace.start(slice))
                 open.pop_back();
             const TimeNs duration = trace.end(slice) - trace.start(slice);
-            out.write(fmt::format("{},{},{},{},{},{},{}\n", row, field(trace.category(slice)), field(trace.name(slice)),
-                                  trace.start(slice).count(), duration.count(), open.size(),
-                                  field(trace.argsJson(trace.sliceArgs()[slice]))));
+            out.write(fmt::format("{},{},{},{},{},{},{}\n", row, csvCell(trace.category(slice)),
+                                  csvCell(trace.name(slice)), trace.start(slice).count(), duration.count(), open.size(),
+                                  csvCell(trace.argsJson(trace.sliceArgs()[slice]))));
             open.push_back(trace.end(slice));
         }
     }

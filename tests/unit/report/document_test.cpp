@@ -1,3 +1,4 @@
+#include "core/base/csv_cell.h"
 #include "core/report/csv.h"
 #include "core/report/document.h"
 #include "core/report/html.h"
@@ -128,11 +129,11 @@ TEST(Report, BytesThatAreNoTextDoNotBreakJson) {
 
 TEST(Report, CsvCellsAreNoFormulas) {
     for (const char* const formula : {"=1+1", "+1", "-1", "@SUM(A1)", "\t=1"})
-        EXPECT_EQ(csvText(formula), std::string("'") + formula);
-    EXPECT_EQ(csvText("\r=1"), "\"'\r=1\"");
-    EXPECT_EQ(csvText("a = b"), "a = b");
-    EXPECT_EQ(csvText("say \"a, b\""), "\"say \"\"a, b\"\"\"");
-    EXPECT_EQ(csvText("two\nlines"), "\"two\nlines\"");
+        EXPECT_EQ(csvCell(formula), std::string("'") + formula);
+    EXPECT_EQ(csvCell("\r=1"), "\"'\r=1\"");
+    EXPECT_EQ(csvCell("a = b"), "a = b");
+    EXPECT_EQ(csvCell("say \"a, b\""), "\"say \"\"a, b\"\"\"");
+    EXPECT_EQ(csvCell("two\nlines"), "\"two\nlines\"");
 }
 
 DataTable mixedTable() {
