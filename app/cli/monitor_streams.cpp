@@ -2,6 +2,7 @@
 
 #include "app/cli/output.h"
 #include "app/cli/stop_signals.h"
+#include "core/base/bytes.h"
 #include "core/base/process_info.h"
 #include "core/base/text.h"
 #include "core/live/collector_summary.h"
@@ -45,6 +46,12 @@ void StreamOptions::add(Command command) {
         .typeName("DIR")
         .group(heading)
         .needs(listens);
+    command
+        .addOption("--keep-size", keep_size,
+                   "What that folder may take (64GiB); beyond it the oldest traces go of whom most is kept")
+        .typeName("BYTES")
+        .group(heading)
+        .needs(listens);
     const Option keys =
         command.addOption("--key", key, "The certificate's private key (PEM)").typeName("FILE").group(heading);
     const Option shown =
@@ -63,6 +70,10 @@ void StreamOptions::addForward(Command command, const std::string& about) {
         .addOption("--token-file", token_file, "The first line is the token that both sides know (BUBBLESCOPE_TOKEN)")
         .typeName("FILE")
         .group(heading);
+    command
+        .addFlag("--insecure", insecure,
+                 "Let the token and all that is sent be read on the way: beyond this machine, without TLS")
+        .group(heading);
     command.addOption("--trust", trust, "Encrypt with TLS, and send only to who has a certificate of these (PEM)")
         .typeName("FILE")
         .group(heading);
@@ -73,7 +84,11 @@ Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::f
     if (listen.empty()) return opened;
     live::StreamReceiver::Options options;
     BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(listen));
+    options.insecure = insecure;
     BUBBLESCOPE_ASSIGN(options.token, net::readToken(token_file));
+    if (!keep_size.empty()) {
+        BUBBLESCOPE_ASSIGN(options.keep_bytes, parseBytes(keep_size));
+    }
     options.clock = thisProcess().clock;
     options.keep = kept;
     if (!certificate.empty()) {
@@ -100,6 +115,7 @@ Result<live::ReplicaRange> StreamOptions::nativeReplicas() const {
 Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
     live::StreamSender::Options options;
     BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(forward));
+    if (trust.empty() && !insecure) BUBBLESCOPE_TRY(net::mustBeLoopback(options.address, "--trust FILE"));
     BUBBLESCOPE_ASSIGN(options.token, net::readToken(token_file));
     const ProcessInfo host = thisProcess();
     options.name = host.host;

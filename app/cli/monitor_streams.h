@@ -25,6 +25,8 @@ struct StreamOptions {
     std::string trust;
     std::string replicas;
     std::string keep;
+    std::string keep_size;
+    bool insecure = false;
 
     void add(Command command);
     /// Those alone of who sends.

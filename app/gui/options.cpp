@@ -61,6 +61,7 @@ QString readLive(const QCommandLineParser& parser, Options& out) {
     target.certificate = parser.value(QStringLiteral("certificate"));
     target.key = parser.value(QStringLiteral("key"));
     target.keep = parser.value(QStringLiteral("keep"));
+    target.insecure = parser.isSet(QStringLiteral("insecure"));
     if (target.certificate.isEmpty() != target.key.isEmpty())
         return OptionText::tr("--certificate and --key belong together");
     if (target.listen.isEmpty() && !(target.certificate + target.keep).isEmpty())
@@ -170,6 +171,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("certificate"), {}, QStringLiteral("file")},
                        {QStringLiteral("key"), {}, QStringLiteral("file")},
                        {QStringLiteral("keep"), {}, QStringLiteral("folder")},
+                       {QStringLiteral("insecure"), {}},
                        {QStringLiteral("demo"), {}, QStringLiteral("name")},
                        {QStringLiteral("tour"), {}, QStringLiteral("step")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
@@ -217,6 +219,7 @@ QString helpText() {
         "  --token-file FILE      the token that these hosts must know; or BUBBLESCOPE_TOKEN\n"
         "  --certificate FILE     encrypt with TLS, and show this certificate (PEM)\n"
         "  --key FILE             its private key (PEM)\n"
+        "  --insecure             let other machines send without TLS\n"
         "  --keep FOLDER          keep the traces of recorded jobs that arrive there\n"
         "  --counters             show memory and other counters below the ranks\n"
         "  --ideal                show the ideal step below the observed one\n"

@@ -194,8 +194,13 @@ Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
 
 void MetricsEndpoint::serve(const std::function<std::string()>& page, Clock::time_point now) {
     take(now);
+    std::string made; // once for all who ask now
+    const auto once = [&] {
+        if (made.empty()) made = page();
+        return made;
+    };
     for (auto at = connections_.begin(); at != connections_.end();) {
-        advance(*at, page);
+        advance(*at, once);
         const bool ends = at->done || now - at->since > kPatience;
         at = ends ? connections_.erase(at) : std::next(at);
     }

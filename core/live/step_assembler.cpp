@@ -14,6 +14,9 @@ namespace {
 // A run that claims more is a damaged record.
 constexpr std::int64_t kMaxPlaces = 1 << 16;
 constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< of ops, over all replicas
+// What arrives before steps are closed; more than any run has open, and little enough to hold.
+constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22;  ///< of ranks, over all open steps
+constexpr std::size_t kMaxOpenRecords = std::size_t{1} << 24; ///< of ops and transfers
 
 std::int64_t slots(const RunInfo& info) {
     return std::int64_t{info.pp} * info.dp * info.vpp;
@@ -90,8 +93,12 @@ StepAssembler::AddResult StepAssembler::take(const Record& record, std::vector<R
     const int index = static_cast<int>(record.step);
     if (index <= last_closed_) return AddResult::Late;
     const std::size_t place = placeOf(record.owner, record.replica);
+    const bool is_new = !steps_.contains(index);
+    const bool crowded = steps_.size() > limits_.open_steps && steps_.size() * latest_.size() >= kMaxOpenPlaces;
+    if (open_records_ >= kMaxOpenRecords || (is_new && crowded)) return AddResult::Bad;
     OpenStep& step = steps_[index];
-    if (step.ranks.empty()) step.ranks.resize(latest_.size());
+    if (is_new) step.ranks.resize(latest_.size());
+    ++open_records_;
     (step.ranks[place].*list).push_back(record);
     return index < latest_[place] ? AddResult::OutOfOrder : AddResult::Yes;
 }
@@ -169,6 +176,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
     for (std::size_t place = 0; place < places(); ++place) {
         if (!own_.has(static_cast<int>(place) / info_.pp)) continue;
         RankRecords& records = step.ranks[place];
+        open_records_ -= std::min(open_records_, records.ops.size() + records.comm.size());
         closed.duplicates += dropDuplicates(records.ops) + dropDuplicates(records.comm);
         // A rank that has ended within the step is not done with it, unless all its ops are there.
         const bool whole =

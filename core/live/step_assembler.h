@@ -56,7 +56,7 @@ public:
         Yes,
         OutOfOrder, ///< accepted, after records of a later step of its rank
         Late,       ///< its step is closed
-        Bad,        ///< with impossible numbers
+        Bad,        ///< with impossible numbers, or of more open steps than can be held
     };
 
     /// `info` must have valid sizes, see sizesCanBe(). Replicas outside of `own` are neither expected nor accepted.
@@ -111,6 +111,7 @@ private:
     std::vector<bool> ended_;
     std::vector<std::size_t> usual_ops_; ///< of the last complete step; 0 before there is one
     std::int64_t most_slices_ = 1;       ///< of a sequence
+    std::size_t open_records_ = 0;       ///< in steps_
     int last_closed_ = -1;
     TimeNs last_wall_{0};
 };

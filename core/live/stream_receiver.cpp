@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -13,30 +12,16 @@
 namespace bubblescope::live {
 namespace {
 
-constexpr std::size_t kMaxBefore = std::size_t{1} << 20; ///< bytes within which a stream must state what it is
-constexpr std::string_view kTraceExtension = ".pftrace";
-
-/// Senders choose the name of a file here, but not its folder.
-std::string asFileName(std::string name) {
-    std::ranges::replace_if(
-        name, [](unsigned char c) { return std::isalnum(c) == 0 && c != '-' && c != '_' && c != '.'; }, '_');
-    constexpr std::size_t kLongest = 200;
-    if (name.size() > kLongest) name.erase(0, name.size() - kLongest);
-    return name.empty() || name.front() == '.' ? "_" + name : name;
-}
-
-/// Returns "rank2.pid77" for "rank2.pid77.1".
-std::string withoutPart(const std::string& stem) {
-    const std::size_t dot = stem.rfind('.');
-    const bool numbered =
-        dot != std::string::npos && dot + 1 < stem.size() &&
-        std::ranges::all_of(stem.substr(dot + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
-    return numbered ? stem.substr(0, dot) : stem;
-}
-
 constexpr std::size_t kMaxPeers = 4096;
-constexpr std::ptrdiff_t kMaxStrangers = 256; ///< peers that have not shown the token; the oldest makes room
+constexpr std::ptrdiff_t kMaxStrangers = 256;          ///< peers that have not shown the token
+constexpr std::ptrdiff_t kMaxStrangersOfAddress = 128; ///< so that one host does not push out those of others
+constexpr int kAcceptAtOnce = 64;                      ///< fewer than may stay, so that each is heard at least once
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
+constexpr std::size_t kMaxStreamsOfPeer = std::size_t{1} << 14;
+constexpr std::size_t kLongestName = 1024;                ///< of a sender, a clock or a stream
+constexpr std::size_t kMaxWaiting = std::size_t{1} << 18; ///< bytes queued for a sender, beyond which it is not heard
+constexpr TimeNs kStuckFor{std::chrono::minutes(1)};
+constexpr std::size_t kMaxSuspects = 1024;
 constexpr std::size_t kBeforeGreeting = 4096; ///< bytes that an unauthenticated peer may send
 constexpr TimeNs kGreetWithin{std::chrono::seconds(10)};
 
@@ -49,58 +34,10 @@ std::string_view takeLine(std::string_view& text) {
 
 } // namespace
 
-void StreamStore::feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
-                       std::optional<bool> captured) {
-    if (file.unwanted) return;
-    if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
-        file.beginning += bytes;
-        return;
-    }
-    file.unwanted = !captured.value_or(false);
-    if (!file.unwanted) {
-        Status kept = file.beginning.empty() ? Status() : append(file, sender, name, file.beginning);
-        if (kept.ok()) kept = append(file, sender, name, bytes);
-        if (!kept.ok()) {
-            problem_ = kept.error().text();
-            file.unwanted = true;
-        }
-    }
-    file.beginning = {};
-    if (file.unwanted) file.file.reset();
-}
-
-Status StreamStore::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
-    if (!file.file) {
-        const std::filesystem::path path = pathOf(sender, name);
-        std::error_code ignored; // perfetto::PacketFile reports the error
-        std::filesystem::create_directories(path.parent_path(), ignored);
-        BUBBLESCOPE_ASSIGN(perfetto::PacketFile made, perfetto::PacketFile::create(path));
-        file.file = std::move(made);
-        removeOld(sender, name, path);
-    }
-    return file.file->append(bytes);
-}
-
-std::filesystem::path StreamStore::pathOf(const std::string& sender, const std::string& name) const {
-    // A host may record several jobs into several folders, with equal names in them.
-    const std::filesystem::path stream(name);
-    const std::string folder = asFileName(stream.parent_path().filename().string());
-    return dir_ / asFileName(sender) / folder / asFileName(stream.stem().string() + std::string(kTraceExtension));
-}
-
-void StreamStore::removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path) {
-    const std::filesystem::path stream(name);
-    std::deque<std::filesystem::path>& parts =
-        parts_[{sender, (stream.parent_path() / withoutPart(stream.stem().string())).string()}];
-    if (std::ranges::find(parts, path) == parts.end()) parts.push_back(path);
-    if (parts.size() <= kParts) return;
-    std::error_code ignored; // someone may have removed it
-    std::filesystem::remove(parts.front(), ignored);
-    parts.pop_front();
-}
-
 Result<StreamReceiver> StreamReceiver::open(Options options) {
     if (options.token.empty()) return usageError("a collector needs a token", "give --token-file FILE");
+    if (!options.tls && !options.insecure)
+        BUBBLESCOPE_TRY(net::mustBeLoopback(options.address, "--certificate FILE and --key FILE"));
     StreamReceiver receiver(std::move(options));
     BUBBLESCOPE_ASSIGN(receiver.listener_, net::Listener::open(receiver.options_.address));
     receiver.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
@@ -114,15 +51,11 @@ Result<StreamReceiver> StreamReceiver::open(Options options) {
 }
 
 void StreamReceiver::accept(TimeNs now) {
-    const auto stranger = [](const Peer& peer) { return !peer.welcome; };
-    auto strangers = std::ranges::count_if(peers_, stranger);
-    while (peers_.size() < kMaxPeers) {
+    for (int i = 0; i < kAcceptAtOnce && peers_.size() < kMaxPeers; ++i) {
         net::Socket socket = listener_.accept();
         if (!socket.isOpen()) return;
-        if (strangers == kMaxStrangers)
-            peers_.erase(std::ranges::find_if(peers_, stranger));
-        else
-            ++strangers;
+        std::string address = socket.peer();
+        makeRoomFor(address);
         std::unique_ptr<net::TlsSession> tls;
         if (options_.tls) {
             auto begun = options_.tls->begin();
@@ -132,8 +65,22 @@ void StreamReceiver::accept(TimeNs now) {
         epoll_event event{};
         event.events = EPOLLIN;
         ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
-        peers_.push_back({net::Link(std::move(socket), std::move(tls)), ++accepted_, now, false, false, {}, {}, {}});
+        peers_.push_back(Peer{net::Link(std::move(socket), std::move(tls)), ++accepted_, now, std::move(address)});
     }
+}
+
+/// For one more stranger: of its address's if those are many, else of all.
+void StreamReceiver::makeRoomFor(const std::string& address) {
+    const auto stranger = [](const Peer& peer) { return !peer.welcome; };
+    const auto neighbour = [&](const Peer& peer) { return !peer.welcome && peer.address == address; };
+    auto oldest = peers_.end();
+    if (std::ranges::count_if(peers_, neighbour) >= kMaxStrangersOfAddress)
+        oldest = std::ranges::find_if(peers_, neighbour);
+    else if (std::ranges::count_if(peers_, stranger) >= kMaxStrangers)
+        oldest = std::ranges::find_if(peers_, stranger);
+    if (oldest == peers_.end()) return;
+    peers_.erase(oldest);
+    ++evicted_;
 }
 
 void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
@@ -142,11 +89,29 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
         ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0); // all are asked
     accept(now);
     for (auto peer = peers_.begin(); peer != peers_.end();) {
-        peer->link.poll([&](const net::Frame& frame) { take(*peer, frame, analyzer, now); });
-        const bool stranger =
-            !peer->welcome && (now - peer->since > kGreetWithin || peer->link.received() > kBeforeGreeting);
-        peer = peer->link.ended() || stranger ? peers_.erase(peer) : std::next(peer);
+        serve(*peer, analyzer, now);
+        peer = isOver(*peer, now) ? peers_.erase(peer) : std::next(peer);
     }
+}
+
+void StreamReceiver::serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now) {
+    if (peer.refuse_at && !peer.refused && now >= *peer.refuse_at) refuse(peer);
+    const bool unheard = peer.refuse_at && !peer.refused; // it waits for its refusal
+    if (unheard || peer.link.waiting() > kMaxWaiting)
+        peer.link.flush();
+    else
+        peer.link.poll([&](const net::Frame& frame) { take(peer, frame, analyzer, now); });
+    most_waiting_ = std::max(most_waiting_, peer.link.waiting());
+    if (peer.link.waiting() <= kMaxWaiting)
+        peer.stuck_since.reset();
+    else if (!peer.stuck_since)
+        peer.stuck_since = now;
+}
+
+bool StreamReceiver::isOver(const Peer& peer, TimeNs now) const {
+    if (peer.link.ended()) return true;
+    if (peer.stuck_since && now - *peer.stuck_since > kStuckFor) return true;
+    return !peer.welcome && (now - peer.since > kGreetWithin || peer.link.received() > kBeforeGreeting);
 }
 
 void StreamReceiver::finish(TimeNs longest) {
@@ -175,7 +140,7 @@ void StreamReceiver::answer(Peer& peer, net::Frame::Kind kind, std::uint32_t str
 }
 
 void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now) {
-    if (!peer.welcome) return greet(peer, frame);
+    if (!peer.welcome) return greet(peer, frame, now);
     switch (frame.kind) {
     case net::Frame::Kind::Open: openStream(peer, frame, analyzer); break;
     case net::Frame::Kind::Data: takeData(peer, frame, analyzer, now); break;
@@ -186,8 +151,9 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
     case net::Frame::Kind::Finish:
         if (Known* const known = knownOf(peer, frame.stream); known != nullptr && !known->finished) {
             analyzer.close(known->stream);
-            known->kept = {};
+            if (kept_) kept_->end(known->kept);
             known->finished = true;
+            finished_.push_back(peer.streams.at(frame.stream));
         }
         break;
     case net::Frame::Kind::Ping: {
@@ -209,24 +175,45 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
     }
 }
 
-void StreamReceiver::greet(Peer& peer, const net::Frame& frame) {
-    if (peer.refused) return;
+void StreamReceiver::greet(Peer& peer, const net::Frame& frame, TimeNs now) {
+    if (peer.refuse_at) return;
     std::string_view text = frame.text;
     const bool right = frame.kind == net::Frame::Kind::Hello && net::equalSecrets(takeLine(text), options_.token);
     if (!right) {
         ++refused_;
-        peer.refused = true;
-        net::Frame refusal;
-        refusal.kind = net::Frame::Kind::Refused;
-        refusal.text = "the token is wrong";
-        peer.link.send(refusal);
-        peer.link.endAfterSending();
+        peer.refuse_at = now + delayFor(peer.address, now);
+        if (*peer.refuse_at <= now) refuse(peer);
         return;
     }
-    peer.name = takeLine(text);
-    peer.clock = takeLine(text);
+    peer.name = takeLine(text).substr(0, kLongestName);
+    peer.clock = takeLine(text).substr(0, kLongestName);
     peer.welcome = true;
     answer(peer, net::Frame::Kind::Welcome, 0, 0);
+}
+
+void StreamReceiver::refuse(Peer& peer) {
+    peer.refused = true;
+    net::Frame refusal;
+    refusal.kind = net::Frame::Kind::Refused;
+    refusal.text = "the token is wrong";
+    peer.link.send(refusal);
+    peer.link.endAfterSending();
+}
+
+/// A typing error is answered at once; who guesses waits for nearly as long as strangers may stay.
+TimeNs StreamReceiver::delayFor(const std::string& address, TimeNs now) {
+    constexpr TimeNs kForgotten{std::chrono::minutes(10)};
+    constexpr TimeNs kFirst{std::chrono::milliseconds(250)};
+    constexpr TimeNs kLongest{std::chrono::seconds(8)};
+    constexpr int kFree = 3;
+    if (suspects_.size() >= kMaxSuspects && !suspects_.contains(address)) {
+        suspects_.erase(std::ranges::min_element(suspects_, {}, [](const auto& one) { return one.second.last; }));
+    }
+    Suspect& suspect = suspects_[address];
+    if (now - suspect.last > kForgotten) suspect.wrong = 0;
+    suspect.last = now;
+    const int beyond = std::min(suspect.wrong++, kFree + 10) - kFree;
+    return beyond < 0 ? TimeNs{0} : std::min(kFirst * (1 << beyond), kLongest);
 }
 
 StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t stream) {
@@ -237,10 +224,31 @@ StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t s
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 
+/// Streams that have ended are remembered only so that nothing of them is heard twice.
+bool StreamReceiver::makeRoomForStream() {
+    while (known_.size() >= kMaxStreams && !finished_.empty()) {
+        const auto oldest = known_.find(finished_.front());
+        finished_.pop_front();
+        if (oldest != known_.end() && oldest->second.finished) known_.erase(oldest);
+    }
+    return known_.size() < kMaxStreams;
+}
+
 void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer) {
     const std::int64_t generation = frame.times[0].count();
     const Key key{peer.name, frame.text};
-    if (known_.size() >= kMaxStreams && !known_.contains(key)) return;
+    if (peer.streams.size() >= kMaxStreamsOfPeer) {
+        std::erase_if(peer.streams, [this](const auto& stream) {
+            const auto known = known_.find(stream.second);
+            return known == known_.end() || known->second.finished;
+        });
+    }
+    const bool fits = key.second.size() <= kLongestName && peer.streams.size() < kMaxStreamsOfPeer &&
+                      (known_.contains(key) || makeRoomForStream());
+    if (!fits) {
+        ++unheard_;
+        return;
+    }
     const auto [entry, is_new] = known_.try_emplace(key);
     Known& known = entry->second;
     if (is_new) {
@@ -248,7 +256,7 @@ void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyze
     } else if (known.generation != generation) {
         if (known.finished) known.stream = analyzer.open(frame.text);
         analyzer.restart(known.stream);
-        known.kept = {};
+        if (kept_) kept_->end(known.kept);
         known.finished = false;
         known.offset = 0;
     }

@@ -2,8 +2,8 @@
 
 #include "core/base/descriptor.h"
 #include "core/base/temporary_folder.h"
-#include "core/formats/perfetto/packet_file.h"
 #include "core/live/live_analyzer.h"
+#include "core/live/stream_store.h"
 #include "core/net/link.h"
 #include "core/net/socket.h"
 
@@ -20,47 +20,13 @@
 
 namespace bubblescope::live {
 
-/// Stores what arrives from recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
-/// collector needs them in a folder. As at the source, only the last parts of a trace are kept. One thread at a time.
-class StreamStore {
-public:
-    /// The folder is created with the first file.
-    explicit StreamStore(std::filesystem::path dir) : dir_(std::move(dir)) {}
-
-    /// One stream's file.
-    class File {
-    public:
-        /// Received before it was known what the stream is; bounded, since a stream states that at its beginning.
-        std::string beginning;
-        bool unwanted = false; ///< it belongs to a run that records its steps itself
-        std::optional<perfetto::PacketFile> file;
-    };
-
-    /// Takes bytes of a stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
-    /// that is known.
-    void feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
-              std::optional<bool> captured);
-
-    [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-    /// Why something could not be written, and is lost; empty if everything was.
-    [[nodiscard]] const std::string& problem() const { return problem_; }
-
-private:
-    static constexpr std::size_t kParts = 5; ///< per process: the maximum number of parts, and the one being written
-    using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
-
-    [[nodiscard]] Status append(File& file, const std::string& sender, const std::string& name, std::string_view bytes);
-    [[nodiscard]] std::filesystem::path pathOf(const std::string& sender, const std::string& name) const;
-    void removeOld(const std::string& sender, const std::string& name, const std::filesystem::path& path);
-
-    std::filesystem::path dir_;
-    std::map<Process, std::deque<std::filesystem::path>> parts_;
-    std::string problem_;
-};
-
 /// Receives the streams of senders and feeds them to an analyzer, each byte once: a sender that reconnects gets the
-/// offset up to which its streams arrived. A connection without the token gets no answer but the refusal. One thread at
-/// a time.
+/// offset up to which its streams arrived. One thread at a time.
+///
+/// Who has not shown the token is a stranger. There are few at a time, fewer of one address, each for seconds and some
+/// bytes; the oldest makes room. A wrong token is answered late, the later the more wrong ones an address has sent, and
+/// what follows it is not taken in. What a sender can make this hold is bounded, too: who does not take its answers is
+/// not heard until it does.
 class StreamReceiver {
 public:
     struct Options {
@@ -70,8 +36,10 @@ public:
         std::optional<net::TlsSettings> tls;
         /// Folder for the streams of recorded jobs, see StreamStore; empty = they are not kept.
         std::filesystem::path keep{};
+        std::int64_t keep_bytes = StreamStore::kUsualQuota;
+        bool insecure = false; ///< whether others than this machine may send without TLS
     };
-    /// Error: Run, naming the address; Usage, without a token.
+    /// Error: Run, naming the address; Usage, without a token, or without TLS beyond this machine.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
 
     /// Receives and sends what is possible at once. `now` is CLOCK_MONOTONIC.
@@ -85,7 +53,11 @@ public:
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }
-    [[nodiscard]] std::int64_t refused() const { return refused_; }
+    [[nodiscard]] std::int64_t refused() const { return refused_; } ///< wrong tokens
+    [[nodiscard]] std::int64_t evicted() const { return evicted_; } ///< strangers that made room for others
+    [[nodiscard]] std::int64_t unheard() const { return unheard_; } ///< streams of which there were too many
+    /// The most bytes that were queued for one sender.
+    [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
     /// Why streams could not be stored; empty if all were.
     [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
@@ -105,19 +77,34 @@ private:
         net::Link link;
         std::uint64_t number = 0;
         TimeNs since{0};
-        bool welcome = false; ///< knew the token
-        bool refused = false; ///< did not; nothing more is taken from it
-        std::string name;
-        std::string clock;
-        std::map<std::uint32_t, Key> streams;
+        std::string address{};
+        bool welcome = false;                ///< knew the token
+        std::optional<TimeNs> refuse_at{};   ///< did not; when it learns so
+        bool refused = false;                ///< was told
+        std::optional<TimeNs> stuck_since{}; ///< does not take its answers
+        std::string name{};
+        std::string clock{};
+        std::map<std::uint32_t, Key> streams{};
+    };
+
+    /// An address that sends wrong tokens.
+    struct Suspect {
+        int wrong = 0;
+        TimeNs last{0};
     };
 
     explicit StreamReceiver(Options options) : options_(std::move(options)) {
-        if (!options_.keep.empty()) kept_.emplace(options_.keep);
+        if (!options_.keep.empty()) kept_.emplace(options_.keep, options_.keep_bytes);
     }
     void accept(TimeNs now);
+    void makeRoomFor(const std::string& address);
+    void serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now);
+    [[nodiscard]] bool isOver(const Peer& peer, TimeNs now) const;
+    [[nodiscard]] TimeNs delayFor(const std::string& address, TimeNs now);
+    void refuse(Peer& peer);
+    [[nodiscard]] bool makeRoomForStream();
     void take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
-    void greet(Peer& peer, const net::Frame& frame);
+    void greet(Peer& peer, const net::Frame& frame, TimeNs now);
     void openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer);
     void takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
     [[nodiscard]] Known* knownOf(const Peer& peer, std::uint32_t stream);
@@ -129,8 +116,13 @@ private:
     Descriptor events_;
     std::list<Peer> peers_;
     std::map<Key, Known> known_;
+    std::deque<Key> finished_; ///< of known_, oldest first; some may have begun again
+    std::map<std::string, Suspect> suspects_;
     std::uint64_t accepted_ = 0;
     std::int64_t refused_ = 0;
+    std::int64_t evicted_ = 0;
+    std::int64_t unheard_ = 0;
+    std::size_t most_waiting_ = 0;
     std::int64_t repeated_ = 0;
 };
 

@@ -93,6 +93,10 @@ void Link::send(const Frame& frame) {
 
 void Link::poll(const std::function<void(const Frame&)>& take) {
     if (!ended_) readSome(take);
+    flush();
+}
+
+void Link::flush() {
     if (!ended_ && tls_) out_ += tls_->takeBytes();
     if (!ended_) sendSome();
     if (!draining_ || shut_down_ || ended_ || waiting() > 0) return;
@@ -124,6 +128,7 @@ void Link::readSome(const std::function<void(const Frame&)>& take) {
         }
         if (progress.bytes == 0) return;
         received_ += progress.bytes;
+        if (draining_) continue; // the other end is not heard any more
         const std::string_view came(buffer.data(), progress.bytes);
         if (tls_) {
             said.clear();

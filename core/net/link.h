@@ -73,8 +73,10 @@ public:
     /// Sends and reads what is possible at once; calls `take` for each complete frame. Do not call again once the link
     /// is over.
     void poll(const std::function<void(const Frame&)>& take);
-    /// Sends what is queued and nothing more. The other end then closes the connection: closing it first would lose
-    /// what is still in transit.
+    /// As poll(), but takes nothing in: for an end that sends more than it takes.
+    void flush();
+    /// Sends what is queued and nothing more, and takes nothing of what still comes. The other end then closes the
+    /// connection: closing it first would lose what is still in transit.
     void endAfterSending() { draining_ = true; }
 
     [[nodiscard]] bool ended() const { return ended_; }
@@ -82,6 +84,7 @@ public:
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< bytes queued for sending
     [[nodiscard]] std::size_t received() const { return received_; }
     [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+    [[nodiscard]] std::string peer() const { return socket_.peer(); }
 
 private:
     void fail(std::string reason);

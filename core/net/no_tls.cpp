@@ -1,3 +1,4 @@
+#include "core/net/proof.h"
 #include "core/net/tls.h"
 
 // A build without OpenSSL.
@@ -20,6 +21,11 @@ Result<TlsSettings> TlsSettings::forConnecting(const std::string&, const std::st
 
 Result<std::unique_ptr<TlsSession>> TlsSettings::begin() const {
     return noTls();
+}
+
+Result<Proof> proofOf(std::string_view, std::string_view) {
+    return usageError("this build cannot check who joins a job over TCP, since it has no OpenSSL",
+                      "build it with OpenSSL (Debian: libssl-dev), or start the job with mpirun");
 }
 
 } // namespace bubblescope::net

@@ -21,6 +21,23 @@ std::string Address::text() const {
     return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
+bool Address::isLoopback() const {
+    if (host == "localhost") return true;
+    std::error_code no_number;
+    const auto number = asio::ip::make_address(host, no_number);
+    if (no_number) return false;
+    return number.is_loopback() || (number.is_v6() && number.to_v6().is_v4_mapped() &&
+                                    asio::ip::make_address_v4(asio::ip::v4_mapped, number.to_v6()).is_loopback());
+}
+
+Status mustBeLoopback(const Address& address, std::string_view encrypting) {
+    if (address.isLoopback()) return {};
+    return usageError(fmt::format("{} is not this machine alone, and nothing would be encrypted", address.text()),
+                      fmt::format("encrypt with {}, send through a tunnel, or accept that the token can be read on the "
+                                  "way: --insecure",
+                                  encrypting));
+}
+
 Result<Address> parseAddress(std::string_view text) {
     Address address{"127.0.0.1", 0};
     const std::size_t colon = text.rfind(':');
@@ -132,6 +149,12 @@ int Socket::descriptor() const {
     return state_ ? state_->socket.native_handle() : -1;
 }
 
+std::string Socket::peer() const {
+    std::error_code failed;
+    const auto end = state_ ? state_->socket.remote_endpoint(failed) : asio::ip::tcp::endpoint();
+    return !state_ || failed ? std::string() : end.address().to_string();
+}
+
 Socket::Progress Socket::readSome(char* data, std::size_t bytes) {
     std::error_code code;
     const std::size_t count = state_->socket.read_some(asio::buffer(data, bytes), code);
@@ -232,8 +255,9 @@ Listener::Listener(Listener&& other) noexcept = default;
 Listener& Listener::operator=(Listener&& other) noexcept = default;
 Listener::~Listener() = default;
 
-Result<Listener> Listener::open(Address& address) {
-    std::error_code failed;
+namespace {
+
+std::vector<tcp::endpoint> endpointsOf(const Address& address, std::error_code& failed) {
     std::vector<tcp::endpoint> endpoints;
     try {
         asio::io_context context;
@@ -244,6 +268,14 @@ Result<Listener> Listener::open(Address& address) {
     } catch (const std::system_error& e) {
         failed = e.code();
     }
+    return endpoints;
+}
+
+} // namespace
+
+Result<Listener> Listener::open(Address& address) {
+    std::error_code failed;
+    const std::vector<tcp::endpoint> endpoints = endpointsOf(address, failed);
     if (failed) return addressError(address, "the address is not known", lookUpFailure(failed));
     for (const tcp::endpoint& endpoint : endpoints) {
         std::unique_ptr<State> state = listenAt(endpoint, false, failed);
@@ -254,15 +286,17 @@ Result<Listener> Listener::open(Address& address) {
     return addressError(address, "cannot listen", failed.message());
 }
 
-Listener Listener::open(int port, bool loopback, std::error_code& failed) {
-    const auto number = static_cast<asio::ip::port_type>(port);
-    std::unique_ptr<State> state;
-    if (loopback) {
-        state = listenAt({asio::ip::address_v4::loopback(), number}, false, failed);
-    } else {
-        state = listenAt({tcp::v6(), number}, true, failed);
-        if (failed == std::errc::address_family_not_supported) state = listenAt({tcp::v4(), number}, false, failed);
+Listener Listener::openReachable(const Address& address, std::error_code& failed) {
+    for (const tcp::endpoint& endpoint : endpointsOf(address, failed)) {
+        if (endpoint.address().is_loopback() && !address.isLoopback()) continue;
+        std::unique_ptr<State> state = listenAt(endpoint, false, failed);
+        if (state != nullptr) return Listener(std::move(state));
+        if (failed == std::errc::address_in_use) return {}; // it is this host's
     }
+    if (address.isLoopback()) return {};
+    const auto number = static_cast<asio::ip::port_type>(address.port);
+    std::unique_ptr<State> state = listenAt({tcp::v6(), number}, true, failed);
+    if (failed == std::errc::address_family_not_supported) state = listenAt({tcp::v4(), number}, false, failed);
     return state ? Listener(std::move(state)) : Listener();
 }
 

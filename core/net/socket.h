@@ -24,11 +24,17 @@ struct Address {
     int port = 0;     ///< 0 = any free port, for listening
 
     [[nodiscard]] std::string text() const; ///< "host:port"
+    /// Whether the host is written as the loopback: a number or "localhost".
+    [[nodiscard]] bool isLoopback() const;
 };
 
 /// Parses "HOST:PORT", "[IPV6]:PORT", ":PORT" or "PORT". The default host is the loopback, so that nothing is exposed
 /// unless asked for. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
+
+/// For a stream without TLS, whose token can be read on the way and then lets anyone send. Error: Usage, unless the
+/// address is the loopback; `encrypting` names the options that encrypt.
+[[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;
 /// Nothing: wait without limit, until the other end is gone.
@@ -49,6 +55,8 @@ public:
     void close() { *this = Socket(); }
     /// For poll(2) and the like; −1 if not open.
     [[nodiscard]] int descriptor() const;
+    /// The other end's IP address, without its port; empty if the connection is over.
+    [[nodiscard]] std::string peer() const;
 
     /// The progress of a call that does not wait.
     struct Progress {
@@ -87,9 +95,10 @@ public:
     /// Listens on the first usable address of the host; sets `address.port` to the actual port. Error: Run, naming the
     /// address.
     [[nodiscard]] static Result<Listener> open(Address& address);
-    /// Listens on the loopback or on all addresses of the host, IPv6 and IPv4 where both exist. Not open on failure;
-    /// `failed` has the reason.
-    [[nodiscard]] static Listener open(int port, bool loopback, std::error_code& failed);
+    /// Listens where others reach this host under the name that they use for it: on the interface with that address or,
+    /// where none has it (a name that this host resolves to its loopback, a translated address), on all. Not open on
+    /// failure; `failed` has the reason.
+    [[nodiscard]] static Listener openReachable(const Address& address, std::error_code& failed);
 
     [[nodiscard]] bool isOpen() const { return state_ != nullptr; }
     [[nodiscard]] int descriptor() const;

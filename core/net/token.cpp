@@ -1,10 +1,12 @@
 #include "core/net/token.h"
 
+#include "core/base/open_input.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 namespace bubblescope::net {
 namespace {
@@ -32,9 +34,10 @@ Result<std::string> readToken(const std::string& file) {
     } else {
         if (othersRead(file))
             return inputError(file, "other users can read the token", fmt::format("run chmod 600 {}", file));
-        std::ifstream in(file);
-        if (!std::getline(in, token) || token.empty())
-            return inputError(file, "no token can be read", "its first line is the token");
+        constexpr std::size_t kLongestFile = 1 << 16;
+        BUBBLESCOPE_ASSIGN(token, readInputText(file, "a token", kLongestFile));
+        token.resize(std::min(token.find('\n'), token.size()));
+        if (token.empty()) return inputError(file, "no token can be read", "its first line is the token");
     }
     constexpr std::size_t kLongest = 1024;
     if (token.size() > kLongest || token.find('\n') != std::string::npos)

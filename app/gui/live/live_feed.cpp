@@ -31,6 +31,7 @@ Result<std::optional<live::StreamReceiver>> receiverFor(const LiveTarget& target
     listening.token = target.token.toStdString();
     listening.clock = thisProcess().clock;
     listening.keep = keep;
+    listening.insecure = target.insecure;
     if (!target.certificate.isEmpty() || !target.key.isEmpty()) {
         BUBBLESCOPE_ASSIGN(listening.tls,
                            net::TlsSettings::forListening(target.certificate.toStdString(), target.key.toStdString()));

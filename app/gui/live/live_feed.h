@@ -68,9 +68,10 @@ using LiveSnapshotPtr = std::shared_ptr<const LiveSnapshot>;
 /// What to watch: folders that a run records into, now or later, an address that hosts send to, or both.
 struct LiveTarget {
     QStringList folders;
-    QString listen;      ///< HOST:PORT or PORT; empty = nowhere
-    QString token;       ///< that senders must present
-    QString certificate; ///< shown to senders, with its key: PEM files; empty = no encryption
+    QString listen;        ///< HOST:PORT or PORT; empty = nowhere
+    QString token;         ///< that senders must present
+    bool insecure = false; ///< whether other machines may send without TLS
+    QString certificate;   ///< shown to senders, with its key: PEM files; empty = no encryption
     QString key;
     QString keep; ///< folder for traces of recorded jobs that senders send; empty = kept only during the watch
     TimeNs patience{std::chrono::seconds(10)}; ///< as for `bubblescope monitor`

@@ -1,4 +1,5 @@
 #include "core/live/segment_follower.h"
+#include "core/live/step_assembler.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
 #include "tests/unit/live/recorded_ranks.h"
@@ -6,8 +7,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 namespace bubblescope::live {
@@ -158,12 +165,231 @@ TEST(Network, ManyStrangersMakeRoomForASender) {
         strangers.push_back(stranger.take());
         collected.receiver->poll(collected.analyzer, collected.now);
     }
-    EXPECT_EQ(collected.receiver->connections(), 256U);
+    EXPECT_EQ(collected.receiver->connections(), 128U) << "of one address";
+    EXPECT_EQ(collected.receiver->evicted(), 300 - 128);
     StreamSender sender(collected.sender());
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });
     EXPECT_LT(collected.now, 10s) << "it did not wait until strangers were given up";
     EXPECT_EQ(collected.analyzer.counts().slices, ranks.records());
+}
+
+/// A connection whose bytes the test chooses.
+class RawSender {
+public:
+    explicit RawSender(const net::Address& address) {
+        net::Connector connector(address);
+        EXPECT_EQ(connector.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected) << connector.reason();
+        socket_ = connector.take();
+    }
+    void say(net::Frame::Kind kind, const std::string& text = {}, std::uint32_t stream = 0) {
+        net::Frame frame;
+        frame.kind = kind;
+        frame.text = text;
+        frame.stream = stream;
+        const std::string bytes = encode(frame);
+        EXPECT_EQ(socket_.write(bytes, net::Clock::now() + 10s), net::Socket::Outcome::Done);
+    }
+    /// What has come since the last call.
+    std::vector<net::Frame> heard() {
+        std::array<char, 4096> piece{};
+        for (net::Socket::Progress got;
+             !over && (got = socket_.readSome(piece.data(), piece.size())).bytes + got.ended;) {
+            over = got.ended;
+            frames_.feed({piece.data(), got.bytes});
+        }
+        std::vector<net::Frame> frames;
+        while (auto next = frames_.next().value())
+            frames.push_back(*next);
+        return frames;
+    }
+    net::Socket& socket() { return socket_; }
+    bool over = false;
+
+private:
+    net::Socket socket_;
+    net::FrameReader frames_;
+};
+
+TEST(Network, WhoGuessesTokensIsAnsweredLate) {
+    Collected collected;
+    const auto refusedAfter = [&](std::string token) {
+        RawSender guess(collected.receiver->address());
+        guess.say(net::Frame::Kind::Hello, std::move(token) + "\nnode\nclock");
+        // Bytes need real time to arrive, of which the collector knows nothing.
+        const std::int64_t before = collected.receiver->refused();
+        for (int i = 0; i < 10'000 && collected.receiver->refused() == before; ++i) {
+            collected.receiver->poll(collected.analyzer, collected.now);
+            std::this_thread::sleep_for(1ms);
+        }
+        const TimeNs begin = collected.now;
+        while (collected.now - begin < 11s) {
+            collected.receiver->poll(collected.analyzer, collected.now);
+            std::this_thread::sleep_for(1ms);
+            for (const net::Frame& frame : guess.heard()) {
+                if (frame.kind == net::Frame::Kind::Refused) return collected.now - begin;
+            }
+            collected.now += 50ms;
+        }
+        return TimeNs{-1};
+    };
+    std::vector<TimeNs> after;
+    for (int i = 0; i < 10; ++i)
+        after.push_back(refusedAfter("guess"));
+    EXPECT_EQ(collected.receiver->refused(), 10);
+    EXPECT_LT(after[0], 250ms) << "a typing error is told at once";
+    EXPECT_GE(after[5], 900ms);
+    EXPECT_GE(after[9], 7s);
+    EXPECT_LE(after[9], 9s) << "but it is told";
+    RawSender knows(collected.receiver->address());
+    knows.say(net::Frame::Kind::Hello, "secret\nnode\nclock");
+    bool welcome = false;
+    for (int i = 0; i < 2000 && !welcome; ++i) {
+        collected.receiver->poll(collected.analyzer, collected.now);
+        for (const net::Frame& frame : knows.heard())
+            welcome = welcome || frame.kind == net::Frame::Kind::Welcome;
+    }
+    EXPECT_TRUE(welcome) << "who knows the token does not wait for those who guess";
+}
+
+TEST(Network, WhatFollowsAWrongTokenIsNotTaken) {
+    Collected collected;
+    RawSender guess(collected.receiver->address());
+    guess.say(net::Frame::Kind::Hello, "guess\nnode\nclock");
+    guess.say(net::Frame::Kind::Hello, "secret\nnode\nclock");
+    guess.say(net::Frame::Kind::Open, "stream");
+    std::vector<net::Frame> heard;
+    for (int i = 0; i < 2000 && !guess.over; ++i) {
+        collected.now += 1ms;
+        collected.receiver->poll(collected.analyzer, collected.now);
+        for (net::Frame& frame : guess.heard())
+            heard.push_back(std::move(frame));
+    }
+    ASSERT_EQ(heard.size(), 1U);
+    EXPECT_EQ(heard[0].kind, net::Frame::Kind::Refused);
+    EXPECT_EQ(collected.receiver->refused(), 1);
+}
+
+TEST(Network, WhoTakesNoAnswersIsNotHeard) {
+    Collected collected;
+    RawSender sender(collected.receiver->address());
+    sender.say(net::Frame::Kind::Hello, "secret\nnode\nclock");
+    net::Frame ping;
+    ping.kind = net::Frame::Kind::Ping;
+    std::string pings;
+    for (int i = 0; i < 2000; ++i)
+        pings += encode(ping);
+    std::size_t sent = 0;
+    for (int idle = 0; idle < 200;) { // until neither end goes on
+        const net::Socket::Progress progress =
+            sender.socket().writeSome(std::string_view(pings).substr(sent % pings.size()));
+        ASSERT_FALSE(progress.ended);
+        sent += progress.bytes;
+        idle = progress.bytes > 0 ? 0 : idle + 1;
+        if (idle > 0) std::this_thread::sleep_for(1ms);
+        collected.receiver->poll(collected.analyzer, collected.now);
+        ASSERT_LT(sent, std::size_t{1} << 30) << "its answers pile up";
+    }
+    EXPECT_LT(collected.receiver->mostWaiting(), std::size_t{2} << 20) << "after " << sent << " bytes";
+    EXPECT_EQ(collected.receiver->connections(), 1U);
+    collected.receiver->poll(collected.analyzer, collected.now + 61s);
+    EXPECT_EQ(collected.receiver->connections(), 0U) << "it is given up";
+}
+
+TEST(Network, NamesAndNumbersOfStreamsAreBounded) {
+    Collected collected;
+    RawSender sender(collected.receiver->address());
+    sender.say(net::Frame::Kind::Hello, "secret\n" + std::string(2000, 'n') + "\nclock");
+    sender.say(net::Frame::Kind::Open, std::string(100'000, 's'), 1);
+    sender.say(net::Frame::Kind::Open, "short", 2);
+    std::vector<std::uint32_t> resumed;
+    for (int i = 0; i < 2000 && resumed.empty(); ++i) {
+        collected.receiver->poll(collected.analyzer, collected.now);
+        for (const net::Frame& frame : sender.heard()) {
+            if (frame.kind == net::Frame::Kind::Resume) resumed.push_back(frame.stream);
+        }
+    }
+    EXPECT_EQ(resumed, std::vector<std::uint32_t>{2});
+    EXPECT_EQ(collected.receiver->unheard(), 1);
+}
+
+TEST(Network, OthersSendInTheOpenOnlyIfAsked) {
+    const Result<StreamReceiver> open = StreamReceiver::open({{"0.0.0.0", 0}, "secret", "clock", {}});
+    ASSERT_FALSE(open.ok());
+    EXPECT_EQ(open.error().kind, ErrorKind::Usage);
+    EXPECT_THAT(open.error().text(), testing::HasSubstr("--insecure"));
+    StreamReceiver::Options accepted{{"0.0.0.0", 0}, "secret", "clock", {}};
+    accepted.insecure = true;
+    EXPECT_TRUE(StreamReceiver::open(std::move(accepted)).ok());
+}
+
+std::size_t bytesIn(const std::filesystem::path& folder) {
+    std::size_t bytes = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+        bytes += entry.is_regular_file() ? entry.file_size() : 0;
+    return bytes;
+}
+
+TEST(StreamStore, KeepsNoMoreThanItsQuota) {
+    const test::ScratchFolder folder;
+    StreamStore store(folder.path(), 1000);
+    std::map<std::string, StreamStore::File> files;
+    const auto send = [&](const std::string& sender, const std::string& name, std::size_t bytes) {
+        store.feed(files[sender + "/" + name], sender, name, std::string(bytes, 'x'), true);
+    };
+    const auto end = [&](const std::string& file) { store.end(files[file]); };
+    send("small", "job/a.pftrace", 100);
+    end("small/job/a.pftrace");
+    for (const char* const name : {"job/b.pftrace", "job/c.pftrace", "job/d.pftrace"}) {
+        send("large", name, 300);
+        end(std::string("large/") + name);
+    }
+    EXPECT_EQ(store.bytes(), 1000);
+    send("large", "job/e.pftrace", 300);
+    EXPECT_EQ(bytesIn(folder.path()), 1000U);
+    EXPECT_EQ(store.removed(), 300) << "of the sender of most, the oldest";
+    EXPECT_TRUE(std::filesystem::exists(folder.path() / "small/job/a.pftrace"));
+    EXPECT_FALSE(std::filesystem::exists(folder.path() / "large/job/b.pftrace"));
+    EXPECT_EQ(store.problem(), "");
+
+    send("large", "job/e.pftrace", 800); // what is written makes no room for itself
+    EXPECT_LE(bytesIn(folder.path()), 1000U);
+    EXPECT_THAT(store.problem(), testing::HasSubstr("--keep-size"));
+}
+
+TEST(StreamStore, BoundsWhatItHoldsOfStreamsThatDoNotSayWhatTheyAre) {
+    const test::ScratchFolder folder;
+    StreamStore store(folder.path());
+    std::vector<StreamStore::File> files(200);
+    std::size_t held = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        store.feed(files[i], "sender", std::to_string(i), std::string(std::size_t{1} << 20, 'x'), std::nullopt);
+        held += files[i].beginning.size();
+    }
+    EXPECT_LE(held, std::size_t{64} << 20);
+    EXPECT_NE(store.problem(), "");
+}
+
+TEST(StepAssembler, HoldsABoundedNumberOfOpenSteps) {
+    RunInfo info;
+    info.pp = 1 << 10;
+    info.dp = 1 << 6;
+    info.tp = info.vpp = info.microbatches = 1;
+    ASSERT_TRUE(StepAssembler::sizesCanBe(info));
+    StepAssembler assembler(info, {});
+    FoundOp op;
+    op.kind = OpKind::Forward;
+    op.end = TimeNs{1};
+    int refused = 0;
+    for (int step = 0; step < 1000; ++step) {
+        op.step = step;
+        refused += assembler.add(op, TimeNs{0}) == StepAssembler::AddResult::Bad ? 1 : 0;
+    }
+    EXPECT_EQ(assembler.open(), 65U);
+    EXPECT_EQ(refused, 1000 - 65) << "and counts what it does not take";
+    EXPECT_TRUE(assembler.close(TimeNs{1})) << "those that are too many are closed";
+    op.step = 2000;
+    EXPECT_NE(assembler.add(op, TimeNs{0}), StepAssembler::AddResult::Bad) << "which makes room";
 }
 
 TEST(Network, ASenderWaitsForACollectorThatIsNotThereYet) {

@@ -1,10 +1,17 @@
 #include "core/net/socket.h"
 
+#include "core/net/proof.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace bubblescope::net {
@@ -100,15 +107,71 @@ TEST(Listener, ReportsWhyItCannotListen) {
     Address address{"127.0.0.1", 0};
     const Listener first = Listener::open(address).value();
     std::error_code failed;
-    EXPECT_FALSE(Listener::open(address.port, true, failed).isOpen());
+    EXPECT_FALSE(Listener::openReachable(address, failed).isOpen());
     EXPECT_EQ(failed, std::errc::address_in_use);
     EXPECT_FALSE(Listener::open(address).ok());
 }
 
-TEST(Listener, ListensOnAllAddresses) {
+/// The address that a listener is bound to, as the system tells it.
+std::string boundTo(const Listener& listener) {
+    sockaddr_storage bound{};
+    socklen_t length = sizeof bound;
+    EXPECT_EQ(::getsockname(listener.descriptor(), reinterpret_cast<sockaddr*>(&bound), &length), 0);
+    std::array<char, NI_MAXHOST> text{};
+    EXPECT_EQ(::getnameinfo(reinterpret_cast<sockaddr*>(&bound), length, text.data(), text.size(), nullptr, 0,
+                            NI_NUMERICHOST),
+              0);
+    return text.data();
+}
+
+TEST(Listener, ListensOnTheInterfaceThatItsHostNames) {
     std::error_code failed;
-    const Listener listener = Listener::open(0, false, failed);
-    EXPECT_TRUE(listener.isOpen()) << failed.message();
+    EXPECT_EQ(boundTo(Listener::openReachable({"127.0.0.1", 0}, failed)), "127.0.0.1");
+    // Another host's address, as behind a translation: on all, since it could be any of them.
+    const Listener anywhere = Listener::openReachable({"192.0.2.1", 0}, failed);
+    ASSERT_TRUE(anywhere.isOpen()) << failed.message();
+    EXPECT_THAT(boundTo(anywhere), testing::AnyOf("::", "0.0.0.0"));
+}
+
+TEST(Address, KnowsTheLoopback) {
+    for (const char* const host : {"127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1", "localhost"})
+        EXPECT_TRUE((Address{host, 1}.isLoopback())) << host;
+    for (const char* const host : {"0.0.0.0", "::", "10.0.0.1", "head-node", "127.example.org", ""})
+        EXPECT_FALSE((Address{host, 1}.isLoopback())) << host;
+    EXPECT_TRUE(mustBeLoopback({"::1", 1}, "--trust").ok());
+    const Status refused = mustBeLoopback({"0.0.0.0", 9200}, "--trust FILE");
+    ASSERT_FALSE(refused.ok());
+    EXPECT_THAT(refused.error().text(), testing::HasSubstr("--trust FILE"));
+    EXPECT_THAT(refused.error().text(), testing::HasSubstr("--insecure"));
+}
+
+TEST(Socket, NamesTheOtherEnd) {
+    const Pair ends;
+    EXPECT_EQ(ends.here.peer(), "127.0.0.1");
+    EXPECT_EQ(ends.there.peer(), "127.0.0.1");
+    EXPECT_EQ(Socket().peer(), "");
+}
+
+std::string hexOf(std::string_view bytes) {
+    std::string text;
+    for (const char byte : bytes) {
+        for (const int shift : {4, 0})
+            text += "0123456789abcdef"[(static_cast<unsigned char>(byte) >> shift) & 15];
+    }
+    return text;
+}
+
+/// RFC 4231, cases 1, 2 and 6.
+TEST(Proof, IsHmacSha256) {
+    if (const auto made = proofOf("", ""); !made.ok()) GTEST_SKIP() << made.error().text();
+    EXPECT_EQ(hexOf(bytesOf(proofOf(std::string(20, '\x0b'), "Hi There").value())),
+              "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    EXPECT_EQ(hexOf(bytesOf(proofOf("Jefe", "what do ya want for nothing?").value())),
+              "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+    EXPECT_EQ(hexOf(bytesOf(
+                  proofOf(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First").value())),
+              "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+    EXPECT_NE(makeNonce().value(), makeNonce().value());
 }
 
 } // namespace

@@ -1,0 +1,88 @@
+#pragma once
+
+#include "core/formats/perfetto/packet_file.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::live {
+
+/// Stores what arrives from recorded jobs in files. Their steps are recognised in all of a job's traces together, so a
+/// collector needs them in a folder. As at the source, only the last parts of a trace are kept, and all of them take no
+/// more than a quota: beyond it the oldest files of the sender that uses most are removed. One thread at a time.
+class StreamStore {
+    struct Kept {
+        std::filesystem::path path;
+        std::int64_t bytes = 0;
+    };
+
+public:
+    static constexpr std::int64_t kUsualQuota = std::int64_t{64} << 30;
+
+    /// The folder is created with the first file.
+    explicit StreamStore(std::filesystem::path dir, std::int64_t quota = kUsualQuota)
+        : dir_(std::move(dir)), quota_(quota) {}
+    StreamStore(StreamStore&&) = default;
+    StreamStore& operator=(StreamStore&&) = default;
+    StreamStore(const StreamStore&) = delete;
+    StreamStore& operator=(const StreamStore&) = delete;
+    ~StreamStore() = default;
+
+    /// One stream's file.
+    class File {
+    public:
+        /// Received before it was known what the stream is; bounded, since a stream states that at its beginning.
+        std::string beginning;
+        bool unwanted = false; ///< it belongs to a run that records its steps itself, or has no room
+        std::optional<perfetto::PacketFile> file;
+        std::shared_ptr<Kept> kept; ///< the store's entry: a file that is still written holds it
+    };
+
+    /// Takes bytes of a stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
+    /// that is known.
+    void feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
+              std::optional<bool> captured);
+    /// Nothing more comes of that stream.
+    void end(File& file);
+
+    [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
+    /// Why something could not be written, and is lost; empty if everything was.
+    [[nodiscard]] const std::string& problem() const { return problem_; }
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< on disk
+    [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes of files that made room
+
+private:
+    static constexpr std::size_t kParts = 5; ///< per process: the maximum number of parts, and the one being written
+    using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
+    struct Sender {
+        std::deque<std::shared_ptr<Kept>> files; ///< oldest first
+        std::int64_t bytes = 0;
+    };
+
+    void giveUp(File& file, std::string problem);
+    [[nodiscard]] Status append(File& file, const std::string& sender, const std::string& name, std::string_view bytes);
+    [[nodiscard]] bool makeRoom(std::int64_t bytes);
+    [[nodiscard]] std::filesystem::path pathOf(const std::string& sender, const std::string& name) const;
+    void removeOldParts(const std::string& sender, const std::string& name, const std::filesystem::path& path);
+    void forget(Sender& sender, std::size_t file);
+
+    std::filesystem::path dir_;
+    std::int64_t quota_;
+    std::map<Process, std::deque<std::filesystem::path>> parts_;
+    std::map<std::string, Sender> senders_;
+    std::int64_t bytes_ = 0;
+    std::int64_t removed_ = 0;
+    std::size_t beginnings_ = 0; ///< bytes of all files' beginnings
+    std::string problem_;
+};
+
+} // namespace bubblescope::live

@@ -1,0 +1,241 @@
+// A collector on the loopback that has to listen to many senders while many strangers hold connections open, is killed
+// and started again meanwhile: what it takes, and whether anything is lost uncounted.
+//
+//   network_load [--strangers N] [--senders N] [--steps N] [--restarts N] [--guessers N]
+//
+// A sender sends the trace of one rank. Strangers connect, say nothing and connect again when they are sent away;
+// guessers present wrong tokens. Prints a JSON document; exit code 1 if anything was lost.
+
+#include "core/graph/simulate.h"
+#include "core/live/live_analyzer.h"
+#include "core/live/stream_receiver.h"
+#include "core/live/stream_sender.h"
+#include "core/schedule/families/registry.h"
+#include "profiler/recorder/segment_writer.h"
+#include "tests/support/scratch_folder.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace bubblescope;
+using namespace bubblescope::live;
+using namespace std::chrono_literals;
+
+const std::string kToken = "the token of these senders";
+
+using Options = std::map<std::string, int>;
+
+long residentKilobytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string word; status >> word;) {
+        long kilobytes = 0;
+        if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
+    }
+    return 0;
+}
+
+TimeNs now() {
+    return readClocks().monotonic;
+}
+
+/// The traces of a run of so many ranks, by rank, and how many records they hold.
+std::vector<std::string> traces(int ranks, int steps, std::int64_t& records) {
+    RunInfo info;
+    info.source = "run";
+    info.backend = "cpu";
+    info.schedule = "1f1b";
+    info.pp = 8;
+    info.dp = ranks / info.pp;
+    info.microbatches = 16;
+    ScheduleSpec spec;
+    spec.name = info.schedule;
+    spec.pp = info.pp;
+    spec.microbatches = info.microbatches;
+    CostModel costs;
+    costs.times = {TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
+    const StepTimeline shape = simulate(makeSchedule(spec).value(), costs).value();
+    const test::ScratchFolder folder;
+    std::vector<std::string> files;
+    for (int rank = 0; rank < ranks; ++rank) {
+        auto writer =
+            profiler::TraceSegmentWriter::create(folder.path(), info, Rank{rank}, readClocks(), thisProcess(), {})
+                .value();
+        const Rank in_pipeline{rank / info.dp};
+        for (int step = 0; step < steps; ++step) {
+            std::vector<profiler::SliceRecord> batch;
+            for (TimelineOp op : shape.ranks[in_pipeline.index()]) {
+                op.start += step * shape.wall();
+                op.end += step * shape.wall();
+                batch.push_back(profiler::SliceRecord::of(op, shape.stageOf(in_pipeline, op.op.chunk), step));
+            }
+            records += static_cast<std::int64_t>(batch.size());
+            if (!writer.append(batch).ok()) std::abort();
+        }
+        if (!writer.appendEnd(0).ok()) std::abort();
+        files.push_back(test::readAll(folder.path() / profiler::TraceSegmentWriter::fileName(Rank{rank})));
+    }
+    return files;
+}
+
+/// A process that does `work` until it is killed. It holds nothing of the collector's.
+template <class Work>
+pid_t inChild(std::unique_ptr<StreamReceiver>& receiver, const Work& work) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    receiver.reset();
+    work();
+    ::_exit(0);
+}
+
+void bother(const net::Address& address, int strangers, bool guess) {
+    std::vector<std::unique_ptr<net::Connector>> connecting(static_cast<std::size_t>(strangers));
+    std::vector<net::Socket> connected(connecting.size());
+    net::Frame hello;
+    hello.kind = net::Frame::Kind::Hello;
+    hello.text = "guess\nnode\nclock";
+    while (true) {
+        for (std::size_t i = 0; i < connecting.size(); ++i) {
+            char byte = 0;
+            if (connected[i].isOpen()) {
+                if (connected[i].readSome(&byte, 1).ended) connected[i].close();
+                continue;
+            }
+            if (!connecting[i]) connecting[i] = std::make_unique<net::Connector>(address);
+            const auto stage = connecting[i]->poll();
+            if (stage == net::Connector::Stage::UnderWay) continue;
+            if (stage == net::Connector::Stage::Connected) {
+                connected[i] = connecting[i]->take();
+                if (guess) (void)connected[i].writeSome(net::encode(hello));
+            }
+            connecting[i].reset();
+        }
+        std::this_thread::sleep_for(20ms);
+    }
+}
+
+/// The senders of a process, of which the first sends rank `first`, until it is killed: a collector that is started
+/// again asks for everything again.
+void sendAll(const net::Address& address, const std::vector<std::string>& files, std::size_t first) {
+    struct One {
+        std::unique_ptr<StreamSender> sender;
+        StreamSender::Stream stream{};
+        std::size_t at = 0;
+    };
+    std::vector<One> all(files.size());
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        StreamSender::Options options;
+        options.address = address;
+        options.token = kToken;
+        options.name = fmt::format("node{}", first + i);
+        options.clock = thisProcess().clock;
+        all[i].sender = std::make_unique<StreamSender>(options);
+        all[i].stream = all[i].sender->open(fmt::format("run/rank{}.pftrace", first + i));
+    }
+    while (true) {
+        for (std::size_t i = 0; i < files.size(); ++i) {
+            One& one = all[i];
+            if (!one.sender->poll(now()).ok()) std::abort();
+            if (const auto rewind = one.sender->takeRewind(one.stream)) one.at = static_cast<std::size_t>(*rewind);
+            const std::size_t room = std::min(one.sender->room(one.stream), files[i].size() - one.at);
+            if (room > 0) one.sender->feed(one.stream, std::string_view(files[i]).substr(one.at, room), now());
+            one.at += room;
+        }
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
+int run(const Options& options) {
+    std::int64_t records = 0;
+    const int ranks = (options.at("--senders") + 7) / 8 * 8;
+    const std::vector<std::string> files = traces(ranks, options.at("--steps"), records);
+    StreamReceiver::Options listening{{"127.0.0.1", 0}, kToken, thisProcess().clock, {}};
+    auto receiver = std::make_unique<StreamReceiver>(StreamReceiver::open(listening).value());
+    listening.address = receiver->address();
+    std::vector<pid_t> children;
+    // They begin before there is anybody to be kept out.
+    if (options.at("--strangers") > 0)
+        children.push_back(inChild(receiver, [&] { bother(listening.address, options.at("--strangers"), false); }));
+    if (options.at("--guessers") > 0)
+        children.push_back(inChild(receiver, [&] { bother(listening.address, options.at("--guessers"), true); }));
+    constexpr std::size_t kPerProcess = 250;
+    for (std::size_t first = 0; first < files.size(); first += kPerProcess) {
+        const std::vector<std::string> own(
+            files.begin() + static_cast<std::ptrdiff_t>(first),
+            files.begin() + static_cast<std::ptrdiff_t>(std::min(files.size(), first + kPerProcess)));
+        children.push_back(inChild(receiver, [&] { sendAll(listening.address, own, first); }));
+    }
+    LiveOptions live;
+    live.own_clock = thisProcess().clock;
+    auto analyzer = std::make_unique<LiveAnalyzer>(live);
+    const TimeNs begin = now();
+    TimeNs first_sender{-1};
+    long most = 0;
+    std::int64_t evicted = 0;
+    std::int64_t refused = 0;
+    int restarts = options.at("--restarts");
+    while (analyzer->counts().slices < records || !analyzer->runEnded()) {
+        if (now() - begin > 300s) break;
+        receiver->poll(*analyzer, now());
+        (void)analyzer->advance(now());
+        most = std::max(most, residentKilobytes());
+        if (first_sender < TimeNs{0} && analyzer->counts().bytes > 0) first_sender = now() - begin;
+        if (restarts > 0 && analyzer->counts().slices > records / 2) { // killed, with all that it knew
+            --restarts;
+            evicted += receiver->evicted();
+            refused += receiver->refused();
+            receiver.reset();
+            receiver = std::make_unique<StreamReceiver>(StreamReceiver::open(listening).value());
+            analyzer = std::make_unique<LiveAnalyzer>(live);
+        }
+        pollfd wait{receiver->descriptor(), POLLIN, 0};
+        ::poll(&wait, 1, 5);
+    }
+    for (const pid_t child : children) {
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+    }
+    const LiveCounts counts = analyzer->counts();
+    const std::int64_t counted = counts.undelivered + counts.late + counts.bad + counts.damaged + counts.dropped;
+    const bool lost = counts.slices + counted < records || counted > 0;
+    fmt::print("{{\"strangers\":{},\"guessers\":{},\"senders\":{},\"restarts\":{},\"records\":{},\"heard\":{},"
+               "\"steps\":{},\"incomplete\":{},\"counted_as_lost\":{},\"evicted\":{},\"refused\":{},"
+               "\"first_sender_heard_after_s\":{:.2f},\"all_after_s\":{:.1f},\"resident_kb\":{},\"lost\":{}}}\n",
+               options.at("--strangers"), options.at("--guessers"), files.size(), options.at("--restarts"), records,
+               counts.slices, counts.steps, counts.incomplete, counted, evicted + receiver->evicted(),
+               refused + receiver->refused(), static_cast<double>(first_sender.count()) * 1e-9,
+               static_cast<double>((now() - begin).count()) * 1e-9, most, lost);
+    return lost ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options{{"--strangers", 100}, {"--guessers", 10}, {"--senders", 16}, {"--steps", 4}, {"--restarts", 1}};
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!options.contains(argv[i])) {
+            fmt::print(stderr, "unknown option {}\n", argv[i]);
+            return 2;
+        }
+        options[argv[i]] = static_cast<int>(std::strtol(argv[i + 1], nullptr, 10));
+    }
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    return run(options);
+}
