@@ -4,6 +4,7 @@
 #include "runtime/launch/tcp_team.h"
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
@@ -28,6 +29,11 @@ private:
 Result<std::unique_ptr<LaunchSession>> joinByTcp() {
     constexpr std::chrono::minutes kPatience{1};
     BUBBLESCOPE_ASSIGN(const TcpJob job, tcpJobOf(ownEnvironment));
+    if (job.rank == 0 && job.guessable && !net::Address{job.host, job.port}.isLoopback()) {
+        std::fprintf(stderr,
+                     "bubblescope: who knows the job's number can join it: give all processes the same secret in "
+                     "BUBBLESCOPE_TOKEN or BUBBLESCOPE_TOKEN_FILE\n");
+    }
     BUBBLESCOPE_ASSIGN(std::unique_ptr<TcpTeam> team, TcpTeam::join(job, kPatience));
     return std::unique_ptr<LaunchSession>(std::make_unique<TcpSession>(std::move(team)));
 }

@@ -1,6 +1,7 @@
 #include "runtime/launch/tcp_job.h"
 
 #include "core/base/text.h"
+#include "core/net/token.h"
 
 #include <cstdint>
 #include <optional>
@@ -93,7 +94,14 @@ Result<TcpJob> tcpJobOf(const Environment& environment) {
         BUBBLESCOPE_ASSIGN(const std::int64_t port, numberIn(environment, "BUBBLESCOPE_PORT", 1, kMaxPort));
         job.port = static_cast<int>(port);
     }
-    if (environment("BUBBLESCOPE_TOKEN") != nullptr) job.token = textIn(environment, "BUBBLESCOPE_TOKEN");
+    job.guessable = true;
+    if (const std::string file = textIn(environment, "BUBBLESCOPE_TOKEN_FILE"); !file.empty()) {
+        BUBBLESCOPE_ASSIGN(job.token, net::readToken(file));
+        job.guessable = false;
+    } else if (const std::string token = textIn(environment, net::kTokenVariable); !token.empty()) {
+        job.token = token;
+        job.guessable = false;
+    }
     return job;
 }
 

@@ -14,14 +14,16 @@ struct TcpJob {
     int size = 1;
     std::string host; ///< of rank 0
     int port = 0;     ///< on which rank 0 listens until all processes have connected
-    /// Equal for the processes of one job, so that two jobs on one port are detected. It is not a secret: it is visible
-    /// to anyone who can read the processes' environment.
+    /// Known to the processes of one job alone: each proves that it knows it. The launcher's number of the job where
+    /// nothing better is given, which keeps other jobs out but can be guessed.
     std::string token;
+    bool guessable = false;
 };
 
 /// Recognises torchrun, or any launcher that sets the same variables (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), and
 /// Slurm's srun. torchrun itself listens on its port, so rank 0 takes the next one. BUBBLESCOPE_PORT and
-/// BUBBLESCOPE_TOKEN take precedence. Error: Usage, if no launcher is found or a variable is invalid.
+/// BUBBLESCOPE_TOKEN, or the first line of the file that BUBBLESCOPE_TOKEN_FILE names, take precedence. Errors: Usage,
+/// if no launcher is found or a variable is invalid; Input, as net::readToken().
 [[nodiscard]] Result<TcpJob> tcpJobOf(const Environment& environment);
 
 /// The first host of a Slurm list, such as "node07" of "node[07-09,12],gpu1"; empty if the list is.

@@ -1,10 +1,11 @@
 #include "runtime/launch/tcp_team.h"
 
+#include "runtime/launch/tcp_admission.h"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -37,16 +38,8 @@ struct Frame {
 };
 static_assert(std::is_trivially_copyable_v<Frame>);
 
-constexpr std::size_t kMaxHello = 4096;
-constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
-
-/// The first message of a process. All processes of a job run the same program on machines of the same kind.
-struct Hello {
-    char magic[8] = {'b', 'b', 'l', 's', 'c', 'o', 'p', '1'};
-    std::int32_t rank = 0;
-    std::int32_t size = 0;
-    std::int32_t control = 0; ///< whether it is the control connection
-};
+/// Of a text between processes of a job: what they tell each other besides tensors is far less.
+constexpr std::size_t kLongestText = std::size_t{1} << 30;
 
 std::string nameOf(int rank) {
     return "rank " + std::to_string(rank);
@@ -75,31 +68,6 @@ Result<std::vector<std::string>> unpack(const std::string& all, std::size_t coun
         at += length;
     }
     return texts;
-}
-
-/// Reads the hello of a process of this job. Returns nothing for a stranger, whose connection is rejected, and an error
-/// for a process that does not fit the job.
-Result<std::optional<Hello>> readHello(TeamSocket& socket, const TcpJob& job, TeamSocket::Deadline deadline) {
-    using namespace std::chrono_literals;
-    const TeamSocket::Clock::time_point soon = TeamSocket::Clock::now() + 5s;
-    const TeamSocket::Deadline until = deadline ? std::min(*deadline, soon) : soon;
-    const auto text = socket.readText(kMaxHello, "somebody", until);
-    Hello hello;
-    const Hello known;
-    if (!text.ok() || text.value().size() < sizeof hello) return std::optional<Hello>();
-    std::memcpy(&hello, text.value().data(), sizeof hello);
-    if (std::memcmp(hello.magic, known.magic, sizeof hello.magic) != 0) return std::optional<Hello>();
-    if (text.value().substr(sizeof hello) != job.token) {
-        (void)socket.writeText("it waits for the processes of another job; give each job a port of its own in "
-                               "BUBBLESCOPE_PORT",
-                               "it", until);
-        return std::optional<Hello>();
-    }
-    if (hello.size != job.size || hello.rank < 1 || hello.rank >= job.size) {
-        return usageError("a process says that it is rank " + std::to_string(hello.rank) + " of " +
-                          std::to_string(hello.size) + ", and rank 0 waits for " + std::to_string(job.size));
-    }
-    return std::optional<Hello>(hello);
 }
 
 } // namespace
@@ -151,29 +119,14 @@ Result<std::string> TeamSocket::readText(std::size_t most, const std::string& wh
     std::uint64_t length = 0;
     BUBBLESCOPE_TRY(read(&length, sizeof length, who, deadline));
     if (length > most) return runError(who + " sends what cannot be from this program");
-    std::string text(length, '\0');
-    BUBBLESCOPE_TRY(read(text.data(), text.size(), who, deadline));
-    return text;
-}
-
-Result<TeamListener> TeamListener::open(int port, bool loopback) {
-    TeamListener listener;
-    std::error_code failed;
-    listener.listener_ = net::Listener::open(port, loopback, failed);
-    if (!listener.listener_.isOpen()) {
-        return runError("rank 0 cannot listen on port " + std::to_string(port) + ": " + failed.message(),
-                        "another program may use it: give all processes another one in BUBBLESCOPE_PORT");
+    constexpr std::size_t kPiece = std::size_t{1} << 20; // memory follows what has come, not what is announced
+    std::string text;
+    while (text.size() < length) {
+        const std::size_t before = text.size();
+        text.resize(before + std::min<std::size_t>(kPiece, length - before));
+        BUBBLESCOPE_TRY(read(text.data() + before, text.size() - before, who, deadline));
     }
-    return listener;
-}
-
-Result<std::optional<TeamSocket>> TeamListener::accept(net::Deadline deadline) {
-    std::error_code failed;
-    net::Socket accepted = listener_.accept(deadline, failed);
-    if (failed) return runError("a connection cannot be accepted: " + failed.message());
-    if (!accepted.isOpen()) return std::optional<TeamSocket>();
-    accepted.enableKeepAlive();
-    return std::optional<TeamSocket>(std::move(accepted));
+    return text;
 }
 
 TcpControl::~TcpControl() {
@@ -218,6 +171,8 @@ void TcpControl::deliver(ControlConnection& connection) {
     for (; connection.in.size() - at >= sizeof(Frame); at += sizeof(Frame)) {
         Frame frame;
         std::memcpy(&frame, connection.in.data() + at, sizeof frame);
+        // A message of another's is forwarded by rank 0 alone, and nobody speaks in another's name.
+        if (rank_ == 0 && (frame.from < 0 || &connectionTo(frame.from) != &connection)) continue;
         if (frame.to == rank_) {
             inbox_.push_back({Rank{frame.from}, frame.message});
         } else if (rank_ == 0 && frame.to > 0 && static_cast<std::size_t>(frame.to) < connections_.size()) {
@@ -253,11 +208,10 @@ Status TcpTeam::acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadl
     talk_.resize(static_cast<std::size_t>(size_));
     control_.resize(static_cast<std::size_t>(size_));
     if (size_ == 1) return {};
-    const bool loopback = job.host == "localhost" || job.host.starts_with("127.");
-    BUBBLESCOPE_ASSIGN(TeamListener listener, TeamListener::open(job.port, loopback));
+    BUBBLESCOPE_ASSIGN(TcpAdmission admission, TcpAdmission::open(job));
     for (int missing = 2 * (size_ - 1); missing > 0;) {
-        BUBBLESCOPE_ASSIGN(std::optional<TeamSocket> socket, listener.accept(deadline));
-        if (!socket) {
+        BUBBLESCOPE_ASSIGN(std::optional<TcpAdmission::Admitted> admitted, admission.next(deadline));
+        if (!admitted) {
             std::string ranks;
             for (int r = 1; r < size_; ++r) {
                 if (!control_[static_cast<std::size_t>(r)].socket.isOpen())
@@ -267,41 +221,39 @@ Status TcpTeam::acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadl
                                 std::to_string(job.port) + ": " + ranks,
                             "see whether their processes have started and what they print");
         }
-        BUBBLESCOPE_ASSIGN(const std::optional<Hello> hello, readHello(*socket, job, deadline));
-        if (!hello) continue;
-        const auto at = static_cast<std::size_t>(hello->rank);
-        TeamSocket& place = hello->control != 0 ? control_[at].socket : talk_[at];
-        if (place.isOpen()) return usageError("two processes say that they are rank " + std::to_string(hello->rank));
-        BUBBLESCOPE_TRY(socket->writeText({}, nameOf(hello->rank), deadline));
-        place = std::move(*socket);
+        const JoiningRank& who = admitted->who;
+        if (who.size != job.size || who.rank < 1 || who.rank >= job.size) {
+            const std::string reason = "a process says that it is rank " + std::to_string(who.rank) + " of " +
+                                       std::to_string(who.size) + ", and rank 0 waits for " + std::to_string(job.size);
+            TcpAdmission::refuse(*admitted, reason);
+            return usageError(reason);
+        }
+        const auto at = static_cast<std::size_t>(who.rank);
+        TeamSocket& place = who.control != 0 ? control_[at].socket : talk_[at];
+        if (place.isOpen()) {
+            const std::string reason = "two processes say that they are rank " + std::to_string(who.rank);
+            TcpAdmission::refuse(*admitted, reason);
+            return usageError(reason);
+        }
+        BUBBLESCOPE_TRY(TcpAdmission::welcome(*admitted, deadline));
+        place = std::move(admitted->socket);
         --missing;
     }
     return {};
 }
 
 Status TcpTeam::connectToRoot(const TcpJob& job, TeamSocket::Clock::time_point deadline) {
-    const std::string root = "rank 0 at " + job.host + ", port " + std::to_string(job.port);
     talk_.resize(1);
     control_.resize(1);
     for (TeamSocket* const own : {&talk_.front(), &control_.front().socket}) {
-        Hello hello;
-        hello.rank = rank_;
-        hello.size = size_;
-        hello.control = own == &talk_.front() ? 0 : 1;
-        std::string text(sizeof hello, '\0');
-        std::memcpy(text.data(), &hello, sizeof hello);
-        BUBBLESCOPE_ASSIGN(TeamSocket socket, TeamSocket::connect(job.host, job.port, deadline));
-        BUBBLESCOPE_TRY(socket.writeText(text + job.token, root, deadline));
-        BUBBLESCOPE_ASSIGN(const std::string refused, socket.readText(kMaxHello, root, deadline));
-        if (!refused.empty())
-            return usageError(root + " does not let rank " + std::to_string(rank_) + " in: " + refused);
-        *own = std::move(socket);
+        const JoiningRank who{rank_, size_, own == &talk_.front() ? 0 : 1};
+        BUBBLESCOPE_ASSIGN(*own, TcpAdmission::join(job, who, deadline));
     }
     return {};
 }
 
 Result<std::string> TcpTeam::broadcast(std::string bytes) {
-    if (!isRoot()) return to(0).readText(kAny, nameOf(0));
+    if (!isRoot()) return to(0).readText(kLongestText, nameOf(0));
     for (int r = 1; r < size_; ++r)
         BUBBLESCOPE_TRY(to(r).writeText(bytes, nameOf(r)));
     return bytes;
@@ -315,7 +267,7 @@ Result<std::vector<std::string>> TcpTeam::gather(std::string bytes) {
     }
     all.push_back(std::move(bytes));
     for (int r = 1; r < size_; ++r) {
-        BUBBLESCOPE_ASSIGN(all.emplace_back(), to(r).readText(kAny, nameOf(r)));
+        BUBBLESCOPE_ASSIGN(all.emplace_back(), to(r).readText(kLongestText, nameOf(r)));
     }
     return all;
 }
@@ -325,7 +277,7 @@ Result<std::vector<std::string>> TcpTeam::exchange(std::vector<std::string> to_e
     if (to_each.size() != members) return runError("an exchange needs one text for each process");
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> packed, gather(pack(to_each)));
     if (!isRoot()) {
-        BUBBLESCOPE_ASSIGN(const std::string own, to(0).readText(kAny, nameOf(0)));
+        BUBBLESCOPE_ASSIGN(const std::string own, to(0).readText(kLongestText, nameOf(0)));
         return unpack(own, members, nameOf(0));
     }
     std::vector<std::vector<std::string>> rows;

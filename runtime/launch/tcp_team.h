@@ -27,6 +27,7 @@ public:
     explicit TeamSocket(net::Socket socket) : socket_(std::move(socket)) {}
 
     [[nodiscard]] bool isOpen() const { return socket_.isOpen(); }
+    [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
     void close() { socket_.close(); }
 
     /// Retries until the deadline, since the other side may not listen yet.
@@ -37,6 +38,7 @@ public:
     [[nodiscard]] Status read(void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
     /// Sends a text, preceded by its length in 64 bits of native byte order.
     [[nodiscard]] Status writeText(const std::string& text, const std::string& who, Deadline deadline = {});
+    /// One of at most `most` bytes. Memory grows with what comes, not with what is announced.
     [[nodiscard]] Result<std::string> readText(std::size_t most, const std::string& who, Deadline deadline = {});
 
     /// Without waiting: returns the number of bytes, possibly 0; nothing when the connection is closed.
@@ -45,18 +47,6 @@ public:
 
 private:
     net::Socket socket_;
-};
-
-/// Where the first process of a job waits for the others.
-class TeamListener {
-public:
-    /// On all addresses of the host, or only on the loopback. Error: Run, with the system's message.
-    [[nodiscard]] static Result<TeamListener> open(int port, bool loopback);
-    /// The next connection; nothing at the deadline.
-    [[nodiscard]] Result<std::optional<TeamSocket>> accept(net::Deadline deadline);
-
-private:
-    net::Listener listener_;
 };
 
 /// A connection for control messages, and the bytes in transfer.

@@ -1,7 +1,10 @@
 #include "runtime/launch/tcp_job.h"
 
+#include "tests/support/scratch_folder.h"
+
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -63,6 +66,17 @@ TEST(TcpJob, LeavesTheLastWordToTheUser) {
     const Result<TcpJob> job = jobOf(with(with(kTorchrun, "BUBBLESCOPE_PORT", "4000"), "BUBBLESCOPE_TOKEN", "mine"));
     EXPECT_EQ(job.value().port, 4000);
     EXPECT_EQ(job.value().token, "mine");
+    EXPECT_FALSE(job.value().guessable);
+    EXPECT_TRUE(jobOf(kTorchrun).value().guessable) << "the launcher's number of the job";
+
+    const test::ScratchFolder folder;
+    const auto secret = folder.write("secret", "of a file\n");
+    std::filesystem::permissions(secret, std::filesystem::perms::owner_read);
+    const auto named = with(with(kTorchrun, "BUBBLESCOPE_TOKEN_FILE", secret.c_str()), "BUBBLESCOPE_TOKEN", "mine");
+    EXPECT_EQ(jobOf(named).value().token, "of a file");
+    EXPECT_FALSE(jobOf(named).value().guessable);
+    std::filesystem::permissions(secret, std::filesystem::perms::others_read, std::filesystem::perm_options::add);
+    EXPECT_FALSE(jobOf(named).ok()) << "others can read it";
 }
 
 TEST(TcpJob, SaysWhichVariableIsWrong) {
