@@ -9,7 +9,7 @@
 
 #include <filesystem>
 #include <memory>
-#include <system_error>
+#include <optional>
 
 namespace bubblescope::cli {
 namespace {
@@ -26,16 +26,19 @@ struct AdviseArguments {
 /// Writes the orders that were searched into the folder of --orders.
 Status writeOrders(const AdviseArguments& options, const Advice& advice) {
     if (options.orders.empty()) return {};
+    std::optional<ReplacingFiles> files;
     for (const Suggestion& suggestion : advice.suggestions) {
         if (!suggestion.searched) continue;
-        BUBBLESCOPE_TRY(makeFolder(options.orders));
+        if (!files) {
+            BUBBLESCOPE_ASSIGN(files, ReplacingFiles::in(options.orders));
+        }
         const std::string& text = suggestion.texts.front();
-        ReplacingFile file(text.substr(text.find('=') + 1));
+        const std::filesystem::path named(text.substr(text.find('=') + 1)); // in that folder
+        BUBBLESCOPE_ASSIGN(ReplacingFile* const file, files->begin(named.filename().string()));
         BUBBLESCOPE_ASSIGN(const std::string csv, scheduleToCsv(*suggestion.change.order));
-        file.write(csv);
-        BUBBLESCOPE_TRY(file.commit());
+        file->write(csv);
     }
-    return {};
+    return files ? files->commit() : Status();
 }
 
 CommandResult adviseOn(const AdviseArguments& options) {
@@ -79,7 +82,9 @@ void addAdviseCommand(Command app, Action& action) {
         .addOption("--search-time", options->search_time,
                    "How long an order of no family is searched, for each split of the layers; 0 = not at all (10s)")
         .typeName("TIME");
-    command.addOption("--orders", options->orders, "Write the orders that were found there, as PyTorch's CSV")
+    command
+        .addOutput("--orders", options->orders, OutputKind::Tables,
+                   "Write the orders that were found there, as PyTorch's CSV")
         .typeName("FOLDER");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return adviseOn(*options); }; });

@@ -96,12 +96,12 @@ Status writePage(const report::Document& page, const AnalyzeArguments& options) 
 Status writeTables(const std::vector<report::AnalysisTable>& tables, const AnalyzeArguments& options) {
     if (options.csv.empty()) return {};
     const std::filesystem::path folder(options.csv);
-    BUBBLESCOPE_TRY(makeFolder(folder));
+    BUBBLESCOPE_ASSIGN(ReplacingFiles files, ReplacingFiles::in(folder));
     for (const report::AnalysisTable& table : tables) {
-        ReplacingFile file(folder / fmt::format("{}.csv", table.name));
-        report::writeCsv(table.make(), [&file](std::string_view text) { file.write(text); });
-        BUBBLESCOPE_TRY(file.commit());
+        BUBBLESCOPE_ASSIGN(ReplacingFile* const file, files.begin(fmt::format("{}.csv", table.name)));
+        report::writeCsv(table.make(), [file](std::string_view text) { file->write(text); });
     }
+    BUBBLESCOPE_TRY(files.commit());
     fmt::print(stderr, "Tables written to {}\n", options.csv);
     return {};
 }
@@ -197,10 +197,12 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
         .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
         .typeName("NAME=VALUE");
     addMemoryOptions(command, options->memory);
-    command.addOption("--html", options->html, "Write a report as one HTML file, with pictures, for others to read")
+    command
+        .addOutput("--html", options->html, OutputKind::File,
+                   "Write a report as one HTML file, with pictures, for others to read")
         .typeName("FILE");
     command
-        .addOption("--csv", options->csv,
+        .addOutput("--csv", options->csv, OutputKind::Tables,
                    "Write steps, accounting, findings, ops, bubbles and transfers as tables there")
         .typeName("FOLDER");
     command.addFlag("--summary", options->summary,

@@ -1,8 +1,12 @@
 #include "app/cli/command_line.h"
 
+#include "core/formats/source/existing_results.h"
+#include "core/formats/source/standard_output.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
+#include <map>
 #include <sstream>
 #include <utility>
 
@@ -11,7 +15,58 @@ namespace {
 
 constexpr int kUsage = 2;
 
+std::string_view endingOf(OutputKind folder) {
+    return folder == OutputKind::Traces ? kTraceEnding : ".csv";
+}
+
 } // namespace
+
+/// The options of all commands that name outputs.
+class Outputs {
+public:
+    struct Output {
+        const std::string* name;
+        OutputKind kind;
+    };
+    struct Of {
+        bool force = false;
+        std::vector<Output> outputs;
+    };
+
+    /// The command's, with --force.
+    Of& of(CLI::App& app) {
+        const auto [entry, is_new] = of_.try_emplace(&app);
+        if (is_new) app.add_flag("--force", entry->second.force, "Replace results that exist under an output's name");
+        return entry->second;
+    }
+
+    Status prepare() const {
+        int to_standard_output = 0;
+        for (const auto& [app, of] : of_) {
+            if (app->parsed()) BUBBLESCOPE_TRY(prepare(of, to_standard_output));
+        }
+        if (to_standard_output > 1) return usageError("only one output can be -, which is standard output");
+        if (to_standard_output == 1) reserveStandardOutput();
+        return {};
+    }
+
+private:
+    static Status prepare(const Of& of, int& to_standard_output) {
+        for (const auto& [name, kind] : of.outputs) {
+            if (name->empty()) continue;
+            if (kind == OutputKind::File) {
+                if (*name == kStandardOutput) ++to_standard_output;
+                if (!of.force) BUBBLESCOPE_TRY(mustBeNew(*name));
+            } else {
+                if (!of.force) BUBBLESCOPE_TRY(mustHoldNone(*name, endingOf(kind)));
+                if (kind == OutputKind::Traces) BUBBLESCOPE_TRY(removeAll(*name, endingOf(kind)));
+            }
+        }
+        return {};
+    }
+
+    std::map<CLI::App*, Of> of_; // whose values the options refer to
+};
 
 Option Option::typeName(const std::string& name) const {
     option_->type_name(name);
@@ -90,7 +145,7 @@ Option Option::oneOf(std::vector<std::string> words) const {
 }
 
 Command Command::addCommand(const std::string& name, const std::string& help) const {
-    return Command(app_->add_subcommand(name, help));
+    return {app_->add_subcommand(name, help), outputs_};
 }
 
 void Command::needsCommand() const {
@@ -119,13 +174,22 @@ Option Command::addFlag(const std::string& name, bool& value, const std::string&
     return Option(app_->add_flag(name, value, help));
 }
 
+Option Command::addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const {
+    outputs_->of(*app_).outputs.push_back({&value, kind});
+    return addOption(name, value, help);
+}
+
+const bool& Command::force() const {
+    return outputs_->of(*app_).force;
+}
+
 void Command::onParsed(std::function<void()> action) const {
     app_->callback(std::move(action));
 }
 
 CommandLine::CommandLine(const std::string& about, const std::string& name, const std::string& version,
                          const std::string& footer)
-    : app_(std::make_unique<CLI::App>(about, name)) {
+    : app_(std::make_unique<CLI::App>(about, name)), outputs_(std::make_unique<Outputs>()) {
     app_->set_version_flag("--version", version);
     app_->footer(footer);
 }
@@ -133,7 +197,7 @@ CommandLine::CommandLine(const std::string& about, const std::string& name, cons
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::root() const {
-    return Command(app_.get());
+    return {app_.get(), outputs_.get()};
 }
 
 std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks) {
@@ -143,6 +207,10 @@ std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks) {
     } catch (const CLI::ParseError& error) {
         return (speaks ? app_->exit(error) : error.get_exit_code()) == 0 ? 0 : kUsage;
     }
+}
+
+Status CommandLine::prepareOutputs() const {
+    return outputs_->prepare();
 }
 
 bool CommandLine::names(const std::string& command) const {

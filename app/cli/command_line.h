@@ -1,5 +1,8 @@
 #pragma once
 
+#include "core/base/result.h"
+
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -50,10 +53,15 @@ private:
     CLI::Option* option_;
 };
 
+/// What an output's name stands for.
+enum class OutputKind : std::uint8_t { File, Traces, Tables };
+
+class Outputs;
+
 /// A command of the program, or a command's own command: a handle, as Option is.
 class Command {
 public:
-    explicit Command(CLI::App* app) : app_(app) {}
+    Command(CLI::App* app, Outputs* outputs) : app_(app), outputs_(outputs) {}
 
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
     /// One of its commands has to be named.
@@ -63,11 +71,18 @@ public:
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
+    /// An option that names what the command writes: a file, where - is standard output, or a folder of traces or of
+    /// tables. What it names and is there already is not overwritten without --force, which the command gets with the
+    /// first such option; CommandLine::prepareOutputs() sees to that.
+    Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const;
+    /// Whether earlier results may be replaced, for a command that finds out by itself what is there. Adds --force.
+    [[nodiscard]] const bool& force() const;
     /// Called when the line names the command and is well formed.
     void onParsed(std::function<void()> action) const;
 
 private:
     CLI::App* app_;
+    Outputs* outputs_;
 };
 
 /// The program's line: the whole of what users may type. CLI11 does the work; its headers, which take seconds to
@@ -88,9 +103,14 @@ public:
     [[nodiscard]] std::optional<int> parse(int argc, char** argv, bool speaks);
     /// After parse(): whether the line names this command, "aadiff run" for one of another's.
     [[nodiscard]] bool names(const std::string& command) const;
+    /// After parse(), before the command begins: rejects outputs that would overwrite earlier results, or with --force
+    /// removes those of which parts could stay beside the new ones. Where an output is -, whatever else is printed goes
+    /// to standard error. Errors: Usage; Input, if something cannot be removed.
+    [[nodiscard]] Status prepareOutputs() const;
 
 private:
     std::unique_ptr<CLI::App> app_;
+    std::unique_ptr<Outputs> outputs_;
 };
 
 } // namespace bubblescope::cli

@@ -10,7 +10,9 @@
 #include "core/formats/kineto/writer.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
+#include "core/formats/source/existing_results.h"
 #include "core/formats/source/packing.h"
+#include "core/formats/source/standard_output.h"
 #include "core/recognise/run.h"
 #include "core/report/svg/draw_trace.h"
 #include "core/request/step_texts.h"
@@ -35,6 +37,7 @@ struct ConvertArguments {
     StepTexts step;
     std::string transfer_bytes;
     double width = svg::TraceDrawOptions{}.width;
+    const bool* force = nullptr; ///< the line's
 };
 
 /// By the name's ending, before the one that asks for packing.
@@ -68,6 +71,17 @@ Status write(const std::string& format, const std::filesystem::path& file, const
     return csv::writeSlices(file, trace);
 }
 
+/// What is written is the last of the files, and a folder for some formats: CommandLine::prepareOutputs() cannot know.
+Status prepareOutput(const std::string& format, const std::filesystem::path& out, bool force) {
+    const std::string_view in_folder = format == "kineto" ? ".json" : format == "chakra" ? ".et" : "";
+    if (out == kStandardOutput) {
+        if (!in_folder.empty()) return usageError(format + " is a folder, which standard output cannot be");
+        reserveStandardOutput();
+    }
+    if (!in_folder.empty()) return force ? removeAll(out, in_folder) : mustHoldNone(out, in_folder);
+    return force ? Status() : mustBeNew(out);
+}
+
 /// A step of the pipeline, not the raw slices.
 CommandResult writeChakra(const ConvertArguments& options, const std::filesystem::path& folder) {
     BUBBLESCOPE_ASSIGN(const StepRequest request, options.step.request());
@@ -99,6 +113,7 @@ CommandResult convert(const ConvertArguments& options) {
     }
     if (format != "svg" && (options.from || options.to))
         return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
+    BUBBLESCOPE_TRY(prepareOutput(format, out, *options.force));
     if (format == "chakra") return writeChakra(options, out);
     if (options.step.any() || !options.transfer_bytes.empty())
         return usageError("--step and --transfer-bytes are for --to chakra alone");
@@ -130,7 +145,10 @@ void addConvertCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("convert", "Write traces in another format, several files as one, or draw their slices");
     const auto options = std::make_shared<ConvertArguments>();
-    command.addOption("FILES", options->files, "Traces to read (- is standard input), then the file to write")
+    options->force = &command.force();
+    command
+        .addOption("FILES", options->files,
+                   "Traces to read (- is standard input), then the file to write (- is standard output)")
         .required()
         .expected(2, 100000);
     command

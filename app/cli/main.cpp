@@ -1,16 +1,19 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "runtime/comm/process_transport.h"
 #include "runtime/launch/session.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope::cli {
 namespace {
@@ -105,6 +108,9 @@ int run(int argc, char** argv) {
     addAttachCommand(app, action);
     if (const auto ended = line.parse(argc, argv, session.isRoot())) return session.isRoot() ? *ended : 0;
     if (!session.isRoot() && !isTogether(line)) return 0;
+    Status writable = session.isRoot() ? line.prepareOutputs() : Status();
+    if (isTogether(line) && session.team() != nullptr) writable = runtime::agree(std::move(writable), *session.team());
+    if (!writable.ok()) return execute([&]() -> CommandResult { return writable.error(); }, session);
     if (session.size() > 1 && session.team() == nullptr) {
         fmt::print(stderr, "bubblescope: built without MPI, so the first of the {} processes does all the work\n",
                    session.size());
@@ -116,6 +122,9 @@ int run(int argc, char** argv) {
 } // namespace bubblescope::cli
 
 int main(int argc, char** argv) {
+    // Writing beyond a limit of the shell's is an error like a full disk, not an end without a word. Not ignored: that
+    // would be inherited by the jobs that `record` starts.
+    std::signal(SIGXFSZ, [](int) {}); // NOLINT(cert-err33-c)
     try {
         return bubblescope::cli::run(argc, argv);
     } catch (const std::exception& error) {

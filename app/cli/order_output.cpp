@@ -11,7 +11,9 @@
 namespace bubblescope::cli {
 
 void OrderOutput::add(Command command) {
-    command.addOption("--out", out_, "Write the order: as PyTorch's CSV where the name ends in .csv, else as JSON")
+    command
+        .addOutput("--out", out_, OutputKind::File,
+                   "Write the order: as PyTorch's CSV where the name ends in .csv, else as JSON")
         .typeName("FILE");
     command
         .addOption("--for", framework_,

@@ -3,6 +3,9 @@
 #include "app/cli/command.h"
 #include "app/cli/monitor_streams.h"
 #include "app/cli/output.h"
+#include "core/formats/source/existing_results.h"
+#include "core/formats/source/replacing_file.h"
+#include "core/net/token.h"
 #include "core/report/json.h"
 #include "core/report/text.h"
 #include "profiler/capture/rank_identity.h"
@@ -12,7 +15,7 @@
 
 #include <chrono>
 #include <cstdio>
-#include <fstream>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +27,7 @@ struct RecordArguments {
     CaptureCommandOptions capture;
     StreamOptions streams;
     std::string report_file;
+    const bool* force = nullptr; ///< the line's
     std::vector<std::string> command;
 };
 
@@ -38,15 +42,16 @@ bool sends(const RecordArguments& options) {
 }
 
 /// Traces of an earlier job would be read as part of this one.
-Status mustBeFresh(const std::filesystem::path& dir) {
+Status mustBeFresh(const std::filesystem::path& dir, bool force) {
     if (profiler::identify(profiler::ownVariable).rank) return {}; // the others of this job write there, too
     JobControl control;
     std::error_code ignored;
     if (!std::filesystem::exists(dir, ignored)) return {};
+    if (force) return removeAll(dir, kTraceEnding);
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport there, profiler::reportCapture(dir, control));
     if (there.processes.empty()) return {};
     return usageError(fmt::format("{} holds what an earlier job recorded", dir.string()),
-                      "give another folder with --out, or remove it");
+                      "give --force to replace it, or another folder with --out");
 }
 
 /// The job's exit code is what a script asks for: what goes wrong with the report must not change it.
@@ -59,19 +64,22 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir) 
     const report::Document document = captureDocument(recorded.value(), dir.string());
     fmt::print(stderr, "{}", report::toText(document));
     if (options.report_file.empty()) return;
-    std::ofstream file(options.report_file);
-    file << report::toJson(document) << '\n';
-    if (!file.flush()) printError(options.report_file + ": the report cannot be written");
+    ReplacingFile file(options.report_file);
+    file.write(report::toJson(document) + "\n");
+    if (const Status written = file.commit(); !written.ok()) printError(written.error().text());
 }
 
 CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
-    BUBBLESCOPE_TRY(mustBeFresh(capture.dir));
+    const bool force = options.force != nullptr && *options.force;
+    BUBBLESCOPE_TRY(mustBeFresh(capture.dir, force));
+    if (!force && !options.report_file.empty() && isFirstOfJob()) BUBBLESCOPE_TRY(mustBeNew(options.report_file));
     std::unique_ptr<CaptureForward> forward;
     if (sends(options)) {
         BUBBLESCOPE_ASSIGN(live::StreamSender::Options sender, options.streams.senderOptions());
         sender.only_own = true;
+        ::unsetenv(net::kTokenVariable); // it is for the collector, not for the job
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
     BUBBLESCOPE_ASSIGN(const auto variables, profiler::captureEnvironment(library, capture, profiler::ownVariable));
@@ -101,6 +109,7 @@ void addRecordCommand(Command app, Action& action) {
         "record", "Runs a job and records it: bubblescope record [options] -- COMMAND…; its exit code is the job's");
     const auto options = std::make_shared<RecordArguments>();
     options->capture.addTo(command);
+    options->force = &command.force();
     command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")
         .typeName("FILE");
     options->streams.addForward(command, "Also send it, while the job runs, to the monitor that listens there");

@@ -9,6 +9,7 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
 #include "core/base/bytes.h"
+#include "core/formats/source/existing_results.h"
 #include "runtime/comm/process_transport.h"
 #include "runtime/run.h"
 
@@ -38,6 +39,7 @@ struct RunArguments {
     std::vector<std::string> faults;
     std::string timeout;
     bool json = false;
+    const bool* force = nullptr; ///< the line's
 };
 
 /// What carries tensors follows from where ranks are; the option says what the user means, so that it is not guessed.
@@ -128,22 +130,32 @@ Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, con
     return planComparison({options.schedule, options.compare, options.model}, base.times, base);
 }
 
+/// Processes may see different files: all can go on or none does.
+template <class Outcome>
+Outcome agreed(Outcome outcome, ProcessTeam* team) {
+    if (team == nullptr) return outcome;
+    BUBBLESCOPE_TRY(runtime::agree(outcome.ok() ? Status() : Status(outcome.error()), *team));
+    return outcome;
+}
+
+/// As CommandLine::prepareOutputs(), which does not know the folders of a comparison.
+Status prepareFolders(const std::vector<std::string>& folders, const RunArguments& options, const ProcessTeam* team) {
+    if (options.out.empty() || (team != nullptr && !team->isRoot())) return {};
+    for (const std::string& folder : folders)
+        BUBBLESCOPE_TRY(*options.force ? removeAll(folder, kTraceEnding) : mustHoldNone(folder, kTraceEnding));
+    return {};
+}
+
 CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunArguments& options, ProcessTeam* team) {
-    BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, options.out, team));
+    const std::vector<std::string> folders = foldersOf(configs, options.out);
+    BUBBLESCOPE_TRY(agreed(prepareFolders(folders, options, team), team));
+    BUBBLESCOPE_ASSIGN(const std::vector<RecordedRun> runs, recordAll(configs, folders, team));
     if (team != nullptr && !team->isRoot()) return 0;
     noteDivision(runs.front().training);
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     print(comparisonDocument(runs, options.json), options.json);
     if (!options.json && !options.out.empty()) printText(fmt::format("Traces written to folders in {}\n", options.out));
     return 0;
-}
-
-/// Processes may see different files: all can go on or none does.
-template <class Plan>
-Result<Plan> agreed(Result<Plan> plan, ProcessTeam* team) {
-    if (team == nullptr) return plan;
-    BUBBLESCOPE_TRY(runtime::agree(plan.ok() ? Status() : Status(plan.error()), *team));
-    return plan;
 }
 
 CommandResult run(const RunArguments& options, ProcessTeam* team) {
@@ -168,6 +180,7 @@ namespace {
 
 void addOptions(const Command& command, Action& action, ProcessTeam* team, bool checks) {
     const auto options = std::make_shared<RunArguments>();
+    options->force = &command.force();
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
     command
@@ -184,7 +197,8 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .oneOf({"inproc", "mpi", "nccl"})
         .typeName("NAME");
     command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
-    command.addOption("--out", options->out, "Keep the trace files in this directory").typeName("DIR");
+    command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this directory")
+        .typeName("DIR");
     command
         .addOption(
             "--size", options->size,

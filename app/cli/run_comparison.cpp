@@ -135,16 +135,23 @@ Result<std::vector<runtime::RunConfig>> planComparison(const Comparison& compari
     return configs;
 }
 
-Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs, const std::string& out,
-                                           ProcessTeam* team) {
-    std::vector<RecordedRun> runs;
+std::vector<std::string> foldersOf(const std::vector<runtime::RunConfig>& configs, const std::string& out) {
+    std::vector<std::string> folders;
     std::map<std::string, int> named;
     for (const runtime::RunConfig& config : configs) {
         const Schedule& schedule = config.schedule;
         std::string name = schedule.name + (schedule.flavor.empty() ? "" : "-" + schedule.flavor);
         if (const int before = named[name]++; before > 0) name += fmt::format("-{}", before + 1);
-        const std::string folder = out.empty() ? "" : (std::filesystem::path(out) / name).string();
-        BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(config, folder, team));
+        folders.push_back(out.empty() ? "" : (std::filesystem::path(out) / name).string());
+    }
+    return folders;
+}
+
+Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
+                                           const std::vector<std::string>& folders, ProcessTeam* team) {
+    std::vector<RecordedRun> runs;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+        BUBBLESCOPE_ASSIGN(runs.emplace_back(), recordRun(configs[i], folders[i], team));
         printProblems(runs.back().run.problems);
     }
     return runs;

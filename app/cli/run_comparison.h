@@ -25,10 +25,15 @@ struct Comparison {
 [[nodiscard]] Result<std::vector<runtime::RunConfig>>
 planComparison(const Comparison& comparison, const CostModel& times, const runtime::RunConfig& base);
 
-/// Makes the runs, each recorded in a folder of its name below `out` if that is not empty; of equal names the
-/// second gets a "-2". `team` as for recordRun().
+/// Where each run is recorded: in a folder of its name below `out` if that is not empty; of equal names the second gets
+/// a
+/// "-2".
+[[nodiscard]] std::vector<std::string> foldersOf(const std::vector<runtime::RunConfig>& configs,
+                                                 const std::string& out);
+
+/// Makes the runs, each recorded in its folder. `team` as for recordRun().
 [[nodiscard]] Result<std::vector<RecordedRun>> recordAll(const std::vector<runtime::RunConfig>& configs,
-                                                         const std::string& out, ProcessTeam* team);
+                                                         const std::vector<std::string>& folders, ProcessTeam* team);
 
 /// A table and what became of the weights; for programs (`json`) all of each run.
 [[nodiscard]] report::Document comparisonDocument(const std::vector<RecordedRun>& runs, bool json);

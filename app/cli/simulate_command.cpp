@@ -78,7 +78,7 @@ void addSimulateCommand(Command app, Action& action) {
         .typeName("LIST")
         .delimiter(',');
     options->svg.add(command);
-    command.addOption("--out", options->out, "Write the timeline as a trace file").typeName("FILE");
+    command.addOutput("--out", options->out, OutputKind::File, "Write the timeline as a trace file").typeName("FILE");
     command.addFlag("--ops", options->ops, "List every op with its start and end");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });

@@ -36,8 +36,9 @@ Status addRanks(const std::string& text, std::vector<Rank>& ranks) {
 
 void SvgOptions::add(Command command) {
     const std::string group = "Drawing";
-    const Option file =
-        command.addOption("--svg", file_, "Draw the timeline as an SVG file").typeName("FILE").group(group);
+    const Option file = command.addOutput("--svg", file_, OutputKind::File, "Draw the timeline as an SVG file")
+                            .typeName("FILE")
+                            .group(group);
     command.addOption("--svg-ranks", ranks_, "Draw these ranks only, such as 0,2,4-7")
         .typeName("LIST")
         .delimiter(',')

@@ -6,6 +6,7 @@
 #include <QApplication>
 #include <QIcon>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
@@ -57,6 +58,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
 } // namespace
 
 int main(int argc, char** argv) {
+    std::signal(SIGXFSZ, [](int) {}); // writing beyond a limit of the shell's is an error like a full disk
     // Parsed before the application object exists: help and version need no display.
     QString error;
     const auto early = gui::parseOptions(toArguments(argc, argv), error);

@@ -21,6 +21,8 @@ public:
     }
 
     [[nodiscard]] int get() const { return number_; }
+    /// Gives it up: the caller closes it.
+    [[nodiscard]] int release() { return std::exchange(number_, -1); }
     [[nodiscard]] bool isOpen() const { return number_ >= 0; }
 
 private:

@@ -100,7 +100,7 @@ void Capture::addMessage(const std::string& message) {
     std::error_code ignored;
     std::filesystem::create_directories(options_.dir, ignored);
     const std::filesystem::path log = options_.dir / kLogName;
-    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (file < 0) return;
     const ProcessInfo process = thisProcess();
     const std::string line =

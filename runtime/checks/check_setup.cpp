@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <system_error>
@@ -49,10 +51,14 @@ bool writeNpy(const std::filesystem::path& path, std::span<const float> values) 
     begin += static_cast<char>(header.size() >> 8U);
     std::error_code ignored;
     std::filesystem::create_directories(path.parent_path(), ignored);
-    std::ofstream file(path, std::ios::binary);
-    file << begin << header;
-    file.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
-    return file.good();
+    // The name can be guessed: what lies there is replaced, and no link of somebody's is followed ("x").
+    std::filesystem::remove(path, ignored);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "wbx"), &std::fclose);
+    if (!file) return false;
+    begin += header;
+    return std::fwrite(begin.data(), 1, begin.size(), file.get()) == begin.size() &&
+           std::fwrite(values.data(), sizeof(float), values.size(), file.get()) == values.size() &&
+           std::fflush(file.get()) == 0;
 }
 
 } // namespace

@@ -97,8 +97,8 @@ TEST(Accounting, FitsATerminal) {
     const std::string trace = (folder.path() / "trace.pftrace").string();
     for (const char* p : {"2", "5", "16"}) {
         ASSERT_EQ(
-            runProgram({"simulate", "--schedule", "1f1b", "--pp", p, "--microbatches", "16", "--forward", "123456us",
-                        "--backward", "234567us", "--comm", "1234us", "--loss", "34567us", "--out", trace})
+            runProgram({"simulate", "--force", "--schedule", "1f1b", "--pp", p, "--microbatches", "16", "--forward",
+                        "123456us", "--backward", "234567us", "--comm", "1234us", "--loss", "34567us", "--out", trace})
                 .exit_code,
             0);
         const std::string text = runProgram({"analyze", trace}).out;

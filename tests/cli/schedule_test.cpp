@@ -132,7 +132,8 @@ TEST(SimulateCommand, DrawsTimelines) {
     EXPECT_THAT(texts, testing::Not(testing::Contains("rank 1")));
 
     EXPECT_EQ(
-        runProgram(with("schedule", kOneFOneB, {"--svg", file, "--svg-consolidated", "--svg-to", "30ms"})).exit_code,
+        runProgram(with("schedule", kOneFOneB, {"--force", "--svg", file, "--svg-consolidated", "--svg-to", "30ms"}))
+            .exit_code,
         0);
     const auto consolidated = readAll(file);
     EXPECT_NE(consolidated.find(">Consolidated<"), std::string::npos);

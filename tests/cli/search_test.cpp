@@ -114,7 +114,7 @@ TEST(SearchCommand, TakesTimesOfUnequalMicrobatches) {
     for (const char* const split : {"auto", "on", "off"}) {
         const auto result =
             runProgram({"search", "--pp", "3", "--microbatches", "6", "--op-times", file, "--memory-limit", "3",
-                        "--split-backward", split, "--rounds", "2", "--out", out, "--json"});
+                        "--split-backward", split, "--rounds", "2", "--force", "--out", out, "--json"});
         ASSERT_EQ(result.exit_code, 0) << result.err;
         const auto found = result.json();
         const auto makespan = found["makespan_ns"].get<std::int64_t>();
@@ -177,8 +177,8 @@ TEST(SearchCommand, PairsForwardsAndBackwardsWhereAsked) {
     const std::string out = scratch.file("order.json");
     const std::vector<std::string> times{"--forward", "2ms", "--backward", "3ms", "--overlapped", "4ms"};
     const auto searchWith = [&](std::vector<std::string> words) {
-        words.insert(words.begin(),
-                     {"search", "--pp", "4", "--microbatches", "12", "--rounds", "2", "--out", out, "--json"});
+        words.insert(words.begin(), {"search", "--pp", "4", "--microbatches", "12", "--rounds", "2", "--force", "--out",
+                                     out, "--json"});
         words.insert(words.end(), times.begin(), times.end());
         const auto result = runProgram(words);
         EXPECT_EQ(result.exit_code, 0) << result.err;

@@ -152,10 +152,14 @@ QSet<QString> errorTexts() {
     // Of live::checkFolders(), the only error of its folder that the app shows.
     texts << QStringLiteral("neither the folder nor the one above it exists")
           << QStringLiteral("name the folder that the run records into");
+    // Of openInput() and readInputText(), which files of the app's are read with, too.
+    texts << QStringLiteral("cannot be read: {}") << QStringLiteral("check the name and the permissions")
+          << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe into which nobody writes")
+          << QStringLiteral("start what writes into it first");
     for (auto file = sources.begin(); file != sources.end(); ++file) {
         // Of the command line, of its files, and of the recorder.
         static const QRegularExpression of_command_line(
-            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\."));
+            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\.|/existing_results\\."));
         if (file.key().contains(of_command_line)) continue;
         for (auto found = start.globalMatch(file.value()); found.hasNext();) {
             const QRegularExpressionMatch call = found.next();

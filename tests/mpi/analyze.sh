@@ -29,6 +29,7 @@ without_mpirun() { sed -e '/^-----/,/^-----/d' "$1"; }
 same() {
     local code counts=$1
     shift
+    rm -f "$scratch/alone.html"
     "$bubblescope" analyze "$@" --html "$scratch/alone.html" >"$scratch/alone.out" 2>"$scratch/alone.err"
     code=$?
     for processes in $counts; do

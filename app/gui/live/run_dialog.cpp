@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
+#include "core/formats/source/existing_results.h"
 #include "core/graph/simulate.h"
 
 #include <QComboBox>
@@ -237,14 +238,18 @@ void RunDialog::check() {
 
 void RunDialog::showEstimate(Result<TimeNs> step) {
     QPalette palette = themes_.theme().palette;
-    const bool good = step.ok() && !folder_->text().isEmpty();
+    const bool named = !folder_->text().isEmpty();
+    const bool free = !named || mustHoldNone(folder_->text().toStdString(), kTraceEnding).ok();
+    const bool good = step.ok() && named && free;
     if (good) {
         const TimeNs all = step.value() * steps_->value();
         estimate_->setText(tr("At these times a step takes %1 beside the optimizer, all steps at least %2.")
                                .arg(shortTime(step.value()), shortTime(all)));
     } else {
         palette.setColor(QPalette::WindowText, themes_.theme().bad);
-        estimate_->setText(step.ok() ? tr("Name a folder to record into.") : sentence(fromUtf8(step.error().text())));
+        estimate_->setText(!step.ok() ? sentence(fromUtf8(step.error().text()))
+                           : free     ? tr("Name a folder to record into.")
+                                      : tr("The folder holds an earlier run. Name another one."));
     }
     estimate_->setPalette(palette);
     run_->setEnabled(good);

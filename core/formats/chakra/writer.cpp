@@ -164,10 +164,11 @@ std::string encoded(std::uint64_t id, const Node& node, TimeNs& rounded_until, s
 } // namespace
 
 Status writeStep(const std::filesystem::path& folder, const StepTimeline& step, std::int64_t transfer_bytes) {
-    BUBBLESCOPE_TRY(makeFolder(folder));
+    BUBBLESCOPE_ASSIGN(ReplacingFiles files, ReplacingFiles::in(folder));
     const Graph graph(step);
     for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
-        ReplacingFile file(folder / fmt::format("rank.{}.et", rank));
+        BUBBLESCOPE_ASSIGN(ReplacingFile* const next, files.begin(fmt::format("rank.{}.et", rank)));
+        ReplacingFile& file = *next;
         std::string metadata;
         protozero::pbf_writer(metadata).add_string(field::kVersionOf, kVersion.data(), kVersion.size());
         put(file, metadata);
@@ -175,9 +176,8 @@ Status writeStep(const std::filesystem::path& folder, const StepTimeline& step, 
         const std::vector<Node>& nodes = graph.of(rank);
         for (std::size_t id = 0; id < nodes.size(); ++id)
             put(file, encoded(id, nodes[id], rounded_until, transfer_bytes));
-        BUBBLESCOPE_TRY(file.commit());
     }
-    return {};
+    return files.commit();
 }
 
 } // namespace bubblescope::chakra

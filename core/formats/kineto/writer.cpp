@@ -64,11 +64,10 @@ std::map<std::int64_t, std::vector<TrackId>> tracksOfRanks(const Trace& trace) {
 /// The file of one rank.
 class RankWriter {
 public:
-    RankWriter(const std::filesystem::path& file, const Trace& trace, const RowNumbers& rows,
-               const std::vector<TrackId>& tracks)
+    RankWriter(ReplacingFile& file, const Trace& trace, const RowNumbers& rows, const std::vector<TrackId>& tracks)
         : trace_(trace), rows_(rows), tracks_(tracks), out_(file) {}
 
-    Status write(std::int64_t rank, std::int64_t ranks) {
+    void write(std::int64_t rank, std::int64_t ranks) {
         survey();
         add("{{\"schemaVersion\":1,\"deviceProperties\":[],\"distributedInfo\":{{\"backend\":\"nccl\",\"rank\": {},"
             "\"world_size\":{}}},\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":{},\"traceEvents\":[\n",
@@ -80,7 +79,6 @@ public:
         names();
         text_ += "\n]}\n";
         flush();
-        return out_.commit();
     }
 
 private:
@@ -242,7 +240,7 @@ private:
     const Trace& trace_;
     const RowNumbers& rows_;
     const std::vector<TrackId>& tracks_;
-    ReplacingFile out_;
+    ReplacingFile& out_;
     std::string text_; ///< what is not in out_ yet
     bool first_ = true;
     bool has_device_ = false;
@@ -258,14 +256,15 @@ private:
 } // namespace
 
 Result<int> writeRanks(const std::filesystem::path& folder, const Trace& trace) {
-    BUBBLESCOPE_TRY(makeFolder(folder));
+    BUBBLESCOPE_ASSIGN(ReplacingFiles files, ReplacingFiles::in(folder));
     const auto ranks = tracksOfRanks(trace);
     const RowNumbers rows(trace);
     const std::int64_t count = ranks.empty() ? 1 : ranks.rbegin()->first + 1;
     for (const auto& [rank, tracks] : ranks) {
-        const std::filesystem::path file = folder / fmt::format("rank{}.pt.trace.json", rank);
-        BUBBLESCOPE_TRY(RankWriter(file, trace, rows, tracks).write(rank, count));
+        BUBBLESCOPE_ASSIGN(ReplacingFile* const file, files.begin(fmt::format("rank{}.pt.trace.json", rank)));
+        RankWriter(*file, trace, rows, tracks).write(rank, count);
     }
+    BUBBLESCOPE_TRY(files.commit());
     return static_cast<int>(ranks.size());
 }
 

@@ -19,14 +19,28 @@ Error fileError(const std::filesystem::path& path, std::string_view what, int co
     return error;
 }
 
+/// The names of traces can be guessed, and their folder may be open to others: what lies there is not written through a
+/// link, except into a pipe or a device if the link is this user's.
+bool leadsToDevice(const std::filesystem::path& path, const struct stat& link) {
+    struct stat behind {};
+    return S_ISLNK(link.st_mode) && link.st_uid == ::geteuid() && ::stat(path.c_str(), &behind) == 0 &&
+           (S_ISCHR(behind.st_mode) || S_ISFIFO(behind.st_mode));
+}
+
+int openNew(const std::filesystem::path& path) {
+    constexpr int kMode = 0644;
+    struct stat old {};
+    if (::lstat(path.c_str(), &old) == 0) {
+        if (leadsToDevice(path, old)) return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+        if ((S_ISREG(old.st_mode) || S_ISLNK(old.st_mode)) && ::unlink(path.c_str()) != 0) return -1;
+    }
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, kMode);
+}
+
 } // namespace
 
 Result<PacketFile> PacketFile::create(std::filesystem::path path) {
-    constexpr int kMode = 0644;
-    struct stat old {};
-    const bool replaces = ::lstat(path.c_str(), &old) == 0 && S_ISREG(old.st_mode);
-    if (replaces && ::unlink(path.c_str()) != 0) return fileError(path, "the trace file cannot be replaced", errno);
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, kMode);
+    const int descriptor = openNew(path);
     if (descriptor < 0) return fileError(path, "the trace file cannot be created", errno);
     return PacketFile(std::move(path), descriptor);
 }

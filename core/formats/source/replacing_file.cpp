@@ -1,11 +1,14 @@
 #include "core/formats/source/replacing_file.h"
 
+#include "core/formats/source/standard_output.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 namespace bubblescope {
@@ -16,12 +19,17 @@ ReplacingFile::ReplacingFile(std::filesystem::path target) : target_(std::move(t
 }
 
 ReplacingFile::~ReplacingFile() {
-    if (committed_ || !file_.isOpen() || temporary_.empty()) return;
+    if (committed_ || temporary_.empty()) return;
     std::error_code ignored;
     std::filesystem::remove(temporary_, ignored);
 }
 
 void ReplacingFile::open() {
+    if (target_ == kStandardOutput) {
+        file_ = Descriptor(::fcntl(standardOutput(), F_DUPFD_CLOEXEC, 0));
+        if (!file_.isOpen()) problem_ = std::strerror(errno);
+        return;
+    }
     struct stat status {};
     if (::lstat(target_.c_str(), &status) != 0) return openBeside(); // it is new, or opening tells why not
     if (S_ISLNK(status.st_mode)) {
@@ -38,7 +46,14 @@ void ReplacingFile::open() {
         if (failed) problem_ = failed.message();
     }
     if (!problem_.empty()) return;
-    if (S_ISREG(status.st_mode)) return openBeside();
+    if (S_ISREG(status.st_mode)) {
+        existed_ = true;
+        openBeside();
+        constexpr mode_t kPermissions = 0777; // of which the owner's are kept, too, where a mask took some
+        if (file_.isOpen()) [[maybe_unused]]
+            const int ignored = ::fchmod(file_.get(), status.st_mode & kPermissions);
+        return;
+    }
     file_ = Descriptor(::open(place_.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file_.isOpen()) problem_ = std::strerror(errno);
 }
@@ -51,7 +66,10 @@ void ReplacingFile::openBeside() {
         file_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
         if (!file_.isOpen() && errno != EEXIST) break;
     }
-    if (!file_.isOpen()) problem_ = std::strerror(errno);
+    if (!file_.isOpen()) {
+        problem_ = std::strerror(errno);
+        temporary_.clear(); // it is another's
+    }
 }
 
 void ReplacingFile::flush() {
@@ -76,27 +94,62 @@ void ReplacingFile::put(std::string_view bytes) {
 }
 
 Error ReplacingFile::failure() const {
-    return inputError(target_.string(), fmt::format("cannot be written: {}", problem_),
-                      "check that the folder exists, can be written to and has room");
+    // Where the target is written beside, what was there before is as it was.
+    return inputError(
+        target_.string(), fmt::format("cannot be written: {}", problem_),
+        temporary_.empty()
+            ? "check that the folder exists, can be written to and has room"
+            : "nothing was written under that name; check that the folder can be written to and has room");
 }
 
-Status ReplacingFile::commit() {
+Status ReplacingFile::finish() {
+    if (finished_) return {};
     flush();
     if (packer_) {
         std::string packed;
         packing_failed_ = !packer_->finish(packed) || packing_failed_;
         put(packed);
     }
+    // Where others hold the disk, as over NFS, a full one shows only now.
+    if (problem_.empty() && !temporary_.empty() && ::close(file_.release()) != 0 && errno != EINTR)
+        problem_ = std::strerror(errno);
     if (packing_failed_) return inputError(target_.string(), "cannot be packed: there is not enough memory");
     if (!problem_.empty()) return failure();
+    finished_ = true;
+    return {};
+}
+
+Status ReplacingFile::commit() {
+    BUBBLESCOPE_TRY(finish());
     if (temporary_.empty()) {
         committed_ = true;
         return {};
     }
-    std::error_code failed;
-    std::filesystem::rename(temporary_, place_, failed);
-    if (failed) return inputError(target_.string(), fmt::format("cannot be replaced: {}", failed.message()));
+    // Not every file system can refuse to replace.
+    const unsigned how = existed_ ? 0 : RENAME_NOREPLACE;
+    int failed = ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, place_.c_str(), how) == 0 ? 0 : errno;
+    if (failed == EINVAL || failed == ENOSYS) failed = std::rename(temporary_.c_str(), place_.c_str()) == 0 ? 0 : errno;
+    if (failed == EEXIST)
+        return inputError(target_.string(), "was written by another program in the meantime", "give another name");
+    if (failed != 0) return inputError(target_.string(), fmt::format("cannot be replaced: {}", std::strerror(failed)));
     committed_ = true;
+    return {};
+}
+
+Result<ReplacingFiles> ReplacingFiles::in(std::filesystem::path folder) {
+    BUBBLESCOPE_TRY(makeFolder(folder));
+    return ReplacingFiles(std::move(folder));
+}
+
+Result<ReplacingFile*> ReplacingFiles::begin(const std::string& name) {
+    if (!files_.empty()) BUBBLESCOPE_TRY(files_.back()->finish());
+    return files_.emplace_back(std::make_unique<ReplacingFile>(folder_ / name)).get();
+}
+
+Status ReplacingFiles::commit() {
+    if (!files_.empty()) BUBBLESCOPE_TRY(files_.back()->finish());
+    for (const auto& file : files_)
+        BUBBLESCOPE_TRY(file->commit());
     return {};
 }
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 
@@ -17,7 +19,9 @@ namespace bubblescope {
 /// not.
 ///
 /// A target that is a symbolic link stays one, and the file behind it is replaced, if it belongs to this user. Pipes
-/// and devices are written as they are.
+/// and devices are written as they are; "-" is standard output. A file that exists when writing begins is replaced and
+/// keeps its permissions: whether it may be is for the caller to ask before, see existing_results.h. One that another
+/// program made in the meantime is not.
 class ReplacingFile {
 public:
     using value_type = char; ///< with push_back, for std::back_inserter()
@@ -35,7 +39,12 @@ public:
 
     [[nodiscard]] const std::filesystem::path& target() const { return target_; }
 
-    /// Moves the file into place. Errors: Input, if it or anything before could not be written.
+    /// Writes what is left and closes the temporary file: what then remains for commit() needs no room and no
+    /// descriptor. For results of several files, of which all or none is to appear. Errors: Input, if anything could
+    /// not be written.
+    [[nodiscard]] Status finish();
+    /// Moves the file into place, after finish() if that was not called. Errors: Input, if it or anything before could
+    /// not be written.
     [[nodiscard]] Status commit();
 
 private:
@@ -55,7 +64,27 @@ private:
     Descriptor file_;
     std::string problem_; ///< the first one; then nothing more is written
     bool packing_failed_ = false;
+    bool existed_ = false; ///< when writing began
+    bool finished_ = false;
     bool committed_ = false;
+};
+
+/// Several files of one result, in a folder that is made: all of them appear, or none.
+class ReplacingFiles {
+public:
+    /// Errors: Input, if the folder cannot be made.
+    [[nodiscard]] static Result<ReplacingFiles> in(std::filesystem::path folder);
+
+    /// Writes one more file. Its text is complete when the next one is begun. Error: Input, if this or the file before
+    /// could not be written.
+    [[nodiscard]] Result<ReplacingFile*> begin(const std::string& name);
+    [[nodiscard]] Status commit();
+
+private:
+    explicit ReplacingFiles(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+    std::filesystem::path folder_;
+    std::vector<std::unique_ptr<ReplacingFile>> files_;
 };
 
 /// Makes the folder that files are to be written to, and those above it. Errors: Input, with the system's reason.
