@@ -11,6 +11,7 @@ option(BUBBLESCOPE_GUI "Build the Qt app where Qt 6 is found" ON)
 option(BUBBLESCOPE_PYTHON "Build the Python package where Python's headers and pybind11 are found" ON)
 option(BUBBLESCOPE_PCH "Precompile the standard library's and GoogleTest's headers: a third less to compile" ON)
 option(BUBBLESCOPE_UNITY "Compile a library's files eight at a time, for builds from nothing: half the time" OFF)
+option(BUBBLESCOPE_HARDENED "Compile with stack protection, FORTIFY and control-flow protection" ON)
 set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
 add_library(bubblescope_options INTERFACE)
@@ -48,6 +49,31 @@ if(BUBBLESCOPE_SANITIZE)
   target_link_options(bubblescope_options INTERFACE -fsanitize=${BUBBLESCOPE_SANITIZE})
 endif()
 
+# What turns many a fault in memory into an end of the program. Sanitizers find the same and more, and do without; dev does
+# without for speed. FORTIFY needs optimised code.
+if(BUBBLESCOPE_HARDENED AND NOT BUBBLESCOPE_SANITIZE)
+  include(CheckCXXCompilerFlag)
+  set(hardening -fstack-protector-strong)
+  foreach(flag IN ITEMS -fstack-clash-protection -fcf-protection=full)
+    string(MAKE_C_IDENTIFIER "BUBBLESCOPE_TAKES${flag}" taken)
+    check_cxx_compiler_flag(${flag} ${taken})
+    if(${taken})
+      list(APPEND hardening ${flag})
+    endif()
+  endforeach()
+  target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${hardening}>"
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
+endif()
+
+# bubblescope_linked_safely(<name>…): what is loaded cannot be changed behind the linker's back, and no stack is code. For
+# everything that users run or load.
+function(bubblescope_linked_safely)
+  foreach(name IN LISTS ARGN)
+    target_link_options(${name} PRIVATE -Wl,-z,relro,-z,now,-z,noexecstack
+      $<$<STREQUAL:$<TARGET_PROPERTY:${name},TYPE>,EXECUTABLE>:-pie>)
+  endforeach()
+endfunction()
+
 # libFuzzer wants to see which branches of the readers are taken, not those of tests. Of undefined behaviour this build
 # leaves out what the address sanitizer tells as well, or the compiler: a third less to compile. The asan preset has all.
 if(BUBBLESCOPE_FUZZ)
@@ -55,7 +81,9 @@ if(BUBBLESCOPE_FUZZ)
 null,pointer-overflow,object-size,vptr,function,return,nonnull-attribute,returns-nonnull-attribute>")
   set(seen $<NOT:$<BOOL:$<TARGET_PROPERTY:BUBBLESCOPE_QUICKLY>>>)
   target_compile_options(bubblescope_options INTERFACE
-    $<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link>)
+    "$<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link;-fprofile-instr-generate=/dev/null>")
+  # Counters of all branches: a reader's work is measured by them, see tests/fuzz/meter.h.
+  target_link_options(bubblescope_options INTERFACE -fprofile-instr-generate=/dev/null)
 endif()
 
 # GNU ld takes seconds for a program with sanitizers, of which there are dozens.
