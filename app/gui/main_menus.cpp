@@ -339,10 +339,14 @@ void MenuBuilder::buildHelp() {
         demos->addAction(demoTitle(demo), &window_, [&window, name] { window.openDemo(name); });
     }
     help->addAction(tr("&About Bubblescope"), &window_, [&window] {
-        QMessageBox::about(&window, tr("About Bubblescope"),
-                           tr("<b>Bubblescope %1</b><p>Pipeline bubbles of model training, seen and explained.</p>"
-                              "<p>Apache License 2.0. Built with Qt %2.</p>")
-                               .arg(QString::fromUtf8(kVersion), QString::fromUtf8(qVersion())));
+        QMessageBox about(QMessageBox::NoIcon, tr("About Bubblescope"),
+                          tr("<b>Bubblescope %1</b><p>Pipeline bubbles of model training, seen and explained.</p>"
+                             "<p>Apache License 2.0. Built with Qt %2.</p>")
+                              .arg(QString::fromUtf8(kVersion), QString::fromUtf8(qVersion())),
+                          QMessageBox::Ok, &window);
+        about.setTextFormat(Qt::RichText);
+        about.setIconPixmap(window.windowIcon().pixmap(64));
+        about.exec();
     });
 }
 

@@ -3,6 +3,7 @@
 #include <QHelpEvent>
 #include <QMouseEvent>
 #include <QPainter>
+#include <QTextDocument>
 #include <QToolTip>
 
 #include <algorithm>
@@ -110,8 +111,9 @@ bool HeatMap::event(QEvent* event) {
     if (event->type() != QEvent::ToolTip) return QWidget::event(event);
     const auto* help = static_cast<QHelpEvent*>(event);
     const int index = indexAt(help->pos());
-    QToolTip::showText(help->globalPos(), index < 0 ? QString() : cells_[static_cast<std::size_t>(index)].explanation,
-                       this);
+    QToolTip::showText(
+        help->globalPos(),
+        index < 0 ? QString() : Qt::convertFromPlainText(cells_[static_cast<std::size_t>(index)].explanation), this);
     return true;
 }
 

@@ -2,6 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <QAbstractItemView>
+#include <QHelpEvent>
+#include <QLabel>
+#include <QTextDocument>
+#include <QToolTip>
+
 #include <cstdio>
 #include <new>
 
@@ -9,11 +15,36 @@ namespace bubblescope::gui {
 
 bool Application::notify(QObject* receiver, QEvent* event) {
     try {
+        if (event->type() == QEvent::Polish) keepLabelPlain(*receiver);
+        if (event->type() == QEvent::ToolTip && showPlainToolTip(*receiver, *event)) return true;
         return QApplication::notify(receiver, event);
     } catch (...) {
         reportUnexpected(std::current_exception());
     }
     return false;
+}
+
+void Application::keepLabelPlain(QObject& receiver) {
+    auto* const label = qobject_cast<QLabel*>(&receiver);
+    // Tool tips are shown in a label of Qt's, which gets what showPlainToolTip() makes.
+    if (label != nullptr && label->textFormat() == Qt::AutoText && !label->inherits("QTipLabel"))
+        label->setTextFormat(Qt::PlainText);
+}
+
+/// Only for texts that Qt would take for HTML; all others Qt shows as they are.
+bool Application::showPlainToolTip(QObject& receiver, QEvent& event) {
+    auto* const widget = qobject_cast<QWidget*>(&receiver);
+    if (widget == nullptr) return false;
+    const auto& help = static_cast<const QHelpEvent&>(event);
+    QString text = widget->toolTip();
+    if (const auto* const view = qobject_cast<QAbstractItemView*>(widget->parentWidget());
+        view != nullptr && view->viewport() == widget) {
+        const QVariant of_item = view->indexAt(help.pos()).data(Qt::ToolTipRole);
+        if (!of_item.toString().isEmpty()) text = of_item.toString();
+    }
+    if (!Qt::mightBeRichText(text)) return false;
+    QToolTip::showText(help.globalPos(), Qt::convertFromPlainText(text), widget);
+    return true;
 }
 
 void reportUnexpected(const std::exception_ptr& exception) {

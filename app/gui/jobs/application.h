@@ -10,6 +10,10 @@ namespace bubblescope::gui {
 
 /// The application. Exceptions that nobody else caught, in slots, events and background jobs, end here: the error is
 /// shown and the application goes on. GUI thread only.
+///
+/// Texts of labels, tool tips and items are plain: names in them come from files, and Qt would take what looks like
+/// HTML for it, with pictures from anywhere. A label whose text is HTML says so by its text format, and a tool tip that
+/// is HTML is shown with QToolTip by the widget itself.
 class Application : public QApplication {
     Q_OBJECT
 
@@ -17,6 +21,10 @@ public:
     using QApplication::QApplication;
 
     bool notify(QObject* receiver, QEvent* event) override;
+
+private:
+    static void keepLabelPlain(QObject& receiver);
+    static bool showPlainToolTip(QObject& receiver, QEvent& event);
 
 signals:
     void failed(const bubblescope::Error& error);

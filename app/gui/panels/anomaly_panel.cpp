@@ -97,6 +97,7 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
 
 QWidget* AnomalyPanel::buildDetails() {
     details_ = new QScrollArea(this);
+    evidence_->setTextFormat(Qt::RichText);
     details_->setFrameShape(QFrame::NoFrame);
     details_->setWidgetResizable(true);
     auto* content = new QWidget(details_);
