@@ -1,6 +1,7 @@
 #include "tests/fuzz/checks.h"
 
 #include "core/trace/summary.h"
+#include "tests/fuzz/meter.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -137,13 +138,23 @@ std::optional<Loaded> load(std::string_view bytes, const ReadInput& read) {
     JobControl control;
     LoadProgress progress(control, bytes.size());
     builder.addFile({kInput, {}, std::nullopt});
-    const Status status = read(builder, log, progress);
+    // Of each format the dearest bytes: an event of thirty becomes a slice with columns, and its names and args are
+    // kept apart; builders grow by doubling. Text formats look at each byte a few times.
+    constexpr Bounds kBounds{.peak_per_byte = 400, .allocated_per_byte = 2000, .branches_per_byte = 3000};
+    Loaded loaded;
+    Used used;
+    const Status status = [&] {
+        const Meter meter;
+        Status done = read(builder, log, progress);
+        if (done.ok()) loaded.trace = builder.finish(log);
+        used = meter.used();
+        return done;
+    }();
+    requireLinear(used, bytes.size(), kBounds);
     if (!status.ok()) {
         checkError(status.error());
         return std::nullopt;
     }
-    Loaded loaded;
-    loaded.trace = builder.finish(log);
     loaded.problems = log.take();
     checkTrace(*loaded.trace, loaded.problems);
     return loaded;

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+/// What a reader takes for an input, in counts that are the same on every machine: no clock is asked.
+namespace bubblescope::fuzz {
+
+struct Used {
+    std::size_t peak = 0;      ///< bytes that were allocated at a time, beyond those before
+    std::size_t allocated = 0; ///< bytes in all
+    /// Branches taken in the readers; only where they are built with counters (the fuzz preset), else 0.
+    std::uint64_t branches = 0;
+};
+
+/// Measures from its construction on. One at a time in a process.
+class Meter {
+public:
+    Meter();
+    Meter(const Meter&) = delete;
+    Meter& operator=(const Meter&) = delete;
+    ~Meter();
+
+    [[nodiscard]] Used used() const;
+};
+
+/// What may be used for an input of so many bytes: so much for each byte, and as much for none.
+struct Bounds {
+    std::size_t peak_per_byte = 0;
+    std::size_t allocated_per_byte = 0;
+    std::uint64_t branches_per_byte = 0;
+    std::size_t peak = std::size_t{16} << 20;
+    std::size_t allocated = std::size_t{64} << 20;
+    std::uint64_t branches = 4'000'000;
+};
+
+/// Throws BrokenPromise if more was used. Prints what was used where BUBBLESCOPE_FUZZ_METER is set.
+void requireLinear(const Used& used, std::size_t input, const Bounds& bounds);
+
+} // namespace bubblescope::fuzz
