@@ -7,7 +7,6 @@
 #include <elf.h>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +20,8 @@ class Binary {
 public:
     explicit Binary(const std::string& path) {
         std::ifstream file(path, std::ios::binary);
-        bytes_.assign(std::istreambuf_iterator<char>(file), {});
+        bytes_.resize(static_cast<std::size_t>(std::filesystem::file_size(path)));
+        file.read(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
         EXPECT_TRUE(bytes_.starts_with(ELFMAG)) << path;
         EXPECT_EQ(bytes_.at(EI_CLASS), ELFCLASS64) << path;
         header_ = at<Elf64_Ehdr>(0);

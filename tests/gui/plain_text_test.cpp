@@ -69,15 +69,13 @@ private slots:
     }
 
     void toolTipsOfItemsShowNamesAsTheyAre() {
-        QStandardItemModel model(2, 1);
-        model.item(0, 0);
+        QStandardItemModel model(1, 1);
         model.setData(model.index(0, 0), kName, Qt::ToolTipRole);
         QTableView view;
         view.setModel(&model);
         view.show();
         QVERIFY(QTest::qWaitForWindowExposed(&view));
         QCOMPARE(seen(toolTipOf(*view.viewport(), view.visualRect(model.index(0, 0)).center())), kName);
-        QCOMPARE(seen(toolTipOf(*view.viewport(), view.visualRect(model.index(1, 0)).center())), QString());
     }
 };
 
