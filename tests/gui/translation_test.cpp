@@ -159,7 +159,8 @@ QSet<QString> errorTexts() {
     for (auto file = sources.begin(); file != sources.end(); ++file) {
         // Of the command line, of its files, and of the recorder.
         static const QRegularExpression of_command_line(
-            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\.|/existing_results\\."));
+            QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\.|/"
+                           "existing_results\\."));
         if (file.key().contains(of_command_line)) continue;
         for (auto found = start.globalMatch(file.value()); found.hasNext();) {
             const QRegularExpressionMatch call = found.next();
