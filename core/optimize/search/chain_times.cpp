@@ -243,7 +243,7 @@ Lanes mirrored(const ProblemLanes& problem_lanes, const OrderProblem& problem) {
         lane.count = lanes[i].count;
         lane.busy = lanes[i].busy;
         lane.work = lanes[i].work;
-        lane.least = op.time - op.busy;
+        lane.least = op.time - op.busy + problem.after(op.rank);
         for (const Arc& arc : lanes[i].waits)
             result[last - arc.from].waits.push_back(
                 {last - i, arc.shift, arc.delay + lanes[i].busy - lanes[arc.from].busy});
@@ -273,7 +273,7 @@ ChainTimes chainTimes(const OrderProblem& problem) {
     };
     const auto tailOf = [&](OpNumber op) {
         const NeededOp& needs = problem.op(op);
-        std::int64_t tail = needs.time;
+        std::int64_t tail = needs.time + problem.after(needs.rank);
         if (needs.output != kNoNumber)
             tail = std::max(tail, needs.time + needs.arrival + times.tail[numberOf(needs.output)]);
         if (needs.own_next != kNoNumber) tail = std::max(tail, needs.time + times.tail[numberOf(needs.own_next)]);

@@ -164,8 +164,8 @@ private:
         if (++nodes_ > most_nodes_ || stop_.requested()) return false;
         if (placed == problem_.size()) {
             std::int64_t makespan = 0;
-            for (const std::int64_t end : end_)
-                makespan = std::max(makespan, end);
+            for (OpNumber op = 0; op < problem_.size(); ++op)
+                makespan = std::max(makespan, end_[at(op)] + problem_.after(problem_.op(op).rank));
             if (makespan < best_) {
                 best_ = makespan;
                 found_ = orders_;

@@ -1,5 +1,7 @@
 #include "core/optimize/search/improve.h"
 
+#include "core/optimize/search/justify.h"
+
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -13,6 +15,7 @@ constexpr std::int32_t kReach = 6;      ///< places from the border of a block t
 constexpr int kFarMoves = 2;            ///< weight gradients in the midst of a block that are tried
 constexpr std::size_t kMostMoves = 160; ///< judged for one move
 constexpr std::int32_t kFarthest = 64;  ///< distance of a move
+constexpr int kJustified = 20;          ///< times in a row, at the most
 constexpr std::size_t kTries = 8;       ///< moves tried in turn where they deadlock
 
 /// Adjacent ops of one rank on the longest chain.
@@ -31,14 +34,16 @@ struct Judged {
 class TabuSearch {
 public:
     TabuSearch(const OrderProblem& problem, const ImproveOptions& options, const JobControl& control)
-        : problem_(problem), options_(options), stop_(control, 64), random_(options.seed), now_(problem),
-          rests_(static_cast<std::size_t>(problem.size()), 0) {}
+        : problem_(problem), options_(options), control_(control), stop_(control, 64), random_(options.seed),
+          now_(problem), rests_(static_cast<std::size_t>(problem.size()), 0) {}
 
     Improved run(const RankOrders& start) {
         Improved result;
         if (!now_.assign(start)) return result;
+        justify(now_, kJustified, control_);
         best_ = now_.orders();
         best_makespan_ = now_.makespan();
+        bool justified = true; // the best order
         std::int64_t since = 0;
         while (best_makespan_ > options_.goal && now_.touched() < options_.effort && !stop_.requested()) {
             if (!step()) since = options_.patience;
@@ -46,9 +51,12 @@ public:
                 best_makespan_ = now_.makespan();
                 best_ = now_.orders();
                 since = 0;
+                justified = false;
             } else if (++since > options_.patience) {
-                if (!shake()) break;
                 since = 0;
+                if (!justified && justifyBest()) continue;
+                justified = true;
+                if (!shake()) break;
             }
         }
         result.orders = std::move(best_);
@@ -65,7 +73,7 @@ private:
         blocks_.clear();
         std::vector<OpNumber> ends;
         for (const auto& order : now_.orders()) {
-            if (!order.empty() && now_.start(order.back()) + problem_.op(order.back()).time == now_.makespan())
+            if (!order.empty() && now_.start(order.back()) + now_.tail(order.back()) == now_.makespan())
                 ends.push_back(order.back());
         }
         if (ends.empty()) return;
@@ -163,6 +171,14 @@ private:
         return true;
     }
 
+    /// Back to the best order; true if justification makes it shorter.
+    bool justifyBest() {
+        if (!now_.assign(best_) || !justify(now_, kJustified, control_)) return false;
+        best_makespan_ = now_.makespan();
+        best_ = now_.orders();
+        return true;
+    }
+
     /// Back to the best order, with some random moves. False if none can be carried out.
     bool shake() {
         if (!now_.assign(best_)) return false;
@@ -184,6 +200,7 @@ private:
 
     const OrderProblem& problem_;
     const ImproveOptions& options_;
+    const JobControl& control_;
     StopCheck stop_;
     std::mt19937_64 random_;
     OrderEvaluator now_;

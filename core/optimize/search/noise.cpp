@@ -48,7 +48,7 @@ NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders, con
             }
             end[at] = start + time[at];
             free[op.rank.index()] = end[at] + op.busy - op.time;
-            longest = std::max(longest, end[at]);
+            longest = std::max(longest, end[at] + problem.after(op.rank));
         }
         steps.push_back(longest);
     }

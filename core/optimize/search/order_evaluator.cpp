@@ -50,7 +50,7 @@ std::int64_t OrderEvaluator::startOf(OpNumber op) const {
 
 std::int64_t OrderEvaluator::tailOf(OpNumber op) const {
     const OpNumber after = next(op);
-    const std::int64_t by_rank = after == kNoNumber ? 0 : busy_[at(op)] + tail_[at(after)];
+    const std::int64_t by_rank = after == kNoNumber ? lastTail(op) : busy_[at(op)] + tail_[at(after)];
     return std::max(by_rank, outputTail(op));
 }
 
@@ -110,7 +110,7 @@ void OrderEvaluator::computeAll() {
 void OrderEvaluator::findMakespan() {
     makespan_ = 0;
     for (const auto& order : orders_) {
-        if (!order.empty()) makespan_ = std::max(makespan_, start_[at(order.back())] + time_[at(order.back())]);
+        if (!order.empty()) makespan_ = std::max(makespan_, start_[at(order.back())] + lastTail(order.back()));
     }
 }
 
@@ -164,7 +164,7 @@ std::int64_t OrderEvaluator::estimate(const OrderMove& move) {
     std::int64_t longest = 0;
     for (std::size_t i = before_.size(); i-- > 0;) {
         const OpNumber op = before_[i];
-        behind = std::max(behind < 0 ? 0 : busy_[at(op)] + behind, outputTail(op));
+        behind = std::max(behind < 0 ? lastTail(op) : busy_[at(op)] + behind, outputTail(op));
         longest = std::max(longest, trial_[i] + behind);
     }
     touched_ += static_cast<std::int64_t>(before_.size());
@@ -332,6 +332,22 @@ void OrderEvaluator::updateTails() {
             dirty(early_, input_[at(op)]);
         }
     }
+}
+
+void OrderEvaluator::fuseSlack(const std::vector<OpNumber>& input_grads) {
+    // Let every op start as late as it may: outputs that then still arrive in time may all leave later together.
+    const auto late = [this](OpNumber op) { return makespan_ - tail_[at(op)]; };
+    for (const OpNumber input_grad : input_grads) {
+        const NeededOp& op = problem_->op(input_grad);
+        const std::int64_t whole = op.time + problem_->op(op.own_next).time + op.arrival;
+        if (op.output != kNoNumber && late(input_grad) + whole > late(op.output)) continue;
+        fused_[at(input_grad)] = 1;
+    }
+    for (const OpNumber input_grad : input_grads) {
+        const NeededOp& op = problem_->op(input_grad);
+        if (fused_[at(input_grad)] != 0) reach_[at(input_grad)] = op.time + problem_->op(op.own_next).time + op.arrival;
+    }
+    computeAll();
 }
 
 void OrderEvaluator::fuse(OpNumber input_grad, bool whole) {

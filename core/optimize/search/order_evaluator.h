@@ -17,7 +17,7 @@ struct OrderMove {
 /// The times of an order under changes. Of each op it keeps the start and the longest way to the step's end, so that a
 /// change is judged by the ops that it moves past each other, and carried out by recomputing what it disturbs.
 ///
-/// Times are those of simulate() where the problem is plain(). One thread.
+/// Times are those of simulate() where the problem is plain(); the step ends as stepLength() states. One thread.
 class OrderEvaluator {
 public:
     explicit OrderEvaluator(const OrderProblem& problem);
@@ -52,6 +52,9 @@ public:
     /// From now on the output of an input gradient leaves with its weight gradient, which follows it at once: as a
     /// whole backward. Or no longer.
     void fuse(OpNumber input_grad, bool whole);
+    /// Fuses those whose outputs may leave that much later, all at once, without a longer step. They must not be fused
+    /// yet. O(ops · log(ops)).
+    void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 
     /// Ops looked at so far, for estimates and for moves.
@@ -71,6 +74,10 @@ private:
         return output == kNoNumber ? time_[at(op)] : reach_[at(op)] + tail_[at(output)];
     }
     [[nodiscard]] std::int64_t tailOf(OpNumber op) const;
+    /// From the start of the last op of its rank.
+    [[nodiscard]] std::int64_t lastTail(OpNumber op) const {
+        return time_[at(op)] + problem_->after(problem_->op(op).rank);
+    }
     bool sort();
     bool resortRight(OpNumber moved, OpNumber last);
     bool resortLeft(OpNumber moved, OpNumber first);

@@ -45,7 +45,15 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
             return usageError(fmt::format("memory is limited for {} ranks, there are {}", given, count),
                               "give one limit, or one for every rank");
     }
+    if (!sizes.after.empty() && sizes.after.size() != count) {
+        return usageError(
+            fmt::format("what follows the last op is given for {} ranks, there are {}", sizes.after.size(), count),
+            "give one time for every rank");
+    }
     OrderProblem problem;
+    problem.after_.assign(count, 0);
+    for (std::size_t r = 0; r < sizes.after.size(); ++r)
+        problem.after_[r] = sizes.after[r].count();
     problem.sizes_ = sizes;
     problem.costs_ = &costs;
     problem.plain_ = costs.transfers.sends == SendMode::Asynchronous &&
@@ -55,7 +63,7 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
     BUBBLESCOPE_TRY(problem.addPairs());
     std::int64_t most = 0;
     for (const NeededOp& op : problem.ops_)
-        most = std::max({most, op.time, op.arrival});
+        most = std::max({most, op.time, op.arrival, problem.after(op.rank)});
     if (most > kUnlimited / (2 * std::max(problem.size(), OpNumber{1}))) {
         return usageError(
             fmt::format("{} ops of up to {} do not fit into a timeline", problem.size(), formatTime(TimeNs{most})),
@@ -223,6 +231,15 @@ Status OrderProblem::addMemory(const MemoryLimits& limits) {
                           "allow more memory, or give the rank fewer layers");
     }
     return {};
+}
+
+TimeNs stepLength(const OrderProblem& problem, const StepTimeline& step) {
+    TimeNs end = step.end;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        for (const TimelineOp& op : step.ranks[r])
+            if (op.op.kind != OpKind::Optimizer) end = std::max(end, op.end + TimeNs{problem.after(Rank{r})});
+    }
+    return end - step.begin;
 }
 
 Schedule scheduleOf(const OrderProblem& problem, const RankOrders& orders, const std::vector<char>& fused) {

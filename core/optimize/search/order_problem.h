@@ -4,6 +4,7 @@
 #include "core/cost/cost_model.h"
 #include "core/cost/memory_model.h"
 #include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
 
 #include <cstdint>
 #include <optional>
@@ -60,6 +61,8 @@ public:
         int second = 0;     ///< micro-batches of the second pipeline
         bool split = true;  ///< backwards are I and W; else B
         bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
+        /// Per rank, what follows its last op before the step ends, such as its optimizer; empty = nothing.
+        std::vector<TimeNs> after = {};
     };
 
     /// `costs` gives times by stage where stages differ, and outlives this.
@@ -76,6 +79,8 @@ public:
     [[nodiscard]] const std::vector<NeededOp>& ops() const { return ops_; }
     /// Per rank; the largest integer where there is no limit.
     [[nodiscard]] std::int64_t capacity(Rank rank) const { return capacity_[rank.index()]; }
+    /// What follows the last op of a rank before the step ends.
+    [[nodiscard]] std::int64_t after(Rank rank) const { return after_[rank.index()]; }
     [[nodiscard]] bool limited() const { return limited_; }
     [[nodiscard]] bool bytes() const { return bytes_; } ///< the unit of memory; else activations
     /// True if all micro-batches of a stage take the same times: orders then differ in the kinds and stages alone.
@@ -100,6 +105,7 @@ private:
     std::vector<NeededOp> ops_;
     std::vector<OpNumber> table_;
     std::vector<std::int64_t> capacity_;
+    std::vector<std::int64_t> after_;
     bool limited_ = false;
     bool bytes_ = false;
     bool plain_ = true;
@@ -107,6 +113,10 @@ private:
 
 /// Per rank, its ops in execution order.
 using RankOrders = std::vector<std::vector<OpNumber>>;
+
+/// From the begin of a simulated step to the last end of an op and what follows on its rank: StepTimeline::wall() where
+/// nothing does.
+[[nodiscard]] TimeNs stepLength(const OrderProblem& problem, const StepTimeline& step);
 
 /// The schedule of an order. `fused` (per op, or empty) marks input gradients whose weight gradient follows at once:
 /// the two become a whole backward.

@@ -4,6 +4,7 @@
 #include "core/graph/validate.h"
 #include "core/optimize/search/exact.h"
 #include "core/optimize/search/improve.h"
+#include "core/optimize/search/justify.h"
 #include "core/optimize/search/list_order.h"
 #include "core/parallel/parallel.h"
 #include "core/schedule/families/registry.h"
@@ -32,6 +33,8 @@ constexpr int kPassesAtMost = 2000; ///< where there are few: rounds stay short
 constexpr std::int64_t kMaxOps = 2'000'000;
 constexpr OpNumber kExactOps = 400; ///< up to so many ops all orders may be ruled out
 constexpr std::int64_t kExactNodes = 200'000;
+constexpr int kJustified = 20;                  ///< times in a row, at the most
+constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops looked at for the sake of whole backwards
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 
@@ -125,7 +128,8 @@ private:
                                   .second = request_.second,
                                   .split = request_.split == SplitBackward::On ||
                                            (request_.split == SplitBackward::Auto && !request_.overlap_pairs),
-                                  .pairs = request_.overlap_pairs};
+                                  .pairs = request_.overlap_pairs,
+                                  .after = request_.after};
         MemoryLimits limits;
         limits.activations = request_.activations;
         if (request_.model && !request_.bytes.empty()) {
@@ -136,6 +140,9 @@ private:
             shape.placement = placement;
             shape.ranks.resize(static_cast<std::size_t>(sizes.pp));
             BUBBLESCOPE_ASSIGN(limits.model, memoryModel(*request_.model, shape));
+            limits.bytes = request_.bytes;
+        } else if (request_.stages && !request_.bytes.empty()) {
+            limits.model = request_.stages;
             limits.bytes = request_.bytes;
         }
         return OrderProblem::make(sizes, request_.costs, limits);
@@ -190,8 +197,10 @@ private:
             for (const bool paired : {false, true}) {
                 if (paired && !request_.overlap_pairs) break;
                 const auto step = simulate(scheduleFor(problem, candidate.orders, paired), request_.costs);
-                if (!step.ok() || step.value().wall().count() >= candidate.makespan) continue;
-                candidate.makespan = step.value().wall().count();
+                if (!step.ok()) continue;
+                const std::int64_t length = stepLength(problem, step.value()).count();
+                if (length >= candidate.makespan) continue;
+                candidate.makespan = length;
                 candidate.paired = paired;
             }
             if (candidate.makespan == kNoStep) return false;
@@ -269,7 +278,7 @@ private:
             const auto step = simulate(made.value(), request_.costs);
             if (!step.ok()) continue;
             Candidate candidate{.problem = i, .orders = std::move(*orders)};
-            FamilyStep entry{std::string(family.name), made.value().flavor, step.value().wall(), {}};
+            FamilyStep entry{std::string(family.name), made.value().flavor, stepLength(problem, step.value()), {}};
             if (!judge(candidate)) continue;
             if (request_.noise && problem.plain()) entry.noisy = familyNoise(problem, made.value(), candidate.orders);
             const auto rank = [](const FamilyStep& f) { return f.noisy ? f.noisy->mean : f.makespan.count(); };
@@ -338,11 +347,33 @@ private:
         const std::size_t count = rules.size() * problems_.size();
         std::vector<Candidate> found(count);
         onThreads(count, request_.threads, [&](std::size_t i) {
-            if (control_.stopRequested()) return;
+            if (startsEnd()) return;
             const std::size_t which = i % problems_.size();
             found[i] = ruled(which, rules[i / problems_.size()]);
         });
+        if (!elite_.empty() && startsEnd()) return; // which of them were made depends on the machine: none counts
         keep(std::move(found));
+        justifyStarts();
+    }
+
+    /// No more starts are made: the caller wants an end, or the time is up and there is an order.
+    [[nodiscard]] bool startsEnd() const {
+        return control_.stopRequested() || (!elite_.empty() && limited_.stopRequested());
+    }
+
+    /// The best orders so far, justified (justify.h).
+    void justifyStarts() {
+        std::vector<Candidate> found = elite_;
+        onThreads(found.size(), request_.threads, [&](std::size_t i) {
+            if (startsEnd()) return;
+            Candidate& candidate = found[i];
+            OrderEvaluator evaluator(problems_[candidate.problem]);
+            if (!evaluator.assign(candidate.orders) || !justify(evaluator, kJustified, limited_)) return;
+            candidate.orders = evaluator.orders();
+            candidate.makespan = kNoStep;
+            if (!judge(candidate)) candidate.score = kNoStep;
+        });
+        if (!startsEnd()) keep(std::move(found));
     }
 
     [[nodiscard]] Candidate ruled(std::size_t which, const ListRule& rule) const {
@@ -461,10 +492,18 @@ private:
         if (request_.split != SplitBackward::Auto || !problem.plain()) return {};
         OrderEvaluator evaluator(problem);
         if (!evaluator.assign(best.orders)) return {};
+        std::vector<OpNumber> adjacent;
         for (OpNumber number = problem.size(); number-- > 0;) {
             const NeededOp& op = problem.op(number);
-            if (op.kind != OpKind::BackwardInput || evaluator.next(number) != op.own_next) continue;
-            if (!problem.addsUp(number)) continue;
+            if (op.kind == OpKind::BackwardInput && evaluator.next(number) == op.own_next && problem.addsUp(number))
+                adjacent.push_back(number);
+        }
+        evaluator.fuseSlack(adjacent);
+        // More of them fit one by one, which takes its time where there are many.
+        const std::int64_t most = evaluator.touched() + kFuseEffort;
+        for (const OpNumber number : adjacent) {
+            if (evaluator.fused()[static_cast<std::size_t>(number)] != 0) continue;
+            if (evaluator.touched() > most) break;
             evaluator.fuse(number, true);
             if (evaluator.makespan() > best.makespan) evaluator.fuse(number, false);
         }
@@ -484,7 +523,7 @@ private:
         }
         result_.schedule = scheduleFor(problem, best.orders, best.paired, fused);
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));
-        result_.makespan = step.wall();
+        result_.makespan = stepLength(problem, step);
         // A family whose pairs take less than their halves, or whose whole backwards suit the sends better.
         if (!request_.noise && result_.best_family && result_.best_family->makespan < result_.makespan) {
             result_.schedule = family_order_;

@@ -34,13 +34,15 @@ struct SearchRequest {
     /// Neighbours may run as overlapped pairs of `costs.overlapped`; Auto then splits no backwards. Else none are.
     bool overlap_pairs = false;
     CostModel costs;
-    std::vector<int> activations;     ///< as MemoryLimits
-    std::optional<ModelSizes> model;  ///< with `bytes`
-    std::vector<std::int64_t> bytes;  ///< as MemoryLimits
-    std::optional<NoiseModel> noise;  ///< what counts is then the mean step
-    std::optional<TimeNs> time_limit; ///< no round lasts longer
-    std::optional<int> rounds;        ///< no more rounds than this
-    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops looked at
+    std::vector<TimeNs> after;         ///< per rank, what follows its last op before the step ends; empty = nothing
+    std::vector<int> activations;      ///< as MemoryLimits
+    std::optional<ModelSizes> model;   ///< with `bytes`
+    std::optional<MemoryModel> stages; ///< the same, stage by stage, where `model` is not set
+    std::vector<std::int64_t> bytes;   ///< as MemoryLimits
+    std::optional<NoiseModel> noise;   ///< what counts is then the mean step
+    std::optional<TimeNs> time_limit;  ///< no round lasts longer
+    std::optional<int> rounds;         ///< no more rounds than this
+    std::int64_t effort = 4'000'000;   ///< of a round's tasks: ops looked at
     std::uint64_t seed = 1;
     int threads = 0; ///< 0 = all cores
 };
@@ -69,7 +71,7 @@ using SearchWatch = std::function<bool(const SearchProgress&)>;
 
 struct FoundOrder {
     Schedule schedule;
-    TimeNs makespan{0};                    ///< as simulate() gives it
+    TimeNs makespan{0};                    ///< as simulate() gives it, and `after`: stepLength()
     TimeNs bound{0};                       ///< no order within the memory is shorter
     Sentence reason;                       ///< of the bound
     bool proven = false;                   ///< makespan and bound are equal, or all orders have been ruled out

@@ -3,6 +3,7 @@
 #include "core/cost/cost_model.h"
 
 #include <random>
+#include <vector>
 
 namespace bubblescope::test {
 
@@ -25,6 +26,15 @@ inline CostModel unevenCosts(int stages, std::uint64_t seed) {
     }
     costs.comm = drawnTime(random, 0, 15);
     return costs;
+}
+
+/// What follows the last op of each rank: up to 400 us.
+inline std::vector<TimeNs> drawnAfter(int ranks, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<TimeNs> after;
+    for (int r = 0; r < ranks; ++r)
+        after.push_back(drawnTime(random, 0, 400));
+    return after;
 }
 
 } // namespace bubblescope::test

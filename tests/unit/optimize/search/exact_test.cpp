@@ -123,11 +123,13 @@ TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
                 const CostModel costs = unevenCosts(c.pp * c.vpp, seed);
                 MemoryLimits limits;
                 if (c.limit > 0) limits.activations = {c.limit};
+                const std::vector<TimeNs> after = seed % 2 == 1 ? drawnAfter(c.pp, seed) : std::vector<TimeNs>{};
                 const auto made = OrderProblem::make({.pp = c.pp,
                                                       .microbatches = c.microbatches,
                                                       .vpp = c.vpp,
                                                       .placement = placement,
-                                                      .split = c.split},
+                                                      .split = c.split,
+                                                      .after = after},
                                                      costs, limits);
                 ASSERT_TRUE(made.ok()) << made.error().text();
                 const std::int64_t shortest = shortestOfAll(made.value());
@@ -142,6 +144,7 @@ TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
                 request.split = c.split ? SplitBackward::On : SplitBackward::Off;
                 request.costs = costs;
                 request.activations = limits.activations;
+                request.after = after;
                 request.rounds = 1;
                 request.effort = 50'000;
                 const auto found = searchOrder(request, control);

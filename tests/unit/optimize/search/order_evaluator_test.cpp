@@ -41,7 +41,7 @@ CostModel drawnCosts(int pp, int vpp, int variant) {
 std::int64_t simulated(const OrderEvaluator& order) {
     const auto step = simulate(scheduleOf(order.problem(), order.orders(), order.fused()), order.problem().costs());
     EXPECT_TRUE(step.ok()) << step.error().text();
-    return step.ok() ? step.value().wall().count() : -1;
+    return step.ok() ? stepLength(order.problem(), step.value()).count() : -1;
 }
 
 struct Case {
@@ -57,13 +57,15 @@ const std::vector<Case> kCases{
     {3, 4, 2, Placement::Loop, true},          {4, 6, 2, Placement::V, true},     {5, 7, 3, Placement::V, false},
     {4, 8, 2, Placement::Bidirectional, true}, {8, 16, 1, Placement::Loop, true}};
 
-Result<OrderProblem> problemOf(const Case& c, const CostModel& costs, const MemoryLimits& limits = {}) {
+Result<OrderProblem> problemOf(const Case& c, const CostModel& costs, const MemoryLimits& limits = {},
+                               const std::vector<TimeNs>& after = {}) {
     return OrderProblem::make({.pp = c.pp,
                                .microbatches = c.microbatches,
                                .vpp = c.vpp,
                                .placement = c.placement,
                                .second = c.placement == Placement::Bidirectional ? c.microbatches / 2 : 0,
-                               .split = c.split},
+                               .split = c.split,
+                               .after = after},
                               costs, limits);
 }
 
@@ -74,7 +76,7 @@ TEST(OrderEvaluator, EqualsTheSimulationAfterEveryMove) {
     for (const Case& c : kCases) {
         for (int variant = 0; variant < 4; ++variant) {
             const CostModel costs = drawnCosts(c.pp, c.vpp, variant);
-            const auto made = problemOf(c, costs);
+            const auto made = problemOf(c, costs, {}, variant == 1 ? drawnAfter(c.pp, 5) : std::vector<TimeNs>{});
             ASSERT_TRUE(made.ok()) << made.error().text();
             const OrderProblem& problem = made.value();
             OrderEvaluator order(problem);
@@ -134,6 +136,29 @@ TEST(OrderEvaluator, FusesHalvesIntoWholeBackwards) {
         EXPECT_EQ(order.makespan(), simulated(order));
     }
     EXPECT_GT(fused, 3);
+}
+
+TEST(OrderEvaluator, FusesHalvesWhereOutputsMayLeaveLater) {
+    int fused = 0;
+    for (const Case& c : kCases) {
+        if (!c.split) continue;
+        const CostModel costs = drawnCosts(c.pp, c.vpp, 1);
+        const auto made = problemOf(c, costs);
+        ASSERT_TRUE(made.ok());
+        OrderEvaluator order(made.value());
+        ASSERT_TRUE(order.assign(listOrder(made.value(), {.forward_first = true})));
+        const std::int64_t before = order.makespan();
+        std::vector<OpNumber> adjacent;
+        for (OpNumber op = 0; op < made.value().size(); ++op) {
+            const NeededOp& needs = made.value().op(op);
+            if (needs.kind == OpKind::BackwardInput && order.next(op) == needs.own_next) adjacent.push_back(op);
+        }
+        order.fuseSlack(adjacent);
+        EXPECT_EQ(order.makespan(), before);
+        EXPECT_EQ(order.makespan(), simulated(order));
+        fused += static_cast<int>(std::ranges::count(order.fused(), char{1}));
+    }
+    EXPECT_GT(fused, 20);
 }
 
 TEST(OrderEvaluator, KeepsToTheMemory) {
