@@ -12,6 +12,7 @@ namespace {
 constexpr std::int64_t kLong = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr int kPasses = 12;              ///< over all queues, while times still grow
 constexpr std::size_t kMostLanes = 4096; ///< beyond, ops of a rank are not counted against each other
+constexpr std::size_t kNoLane = std::numeric_limits<std::size_t>::max();
 
 /// One op of a lane waits for one of another, or of its own.
 struct Arc {
@@ -28,6 +29,10 @@ struct Lane {
     std::int64_t work = 0;  ///< of its rank
     std::int64_t least = 0; ///< the first op's start, if it waits for nothing
     std::vector<Arc> waits;
+    std::int64_t held = 0;      ///< what an op adds to the memory of its rank, or takes away (negative)
+    std::int64_t workspace = 0; ///< additional, while it runs
+    /// The lane of the same rank, micro-batches and stage whose ops come before; none where that is this one.
+    std::size_t own = kNoLane;
 };
 
 /// All lanes. Those that others wait for without a shift come first.
@@ -48,20 +53,33 @@ public:
     void add(std::size_t place, std::int64_t release, std::int64_t work) {
         std::size_t node = leaves_ + place;
         nodes_[node] = {work, release + work};
-        for (node /= 2; node > 0; node /= 2) {
-            const Node& left = nodes_[2 * node];
-            const Node& right = nodes_[2 * node + 1];
-            nodes_[node] = {left.work + right.work, std::max(left.end + right.work, right.end)};
-        }
+        for (node /= 2; node > 0; node /= 2)
+            nodes_[node] = joined(nodes_[2 * node], nodes_[2 * node + 1]);
     }
     void clear() { std::fill(nodes_.begin(), nodes_.end(), Node{}); }
     [[nodiscard]] std::int64_t end() const { return nodes_[1].end; }
+    /// The completion with one more job, which comes before the jobs from `place` on.
+    [[nodiscard]] std::int64_t endWith(std::size_t place, std::int64_t release, std::int64_t work) const {
+        if (place >= leaves_) return std::max({end(), end() + work, release + work});
+        Node earlier; // jobs before `place`, from the last one back
+        std::int64_t later = nodes_[leaves_ + place].work;
+        for (std::size_t node = leaves_ + place; node > 1; node /= 2) {
+            if (node % 2 == 1)
+                earlier = joined(nodes_[node - 1], earlier);
+            else
+                later += nodes_[node + 1].work;
+        }
+        return std::max({end(), earlier.end + work + later, release + work + later});
+    }
 
 private:
     struct Node {
         std::int64_t work = 0;
         std::int64_t end = -kLong;
     };
+    static Node joined(const Node& left, const Node& right) {
+        return {left.work + right.work, std::max(left.end + right.work, right.end)};
+    }
     std::size_t leaves_ = 1;
     std::vector<Node> nodes_;
 };
@@ -86,7 +104,9 @@ std::vector<std::int32_t> shiftsTo(const Lanes& lanes, std::size_t lane) {
 /// Finds the earliest starts in lanes.
 class EarliestStarts {
 public:
-    explicit EarliestStarts(const Lanes& lanes) : lanes_(lanes) {
+    /// `capacity`: of memory, per rank; empty = there is no limit.
+    EarliestStarts(const Lanes& lanes, std::vector<std::int64_t> capacity)
+        : lanes_(lanes), capacity_(std::move(capacity)) {
         std::size_t ranks = 0;
         for (const Lane& lane : lanes_) {
             ranks = std::max(ranks, lane.rank + 1);
@@ -160,15 +180,85 @@ private:
                     }
                 }
                 std::int64_t& start = times_[lane][static_cast<std::size_t>(k)];
-                if (before.end() <= start) continue;
-                start = before.end();
+                std::int64_t end = before.end();
+                if (const ForcedWork forced = forcedWork(rank, lane, added); forced.work > 0) {
+                    const auto place = std::ranges::lower_bound(jobs, std::tuple(forced.release, std::size_t{0}, 0));
+                    end = before.endWith(static_cast<std::size_t>(place - jobs.begin()), forced.release, forced.work);
+                }
+                if (end <= start) continue;
+                start = end;
                 grew = true;
             }
         }
         return grew;
     }
 
+    /// Work beyond what must come before an op, but of which so much must, for there would be no memory for the op.
+    struct ForcedWork {
+        std::int64_t release = 0; ///< none of it can begin earlier
+        std::int64_t work = 0;
+    };
+
+    /// `done`: of each lane of the rank, how many ops must come before the op that is about to start in `lane`.
+    [[nodiscard]] ForcedWork forcedWork(const std::vector<std::size_t>& rank, std::size_t lane,
+                                        const std::vector<std::int32_t>& done) const {
+        if (capacity_.empty()) return {};
+        const Lane& starts = lanes_[lane];
+        if (starts.held <= 0) return {};
+        std::int64_t over = starts.held + starts.workspace - capacity_[starts.rank];
+        for (std::size_t i = 0; i < rank.size(); ++i)
+            over += std::int64_t{done[i]} * lanes_[rank[i]].held;
+        if (over <= 0) return {};
+        // Ways to free memory, the cheapest first. Each is an op that frees some, with the one before it where that
+        // still has to run and frees less for its time. Of a chain of three only the first, which takes, is left out.
+        struct Way {
+            long double price = 0; ///< work for what it frees
+            std::int64_t frees = 0;
+            std::int64_t most = 0; ///< times
+        };
+        std::vector<Way> ways;
+        ForcedWork result{kLong, 0};
+        for (std::size_t i = 0; i < rank.size(); ++i) {
+            const Lane& last = lanes_[rank[i]];
+            if (last.held > 0 || last.own == kNoLane) continue;
+            const auto own = static_cast<std::size_t>(std::ranges::find(rank, last.own) - rank.begin());
+            const Lane& before = lanes_[last.own];
+            const auto offer = [&](std::int64_t work, std::int64_t frees, std::int64_t most) {
+                if (frees > 0 && most > 0)
+                    ways.push_back({static_cast<long double>(work) / static_cast<long double>(frees), frees, most});
+            };
+            if (done[i] < last.count)
+                result.release = std::min(result.release, times_[rank[i]][static_cast<std::size_t>(done[i])]);
+            offer(last.work, -last.held, done[own] - done[i]);
+            if (before.own == kNoLane) continue;
+            // The middle one and the last: together, and the last alone where it frees more for its time.
+            const auto first = static_cast<std::size_t>(std::ranges::find(rank, before.own) - rank.begin());
+            if (done[own] < before.count)
+                result.release = std::min(result.release, times_[last.own][static_cast<std::size_t>(done[own])]);
+            const std::int64_t most = done[first] - done[own];
+            const bool alone =
+                before.held < 0 && static_cast<long double>(before.work) * static_cast<long double>(-last.held) <=
+                                       static_cast<long double>(last.work) * static_cast<long double>(-before.held);
+            if (alone) {
+                offer(last.work, -last.held, most); // after the middle one, which its own entry offers
+            } else {
+                offer(before.work + last.work, -(before.held + last.held), most);
+            }
+        }
+        std::ranges::sort(ways, {}, &Way::price);
+        long double work = 0;
+        for (const Way& way : ways) {
+            const std::int64_t freed = std::min(over, way.frees * way.most);
+            work += way.price * static_cast<long double>(freed);
+            over -= freed;
+            if (over == 0) break;
+        }
+        result.work = static_cast<std::int64_t>(work * (1 - 1e-15L));
+        return result.release == kLong ? ForcedWork{} : result;
+    }
+
     const Lanes& lanes_;
+    std::vector<std::int64_t> capacity_;
     LaneTimes times_;
     std::int32_t longest_ = 0;
     std::vector<std::vector<std::size_t>> of_rank_;
@@ -196,6 +286,9 @@ ProblemLanes lanesOf(const OrderProblem& problem, bool memory) {
         const NeededOp& op = problem.op(ops.front());
         const std::size_t index = result.lanes.size();
         Lane lane{op.rank.index(), static_cast<std::int32_t>(ops.size()), op.busy, op.work, 0, {}};
+        lane.held = op.takes - op.frees;
+        lane.workspace = op.workspace;
+        if (op.own != kNoNumber) lane.own = lane_of[static_cast<std::size_t>(op.own)];
         lane.waits.push_back({index, 1, op.busy});
         for (const OpNumber before : {op.input, op.own}) {
             if (before == kNoNumber) continue;
@@ -244,6 +337,9 @@ Lanes mirrored(const ProblemLanes& problem_lanes, const OrderProblem& problem) {
         lane.busy = lanes[i].busy;
         lane.work = lanes[i].work;
         lane.least = op.time - op.busy + problem.after(op.rank);
+        lane.held = -lanes[i].held;
+        lane.workspace = lanes[i].workspace;
+        if (lanes[i].own != kNoLane) result[last - lanes[i].own].own = last - i;
         for (const Arc& arc : lanes[i].waits)
             result[last - arc.from].waits.push_back(
                 {last - i, arc.shift, arc.delay + lanes[i].busy - lanes[arc.from].busy});
@@ -297,9 +393,12 @@ ChainTimes queueTimes(const OrderProblem& problem, bool memory) {
     const ProblemLanes lanes = lanesOf(problem, memory);
     const auto count = static_cast<std::size_t>(problem.size());
     ChainTimes result{std::vector<std::int64_t>(count, 0), std::vector<std::int64_t>(count, 0)};
-    const LaneTimes heads = EarliestStarts(lanes.lanes).run();
+    std::vector<std::int64_t> capacity;
+    for (int r = 0; memory && problem.limited() && r < problem.sizes().pp; ++r)
+        capacity.push_back(problem.capacity(Rank{r}));
+    const LaneTimes heads = EarliestStarts(lanes.lanes, capacity).run();
     const Lanes backwards = mirrored(lanes, problem);
-    const LaneTimes tails = EarliestStarts(backwards).run();
+    const LaneTimes tails = EarliestStarts(backwards, capacity).run();
     const std::size_t last = lanes.lanes.size() - 1;
     for (std::size_t i = 0; i < lanes.lanes.size(); ++i) {
         const auto& ops = lanes.ops[i];
