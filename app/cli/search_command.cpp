@@ -114,9 +114,10 @@ void addSearchCommand(Command app, Action& action) {
         .typeName("SIZE,…")
         .delimiter(',')
         .needs(model);
-    command.addOption("--placement", options->texts.placement, "Which rank holds which stage: any, loop or v (any)")
-        .typeName("NAME")
-        .oneOf({"any", "loop", "v"});
+    command
+        .addOption("--placement", options->texts.placement,
+                   "Which rank holds which stage: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")
+        .typeName("NAME|FILE");
     command
         .addOption("--op-times", options->texts.op_times,
                    "Times of single ops, such as of micro-batches of unequal length, as of `simulate`")

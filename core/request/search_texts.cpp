@@ -9,6 +9,7 @@
 #include "core/cost/memory_estimate.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
+#include "core/request/placement_file.h"
 
 #include <fmt/format.h>
 
@@ -132,7 +133,16 @@ Result<SearchRequest> SearchTexts::request() const {
     if (from.empty() && (made.pp < 1 || made.microbatches < 1))
         return usageError("the sizes are missing",
                           "give --pp P --microbatches M, and --vpp V for several chunks a rank");
-    if (const auto wanted = placementFromName(placement)) made.placements = {*wanted};
+    if (const auto wanted = placementFromName(placement); wanted && routes(*wanted) == 1) {
+        made.placements = {*wanted};
+    } else if (placement != "any") {
+        if (!from.empty())
+            return usageError("--from takes the sizes from the trace, which a file of a placement needs",
+                              "use any, loop or v");
+        BUBBLESCOPE_TRY(checkSizes(made));
+        BUBBLESCOPE_ASSIGN(const Placement given, readPlacement(placement, made.pp, made.vpp));
+        made.placements = {given};
+    }
     made.split = split == "on" ? SplitBackward::On : split == "off" ? SplitBackward::Off : SplitBackward::Auto;
     BUBBLESCOPE_ASSIGN(made.costs, schedule.costs(TimeNs{1'000'000}));
     BUBBLESCOPE_ASSIGN(made.costs.transfers, transfers.model(made.pp));

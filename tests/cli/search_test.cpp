@@ -218,11 +218,45 @@ TEST(SearchCommand, NamesWhatIsWrong) {
         search(stages, {"--memory-limit", "3,3"}),
         search(stages, {"--memory-limit", "0"}),
         search(stages, {"--noise", "much"}),
-        search(stages, {"--placement", "ring"}),
         search(stages, {"--memory-budget", "1GiB"})};
     for (const auto& words : wrong)
         EXPECT_EQ(runProgram(words).exit_code, 2) << words.back();
     EXPECT_EQ(runProgram(search(scratch.file("none.csv"))).exit_code, 3);
+}
+
+TEST(SearchCommand, TakesThePlacementFromAFile) {
+    const ScratchFolder scratch;
+    const auto placed = [](const std::string& file) {
+        return runProgram({"search", "--pp", "2", "--microbatches", "4", "--vpp", "2", "--rounds", "1", "--json",
+                           "--placement", file});
+    };
+    for (const auto& [ranks, name] : {std::pair{"0,0\n1,1\n2,0\n3,1\n", "loop"}, {"0,0\n1,1\n2,1\n3,0\n", "v"}}) {
+        const auto found =
+            placed(scratch.write("placement.csv", std::string("stage,rank # two passes\n") + ranks).string());
+        ASSERT_EQ(found.exit_code, 0) << found.err;
+        EXPECT_EQ(found.json()["schedule"]["placement"], name);
+    }
+    const std::string order = scratch.file("order.csv");
+    ASSERT_EQ(
+        runProgram({"schedule", "--schedule", "zb-v", "--pp", "2", "--microbatches", "4", "--vpp", "2", "--out", order})
+            .exit_code,
+        0);
+    const auto as_schedule = placed(order);
+    ASSERT_EQ(as_schedule.exit_code, 0) << as_schedule.err;
+    EXPECT_EQ(as_schedule.json()["schedule"]["placement"], "v");
+
+    const auto fails = [&](const std::string& text, const std::string& with) {
+        const auto result = placed(scratch.write("wrong.csv", text).string());
+        EXPECT_EQ(result.exit_code, 3) << result.err;
+        EXPECT_NE(result.err.find(with), std::string::npos) << result.err;
+    };
+    fails("0,1\n1,0\n2,0\n3,1\n", "line 1: stage 0 is on rank 1");
+    fails("0,0\n1,1\n2,0\n", "no rank holds stage 3");
+    fails("0,0\n1,1\n2,0\n2,1\n", "line 4: stage 2 has a rank already");
+    fails("0,0\n1,2\n", "line 2: there is no rank 2");
+    fails("0,0\n7,1\n", "line 2: there is no stage 7");
+    fails("0,0\n1;1\n", "line 2: '1;1' is no stage and rank");
+    EXPECT_EQ(placed("ring").exit_code, 3);
 }
 
 TEST(SearchCommand, StatesWhatAFrameworkNeeds) {

@@ -182,8 +182,8 @@ private:
                 std::int64_t& start = times_[lane][static_cast<std::size_t>(k)];
                 std::int64_t end = before.end();
                 if (const ForcedWork forced = forcedWork(rank, lane, added); forced.work > 0) {
-                    const auto place = std::ranges::lower_bound(jobs, std::tuple(forced.release, std::size_t{0}, 0));
-                    end = before.endWith(static_cast<std::size_t>(place - jobs.begin()), forced.release, forced.work);
+                    const auto later = std::ranges::lower_bound(jobs, std::tuple(forced.release, std::size_t{0}, 0));
+                    end = before.endWith(static_cast<std::size_t>(later - jobs.begin()), forced.release, forced.work);
                 }
                 if (end <= start) continue;
                 start = end;

@@ -2,6 +2,7 @@
 
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
+#include "core/optimize/search/chain_times.h"
 #include "core/optimize/search/order_evaluator.h"
 #include "core/optimize/search/search.h"
 #include "tests/unit/optimize/search/drawn_costs.h"
@@ -43,7 +44,7 @@ private:
             if (problem_.uniform() && op.microbatch.value > 0 &&
                 !placed(problem_.find(op.kind, Microbatch{op.microbatch.value - 1}, op.stage)))
                 continue;
-            if (problem_.limited() && held + op.takes > problem_.capacity(rank_)) continue;
+            if (problem_.limited() && held + op.takes + op.workspace > problem_.capacity(rank_)) continue;
             order_.push_back(number);
             extend(held + op.takes - op.frees);
             order_.pop_back();
@@ -157,6 +158,56 @@ TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
         }
     }
     EXPECT_GT(compared, 20);
+}
+
+// Halves that free parts of what their forward took, of different sizes on each stage.
+TEST(ExactOrder, NoOrderWithinBytesOfMemoryBeatsTheBound) {
+    const JobControl control;
+    std::mt19937 random(11);
+    int compared = 0;
+    int forced = 0;
+    for (int round = 0; round < (fullCampaign() ? 400 : 60); ++round) {
+        static constexpr ExactCase kSizes[] = {{2, 3, 1, true, 0, false},
+                                               {3, 2, 1, true, 0, false},
+                                               {2, 2, 2, false, 0, false},
+                                               {3, 3, 1, false, 0, false},
+                                               {1, 2, 2, true, 0, false}};
+        const ExactCase& c = kSizes[round % 5];
+        const CostModel costs = unevenCosts(c.pp * c.vpp, random());
+        MemoryLimits limits;
+        limits.model.emplace();
+        std::int64_t most = 0;
+        for (int stage = 0; stage < c.pp * c.vpp; ++stage) {
+            StageMemory memory;
+            memory.activations.forward = 2 + static_cast<std::int64_t>(random() % 8);
+            memory.activations.weight_grad =
+                static_cast<std::int64_t>(random() % 10); // some I take more than they free
+            memory.activations.input_grad = memory.activations.forward - memory.activations.weight_grad;
+            memory.forward_workspace = static_cast<std::int64_t>(random() % 2);
+            most = std::max({most, memory.activations.forward, memory.activations.weight_grad});
+            limits.model->stages.push_back(memory);
+        }
+        limits.bytes = {c.vpp * most + 1 + static_cast<std::int64_t>(random() % 8)};
+        const auto made = OrderProblem::make({.pp = c.pp,
+                                              .microbatches = c.microbatches,
+                                              .vpp = c.vpp,
+                                              .placement = c.vpp > 1 && round % 2 == 0 ? Placement::V : Placement::Loop,
+                                              .split = c.split},
+                                             costs, limits);
+        ASSERT_TRUE(made.ok()) << made.error().text();
+        const std::int64_t shortest = shortestOfAll(made.value());
+        if (shortest == std::numeric_limits<std::int64_t>::max()) continue;
+        EXPECT_LE(stepBound(made.value()).time, shortest) << round;
+        const ExactAnswer exact = exactOrder(made.value(), 2 * shortest, 2'000'000, control);
+        EXPECT_TRUE(exact.complete) << round;
+        EXPECT_EQ(exact.makespan, shortest) << round;
+        const ChainTimes without = queueTimes(made.value(), false);
+        const ChainTimes with = queueTimes(made.value());
+        forced += without.head != with.head ? 1 : 0;
+        ++compared;
+    }
+    EXPECT_GT(compared, 40);
+    EXPECT_GT(forced, 20);
 }
 
 TEST(ExactOrder, NoOrderOfUnequalMicrobatchesBeatsTheBound) {
