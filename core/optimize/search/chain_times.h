@@ -23,7 +23,8 @@ struct ChainTimes {
 ///  - for memory, unless `memory` is false: a forward that finds all of it taken by its stage waits for the op that
 ///    frees some,
 ///  - for their rank: all ops of the rank that must come before an op have run when it starts,
-///  - for what frees memory on their rank: of the ops that may come before a forward so many must that there is room for
+///  - for what frees memory on their rank: of the ops that may come before a forward so many must that there is room
+///  for
 ///    it, whichever of all chunks they are of, and these take the rank at least the time of the cheapest ones.
 /// O(ranks · chunks² · micro-batches · log(ops of a rank) + stages²).
 [[nodiscard]] ChainTimes queueTimes(const OrderProblem& problem, bool memory = true);
