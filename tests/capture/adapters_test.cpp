@@ -166,6 +166,7 @@ TEST_F(Adapters, CollectorsOfSomeReplicasCarryRecordedJobs) {
         if (document.value("event", "") != "step") continue;
         ++steps;
         EXPECT_THAT(line, HasSubstr(R"("complete":true)"));
+        EXPECT_THAT(line, HasSubstr(R"("loss":3.0,"tokens":192,"samples":12)")) << "through the collectors";
     }
     EXPECT_EQ(steps, 3) << "with both replicas";
 }
