@@ -222,12 +222,13 @@ TEST(InjectLibrary, ExportsItsEntryPointsAlone) {
     for (std::string line; std::getline(lines, line);)
         names.push_back(line.substr(0, line.find(' ')));
     if (names.empty() || symbols.find("not found") != std::string::npos) GTEST_SKIP() << "nm is not installed";
-    EXPECT_THAT(names, UnorderedElementsAre(
-                           "InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension",
-                           "ncclProfiler_v1", "ncclProfiler_v2", "ncclProfiler_v3", "ncclProfiler_v4",
-                           "ncclProfiler_v5", "bubblescope_recording", "bubblescope_push", "bubblescope_push_bytes",
-                           "bubblescope_pop", "bubblescope_mark", "bubblescope_state", "bubblescope_message",
-                           "bubblescope_checks", "bubblescope_event", "bubblescope_release_cupti"));
+    EXPECT_THAT(names, UnorderedElementsAre("InitializeInjection", "InitializeInjectionNvtx2",
+                                            "InitializeInjectionNvtxExtension", "ncclProfiler_v1", "ncclProfiler_v2",
+                                            "ncclProfiler_v3", "ncclProfiler_v4", "ncclProfiler_v5",
+                                            "bubblescope_recording", "bubblescope_push", "bubblescope_push_bytes",
+                                            "bubblescope_pop", "bubblescope_mark", "bubblescope_state",
+                                            "bubblescope_message", "bubblescope_checks", "bubblescope_event",
+                                            "bubblescope_step_values", "bubblescope_release_cupti"));
 }
 
 TEST(InjectLibrary, NeedsLibcAlone) {
