@@ -170,10 +170,10 @@ const std::vector<Layout> kLayouts{
     {"an empty entry last", "[", ",{}]", "", "", ":", ",", ", ", true, true}};
 
 std::string written(std::vector<Fields> events, const Layout& layout, std::mt19937& random) {
-    if (layout.names_last) std::ranges::rotate(events, events.begin() + 2);
+    if (layout.names_last) std::rotate(events.begin(), events.begin() + 2, events.end());
     std::string text = layout.head;
     for (std::size_t i = 0; i < events.size(); ++i) {
-        if (layout.shuffled) std::ranges::shuffle(events[i], random);
+        if (layout.shuffled) std::shuffle(events[i].begin(), events[i].end(), random);
         text += i == 0 ? "{" : layout.next + std::string("{");
         const char* separator = layout.open;
         for (const auto& [key, value] : events[i]) {
