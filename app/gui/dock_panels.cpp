@@ -9,6 +9,7 @@
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/notes_panel.h"
 #include "app/gui/panels/problems_panel.h"
+#include "app/gui/panels/replica_panel.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 
@@ -21,7 +22,7 @@ namespace bubblescope::gui {
 namespace {
 
 /// Increment when docks change, so that arrangements of other versions are ignored.
-constexpr int kLayoutVersion = 6;
+constexpr int kLayoutVersion = 7;
 
 } // namespace
 
@@ -79,6 +80,7 @@ void DockPanels::build(const Sources& sources) {
         dock("accountingDock", tr("Accounting"), new AccountingPanel(state, themes, &window_)),
         dock("stepsDock", tr("Steps"), new StepsPanel(state, themes, &window_)),
         what_if_dock,
+        dock("replicasDock", tr("Replicas"), new ReplicaPanel(state, themes, &window_)),
         dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
         dock("compareDock", tr("Compare"), compare_),
         notes_dock,

@@ -89,9 +89,15 @@ int main(int argc, char** argv) {
 
     const bool picture = !options.screenshot.isEmpty();
     gui::MainWindow window(
-        [options](const auto& paths, bubblescope::JobControl& control) -> bubblescope::Result<bubblescope::Run> {
-            BUBBLESCOPE_ASSIGN(const bubblescope::LoadOptions known_of, gui::loadOptions(options));
-            return bubblescope::loadRun(paths, control, known_of);
+        [options](const auto& paths, bubblescope::JobControl& control,
+                  const bubblescope::LoadOptions& taught) -> bubblescope::Result<bubblescope::LoadedTrace> {
+            BUBBLESCOPE_ASSIGN(bubblescope::LoadOptions known_of, gui::loadOptions(options));
+            known_of.rules.insert(known_of.rules.begin(), taught.rules.begin(), taught.rules.end());
+            if (taught.family) known_of.family = taught.family;
+            BUBBLESCOPE_ASSIGN(bubblescope::LoadedTrace loaded, bubblescope::loadTrace(paths, control, known_of));
+            // What reads on needs `control` and the rules, which end here.
+            if (loaded.no_pipeline) loaded.run.partitions.reset();
+            return loaded;
         },
         !picture);
     if (picture || options.language) window.languages().choose(options.language.value_or(gui::Language::English));

@@ -17,6 +17,7 @@
 #include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/widgets.h"
+#include "app/gui/plain/plain_page.h"
 #include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/overview_bar.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -118,7 +119,10 @@ void MainWindow::connectParts() {
         message_->hide();
     });
     connect(&tabs_, &TraceTabs::opened, this, &MainWindow::addRecent);
-    connect(&tabs_, &TraceTabs::switched, this, [this] { timeline_->setFocus(); });
+    connect(&tabs_, &TraceTabs::switched, this, [this] {
+        if (tabs_.front().plain) return plain_->view().setFocus();
+        timeline_->setFocus();
+    });
     connect(&tabs_, &TraceTabs::refused, this, &MainWindow::showError);
     connect(&tabs_, &TraceTabs::loaded, this, &MainWindow::loaded);
     connect(&tabs_, &TraceTabs::failed, this, &MainWindow::failed);
@@ -239,7 +243,10 @@ QStackedWidget* MainWindow::buildPages(QWidget* parent) {
     live_waiting_->setObjectName(QStringLiteral("liveWaiting"));
     live_waiting_->setAlignment(Qt::AlignCenter);
     live_waiting_->setWordWrap(true);
-    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, timeline_, preview_, live_waiting_})
+    plain_ = new PlainPage(themes_, pages);
+    connect(plain_, &PlainPage::reopenRequested, &tabs_, &TraceTabs::reopen);
+    connect(plain_, &PlainPage::hovered, this, [this](const QString& line) { hover_->setText(line); });
+    for (QWidget* page : std::initializer_list<QWidget*>{welcome_, timeline_, plain_, preview_, live_waiting_})
         pages->addWidget(page);
 
     connect(welcome_, &WelcomePanel::openFilesRequested, this, &MainWindow::chooseFiles);
@@ -309,14 +316,16 @@ void MainWindow::showSession() {
 }
 
 void MainWindow::showPage() {
+    plain_->setTrace(tabs_.front().plain);
     pages_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_)
+                             : tabs_.front().plain       ? static_cast<QWidget*>(plain_)
                              : live_.waiting()           ? static_cast<QWidget*>(live_waiting_)
                                                          : welcome_);
 }
 
 /// An open trace stays visible until the next one is loaded.
 void MainWindow::showPreview() {
-    if (state_.session() != nullptr || !loading()) return;
+    if (!tabs_.front().empty() || !loading()) return;
     LoadPreview::Picture picture = tabs_.preview()->picture(preview_->columns());
     if (picture.empty()) return;
     preview_->setPicture(std::move(picture));

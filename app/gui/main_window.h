@@ -21,6 +21,7 @@ class LoadIndicator;
 class LoadPreviewView;
 class ManualWindow;
 class MessageBar;
+class PlainPage;
 class ScheduleExplorer;
 class TimelineView;
 class WelcomePanel;
@@ -135,6 +136,7 @@ private:
     QStackedWidget* pages_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
+    PlainPage* plain_ = nullptr;
     LoadPreviewView* preview_ = nullptr;
     QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
     QWidget* overview_ = nullptr;

@@ -99,6 +99,10 @@ Status showAsAsked(MainWindow& window, const Options& options) {
         return usageError("there is no panel '" + options.panel.toStdString() + "'",
                           "see bubblescope-gui --help for their names");
     }
+    const bool of_pipeline = options.unfold || options.counters || !options.compare.isEmpty() || options.ideal ||
+                             !options.flows.empty() || options.select;
+    if (!window.state().session() && of_pipeline)
+        return usageError("the trace has no pipeline", "leave out what selects and draws ops");
     if (options.unfold) {
         const SessionPtr& session = window.state().session();
         if (*options.unfold >= static_cast<int>(session->lanes.rankCount()))

@@ -112,7 +112,7 @@ void TraceTabs::showFront() {
     ideal_->setOn(tab.ideal);
     if (!tab.paths.isEmpty()) notes_.open(tab.paths.front().toStdString());
     updateBar();
-    if (tab.session) emit switched();
+    if (tab.session || tab.plain) emit switched();
 }
 
 void TraceTabs::show(int tab) {
@@ -167,6 +167,12 @@ void TraceTabs::open(const QStringList& paths) {
     load({paths, false, std::nullopt, {}, false});
 }
 
+void TraceTabs::reopen(const LoadOptions& taught) {
+    if (front().paths.isEmpty()) return;
+    waiting_.clear();
+    load({front().paths, false, std::nullopt, {}, false, taught});
+}
+
 void TraceTabs::openBeside(const QStringList& paths) {
     if (paths.isEmpty()) return;
     if (front().empty() && !loading()) return open(paths);
@@ -188,11 +194,11 @@ void TraceTabs::load(const Request& request) {
     const auto preview = std::make_shared<LoadPreview>();
     preview_ = preview;
     job_.start(
-        [loader = loader_, files = toFiles(request.paths), preview](JobControl& control) {
+        [loader = loader_, files = toFiles(request.paths), taught = request.taught, preview](JobControl& control) {
             control.preview = preview.get();
-            return loadSession(loader, files, control);
+            return openTrace(loader, files, control, taught);
         },
-        [this, request](Result<SessionPtr> result) { finishLoad(request, std::move(result)); });
+        [this, request](Result<OpenedTrace> result) { finishLoad(request, std::move(result)); });
 }
 
 void TraceTabs::cancelLoad() {
@@ -201,7 +207,7 @@ void TraceTabs::cancelLoad() {
     emit cancelled();
 }
 
-void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
+void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
     if (!result.ok()) {
         if (result.error().kind == ErrorKind::Cancelled) return;
         emit refused(result.error());
@@ -222,8 +228,9 @@ void TraceTabs::finishLoad(const Request& request, Result<SessionPtr> result) {
     tab.paths = request.paths;
     const QString name = nameOfTrace(request.paths);
     tab.title = request.paths.size() > 1 ? tr("%1 and more").arg(name) : name;
-    tab.session = std::move(result).value();
-    if (request.view) {
+    tab.session = result.value().session;
+    tab.plain = result.value().plain;
+    if (request.view && tab.session) {
         state_.restore(tab.session, *request.view);
     } else {
         state_.setSession(tab.session);
@@ -246,7 +253,8 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
     SavedSession session;
     for (std::size_t tab = 0; tab < tabs_.size(); ++tab) {
         const TraceTab& trace = tabs_[tab];
-        if (trace.paths.isEmpty() || !trace.session) continue; // a run that is being watched is in no file yet
+        if (trace.paths.isEmpty() || (!trace.session && !trace.plain))
+            continue; // a run that is being watched is in no file yet
         if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
         session.traces.push_back({toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal});
     }

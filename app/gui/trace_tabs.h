@@ -3,6 +3,7 @@
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/panels/compare_panel.h"
+#include "app/gui/plain/plain_trace.h"
 #include "core/trace/load_preview.h"
 
 #include <QPointer>
@@ -28,12 +29,13 @@ struct TraceTab {
     QStringList paths; ///< opened together; empty for empty tabs and watched runs
     QString title;     ///< empty for an empty tab
     SessionPtr session;
+    PlainTracePtr plain; ///< instead of a session, for a trace without a pipeline
     ViewSnapshot view;
     SavedComparison comparison;
     bool ideal = false; ///< whether the ideal step was shown
     bool live = false;  ///< whether this is the watched run
 
-    [[nodiscard]] bool empty() const { return !session && !live; }
+    [[nodiscard]] bool empty() const { return !session && !plain && !live; }
 };
 
 /// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
@@ -56,6 +58,8 @@ public:
     void open(const QStringList& paths);
     /// The same in a new tab, unless the one in front is empty. Calls are queued.
     void openBeside(const QStringList& paths);
+    /// Loads the trace in front again, with what the user states about it.
+    void reopen(const LoadOptions& taught);
     /// Cancels the current load and those queued; cancelled() follows.
     void cancelLoad();
     /// Cancels the current load without a signal, for a window that closes.
@@ -112,6 +116,7 @@ private:
         std::optional<ViewSnapshot> view; ///< if absent, the default view
         QStringList compare;
         bool ideal = false;
+        LoadOptions taught = {};
     };
     /// A session whose traces are being loaded.
     struct OpeningSession {
@@ -124,7 +129,7 @@ private:
     void showFront();
     void load(const Request& request);
     void loadNext();
-    void finishLoad(const Request& request, Result<SessionPtr> result);
+    void finishLoad(const Request& request, Result<OpenedTrace> result);
     void finishSession();
 
     RunLoader loader_;

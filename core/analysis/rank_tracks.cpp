@@ -41,6 +41,27 @@ std::optional<Process> mostLikely(const Trace& trace, const std::vector<std::int
     return best->first;
 }
 
+/// The process of the file that states this rank, if there is one: its rank in the job, or in the pipeline where the
+/// job's mesh is not known. Of several processes, the one with most slices.
+std::optional<Process> statedBy(const Run& run, const RankKey& key) {
+    const Trace& trace = *run.trace;
+    const auto is = [&](std::int32_t stated) {
+        if (!run.places) return key.first == 0 && stated == key.second.value;
+        const auto place = run.places->ranks.find(stated);
+        return place != run.places->ranks.end() && place->second.at(MeshAxis::Pipeline) == key.second.value &&
+               place->second.at(MeshAxis::Data) == key.first && place->second.at(MeshAxis::Tensor) == 0 &&
+               place->second.at(MeshAxis::Context) == 0;
+    };
+    std::map<Process, std::size_t> slices;
+    for (const Track& track : trace.tracks()) {
+        const auto& stated = trace.files()[track.file].rank;
+        if (stated && is(*stated)) slices[processOf(track)] += track.end_slice - track.first_slice;
+    }
+    const auto most = std::ranges::max_element(slices, {}, [](const auto& one) { return one.second; });
+    if (most == slices.end()) return std::nullopt;
+    return most->first;
+}
+
 } // namespace
 
 std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks) {
@@ -61,7 +82,9 @@ std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks) {
             if (clocks.method == ClockMethod::Aligned && clock.replica == rank.replica && clock.rank == rank.rank)
                 rank.clock = clock.fit;
         }
-        const std::optional<Process> process = mostLikely(*run.trace, beginsOf(*ops, rank.clock));
+        // Ops whose begin was cut, by the wait for their input, begin with no slice.
+        std::optional<Process> process = mostLikely(*run.trace, beginsOf(*ops, rank.clock));
+        if (!process) process = statedBy(run, key);
         if (!process) continue;
         process_of[key] = *process;
         ++ranks_in_file[std::get<0>(*process)];

@@ -17,9 +17,9 @@ struct RankTracks {
 };
 
 /// One for each rank of each replica, by replica and rank; none where no process holds the whole trace. A rank's ops
-/// tell which process of which file recorded them: the one in which most slices begin when its ops do. It has all rows
-/// of that file, or where others' ops came from that file too, those of that process. `clocks` are of the same run.
-/// Needs 32 binary searches for each pair of a rank and a row.
+/// tell which process of which file recorded them: the one in which most slices begin when its ops do, or else the one
+/// whose file states the rank. It has all rows of that file, or where others' ops came from that file too, those of
+/// that process. `clocks` are of the same run. Needs 32 binary searches for each pair of a rank and a row.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);
 
 } // namespace bubblescope

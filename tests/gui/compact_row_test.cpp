@@ -8,6 +8,8 @@
 #include <QScrollBar>
 #include <QTest>
 
+#include <algorithm>
+#include <array>
 #include <random>
 
 using namespace bubblescope;
@@ -38,6 +40,19 @@ TimeNs runningTime(const Lane& lane, const TimeRange& window) {
         at = end;
     }
     return sum;
+}
+
+/// The same by role; halves of a pair share their time.
+RoleTimes timeByRole(const Lane& lane, const TimeRange& window) {
+    RoleTimes out{};
+    const auto& spans = lane.spans();
+    for (const Span& span : spans) {
+        const auto same = std::ranges::count_if(spans, [&](const Span& other) {
+            return other.start == span.start && other.end == span.end && other.paired == span.paired;
+        });
+        out[static_cast<std::size_t>(span.role)] += overlap({span.start, span.end}, window) / same;
+    }
+    return out;
 }
 
 struct CompactScene {
@@ -147,7 +162,7 @@ private slots:
                 QCOMPARE(piece.begin, at);
                 QVERIFY(piece.end > piece.begin);
                 at = piece.end;
-                QVERIFY(piece.busy >= 0 && piece.idle >= 0 && piece.busy + piece.idle <= pixels);
+                QVERIFY(piece.busy() + piece.idle() <= pixels);
                 const auto& lane = [&](LaneKind kind) -> const Lane& {
                     return scene.session->lanes.lane(static_cast<std::size_t>(row), kind);
                 };
@@ -155,21 +170,98 @@ private slots:
                     const TimeRange time = scene.columnTime(column);
                     const TimeNs busy = runningTime(lane(LaneKind::Compute), time);
                     const TimeNs idle = runningTime(lane(LaneKind::Bubble), time);
+                    const RoleTimes roles = timeByRole(lane(LaneKind::Compute), time);
                     // The gap between two wide ops.
-                    const bool line = piece.busy == 0 && piece.idle == 0 && piece.end - piece.begin == 1;
+                    const bool line = piece.busy() == 0 && piece.idle() == 0 && piece.end - piece.begin == 1;
                     if (line && busy == time.length()) continue;
                     const auto share = [&](TimeNs t) {
                         return static_cast<double>(t.count()) / static_cast<double>(time.length().count()) * pixels;
                     };
-                    QVERIFY(std::abs(piece.busy - share(busy)) <= 1);
-                    QVERIFY(std::abs(piece.idle - share(idle)) <= 1);
-                    QCOMPARE(piece.busy > 0, busy > TimeNs{0});
-                    QCOMPARE(piece.idle > 0, idle > TimeNs{0});
+                    // Each kind of op on its own, within a pixel of the exact integral.
+                    for (const Role role : kStackOrder) {
+                        if (isOpRole(role))
+                            QVERIFY(std::abs(piece.height(role) - share(roles[static_cast<std::size_t>(role)])) <= 1);
+                    }
+                    QVERIFY(std::abs(piece.idle() - share(idle)) <= 1);
+                    QCOMPARE(piece.busy() > 0, busy > TimeNs{0});
+                    QCOMPARE(piece.idle() > 0, idle > TimeNs{0});
                 }
             }
             QCOMPARE(row, 5);
             QCOMPARE(at, scene.columns());
         }
+    }
+
+    /// Any shares of any column: each part within a pixel, the sum exact, nothing that is there invisible.
+    void stacksAreExactWithinAPixel() {
+        std::mt19937 random(11);
+        for (int trial = 0; trial < 20'000; ++trial) {
+            const int pixels = 3 + static_cast<int>(random() % 40);
+            const TimeNs length{1 + static_cast<std::int64_t>(random() % 100'000)};
+            RoleTimes shares{};
+            TimeNs left = length;
+            for (const Role role : kStackOrder) {
+                if (random() % 3 == 0) continue;
+                const TimeNs part{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(left.count() + 1))};
+                shares[static_cast<std::size_t>(role)] = random() % 4 == 0 ? part / 50 : part;
+                left -= shares[static_cast<std::size_t>(role)];
+            }
+            const StackHeights heights = stackHeights(shares, length, pixels);
+            int sum = 0;
+            std::array<TimeNs, 2> time{};
+            std::array<int, 2> shown{};
+            for (const Role role : kStackOrder) {
+                const auto at = static_cast<std::size_t>(role);
+                const double exact =
+                    static_cast<double>(shares[at].count()) * pixels / static_cast<double>(length.count());
+                // A pixel may go to what would be invisible otherwise.
+                QVERIFY(std::abs(heights[at] - exact) < 2);
+                sum += heights[at];
+                time[isOpRole(role)] += shares[at];
+                shown[isOpRole(role)] += heights[at];
+            }
+            QVERIFY(sum <= pixels);
+            if (left == TimeNs{0}) QCOMPARE(sum, pixels);
+            for (const std::size_t ops : {0U, 1U})
+                QVERIFY(time[ops] == TimeNs{0} || shown[ops] > 0);
+        }
+        QCOMPARE(stackHeights({}, TimeNs{100}, 10), StackHeights{});
+        RoleTimes thirds{};
+        thirds[static_cast<std::size_t>(Role::Forward)] = TimeNs{33};
+        thirds[static_cast<std::size_t>(Role::Backward)] = TimeNs{67};
+        QCOMPARE(int(stackHeights(thirds, TimeNs{100}, 9)[static_cast<std::size_t>(Role::Forward)]), 3);
+    }
+
+    /// 256 ranks zoomed out: a third of the work is forward, and a third of what is drawn.
+    void zoomedOutRowsShowAllKindsInTheirShares() {
+        CompactScene scene(manyRanks(256), 12);
+        std::array<double, kRoleCount> shown{};
+        for (const CompactPiece& piece : scene.pieces()) {
+            for (const Role role : kStackOrder)
+                shown[static_cast<std::size_t>(role)] += piece.height(role) * (piece.end - piece.begin);
+        }
+        const double forward = shown[static_cast<std::size_t>(Role::Forward)];
+        const double backward = shown[static_cast<std::size_t>(Role::Backward)];
+        QVERIFY2(std::abs(forward / (forward + backward) - 1.0 / 3) < 0.03,
+                 qPrintable(QString::number(forward / (forward + backward))));
+    }
+
+    void foldedGroupsShowTheirMean() {
+        const SessionPtr session = sampleSession(manyRanks(4));
+        PlannedRow header{-1, 0, 4, true, false, {0, 1, 2, 3}};
+        const RowLayout rows(session->lanes, kViewHeight, {.rows = std::vector{header}});
+        const TimeRange range = session->window(0);
+        const auto strips = buildGroupStrips({*session, {range, kCompactWidth}, rows, 0, kViewHeight, 1, {}});
+        QVERIFY(!strips.empty());
+        double busy = 0;
+        for (const CompactPiece& piece : strips)
+            busy += piece.busy() * (piece.end - piece.begin);
+        TimeNs ops{0};
+        for (std::size_t line = 0; line < 4; ++line)
+            ops += runningTime(session->lanes.lane(line, LaneKind::Compute), range);
+        const double exact = static_cast<double>(ops.count()) / 4 / static_cast<double>(range.length().count()) *
+                             kStripHeight * kCompactWidth;
+        QVERIFY2(std::abs(busy - exact) < 0.05 * exact, qPrintable(QStringLiteral("%1 %2").arg(busy).arg(exact)));
     }
 
     void shortBubblesStayVisible() {
@@ -178,7 +270,7 @@ private slots:
         scene.range.end = scene.range.begin + scene.range.length() * 50;
         int both = 0;
         for (const CompactPiece& piece : scene.pieces())
-            both += piece.busy > 0 && piece.idle > 0 ? 1 : 0;
+            both += piece.busy() > 0 && piece.idle() > 0 ? 1 : 0;
         QVERIFY(both >= 64);
     }
 
@@ -248,8 +340,13 @@ private slots:
                 return view.viewport()->grab().toImage().pixelColor(view.centreOf(item).toPoint());
             };
             QCOMPARE(colourAt({ItemKind::Op, 1, 0, 0}), themes.theme().fill(Role::Forward));
-            QCOMPARE(colourAt({ItemKind::Bubble, 1, 30, 0}), themes.theme().fill(Role::Bubble));
-            QVERIFY(themes.theme().fill(Role::Bubble) != themes.theme().timeline);
+            // Hatched, as the legend is: between the colours of hatch and ground.
+            const QColor bubble = colourAt({ItemKind::Bubble, 1, 30, 0});
+            QVERIFY(bubble != themes.theme().timeline);
+            const auto between = [](int value, int a, int b) {
+                return value >= std::min(a, b) && value <= std::max(a, b);
+            };
+            QVERIFY(between(bubble.red(), themes.theme().bubble_background.red(), themes.theme().bubble_hatch.red()));
         }
     }
 };

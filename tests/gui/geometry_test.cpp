@@ -234,6 +234,27 @@ private slots:
         QCOMPARE(ops, 3);
     }
 
+    /// Ops of one to three pixels: what is drawn of each kind is its exact share, at any zoom.
+    void narrowOpsAreDrawnInTheirShares() {
+        for (const double width : {300.0, 700.0, 1000.0}) {
+            const SessionPtr session = denseSession(600, TimeNs{500});
+            const RowLayout rows(session->lanes, kHeight);
+            const TimeRange range = session->window(0);
+            double forward = 0;
+            double backward = 0;
+            double bubble = 0;
+            for (const TimelineShape& shape :
+                 buildShapes({*session, {range, width}, rows, 0, kHeight, 1, sevenPixelsALetter})) {
+                const double area = shape.rect.width() * shape.rect.height();
+                (shape.role == Role::Forward ? forward : shape.role == Role::Backward ? backward : bubble) += area;
+            }
+            const double all = width * rows.bands().front().height;
+            QVERIFY(std::abs(forward / all - 1.0 / 3) < 0.01); // 600 times 1 µs and 0.5 µs, half of them forwards
+            QVERIFY(std::abs(backward / all - 1.0 / 3) < 0.01);
+            QVERIFY(std::abs(bubble / all - 1.0 / 3) < 0.01);
+        }
+    }
+
     void manyOpsAreFast() {
         const SessionPtr session = denseSession(300000, TimeNs{300});
         const RowLayout rows(session->lanes, kHeight);

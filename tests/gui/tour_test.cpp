@@ -105,7 +105,7 @@ private slots:
             for (int i = 0; i < 4; ++i) {
                 threads.emplace_back([&] {
                     JobControl control;
-                    const Result<Run> run = loader({file}, control);
+                    const Result<Run> run = loader.run({file}, control);
                     if (run.ok() && run.value().steps.size() == 8) ++good;
                 });
             }

@@ -225,6 +225,15 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
             from = to;
         }
     }
+    QColor thin = colour;
+    thin.setAlpha(70);
+    painter.setPen(QPen(thin, 1));
+    for (const std::vector<double>& values : curve.lines) {
+        const std::vector<QPointF> line = layout.line(index, values);
+        for (std::size_t i = 0; i + 1 < line.size(); ++i) {
+            if (!std::isnan(values[i]) && !std::isnan(values[i + 1])) painter.drawLine(line[i], line[i + 1]);
+        }
+    }
     const std::vector<QPointF> points = layout.line(index, curve.data.values);
     painter.setPen(QPen(colour, 1.4));
     for (std::size_t from = 0; from < points.size();) { // for each run of known values

@@ -82,7 +82,8 @@ public:
         StepCurve data;
         std::function<QString(double)> text; ///< formats a value for axis and tooltip
         std::function<QColor(const Theme&)> colour;
-        std::vector<double> expected; ///< drawn dashed; empty, or one per step, NaN if unknown
+        std::vector<double> expected = {};           ///< drawn dashed; empty, or one per step, NaN if unknown
+        std::vector<std::vector<double>> lines = {}; ///< drawn thinly below: one list each, as `expected`
     };
     /// A step at which something changes.
     struct Mark {

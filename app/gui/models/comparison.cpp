@@ -36,7 +36,7 @@ QString placeText(const MeasureKey& key) {
 
 Result<ComparisonPtr> compareWith(SessionPtr before, const RunLoader& loader,
                                   const std::vector<std::filesystem::path>& paths, JobControl& control) {
-    BUBBLESCOPE_ASSIGN(Run run, loader(paths, control));
+    BUBBLESCOPE_ASSIGN(Run run, loader.run(paths, control));
     if (run.steps.empty())
         return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
                           "record at least one whole training step");

@@ -52,13 +52,13 @@ bool isDemo(const QStringList& paths) {
 }
 
 RunLoader withDemos(RunLoader loader) {
-    return [loader = std::move(loader)](const std::vector<std::filesystem::path>& paths,
-                                        JobControl& control) -> Result<Run> {
+    return [loader = std::move(loader)](const RunLoader::Paths& paths, JobControl& control,
+                                        const LoadOptions& taught) -> Result<LoadedTrace> {
         for (const std::filesystem::path& path : paths) {
             const DemoTrace* demo = demoAt(fromUtf8(path.string()));
             if (demo != nullptr) BUBBLESCOPE_TRY(writeOnce(*demo, path));
         }
-        return loader(paths, control);
+        return loader.trace(paths, control, taught);
     };
 }
 

@@ -43,9 +43,10 @@ enum class Role : std::uint8_t {
     Send,
     Receive,
     Wait,
-    Check, ///< re-executed work inside a bubble
+    Check,       ///< re-executed work inside a bubble
+    ReplicaWait, ///< after a replica's part of a step, until the slowest replica ends
 };
-inline constexpr std::size_t kRoleCount = 10;
+inline constexpr std::size_t kRoleCount = 11;
 
 [[nodiscard]] constexpr Role roleOf(OpKind kind) {
     switch (kind) {
@@ -58,11 +59,12 @@ inline constexpr std::size_t kRoleCount = 10;
     return Role::Optimizer;
 }
 
-enum class ItemKind : std::uint8_t { None, Op, Bubble, Comm, Slice, Check };
+enum class ItemKind : std::uint8_t { None, Op, Bubble, Comm, Slice, Check, ReplicaWait };
 
 /// Identifies something that a user can point at. `step` is the index in Run::steps (not the step's number), `index`
 /// the place in that step's list of ops, bubbles or transfer spans of `rank`. For a slice of the raw trace `index` is
-/// its SliceId and `step` the one in or after which it starts; for a check `index` is its place in CheckLog::checks.
+/// its SliceId and `step` the one in or after which it starts; for a check `index` is its place in CheckLog::checks; a
+/// wait for other replicas has index 0.
 struct ItemRef {
     ItemKind kind = ItemKind::None;
     std::int32_t step = 0;

@@ -10,6 +10,8 @@
 #include <QStringList>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -36,6 +38,10 @@ QString commKindText(const CommSpan& span) {
 }
 
 void addPlace(ItemDescription& out, const Session& session, const ItemRef& item) {
+    if (session.lanes.replicas().size() > 1)
+        out.facts.push_back({ItemText::tr("Replica"), number(session.step(item.step).replica),
+                             ItemText::tr("One of %1 pipelines that run the same step at the same time.")
+                                 .arg(session.lanes.replicas().size())});
     out.facts.push_back({ItemText::tr("Rank"), number(item.rank), {}});
     out.facts.push_back({ItemText::tr("Step"), number(session.step(item.step).index), {}});
 }
@@ -239,6 +245,30 @@ ItemDescription describeCheck(const Session& session, const ItemRef& item) {
     return out;
 }
 
+/// The replica that ends a step last.
+const StepTimeline& slowestReplica(const Session& session, int place) {
+    const StepTimeline* slowest = &session.step(place);
+    for (const StepTimeline& step : session.run.steps) {
+        if (step.index == slowest->index && step.end > slowest->end) slowest = &step;
+    }
+    return *slowest;
+}
+
+ItemDescription describeReplicaWait(const Session& session, const ItemRef& item) {
+    const StepTimeline& slowest = slowestReplica(session, item.step);
+    ItemDescription out;
+    out.title = ItemText::tr("Waiting for replica %1").arg(slowest.replica);
+    addPlace(out, session, item);
+    addTimes(out, session, item);
+    out.facts.push_back({ItemText::tr("Replica %1 takes").arg(session.step(item.step).replica),
+                         exactTime(session.step(item.step).wall()),
+                         {}});
+    out.facts.push_back({ItemText::tr("Replica %1 takes").arg(slowest.replica), exactTime(slowest.wall()), {}});
+    out.note =
+        ItemText::tr("This replica's pipeline has ended. Gradients are exchanged once the slowest replica's has.");
+    return out;
+}
+
 std::vector<QString> bubbleLabels(const Session& session, const ItemRef& item) {
     const Bubble& bubble = session.bubble(item);
     const QString own = shortTime(bubble.duration());
@@ -263,6 +293,11 @@ std::vector<QString> itemLabels(const Session& session, const ItemRef& item) {
     case ItemKind::Bubble: return bubbleLabels(session, item);
     case ItemKind::Comm: return {number(session.comm(item).microbatch.value)};
     case ItemKind::Check: return checkLabels(session.check(item));
+    case ItemKind::ReplicaWait: {
+        const QString time = shortTime(session.range(item).length());
+        return {ItemText::tr("waits for replica %1: %2").arg(slowestReplica(session, item.step).replica).arg(time),
+                time};
+    }
     case ItemKind::Slice:
     case ItemKind::None: break;
     }
@@ -276,9 +311,31 @@ ItemDescription describe(const Session& session, const ItemRef& item) {
     case ItemKind::Comm: return describeComm(session, item);
     case ItemKind::Slice: return describeSlice(session, item);
     case ItemKind::Check: return describeCheck(session, item);
+    case ItemKind::ReplicaWait: return describeReplicaWait(session, item);
     case ItemKind::None: break;
     }
     return {};
+}
+
+QString sharesText(const RoleTimes& shares, TimeNs length) {
+    static constexpr std::array kNamed{
+        std::pair(Role::Forward, OpKind::Forward), std::pair(Role::Backward, OpKind::Backward),
+        std::pair(Role::BackwardInput, OpKind::BackwardInput), std::pair(Role::BackwardWeight, OpKind::BackwardWeight),
+        std::pair(Role::Optimizer, OpKind::Optimizer)};
+    std::vector<std::pair<TimeNs, QString>> parts;
+    for (const auto& [role, kind] : kNamed)
+        parts.emplace_back(shares[static_cast<std::size_t>(role)], opKindText(kind));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::Send)], ItemText::tr("transfers waited for"));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::Bubble)], ItemText::tr("bubble"));
+    parts.emplace_back(shares[static_cast<std::size_t>(Role::ReplicaWait)], ItemText::tr("waiting for replicas"));
+    std::ranges::stable_sort(parts, std::ranges::greater{}, [](const auto& part) { return part.first; });
+    QStringList out;
+    for (const auto& [time, name] : parts) {
+        if (time > TimeNs{0} && length > TimeNs{0})
+            out << QStringLiteral("%1 %2").arg(
+                name, percent(static_cast<double>(time.count()) / static_cast<double>(length.count())));
+    }
+    return out.join(QStringLiteral(", "));
 }
 
 QString oneLine(const Session& session, const ItemRef& item) {

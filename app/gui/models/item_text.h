@@ -31,6 +31,8 @@ struct ItemDescription {
 
 [[nodiscard]] QString positionText(const StepAnalysis& analysis, Position position);
 [[nodiscard]] QString opKindText(OpKind kind);
+/// "forward 34 %, backward 51 %, bubble 15 %": the parts of an interval, the largest first; empty for none.
+[[nodiscard]] QString sharesText(const RoleTimes& shares, TimeNs length);
 [[nodiscard]] QString checkKindText(CheckKind kind);
 [[nodiscard]] QString checkOutcomeText(CheckOutcome outcome);
 [[nodiscard]] QString checkVerdictText(Verdict verdict);

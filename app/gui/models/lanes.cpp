@@ -1,6 +1,7 @@
 #include "app/gui/models/lanes.h"
 
 #include "core/analysis/rank_tracks.h"
+#include "core/timeline/transfers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -50,6 +51,45 @@ void Lane::seal() {
         covered_.push_back(covered);
         latest_end_.push_back(latest = std::max(latest, span.end));
     }
+    role_sums_.clear();
+    RoleTimes sum{};
+    for (std::size_t i = 0; i < spans_.size(); ++i) {
+        if (i % kRoleStride == 0) role_sums_.push_back(sum);
+        sum[static_cast<std::size_t>(spans_[i].role)] += gain(i);
+    }
+}
+
+/// Whether this span and the next one are the halves of a pair.
+bool Lane::startsPair(std::size_t at) const {
+    if (at + 1 >= spans_.size()) return false;
+    const Span& a = spans_[at];
+    const Span& b = spans_[at + 1];
+    return a.paired && b.paired && a.start == b.start && a.end == b.end;
+}
+
+/// What a span adds to the covered time; of a pair each half adds a half.
+TimeNs Lane::gain(std::size_t at) const {
+    const auto added = [this](std::size_t i) { return i == 0 ? covered_[0] : covered_[i] - covered_[i - 1]; };
+    if (at > 0 && startsPair(at - 1) && (at < 2 || !startsPair(at - 2))) return added(at - 1) / 2;
+    return startsPair(at) ? added(at) - added(at) / 2 : added(at);
+}
+
+RoleTimes Lane::coveredByRole(TimeNs time, std::size_t next) const {
+    if (next == 0) return {};
+    const std::size_t from = (next - 1) / kRoleStride;
+    RoleTimes sum = role_sums_[from];
+    for (std::size_t i = from * kRoleStride; i < next; ++i)
+        sum[static_cast<std::size_t>(spans_[i].role)] += gain(i);
+    const TimeNs later = std::max(TimeNs{0}, latest_end_[next - 1] - time);
+    if (later == TimeNs{0}) return sum;
+    // What runs on after `time` is the span that ends last, or a pair.
+    std::size_t last = next - 1;
+    while (last > 0 && spans_[last].end != latest_end_[next - 1])
+        --last;
+    const bool pair = last > 0 && startsPair(last - 1);
+    sum[static_cast<std::size_t>(spans_[last].role)] -= pair ? later / 2 : later;
+    if (pair) sum[static_cast<std::size_t>(spans_[last - 1].role)] -= later - later / 2;
+    return sum;
 }
 
 std::size_t Lane::firstEndingAfter(TimeNs time) const {
@@ -129,11 +169,82 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
         }
     }
     addChecks(steps, checks);
+    const auto seal = [this] {
+        for (auto& lanes : lines_) {
+            for (Lane& lane : lanes)
+                lane.seal();
+        }
+    };
+    seal();
+    if (replicas_.size() > 1) addReplicaWaits(steps);
+    addExposed(steps);
     for (auto& lanes : lines_) {
-        for (Lane& lane : lanes)
-            lane.seal();
+        lanes[static_cast<std::size_t>(LaneKind::ReplicaWait)].seal();
+        lanes[static_cast<std::size_t>(LaneKind::Exposed)].seal();
     }
     if (extent_.end < extent_.begin) extent_ = {};
+}
+
+/// From the end of a replica's part of a step to the end of the slowest replica's, or to what the rank runs next.
+void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
+    std::map<int, TimeNs> last_end; // by step number
+    for (const StepTimeline& step : steps) {
+        TimeNs& end = last_end.try_emplace(step.index, step.end).first->second;
+        end = std::max(end, step.end);
+    }
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
+            const int line = lineOf(asIndex(s), asIndex(r));
+            const Lane& ops = lane(static_cast<std::size_t>(line), LaneKind::Compute);
+            TimeNs end = last_end[steps[s].index];
+            const std::size_t next = ops.firstEndingAfter(steps[s].end);
+            if (next < ops.spans().size()) end = std::min(end, ops.spans()[next].start);
+            if (end > steps[s].end)
+                add(line, LaneKind::ReplicaWait, {steps[s].end, end, asIndex(s), 0, Role::ReplicaWait});
+        }
+    }
+}
+
+/// A transfer is under way from when its payload was sent until it was received; a rank that waits for a payload that
+/// nobody has sent yet is idle.
+void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
+    std::vector<std::vector<TimeRange>> under_way(lines_.size());
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const StepTimeline& step = steps[s];
+        bool any = false;
+        for (std::size_t r = 0; r < step.comm.size(); ++r) {
+            any = any || !step.comm[r].empty();
+            for (const CommSpan& span : step.comm[r]) {
+                if (span.kind == CommKind::Collective)
+                    under_way[static_cast<std::size_t>(lineOf(asIndex(s), asIndex(r)))].push_back(
+                        {span.start, span.end});
+            }
+        }
+        if (!any) continue;
+        for (const OpTransfer& transfer : transfersBetweenRanks(step)) {
+            const int line = lineOf(asIndex(s), transfer.received.rank.value);
+            if (line < 0 || !transfer.sent.recorded || !transfer.received.recorded) continue;
+            under_way[static_cast<std::size_t>(line)].push_back({transfer.sent.time, transfer.received.time});
+        }
+    }
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+        std::vector<TimeRange>& ranges = under_way[line];
+        std::ranges::sort(ranges, {}, &TimeRange::begin);
+        const Lane& bubbles = lane(line, LaneKind::Bubble);
+        TimeNs done = TimeNs::min(); // parts before it are there already
+        for (const TimeRange& range : ranges) {
+            const TimeNs begin = std::max(range.begin, done);
+            for (std::size_t i = bubbles.firstEndingAfter(begin);
+                 i < bubbles.spans().size() && bubbles.spans()[i].start < range.end; ++i) {
+                const Span& bubble = bubbles.spans()[i];
+                const TimeRange part{std::max(begin, bubble.start), std::min(range.end, bubble.end)};
+                if (part.length() > TimeNs{0})
+                    add(static_cast<int>(line), LaneKind::Exposed,
+                        {part.begin, part.end, bubble.step, bubble.index, Role::Send});
+            }
+            done = std::max(done, range.end);
+        }
+    }
 }
 
 void Lanes::addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks) {

@@ -18,8 +18,10 @@ namespace bubblescope::gui {
 
 /// What a rank's row shows. Compute, Bubble and Check share one band: a rank's stream is either busy or idle, and
 /// checks fill idle time.
-enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective };
-inline constexpr std::size_t kLaneCount = 7;
+/// ReplicaWait lies behind a replica's part of a step, in the same band. Exposed is derived: the parts of bubbles in
+/// which the rank's transfers were under way; it has no band.
+enum class LaneKind : std::uint8_t { Compute, Bubble, Check, Send, Receive, Wait, Collective, ReplicaWait, Exposed };
+inline constexpr std::size_t kLaneCount = 9;
 
 /// An interval with a reference to what it shows.
 struct Span {
@@ -31,6 +33,9 @@ struct Span {
     std::uint16_t chunk = 0;
     bool paired = false; ///< may overlap the other half of a pair
 };
+
+/// A time for each role.
+using RoleTimes = std::array<TimeNs, kRoleCount>;
 
 /// The spans of one kind on one rank over all steps, by start.
 class Lane {
@@ -46,6 +51,9 @@ public:
     [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const;
     /// Time before `time` that is covered by spans; `next` is firstStartingFrom(time).
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const;
+    /// The same by the spans' roles, which sum up to it: the halves of a pair share their time. In addition linear in
+    /// kRoleStride.
+    [[nodiscard]] RoleTimes coveredByRole(TimeNs time, std::size_t next) const;
     /// Role and chunk that prevail among the spans [first, last) within `window`. Of many spans only a sample is
     /// examined.
     struct Colour {
@@ -55,9 +63,14 @@ public:
     [[nodiscard]] Colour mainColour(std::size_t first, std::size_t last, const TimeRange& window) const;
 
 private:
+    static constexpr std::size_t kRoleStride = 16;
+    [[nodiscard]] bool startsPair(std::size_t span) const;
+    [[nodiscard]] TimeNs gain(std::size_t span) const;
+
     std::vector<Span> spans_;
-    std::vector<TimeNs> latest_end_; ///< of all spans up to this one: ascending even if spans nest
-    std::vector<TimeNs> covered_;    ///< time covered by the spans up to this one
+    std::vector<RoleTimes> role_sums_; ///< of the spans before each kRoleStride'th
+    std::vector<TimeNs> latest_end_;   ///< of all spans up to this one: ascending even if spans nest
+    std::vector<TimeNs> covered_;      ///< time covered by the spans up to this one
 };
 
 /// All steps of a run on one time axis, searchable by time. Immutable once built.
@@ -97,6 +110,8 @@ public:
 
 private:
     void add(int line, LaneKind kind, Span span);
+    void addReplicaWaits(const std::vector<StepTimeline>& steps);
+    void addExposed(const std::vector<StepTimeline>& steps);
     void addChecks(const std::vector<StepTimeline>& steps, const std::vector<CheckRecord>& checks);
 
     std::size_t rank_count_ = 0;
@@ -114,6 +129,7 @@ private:
     case LaneKind::Compute: return ItemKind::Op;
     case LaneKind::Bubble: return ItemKind::Bubble;
     case LaneKind::Check: return ItemKind::Check;
+    case LaneKind::ReplicaWait: return ItemKind::ReplicaWait;
     default: return ItemKind::Comm;
     }
 }

@@ -206,7 +206,9 @@ std::vector<PlannedRow> planRows(const std::vector<RowFacts>& facts, const RowCh
     }
     for (const auto& [group, lines] : groups) {
         const bool folded = choice.group && std::ranges::find(choice.folded, group) != choice.folded.end();
-        if (choice.group) rows.push_back({-1, group, static_cast<int>(lines.size()), folded, false});
+        if (choice.group)
+            rows.push_back(
+                {-1, group, static_cast<int>(lines.size()), folded, false, folded ? lines : std::vector<int>()});
         for (const int line : lines) {
             if (!folded) rows.push_back({line, group, 0, false, false});
         }

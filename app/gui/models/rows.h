@@ -91,6 +91,7 @@ struct PlannedRow {
     int lines = 0;  ///< of a header: size of the group
     bool folded = false;
     bool pinned = false;
+    std::vector<int> members = {}; ///< of a folded header: the lines of the group
 
     [[nodiscard]] bool header() const { return line < 0; }
     friend bool operator==(const PlannedRow&, const PlannedRow&) = default;

@@ -39,6 +39,14 @@ TimeRange Session::range(const ItemRef& item) const {
         return lane != nullptr ? lane->toViewTime(own) : own;
     }
     case ItemKind::Check: return {check(item).start, std::max(check(item).start, check(item).end)};
+    case ItemKind::ReplicaWait: {
+        const Lane& waits = lanes.lane(at(lanes.lineOf(item)), LaneKind::ReplicaWait);
+        const TimeNs from = step(item.step).end;
+        const std::size_t found = waits.firstStartingFrom(from);
+        if (found < waits.spans().size() && waits.spans()[found].step == item.step)
+            return {waits.spans()[found].start, waits.spans()[found].end};
+        break;
+    }
     case ItemKind::None: break;
     }
     return {};
@@ -89,13 +97,23 @@ Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control
     return SessionPtr(std::move(session));
 }
 
-Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
-                               JobControl& control) {
-    BUBBLESCOPE_ASSIGN(Run run, loader(paths, control));
+Result<Run> RunLoader::run(const Paths& paths, JobControl& control) const {
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, trace(paths, control));
+    if (loaded.no_pipeline) return *std::move(loaded.no_pipeline);
+    return std::move(loaded.run);
+}
+
+Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths, const JobControl& control) {
     if (run.steps.empty())
         return inputError(paths.empty() ? std::string() : paths.front().string(), "holds no complete pipeline step",
                           "record at least one whole training step");
     return makeSession(std::move(run), control);
+}
+
+Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
+                               JobControl& control) {
+    BUBBLESCOPE_ASSIGN(Run run, loader.run(paths, control));
+    return sessionOf(std::move(run), paths, control);
 }
 
 } // namespace bubblescope::gui

@@ -5,8 +5,12 @@
 #include "core/analysis/report.h"
 #include "core/recognise/run.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 namespace bubblescope::gui {
 
@@ -41,13 +45,47 @@ struct Session {
 
 using SessionPtr = std::shared_ptr<const Session>;
 
-/// Loads files as a Run: loadRun, or a test's replacement.
-using RunLoader = std::function<Result<Run>(const std::vector<std::filesystem::path>&, JobControl&)>;
+/// Loads files as a trace, with the pipeline in it if there is one: loadTrace(), or a test's replacement. For worker
+/// threads.
+class RunLoader {
+public:
+    using Paths = std::vector<std::filesystem::path>;
+
+    /// A function that returns a LoadedTrace, given what the user states about the trace …
+    template <class Load>
+    requires std::is_invocable_r_v < Result<LoadedTrace>,
+    const Load&, const Paths&, JobControl&, const LoadOptions& > RunLoader(Load load) : load_(std::move(load)) {}
+    /// … or one that returns a Run.
+    template <class Load>
+    requires std::is_invocable_r_v < Result<Run>,
+    const Load&, const Paths&,
+        JobControl& > RunLoader(Load load)
+        : load_([load = std::move(load)](const Paths& paths, JobControl& control,
+                                         const LoadOptions&) -> Result<LoadedTrace> {
+              BUBBLESCOPE_ASSIGN(Run run, load(paths, control));
+              return LoadedTrace{std::move(run), {}};
+          }) {}
+
+    /// `taught` comes first among what is known of the trace.
+    [[nodiscard]] Result<LoadedTrace> trace(const Paths& paths, JobControl& control,
+                                            const LoadOptions& taught = {}) const {
+        return load_(paths, control, taught);
+    }
+    /// A trace without a pipeline is an error.
+    [[nodiscard]] Result<Run> run(const Paths& paths, JobControl& control) const;
+
+private:
+    std::function<Result<LoadedTrace>(const Paths&, JobControl&, const LoadOptions&)> load_;
+};
 
 /// Analyses every step of `run`. Errors: Cancelled when `control.stop` was requested.
 [[nodiscard]] Result<SessionPtr> makeSession(Run run, const JobControl& control);
 /// The session of a run that is already analysed. Errors: likewise.
 [[nodiscard]] Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control);
+
+/// Analyses a run that was just loaded. Errors: Input if it has no step, and Cancelled.
+[[nodiscard]] Result<SessionPtr> sessionOf(Run run, const std::vector<std::filesystem::path>& paths,
+                                           const JobControl& control);
 
 /// Loads and analyses. For worker threads. Errors are those of the loader.
 [[nodiscard]] Result<SessionPtr> loadSession(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,

@@ -185,6 +185,8 @@ bool ViewState::holds(const ItemRef& item) const {
         return session_->run.trace && session_->lanes.lineOf(item) >= 0 &&
                static_cast<std::size_t>(item.index) < session_->run.trace->sliceTracks().size();
     case ItemKind::Check: return static_cast<std::size_t>(item.index) < session_->run.checks.checks.size();
+    case ItemKind::ReplicaWait:
+        return item.index == 0 && session_->lanes.lineOf(item) >= 0 && session_->range(item).length() > TimeNs{0};
     case ItemKind::None: break;
     }
     return false;

@@ -101,17 +101,34 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) { showRow(index.row()); });
     connect(step_, &QSpinBox::valueChanged, this, [this](int number) {
         const auto& session = state_.session();
-        for (int i = 0; session && i < session->stepCount(); ++i) {
-            if (session->step(i).index == number) return state_.showStep(i);
-        }
+        if (session) showNumber(number);
     });
     connect(previous_, &QToolButton::clicked, this, [this] { stepBy(-1); });
     connect(next_, &QToolButton::clicked, this, [this] { stepBy(1); });
     refresh();
 }
 
+/// The next step number; the replica stays.
 void BubblePanel::stepBy(int direction) {
-    state_.showStep(state_.step() + direction);
+    const SessionPtr& session = state_.session();
+    if (!session) return;
+    const int number = session->step(state_.step()).index;
+    for (int i = state_.step(); i >= 0 && i < session->stepCount(); i += direction) {
+        if (session->step(i).index != number) return showNumber(session->step(i).index);
+    }
+}
+
+/// A step on the replica that is shown, or on another one if that did not run it.
+void BubblePanel::showNumber(int number) {
+    const Session& session = *state_.session();
+    const int replica = session.step(state_.step()).replica;
+    int any = -1;
+    for (int i = 0; i < session.stepCount(); ++i) {
+        if (session.step(i).index != number) continue;
+        if (any < 0) any = i;
+        if (session.step(i).replica == replica) return state_.showStep(i);
+    }
+    if (any >= 0) state_.showStep(any);
 }
 
 QTableView& BubblePanel::table() {
@@ -137,9 +154,11 @@ void BubblePanel::refresh() {
     const QSignalBlocker quiet(step_);
     step_->setRange(session->step(0).index, session->step(session->stepCount() - 1).index);
     step_->setValue(session->step(state_.step()).index);
-    step_count_->setText(tr("of %1 to %2").arg(step_->minimum()).arg(step_->maximum()));
-    previous_->setEnabled(state_.step() > 0);
-    next_->setEnabled(state_.step() + 1 < session->stepCount());
+    QString count = tr("of %1 to %2").arg(step_->minimum()).arg(step_->maximum());
+    if (session->lanes.replicas().size() > 1) count += tr(", replica %1").arg(session->step(state_.step()).replica);
+    step_count_->setText(count);
+    previous_->setEnabled(step_->value() > step_->minimum());
+    next_->setEnabled(step_->value() < step_->maximum());
     const StepAnalysis& analysis = session->analysis(state_.step());
     note_->setText(analysis.form ? tr("Closed form from this step's typical op times. Select a row to see its bubbles.")
                                  : tr("No closed form: %1.").arg(translatedText(analysis.form_note)));

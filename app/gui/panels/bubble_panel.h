@@ -32,6 +32,7 @@ private:
     void followSelection();
     void showRow(int row);
     void stepBy(int direction);
+    void showNumber(int number);
 
     ViewState& state_;
     BubbleTableModel* model_;

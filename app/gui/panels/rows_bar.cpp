@@ -4,6 +4,7 @@
 #include "app/gui/models/rows.h"
 #include "app/gui/panels/widgets.h"
 
+#include <QComboBox>
 #include <QHBoxLayout>
 #include <QKeyEvent>
 #include <QLabel>
@@ -11,6 +12,8 @@
 #include <QPushButton>
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -29,10 +32,34 @@ QString axesText(const MeshNumbers& spread) {
     return out.join(QStringLiteral(", "));
 }
 
+/// Entries of the list of replicas; a replica is its index plus kOneReplica.
+enum ReplicaEntry : int { AllReplicas, FoldedReplicas, SlowestReplica, MedianReplica, kOneReplica };
+
+/// The coordinate of a replica along the data axis, by which rows are filtered.
+int dataPlace(const Session& session, int replica) {
+    const std::vector<RowFacts> facts = rowFacts(session, -1);
+    const int line = session.lanes.lineOfReplica(replica, 0);
+    return line < 0 ? replica : facts[static_cast<std::size_t>(line)].place.at(MeshAxis::Data);
+}
+
+/// The replicas of a step, the one that takes longest first.
+std::vector<int> bySlowness(const Session& session, int place) {
+    std::vector<std::pair<TimeNs, int>> all;
+    for (const StepTimeline& step : session.run.steps) {
+        if (step.index == session.step(place).index) all.emplace_back(step.wall(), step.replica);
+    }
+    std::ranges::sort(all, std::ranges::greater{});
+    std::vector<int> out;
+    for (const auto& [time, replica] : all)
+        out.push_back(replica);
+    return out;
+}
+
 } // namespace
 
 RowsBar::RowsBar(ViewState& state, QWidget* parent)
-    : QWidget(parent), state_(state), line_(new QLineEdit(this)), result_(new ElidedLabel(this)) {
+    : QWidget(parent), state_(state), replicas_(new QComboBox(this)), line_(new QLineEdit(this)),
+      result_(new ElidedLabel(this)) {
     setObjectName(QStringLiteral("rowsBar"));
     line_->setObjectName(QStringLiteral("rowsLine"));
     line_->setAccessibleName(tr("Ranks to show"));
@@ -48,9 +75,13 @@ RowsBar::RowsBar(ViewState& state, QWidget* parent)
     auto* all = new QPushButton(tr("Show all"), this);
     all->setObjectName(QStringLiteral("rowsAll"));
     all->setAutoDefault(false);
+    replicas_->setObjectName(QStringLiteral("rowsReplicas"));
+    replicas_->setAccessibleName(tr("Replicas to show"));
+    replicas_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 2, 12, 2);
     row->setSpacing(8);
+    row->addWidget(replicas_);
     row->addWidget(label);
     row->addWidget(line_);
     row->addWidget(all);
@@ -59,7 +90,10 @@ RowsBar::RowsBar(ViewState& state, QWidget* parent)
     connect(line_, &QLineEdit::textChanged, this, &RowsBar::showResult);
     connect(all, &QPushButton::clicked, this, [this] { apply({}); });
     connect(&state_, &ViewState::rowsChanged, this, &RowsBar::showRows);
+    connect(&state_, &ViewState::sessionChanged, this, &RowsBar::listReplicas);
     connect(&state_, &ViewState::sessionChanged, this, &RowsBar::showRows);
+    connect(replicas_, &QComboBox::activated, this, &RowsBar::chooseReplicas);
+    listReplicas();
     showRows();
 }
 
@@ -74,8 +108,49 @@ void RowsBar::open() {
 void RowsBar::showRows() {
     const QString filter = QString::fromStdString(state_.rows().filter);
     line_->setText(filter);
-    setVisible(state_.session() != nullptr && !filter.isEmpty());
+    const bool replicated = state_.session() != nullptr && state_.session()->lanes.replicas().size() > 1;
+    setVisible(state_.session() != nullptr && (replicated || !filter.isEmpty()));
+    if (replicated && filter.isEmpty())
+        replicas_->setCurrentIndex(
+            state_.rows().group == MeshAxis::Data && !state_.rows().folded.empty() ? FoldedReplicas : AllReplicas);
     if (!isHidden()) showResult();
+}
+
+void RowsBar::listReplicas() {
+    replicas_->clear();
+    const bool several = state_.session() != nullptr && state_.session()->lanes.replicas().size() > 1;
+    replicas_->setVisible(several);
+    if (!several) return;
+    const std::vector<int>& all = state_.session()->lanes.replicas();
+    replicas_->addItem(tr("All %1 replicas").arg(all.size()));
+    replicas_->addItem(tr("Replicas folded"));
+    replicas_->addItem(tr("Slowest replica"));
+    replicas_->addItem(tr("Median replica"));
+    for (const int replica : all)
+        replicas_->addItem(tr("Replica %1").arg(replica));
+}
+
+/// Shows some replicas: as a filter of rows, or as folded groups.
+void RowsBar::chooseReplicas(int entry) {
+    if (!state_.session() || state_.step() < 0) return;
+    const Session& session = *state_.session();
+    const std::vector<int>& all = session.lanes.replicas();
+    RowChoice rows = state_.rows();
+    rows.filter.clear();
+    rows.folded.clear();
+    if (rows.group == MeshAxis::Data) rows.group.reset();
+    if (entry == FoldedReplicas) {
+        rows.group = MeshAxis::Data;
+        for (const int replica : all)
+            rows.folded.push_back(dataPlace(session, replica));
+    } else if (entry != AllReplicas) {
+        const std::vector<int> slow = bySlowness(session, state_.step());
+        const int replica = entry == SlowestReplica  ? slow.front()
+                            : entry == MedianReplica ? slow[slow.size() / 2]
+                                                     : all[static_cast<std::size_t>(entry - kOneReplica)];
+        rows.filter = "dp=" + std::to_string(dataPlace(session, replica));
+    }
+    state_.setRows(std::move(rows));
 }
 
 /// Previews the effect of the text.

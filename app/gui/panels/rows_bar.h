@@ -4,6 +4,7 @@
 
 #include <QWidget>
 
+class QComboBox;
 class QLabel;
 class QLineEdit;
 
@@ -33,8 +34,11 @@ private:
     void showResult();
     void apply(const QString& filter);
     void leave();
+    void listReplicas();
+    void chooseReplicas(int entry);
 
     ViewState& state_;
+    QComboBox* replicas_;
     QLineEdit* line_;
     QLabel* result_;
 };

@@ -17,16 +17,16 @@ double evidence(const Anomaly& anomaly, std::string_view name) {
     return 0;
 }
 
+/// The marks of changes; steps are those of the selection.
 std::vector<StepChart::Mark> changesOf(const Session& session) {
     std::vector<StepChart::Mark> marks;
+    const std::vector<SelectedStep>& steps = session.report.selection.steps();
     for (const Anomaly& anomaly : session.report.anomalies) {
         if (anomaly.kind != AnomalyKind::StepTimeChange || !anomaly.step) continue;
-        for (int place = 0; place < session.stepCount(); ++place) {
-            if (session.step(place).index != *anomaly.step) continue;
-            const double ratio = evidence(anomaly, "ratio");
-            marks.push_back({place, percentDelta(ratio - 1), ratio > 1});
-            break;
-        }
+        const auto at = std::ranges::find(steps, *anomaly.step, &SelectedStep::index);
+        if (at == steps.end()) continue;
+        const double ratio = evidence(anomaly, "ratio");
+        marks.push_back({static_cast<int>(at - steps.begin()), percentDelta(ratio - 1), ratio > 1});
     }
     std::ranges::sort(marks, {}, &StepChart::Mark::step);
     return marks;
@@ -35,13 +35,15 @@ std::vector<StepChart::Mark> changesOf(const Session& session) {
 /// The steps that the analysis sets aside.
 StepChart::Aside asideOf(const Session& session) {
     StepChart::Aside aside;
-    for (int place = 0; place < session.stepCount(); ++place) {
-        switch (session.report.selection.whyAside(static_cast<std::size_t>(place))) {
-        case SetAside::WarmUp: aside[place] = StepsPanel::tr("Set aside: warm-up"); break;
-        case SetAside::Outlier: aside[place] = StepsPanel::tr("Set aside: outlier"); break;
+    int at = 0;
+    for (const SelectedStep& step : session.report.selection.steps()) {
+        switch (step.why) {
+        case SetAside::WarmUp: aside[at] = StepsPanel::tr("Set aside: warm-up"); break;
+        case SetAside::Outlier: aside[at] = StepsPanel::tr("Set aside: outlier"); break;
         case SetAside::None:
         case SetAside::NotAsked: break;
         }
+        ++at;
     }
     return aside;
 }
@@ -52,28 +54,66 @@ StepsPanel::StepsPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
     : StepChart(themes, parent), state_(state), fill_(new FillWhenVisible(*this, [this] { showSession(); })) {
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
-        if (!fill_->stale()) setCurrent(state_.step());
+        if (!fill_->stale()) setCurrent(chartStep(state_.step()));
     });
-    connect(this, &StepChart::stepChosen, &state_, &ViewState::showStep);
-    connect(this, &StepChart::rangeChosen, &state_, &ViewState::showSteps);
+    connect(this, &StepChart::stepChosen, this, [this](int step) { state_.showStep(timelineOf(step)); });
+    connect(this, &StepChart::rangeChosen, this, [this](int first, int last) {
+        const auto& steps = state_.session()->report.selection.steps();
+        state_.showSteps(static_cast<int>(steps[static_cast<std::size_t>(first)].timelines.front()),
+                         static_cast<int>(steps[static_cast<std::size_t>(last)].longest));
+    });
     showSession();
+}
+
+/// The chart's step that holds a timeline.
+int StepsPanel::chartStep(int timeline) const {
+    if (!state_.session() || timeline < 0) return -1;
+    const auto& steps = state_.session()->report.selection.steps();
+    const auto at = std::ranges::find(steps, state_.session()->step(timeline).index, &SelectedStep::index);
+    return at == steps.end() ? -1 : static_cast<int>(at - steps.begin());
+}
+
+/// The timeline of a chart's step on the replica that is shown, else on the slowest.
+int StepsPanel::timelineOf(int step) const {
+    const Session& session = *state_.session();
+    const SelectedStep& chosen = session.report.selection.steps()[static_cast<std::size_t>(step)];
+    const int replica = session.step(std::max(0, state_.step())).replica;
+    for (const std::size_t timeline : chosen.timelines) {
+        if (session.run.steps[timeline].replica == replica) return static_cast<int>(timeline);
+    }
+    return static_cast<int>(chosen.longest);
 }
 
 void StepsPanel::showSession() {
     if (!state_.session()) return setCurves({}, {}, {});
     const Session& session = *state_.session();
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
     Curve walls = timeCurve();
     Curve rates = bubbleRateCurve();
     std::vector<int> numbers;
-    for (int place = 0; place < session.stepCount(); ++place) {
-        const StepAnalysis& analysis = session.analysis(place);
-        numbers.push_back(session.step(place).index);
-        walls.data.values.push_back(static_cast<double>(analysis.wall.count()));
-        rates.data.values.push_back(analysis.rates.over_makespan);
-        rates.expected.push_back(analysis.form ? analysis.form->bubble_rate : std::numeric_limits<double>::quiet_NaN());
+    const std::vector<int>& replicas = session.lanes.replicas();
+    const auto& steps = session.report.selection.steps();
+    if (replicas.size() > 1) {
+        walls.title = tr("%1: the slowest replica, and each of %2").arg(walls.title).arg(replicas.size());
+        walls.lines.assign(replicas.size(), std::vector<double>(steps.size(), kUnknown));
+        rates.lines = walls.lines;
+    }
+    for (std::size_t at = 0; at < steps.size(); ++at) {
+        const SelectedStep& step = steps[at];
+        const StepAnalysis& slowest = session.report.steps[step.longest];
+        numbers.push_back(step.index);
+        walls.data.values.push_back(static_cast<double>(step.time.count()));
+        rates.data.values.push_back(slowest.rates.over_makespan);
+        rates.expected.push_back(slowest.form ? slowest.form->bubble_rate : kUnknown);
+        for (const std::size_t timeline : walls.lines.empty() ? std::vector<std::size_t>() : step.timelines) {
+            const auto replica = static_cast<std::size_t>(
+                std::ranges::lower_bound(replicas, session.run.steps[timeline].replica) - replicas.begin());
+            walls.lines[replica][at] = static_cast<double>(session.report.steps[timeline].wall.count());
+            rates.lines[replica][at] = session.report.steps[timeline].rates.over_makespan;
+        }
     }
     setCurves({std::move(walls), std::move(rates)}, std::move(numbers), changesOf(session), asideOf(session));
-    setCurrent(state_.step());
+    setCurrent(chartStep(state_.step()));
 }
 
 } // namespace bubblescope::gui

@@ -7,8 +7,8 @@ namespace bubblescope::gui {
 
 class FillWhenVisible;
 
-/// Wall time and bubble rate of all steps, with the changes found by the report. A click shows a step on the timeline,
-/// a drag shows a range.
+/// Wall time and bubble rate of all steps, of the slowest replica and thinly of each, with the changes found by the
+/// report. A click shows a step on the timeline, a drag shows a range.
 class StepsPanel : public StepChart {
     Q_OBJECT
 
@@ -17,6 +17,8 @@ public:
 
 private:
     void showSession();
+    [[nodiscard]] int chartStep(int timeline) const;
+    [[nodiscard]] int timelineOf(int step) const;
 
     ViewState& state_;
     FillWhenVisible* fill_;

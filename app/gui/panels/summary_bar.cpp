@@ -54,6 +54,8 @@ void Legend::show(const Session* session) {
             if (used[i]) entries_.push_back({roleOf(kind), opKindText(kind)});
         }
         if (session->lanes.uses(LaneKind::Bubble)) entries_.push_back({Role::Bubble, tr("bubble")});
+        if (session->lanes.uses(LaneKind::ReplicaWait))
+            entries_.push_back({Role::ReplicaWait, tr("waiting for replicas")});
         if (session->lanes.uses(LaneKind::Check)) entries_.push_back({Role::Check, tr("check")});
     }
     if (entries_ == before && chunks_ == chunks_before) return;
@@ -62,8 +64,8 @@ void Legend::show(const Session* session) {
 }
 
 int Legend::chipWidth(const Entry& entry) const {
-    const bool shaded =
-        chunks_ > 1 && entry.role != Role::Bubble && entry.role != Role::Optimizer && entry.role != Role::Check;
+    const bool shaded = chunks_ > 1 && entry.role != Role::Bubble && entry.role != Role::Optimizer &&
+                        entry.role != Role::Check && entry.role != Role::ReplicaWait;
     return shaded ? kShadedChip : kChip;
 }
 
@@ -242,12 +244,22 @@ void SummaryBar::refreshSchedule(const Session& session) {
         name = QStringLiteral("%1 (%2)").arg(name, fromUtf8(schedule.flavor));
     }
     set(figures_[ScheduleFigure], tr("Schedule"), name, explanation);
-    set(figures_[ShapeFigure], tr("p · m · v"),
-        QStringLiteral("%1 · %2 · %3").arg(schedule.pp).arg(schedule.microbatches).arg(schedule.vpp),
-        tr("Pipeline ranks, micro-batches in a step, chunks per rank."));
     const StepSelection& selection = session.report.selection;
+    QString shape = QStringLiteral("%1 · %2 · %3").arg(schedule.pp).arg(schedule.microbatches).arg(schedule.vpp);
+    // Data and tensor parallelism are shown where there is any.
+    const auto replicas = static_cast<int>(std::max<std::size_t>(1, selection.replicas()));
+    const int dp =
+        std::max({replicas, run.info ? run.info->dp : 1, run.places ? run.places->sizes.at(MeshAxis::Data) : 1});
+    const int tp = std::max(run.info ? run.info->tp : 1, run.places ? run.places->sizes.at(MeshAxis::Tensor) : 1);
+    const bool wide = dp > 1 || tp > 1;
+    if (wide) shape += QStringLiteral(" · %1 · %2").arg(dp).arg(tp);
+    set(figures_[ShapeFigure], wide ? tr("p · m · v · dp · tp") : tr("p · m · v"), shape,
+        wide ? tr("Pipeline ranks, micro-batches in a step, chunks per rank, replicas of the pipeline (data "
+                  "parallelism), "
+                  "ranks that share a layer (tensor parallelism).")
+             : tr("Pipeline ranks, micro-batches in a step, chunks per rank."));
     QString steps = QString::number(selection.steps().size());
-    if (selection.replicas() > 1) steps = QStringLiteral("%1 × %2").arg(steps).arg(selection.replicas());
+    if (selection.replicas() > 1) steps = tr("%1 × %2 replicas").arg(steps).arg(selection.replicas());
     const report::Verdict verdict = report::verdictOf(run, session.report);
     set(figures_[StepsFigure], tr("Steps"), steps,
         QStringList{translated(verdict.verdict), translated(verdict.cost), translated(verdict.action),
@@ -269,6 +281,8 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
         if (!shown.isEmpty()) continue;
         shown = anomalyKindText(anomaly.kind);
         if (anomaly.rank) shown = tr("%1 on rank %2").arg(shown).arg(anomaly.rank->value);
+        if (anomaly.replica && state_.session()->lanes.replicas().size() > 1)
+            shown = tr("%1, replica %2").arg(shown).arg(*anomaly.replica);
     }
     if (anomalies.size() > 1) shown = tr("%1 and %2 more").arg(shown).arg(anomalies.size() - 1);
     finding_ = shown;
@@ -279,8 +293,19 @@ void SummaryBar::refreshFindings(const std::vector<Anomaly>& anomalies) {
 void SummaryBar::refreshStep(const Session& session) {
     const StepAnalysis& analysis = session.analysis(state_.step());
     const int number = session.step(state_.step()).index;
-    set(figures_[WallFigure], tr("Step %1 takes").arg(number), shortTime(analysis.wall),
-        tr("From the first op's start to the last one's end on any rank: %1").arg(exactTime(analysis.wall)));
+    // Replicas run a step in parallel: it takes as long as the slowest one.
+    TimeNs takes = analysis.wall;
+    QString how = tr("From the first op's start to the last one's end on any rank: %1").arg(exactTime(analysis.wall));
+    for (const SelectedStep& step : session.report.selection.steps()) {
+        if (step.index != number || step.timelines.size() < 2) continue;
+        takes = step.time;
+        how = tr("The slowest replica, %1, takes %2; replica %3, which is selected, takes %4.")
+                  .arg(session.run.steps[step.longest].replica)
+                  .arg(exactTime(step.time))
+                  .arg(session.step(state_.step()).replica)
+                  .arg(exactTime(analysis.wall));
+    }
+    set(figures_[WallFigure], tr("Step %1 takes").arg(number), shortTime(takes), how);
 
     QString rate = percent(analysis.rates.over_makespan);
     QString explanation = tr("Idle time over all ranks' time in step %1.").arg(number);

@@ -133,9 +133,10 @@ const RoleColours& roleColours(bool dark) {
                                     "#8a5fc4",
                                     "#2e9090",
                                     "#c65c66",
-                                    "#4f8a10"};
-    static const RoleColours kDark{"#3f86d6", "#eeb54a", "#e0784a", "#c4ecda", "#6b57a6",
-                                   "#434b56", "#b08ae0", "#4fb3b3", "#d0717a", "#8fd14f"};
+                                    "#4f8a10",
+                                    "#d9b9a0"};
+    static const RoleColours kDark{"#3f86d6", "#eeb54a", "#e0784a", "#c4ecda", "#6b57a6", "#434b56",
+                                   "#b08ae0", "#4fb3b3", "#d0717a", "#8fd14f", "#6e5444"};
     return dark ? kDark : kLight;
 }
 
@@ -144,6 +145,7 @@ const RoleColours& roleColours(bool dark) {
 QColor Theme::fill(Role role, int chunk, int chunks) const {
     const QColor& colour = roleColours(dark)[static_cast<std::size_t>(role)];
     if (chunks <= 1) return colour;
+    if (chunk < 0) return mix(colour, timeline, colours::kChunkMix / 2);
     return mix(colour, timeline, colours::kChunkMix * chunk / (chunks - 1));
 }
 

@@ -34,7 +34,8 @@ struct Theme {
     QColor message; ///< background of error messages
     QColor message_line;
 
-    /// The colour of a role; higher chunks of `chunks` are mixed towards the timeline's background.
+    /// The colour of a role; higher chunks of `chunks` are mixed towards the timeline's background. A negative chunk
+    /// stands for the mean of all.
     [[nodiscard]] QColor fill(Role role, int chunk = 0, int chunks = 1) const;
 };
 

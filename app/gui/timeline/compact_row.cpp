@@ -30,53 +30,20 @@ std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
     return borders;
 }
 
-/// Walks through a lane's time from left to right.
-class CompactCursor {
-public:
-    CompactCursor(const Lane& lane, TimeNs begin)
-        : lane_(lane), next_(lane.firstStartingFrom(begin)), covered_(lane.coveredBefore(begin, next_)) {}
-
-    /// Moves on to `to`. Returns how long the lane is busy until then.
-    TimeNs advance(TimeNs to) {
-        before_ = next_;
-        next_ = lane_.firstStartingFrom(to, next_);
-        const TimeNs covered = lane_.coveredBefore(to, next_);
-        const TimeNs busy = covered - covered_;
-        covered_ = covered;
-        return busy;
-    }
-    /// The first span that the last advance() touched.
-    [[nodiscard]] std::size_t firstMet(TimeNs begin) const {
-        std::size_t first = before_;
-        while (first > 0 && lane_.spans()[first - 1].end > begin)
-            --first;
-        return first;
-    }
-    /// The first span that has not begun yet.
-    [[nodiscard]] std::size_t next() const { return next_; }
-    [[nodiscard]] TimeNs nextStart() const {
-        return next_ < lane_.spans().size() ? lane_.spans()[next_].start : TimeNs::max();
-    }
-
-private:
-    const Lane& lane_;
-    std::size_t next_;
-    std::size_t before_ = 0;
-    TimeNs covered_;
-};
-
 class CompactRowBuilder {
 public:
     CompactRowBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
                       std::vector<CompactPiece>& out)
-        : ops_(input.session.lanes.lane(static_cast<std::size_t>(input.rows.lineAt(row)), LaneKind::Compute)),
-          idle_(input.session.lanes.lane(static_cast<std::size_t>(input.rows.lineAt(row)), LaneKind::Bubble)),
-          borders_(borders), row_(row), out_(out), first_piece_(out.size()),
+        : lanes_(input.session.lanes), line_(static_cast<std::size_t>(input.rows.lineAt(row))),
+          ops_(lanes_.lane(line_, LaneKind::Compute)), idle_(lanes_.lane(line_, LaneKind::Bubble)), borders_(borders),
+          row_(row), out_(out), first_piece_(out.size()),
           height_(static_cast<int>(std::lround(input.rows.bands().front().height * input.device_pixel_ratio))) {}
 
     void build() {
-        CompactCursor ops(ops_, borders_.front());
-        CompactCursor idle(idle_, borders_.front());
+        LaneCursor ops(ops_, borders_.front());
+        LaneCursor idle(idle_, borders_.front());
+        LaneCursor exposed(lanes_.lane(line_, LaneKind::Exposed), borders_.front());
+        LaneCursor waits(lanes_.lane(line_, LaneKind::ReplicaWait), borders_.front());
         const auto columns = static_cast<int>(borders_.size()) - 1;
         for (int column = 0; column < columns;) {
             const TimeRange time{border(column), border(column + 1)};
@@ -87,21 +54,24 @@ public:
             }
             const TimeNs busy = ops.advance(time.end);
             const TimeNs bubble = idle.advance(time.end);
+            const TimeNs sent = exposed.advance(time.end);
+            const TimeNs waited = waits.advance(time.end);
             int end = column + 1;
-            if (busy == time.length()) {
-                end = addBusy(ops, column, time);
+            if (busy == time.length() && ops.firstMet(time.begin) + 1 == ops.next()) {
+                end = addOp(ops_.spans()[ops.firstMet(time.begin)], column);
             } else {
-                add(piece(column, time, busy, bubble, ops));
+                add({row_, column, end, stackHeights(sharesOf(lanes_, line_, time), time.length(), height_), -1});
                 // The columns stay the same until something begins or ends.
-                if (busy == TimeNs{0} && bubble == time.length())
-                    end = sameUntil(end, std::min(ops.nextStart(), endOf(idle_, idle, time.begin)));
-                else if (busy == TimeNs{0} && bubble == TimeNs{0})
-                    end = sameUntil(end, std::min(ops.nextStart(), idle.nextStart()));
+                const TimeNs other = std::min({ops.nextStart(), exposed.nextStart(), waits.nextStart()});
+                if (busy == TimeNs{0} && sent == TimeNs{0} && bubble == time.length())
+                    end = sameUntil(end, std::min(other, endOf(idle, time.begin)));
+                else if (busy == TimeNs{0} && bubble == TimeNs{0} && waited == TimeNs{0})
+                    end = sameUntil(end, std::min(other, idle.nextStart()));
                 if (end > column + 1) out_.back().end = end;
             }
             if (end > column + 1) {
-                ops.advance(border(end));
-                idle.advance(border(end));
+                for (LaneCursor* cursor : {&ops, &idle, &exposed, &waits})
+                    cursor->advance(border(end));
             }
             column = end;
         }
@@ -115,51 +85,24 @@ private:
         const auto found = std::upper_bound(borders_.begin() + from, borders_.end(), time);
         return std::max(from, static_cast<int>(found - borders_.begin()) - 1);
     }
-    [[nodiscard]] static TimeNs endOf(const Lane& lane, const CompactCursor& cursor, TimeNs begin) {
+    [[nodiscard]] static TimeNs endOf(const LaneCursor& cursor, TimeNs begin) {
         const std::size_t first = cursor.firstMet(begin);
-        return first < lane.spans().size() ? lane.spans()[first].end : begin;
+        return first < cursor.lane().spans().size() ? cursor.lane().spans()[first].end : begin;
     }
 
-    /// Adds a column that is busy throughout, extended to the end of its first op if it holds only that one.
-    int addBusy(const CompactCursor& ops, int column, const TimeRange& time) {
-        const std::size_t first = ops.firstMet(time.begin);
-        const auto [role, chunk] = ops_.mainColour(first, ops.next(), time);
-        const bool one = first + 1 == ops.next();
-        const int end = one ? sameUntil(column + 1, ops_.spans()[first].end) : column + 1;
-        add({row_, column, end, height_, 0, role, chunk});
+    /// Adds the columns from `column` on that a single op fills.
+    int addOp(const Span& op, int column) {
+        const int end = sameUntil(column + 1, op.end);
+        CompactPiece piece{row_, column, end, {}, op.chunk};
+        piece.heights[static_cast<std::size_t>(op.role)] = static_cast<std::uint16_t>(height_);
+        add(piece);
         // A gap keeps neighbouring ops of one colour apart. A last column that is shared is not full anyway.
-        if (one && end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) &&
-            ops_.spans()[first].end < border(end + 1))
-            shorten();
+        if (end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) && op.end < border(end + 1)) {
+            CompactPiece& last = out_.back();
+            --last.end;
+            out_.push_back({row_, last.end, last.end + 1, {}, -1});
+        }
         return end;
-    }
-
-    void shorten() {
-        CompactPiece& last = out_.back();
-        --last.end;
-        out_.push_back({row_, last.end, last.end + 1, 0, 0, Role::Bubble, 0});
-    }
-
-    [[nodiscard]] CompactPiece piece(int column, const TimeRange& time, TimeNs busy, TimeNs bubble,
-                                     const CompactCursor& ops) const {
-        CompactPiece out{row_, column, column + 1, 0, 0, Role::Bubble, 0};
-        const auto pixels = [&](TimeNs part) {
-            const double fraction = static_cast<double>(part.count()) / static_cast<double>(time.length().count());
-            return std::clamp(static_cast<int>(std::lround(fraction * height_)), part > TimeNs{0} ? 1 : 0, height_);
-        };
-        out.busy = pixels(busy);
-        out.idle = pixels(bubble);
-        if (out.busy + out.idle > height_) {
-            // Both were rounded up; the smaller one keeps its pixels.
-            if (busy > bubble) out.busy = std::max(1, height_ - out.idle);
-            out.idle = height_ - out.busy;
-        }
-        if (busy > TimeNs{0}) {
-            const auto [role, chunk] = ops_.mainColour(ops.firstMet(time.begin), ops.next(), time);
-            out.role = role;
-            out.chunk = chunk;
-        }
-        return out;
     }
 
     void add(const CompactPiece& piece) {
@@ -168,8 +111,8 @@ private:
             CompactPiece same = piece;
             same.begin = last.begin;
             same.end = last.end;
-            // Full columns are ops and stay separate.
-            if (last.end == piece.begin && same == last && piece.busy < height_) {
+            // Single ops stay separate.
+            if (last.end == piece.begin && same == last && piece.chunk < 0) {
                 last.end = piece.end;
                 return;
             }
@@ -177,6 +120,8 @@ private:
         out_.push_back(piece);
     }
 
+    const Lanes& lanes_;
+    std::size_t line_;
     const Lane& ops_;
     const Lane& idle_;
     const std::vector<TimeNs>& borders_;
@@ -186,11 +131,79 @@ private:
     int height_;
 };
 
+/// Concatenates lists.
+std::vector<CompactPiece> joined(std::vector<std::vector<CompactPiece>> of_rows) {
+    std::vector<CompactPiece> pieces;
+    std::size_t count = 0;
+    for (const std::vector<CompactPiece>& of_row : of_rows)
+        count += of_row.size();
+    pieces.reserve(count);
+    for (const std::vector<CompactPiece>& of_row : of_rows)
+        pieces.insert(pieces.end(), of_row.begin(), of_row.end());
+    return pieces;
+}
+
+/// The strip of a folded group.
+std::vector<CompactPiece> stripOf(const GeometryInput& input, const std::vector<TimeNs>& borders, int row) {
+    constexpr std::size_t kMostParts = 60'000; // of lines and columns; more would take longer than a frame
+    std::vector<CompactPiece> out;
+    const std::vector<int>& lines = input.rows.row(row).members;
+    if (lines.empty()) return out;
+    const std::size_t columns = borders.size() - 1;
+    const std::size_t stride = std::max<std::size_t>(1, lines.size() * columns / kMostParts);
+    const int height = static_cast<int>(std::lround(kStripHeight * input.device_pixel_ratio));
+    for (std::size_t column = 0; column < columns; column += stride) {
+        const std::size_t end = std::min(columns, column + stride);
+        const TimeRange time{borders[column], borders[end]};
+        RoleTimes sum{};
+        for (const int line : lines) {
+            const RoleTimes shares = sharesOf(input.session.lanes, static_cast<std::size_t>(line), time);
+            for (std::size_t role = 0; role < kRoleCount; ++role)
+                sum[role] += shares[role];
+        }
+        const StackHeights heights = stackHeights(sum, time.length() * static_cast<std::int64_t>(lines.size()), height);
+        if (!out.empty() && out.back().heights == heights) {
+            out.back().end = static_cast<int>(end);
+        } else {
+            out.push_back({row, static_cast<int>(column), static_cast<int>(end), heights, -1});
+        }
+    }
+    return out;
+}
+
 } // namespace
 
+int CompactPiece::busy() const {
+    int sum = 0;
+    for (const Role role : kStackOrder)
+        sum += isOpRole(role) ? height(role) : 0;
+    return sum;
+}
+
+int CompactPiece::idle() const {
+    int sum = 0;
+    for (const Role role : kStackOrder)
+        sum += isOpRole(role) ? 0 : height(role);
+    return sum;
+}
+
+std::vector<CompactPiece> buildGroupStrips(const GeometryInput& input) {
+    std::vector<int> rows;
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        const int top = input.rows.rowTop(row) - input.scroll_y;
+        if (input.rows.isHeader(row) && input.rows.row(row).folded && top < input.height &&
+            top + RowLayout::kGroupHeight > 0)
+            rows.push_back(row);
+    }
+    if (rows.empty()) return {};
+    const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
+    std::vector<std::vector<CompactPiece>> of_rows(rows.size());
+    parallelFor(rows.size(), [&](std::size_t i) { of_rows[i] = stripOf(input, borders, rows[i]); });
+    return joined(std::move(of_rows));
+}
+
 std::vector<CompactPiece> buildCompactRows(const GeometryInput& input) {
-    std::vector<CompactPiece> pieces;
-    if (!input.rows.compact()) return pieces;
+    if (!input.rows.compact()) return {};
     const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
     std::vector<int> rows;
     for (int row = 0; row < input.rows.rowCount(); ++row) {
@@ -199,13 +212,7 @@ std::vector<CompactPiece> buildCompactRows(const GeometryInput& input) {
     }
     std::vector<std::vector<CompactPiece>> of_rows(rows.size());
     parallelFor(rows.size(), [&](std::size_t i) { CompactRowBuilder(input, borders, rows[i], of_rows[i]).build(); });
-    std::size_t count = 0;
-    for (const std::vector<CompactPiece>& of_row : of_rows)
-        count += of_row.size();
-    pieces.reserve(count);
-    for (const std::vector<CompactPiece>& of_row : of_rows)
-        pieces.insert(pieces.end(), of_row.begin(), of_row.end());
-    return pieces;
+    return joined(std::move(of_rows));
 }
 
 namespace {
@@ -227,21 +234,32 @@ CompactRowPainter::CompactRowPainter(QPainter& painter, const TimelineFrame& fra
     small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
 }
 
-/// There may be one segment per pixel, so they are written as pixels in one go.
 void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces) {
-    if (f_.pixels != nullptr) return paint(pieces, *f_.pixels);
+    if (pieces.empty()) return;
+    const LaneBand& band = f_.geometry.rows.bands().front();
+    paint(pieces, Band{band.top, band.height});
+}
+
+void CompactRowPainter::paintStrips(const std::vector<CompactPiece>& pieces) {
+    if (!pieces.empty()) paint(pieces, Band{kStripTop, kStripHeight});
+}
+
+/// There may be one segment per pixel, so they are written as pixels in one go.
+void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, Band band) {
+    hatch_ = hatchTile(f_.theme, f_.geometry.device_pixel_ratio).toImage().convertToFormat(QImage::Format_RGB32);
+    if (f_.pixels != nullptr) return paint(pieces, band, *f_.pixels);
     const double ratio = f_.geometry.device_pixel_ratio;
     QImage image((QSizeF(f_.plot.size()) * ratio).toSize(), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     PixelCanvas pixels(image, QRect(QPoint(), f_.plot.size()), ratio);
-    paint(pieces, pixels);
+    paint(pieces, band, pixels);
     image.setDevicePixelRatio(ratio);
     p_.drawImage(f_.plot.topLeft(), image);
 }
 
 /// Draws rows in parallel: first every other row, then those between. Neighbouring rows may share a line of device
 /// pixels.
-void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, PixelCanvas& pixels) {
+void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, Band band, PixelCanvas& pixels) {
     std::array<std::vector<std::span<const CompactPiece>>, 2> every_other;
     for (auto first = pieces.begin(); first != pieces.end();) {
         const auto end =
@@ -250,23 +268,28 @@ void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, PixelCanv
         first = end;
     }
     for (const auto& rows : every_other) {
-        parallelFor(rows.size(), [&](std::size_t i) { paintRow(rows[i], pixels); });
+        parallelFor(rows.size(), [&](std::size_t i) { paintRow(rows[i], band, pixels); });
     }
 }
 
-void CompactRowPainter::paintRow(std::span<const CompactPiece> pieces, PixelCanvas& pixels) const {
+void CompactRowPainter::paintRow(std::span<const CompactPiece> pieces, Band band, PixelCanvas& pixels) const {
     const RowLayout& rows = f_.geometry.rows;
     const int chunks = f_.session.run.schedule.vpp;
-    const QRgb bubble = f_.theme.fill(Role::Bubble).rgb();
-    const double end = rows.rowTop(pieces.front().row) + rows.bands().front().height - f_.geometry.scroll_y;
+    const double end = rows.rowTop(pieces.front().row) + band.top + band.height - f_.geometry.scroll_y;
     const int bottom = pixels.device(end);
     for (const CompactPiece& piece : pieces) {
-        const int width = piece.end - piece.begin;
-        if (piece.busy > 0)
-            pixels.fillDevice({piece.begin, bottom - piece.busy, width, piece.busy},
-                              f_.theme.fill(piece.role, piece.chunk, chunks).rgb());
-        if (piece.idle > 0)
-            pixels.fillDevice({piece.begin, bottom - piece.busy - piece.idle, width, piece.idle}, bubble);
+        int at = bottom;
+        for (const Role role : kStackOrder) {
+            const int height = piece.height(role);
+            if (height == 0) continue;
+            at -= height;
+            const QRect box(piece.begin, at, piece.end - piece.begin, height);
+            if (role == Role::Bubble) {
+                pixels.fillTiledDevice(box, hatch_);
+            } else {
+                pixels.fillDevice(box, f_.theme.fill(role, piece.chunk, isOpRole(role) ? chunks : 1).rgb());
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/timeline/column_shares.h"
 #include "app/gui/timeline/raw_geometry.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ constexpr int kReferenceHeight = 16;
 constexpr int kMaxViews = 4;       ///< number of screens to scroll; with more, rows become compact
 constexpr int kMinFreeHeight = 80; ///< pixels that must be free below pinned rows; otherwise these scroll too
 constexpr int kManyRows = 32;      ///< with fewer rows, compact rows are used only on request
+constexpr double kOwnFrom = 3;     ///< device pixels; narrower ops and bubbles are shares of columns
 constexpr int kCompactGapFrom = 4; ///< compact rows at least this high have a gap of one line
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
 /// Available heights of the op band.
@@ -207,16 +209,7 @@ public:
         }
     }
 
-private:
-    [[nodiscard]] double pixel() const { return 1 / in_.device_pixel_ratio; }
-    [[nodiscard]] double snap(double x) const {
-        const double limit = in_.scale.width + pixel();
-        return std::round(std::clamp(x, -pixel(), limit) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
-    }
-    [[nodiscard]] ItemRef itemOf(const Span& span) const {
-        return {itemKind(kind_), span.step, static_cast<std::int32_t>(rank_), span.index};
-    }
-
+    /// Adds a span as a shape of its own; edges in logical pixels.
     void addOne(const Span& span, double left, double right) {
         TimelineShape shape;
         shape.item = itemOf(span);
@@ -231,6 +224,16 @@ private:
         shape.rect = span.paired || kind_ == LaneKind::Check ? bandPartOf(in_.session, shape.item).of(lane) : lane;
         shape.label = labelFor(shape);
         out_.push_back(std::move(shape));
+    }
+
+private:
+    [[nodiscard]] double pixel() const { return 1 / in_.device_pixel_ratio; }
+    [[nodiscard]] double snap(double x) const {
+        const double limit = in_.scale.width + pixel();
+        return std::round(std::clamp(x, -pixel(), limit) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
+    }
+    [[nodiscard]] ItemRef itemOf(const Span& span) const {
+        return {itemKind(kind_), span.step, static_cast<std::int32_t>(rank_), span.index};
     }
 
     /// Whether a bubble holds checks, which would cover its label.
@@ -297,6 +300,112 @@ private:
     std::size_t first_shape_ = out_.size(); ///< index of this lane's first shape; earlier ones belong to other lanes
 };
 
+/// What a rank computes, its bubbles and its waits for other replicas, in one band. Spans at least kOwnFrom device
+/// pixels wide are shapes; the columns of narrower ones are stacks of exact shares.
+class ComputeBand {
+public:
+    ComputeBand(const GeometryInput& input, int line, const QRectF& band, std::vector<TimelineShape>& out)
+        : in_(input), line_(line), band_(band), out_(out),
+          columns_(static_cast<std::size_t>(std::max<std::int64_t>(1, std::llround(input.scale.width * ratio())))),
+          state_(columns_, State::Empty) {}
+
+    void build() {
+        for (const LaneKind kind : {LaneKind::Bubble, LaneKind::ReplicaWait, LaneKind::Compute})
+            addWide(kind);
+        addStacks();
+    }
+
+private:
+    enum class State : std::uint8_t { Empty, Shared, Own };
+
+    [[nodiscard]] double ratio() const { return in_.device_pixel_ratio; }
+    /// In device pixels.
+    [[nodiscard]] double x(TimeNs time) const {
+        return std::clamp(in_.scale.x(time), -1.0, in_.scale.width + 1) * ratio();
+    }
+    void mark(double from, double to, State state) {
+        const auto column = [this](double at) {
+            return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(columns_)));
+        };
+        for (std::size_t i = column(from); i < column(to); ++i)
+            state_[i] = std::max(state_[i], state);
+    }
+    [[nodiscard]] bool isWide(const Span& span) const { return x(span.end) - x(span.start) >= kOwnFrom; }
+
+    void addWide(LaneKind kind) {
+        const Lane& lane = in_.session.lanes.lane(static_cast<std::size_t>(line_), kind);
+        const auto& spans = lane.spans();
+        std::size_t i = lane.firstEndingAfter(in_.scale.range.begin);
+        LaneBuilder shapes(in_, line_, kind, band_.top(), band_.height(), out_);
+        while (i < spans.size() && spans[i].start < in_.scale.range.end) {
+            if (isWide(spans[i])) {
+                const double left = std::round(x(spans[i].start));
+                const double right = std::round(x(spans[i].end));
+                shapes.addOne(spans[i], left / ratio(), right / ratio());
+                mark(left, right, State::Own);
+                ++i;
+                continue;
+            }
+            // All that begin in this column, but for a wide one or a wide pair that begins there last.
+            const double column = std::floor(x(spans[i].start));
+            const TimeNs column_end = std::max(in_.scale.time((column + 1) / ratio()), spans[i].start + TimeNs{1});
+            std::size_t next = std::max(i + 1, lane.firstStartingFrom(column_end, i));
+            while (next > i + 1 && isWide(spans[next - 1]))
+                --next;
+            mark(column, std::floor(x(spans[next - 1].end)) + 1, State::Shared);
+            i = next;
+        }
+    }
+
+    void addStacks() {
+        const int height = static_cast<int>(std::lround(band_.height() * ratio()));
+        const auto border = [&](std::size_t column) { return in_.scale.time(static_cast<double>(column) / ratio()); };
+        StackHeights run{};
+        std::size_t begin = 0;
+        const auto flush = [&](std::size_t end) {
+            if (end > begin) addStack(run, begin, end);
+        };
+        for (std::size_t column = 0; column < columns_; ++column) {
+            if (state_[column] != State::Shared) {
+                flush(column);
+                begin = column + 1;
+                continue;
+            }
+            const TimeRange time{border(column), border(column + 1)};
+            const StackHeights heights =
+                stackHeights(sharesOf(in_.session.lanes, static_cast<std::size_t>(line_), time), time.length(), height);
+            if (column > begin && heights == run) continue;
+            flush(column);
+            begin = column;
+            run = heights;
+        }
+        flush(columns_);
+    }
+
+    void addStack(const StackHeights& heights, std::size_t begin, std::size_t end) {
+        double bottom = band_.top() + band_.height();
+        const double left = static_cast<double>(begin) / ratio();
+        const double right = std::min(in_.scale.width, static_cast<double>(end) / ratio());
+        for (const Role role : kStackOrder) {
+            const double height = heights[static_cast<std::size_t>(role)] / ratio();
+            if (height <= 0) continue;
+            bottom -= height;
+            TimelineShape shape;
+            shape.rect = {left, bottom, right - left, height};
+            shape.role = role;
+            shape.chunk = -1;
+            out_.push_back(std::move(shape));
+        }
+    }
+
+    const GeometryInput& in_;
+    int line_;
+    QRectF band_;
+    std::vector<TimelineShape>& out_;
+    std::size_t columns_;
+    std::vector<State> state_;
+};
+
 } // namespace
 
 std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
@@ -310,13 +419,14 @@ std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         if (input.rows.isHeader(row)) continue;
         for (const LaneBand& band : input.rows.bands()) {
-            if (band.kind == LaneKind::Compute) addLane(row, LaneKind::Bubble, band);
-        }
-    }
-    for (int row = 0; row < input.rows.rowCount(); ++row) {
-        if (input.rows.isHeader(row)) continue;
-        for (const LaneBand& band : input.rows.bands()) {
-            addLane(row, band.kind, band);
+            const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
+            if (band.kind != LaneKind::Compute) {
+                addLane(row, band.kind, band);
+            } else if (top < input.height && top + band.height > 0) {
+                ComputeBand(input, input.rows.lineAt(row),
+                            {0, top, input.scale.width, static_cast<double>(band.height)}, shapes)
+                    .build();
+            }
             if (band.kind == LaneKind::Compute && input.replay && input.session.lanes.uses(LaneKind::Check))
                 addLane(row, LaneKind::Check, band);
         }
@@ -390,7 +500,9 @@ ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout&
         if (check && (!item || check_distance <= distance)) return check;
     }
     const auto [bubble, bubble_distance] = nearest(LaneKind::Bubble);
-    return bubble && (!item || bubble_distance <= TimeNs{0}) ? bubble : item;
+    if (bubble && (!item || bubble_distance <= TimeNs{0})) return bubble;
+    const auto [wait, wait_distance] = nearest(LaneKind::ReplicaWait);
+    return wait && (!item || wait_distance <= TimeNs{0}) ? wait : item;
 }
 
 namespace {

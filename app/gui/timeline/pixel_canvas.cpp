@@ -35,7 +35,11 @@ void PixelCanvas::fillDevice(const QRect& rect, QRgb colour) {
 }
 
 void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
-    const QRect box = clipped(rect);
+    fillTiledDevice(clipped(rect).translated(-plot_.topLeft()), tile);
+}
+
+void PixelCanvas::fillTiledDevice(const QRect& rect, const QImage& tile) {
+    const QRect box = rect.translated(plot_.topLeft()) & plot_;
     for (int y = box.top(); y <= box.bottom(); ++y) {
         const auto* from = reinterpret_cast<const QRgb*>(tile.constScanLine((y - plot_.top()) % tile.height()));
         QRgb* to = line(y) + box.left();

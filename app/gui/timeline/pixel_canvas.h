@@ -36,6 +36,7 @@ public:
     void fillDevice(const QRect& rect, QRgb colour);
     /// Fills with a tile of 32 bits per pixel, aligned to the plot's corner.
     void fillTiled(const QRectF& rect, const QImage& tile);
+    void fillTiledDevice(const QRect& rect, const QImage& tile);
     /// Bars of one lane in device pixels; `left` and `right` count from the plot's edge.
     void fillBars(double top, double height, const std::vector<PixelBar>& bars);
 

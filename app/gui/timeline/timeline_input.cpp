@@ -1,6 +1,8 @@
+#include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/timeline/column_shares.h"
 #include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/note_marks.h"
 #include "app/gui/timeline/timeline_painter.h"
@@ -77,7 +79,54 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
         return Qt::convertFromPlainText(
             QStringLiteral("%1: %2").arg(counter->lane->name, counterText(counter->lane->at(counter->time))));
     const ItemRef item = itemAt(position);
-    return item ? toolTipText(*state_.session(), item) : QString();
+    const QString shares = sharesAt(position, item);
+    const QString text = item ? toolTipText(*state_.session(), item) : QString();
+    return shares.isEmpty() ? text : QStringLiteral("<p>%1</p>").arg(shares.toHtmlEscaped()) + text;
+}
+
+/// What the pixel column under the pointer shows, where it stands for more than one op or bubble.
+QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) const {
+    constexpr double kOwnShape = 3; // device pixels, as in buildShapes()
+    if (!state_.session() || !plot().contains(position.toPoint())) return {};
+    const int row = rows_.rowAt(contentY(position));
+    if (row < 0) return {};
+    const TimeScale axis = scale();
+    const bool strip = rows_.isHeader(row) && rows_.row(row).folded;
+    if (!strip) {
+        const auto band = rows_.bandAt(contentY(position));
+        if (rows_.isHeader(row) || !band || band->kind != LaneKind::Compute) return {};
+        if (item) {
+            const TimeRange range = state_.session()->range(item);
+            if ((axis.x(range.end) - axis.x(range.begin)) * devicePixelRatioF() >= kOwnShape) return {};
+        }
+    }
+    const double x = std::floor(position.x() - kHeaderWidth);
+    const TimeRange time{axis.time(x), axis.time(x + 1)};
+    const std::vector<int> lines = strip ? rows_.row(row).members : std::vector<int>{rows_.lineAt(row)};
+    RoleTimes sum{};
+    for (const int line : lines) {
+        const RoleTimes of = sharesOf(state_.session()->lanes, static_cast<std::size_t>(line), time);
+        for (std::size_t role = 0; role < kRoleCount; ++role)
+            sum[role] += of[role];
+    }
+    const QString parts = sharesText(sum, time.length() * static_cast<std::int64_t>(lines.size()));
+    return parts.isEmpty() ? QString() : tr("In this pixel, %1: %2").arg(shortTime(time.length()), parts);
+}
+
+/// The part of the step before or after that the same replica ran.
+void TimelineView::turnStep(int direction) {
+    const auto& steps = state_.session()->report.selection.steps();
+    const StepTimeline& now = state_.session()->step(state_.step());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (steps[i].index != now.index) continue;
+        const auto next = static_cast<std::ptrdiff_t>(i) + direction;
+        if (next < 0 || next >= static_cast<std::ptrdiff_t>(steps.size())) return;
+        const auto& timelines = steps[static_cast<std::size_t>(next)].timelines;
+        const auto same = std::ranges::find_if(
+            timelines, [&](std::size_t place) { return state_.session()->run.steps[place].replica == now.replica; });
+        return state_.showStep(static_cast<int>(same == timelines.end() ? timelines.front() : *same));
+    }
+    state_.showStep(state_.step() + direction); // a run that is not analysed
 }
 
 int TimelineView::noteUnder(const QPointF& position) const {
@@ -256,8 +305,8 @@ void TimelineView::run(Command command) {
     case Command::Producer: moveTo(producer(session, selection)); break;
     case Command::RankUp: changeRank(-1); break;
     case Command::RankDown: changeRank(1); break;
-    case Command::NextStep: state_.showStep(state_.step() + 1); break;
-    case Command::PreviousStep: state_.showStep(state_.step() - 1); break;
+    case Command::NextStep: turnStep(1); break;
+    case Command::PreviousStep: turnStep(-1); break;
     case Command::Unfold: unfold(false); break;
     case Command::UnfoldAll: unfold(true); break;
     case Command::Counters: showCounters(!showsCounters()); break;

@@ -81,6 +81,7 @@ void TimelinePainter::paintBase() {
     paintRuler();
     paintHeader();
     paintGroups();
+    CompactRowPainter(p_, f_).paintStrips(buildGroupStrips(f_.geometry));
     paintPins();
 }
 
@@ -147,7 +148,8 @@ void TimelinePainter::fillBody(const TimelineShape& shape, const QBrush& hatch) 
         return p_.fillRect(body, hatch);
     }
     const QColor background =
-        shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
+        shape.bad ? f_.theme.bad
+                  : f_.theme.fill(shape.role, shape.chunk, isOpRole(shape.role) ? f_.session.run.schedule.vpp : 1);
     if (f_.pixels != nullptr) return f_.pixels->fill(body, background.rgb());
     p_.fillRect(body, background);
 }
@@ -392,8 +394,10 @@ void TimelinePainter::paintGroups() {
         p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
         paintFold(!rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
-        p_.drawText(area.adjusted(kGroupNameLeft, 0, -8, -1), Qt::AlignLeft | Qt::AlignVCenter,
-                    groupName(rows.row(row), *f_.group));
+        QRect name = area.adjusted(kGroupNameLeft, 0, -8, -1);
+        if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // right of it is the group's strip
+        p_.drawText(name, Qt::AlignLeft | Qt::AlignVCenter,
+                    QFontMetrics(bold_).elidedText(groupName(rows.row(row), *f_.group), Qt::ElideRight, name.width()));
     }
     p_.restore();
 }

@@ -122,6 +122,8 @@ private:
     void showRows();
     [[nodiscard]] int noteUnder(const QPointF& position) const;
     [[nodiscard]] QString toolTipAt(const QPointF& position) const;
+    [[nodiscard]] QString sharesAt(const QPointF& position, const ItemRef& item) const;
+    void turnStep(int direction);
     bool selectStepAt(const QPointF& position);
     bool foldAt(const QPointF& position);
     void unfold(bool all);

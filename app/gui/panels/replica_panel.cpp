@@ -1,0 +1,124 @@
+#include "app/gui/panels/replica_panel.h"
+
+#include "app/gui/charts/heat_map.h"
+#include "app/gui/language/text.h"
+#include "app/gui/panels/widgets.h"
+
+#include <QLabel>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+namespace bubblescope::gui {
+
+ReplicaPanel::ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
+    : QWidget(parent), state_(state), headline_(new QLabel(this)), map_(new HeatMap(themes, this)),
+      fill_(new FillWhenVisible(*this, [this] { start(); })) {
+    setObjectName(QStringLiteral("replicaPanel"));
+    headline_->setObjectName(QStringLiteral("replicaHeadline"));
+    headline_->setWordWrap(true);
+    headline_->setTextFormat(Qt::PlainText);
+    headline_->setContentsMargins(12, 6, 12, 6);
+    map_->setObjectName(QStringLiteral("replicaMap"));
+    map_->setAccessibleName(tr("Slowdown by rank and replica"));
+    auto* area = new QScrollArea(this);
+    area->setFrameShape(QFrame::NoFrame);
+    area->setWidgetResizable(true);
+    area->setWidget(map_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(headline_);
+    column->addWidget(area, 1);
+    connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
+    connect(map_, &HeatMap::clicked, this, &ReplicaPanel::goTo);
+    fill_->markStale();
+}
+
+QString ReplicaPanel::headline() const {
+    return headline_->text();
+}
+
+void ReplicaPanel::start() {
+    job_.cancel();
+    map_->setCells({}, {}, {});
+    headline_->clear();
+    if (!state_.session()) return;
+    headline_->setText(tr("Computing …"));
+    job_.start(
+        [session = state_.session()](JobControl&) -> Result<StragglerStudy> {
+            BUBBLESCOPE_ASSIGN(const RunModel model,
+                               runModel(session->run, session->report.selection, session->report.clocks.bound()));
+            return studyStragglers(model);
+        },
+        [this](const Result<StragglerStudy>& study) {
+            if (study.ok()) {
+                show(study.value());
+            } else {
+                headline_->setText(sentence(errorText(study.error())));
+            }
+            emit studied();
+        });
+}
+
+void ReplicaPanel::show(const StragglerStudy& study) {
+    const Lanes& lanes = state_.session()->lanes;
+    const auto ranks = static_cast<int>(lanes.rankCount());
+    const auto replicas = static_cast<int>(lanes.replicas().size());
+    const auto factor = [](double value) { return QString::number(value, 'f', 3); };
+    QString text = tr("%1 × slower than with equal work in equal time (S): a step would take %2 instead of %3.")
+                       .arg(factor(study.slowdown), shortTime(study.ideal), shortTime(study.fit.simulated));
+    if (study.m_w)
+        text += QLatin1Char(' ') + tr("The slowest 3 % of the workers cause %1 of it (M_W).").arg(percent(*study.m_w));
+    if (study.m_s) text += QLatin1Char(' ') + tr("The last stage causes %1 of it (M_S).").arg(percent(*study.m_s));
+    headline_->setText(text);
+
+    double most = kStragglingSlowdown;
+    for (const std::vector<double>& replica : study.workers) {
+        for (const double slowdown : replica)
+            most = std::max(most, slowdown);
+    }
+    QStringList rows;
+    QStringList columns;
+    std::vector<HeatMap::Cell> cells;
+    for (int replica = 0; replica < replicas; ++replica)
+        columns << QString::number(lanes.replicas()[static_cast<std::size_t>(replica)]);
+    for (int rank = 0; rank < ranks; ++rank) {
+        rows << tr("Rank %1").arg(rank);
+        for (int replica = 0; replica < replicas; ++replica) {
+            HeatMap::Cell cell;
+            const auto at = static_cast<std::size_t>(replica);
+            if (at < study.workers.size() && static_cast<std::size_t>(rank) < study.workers[at].size()) {
+                const double slowdown = study.workers[at][static_cast<std::size_t>(rank)];
+                cell.state = slowdown >= kStragglingSlowdown ? HeatMap::Cell::State::Bad : HeatMap::Cell::State::Value;
+                cell.value = std::clamp(1 - (slowdown - 1) / (most - 1), 0.0, 1.0);
+                cell.text = QString::number(slowdown, 'f', 2);
+                cell.explanation = tr("Rank %1 of replica %2: the job is %3 × slower if all else is ideal")
+                                       .arg(rank)
+                                       .arg(columns[replica], factor(slowdown));
+            }
+            cells.push_back(std::move(cell));
+        }
+    }
+    map_->setCells(std::move(rows), std::move(columns), std::move(cells));
+}
+
+/// To the row of a worker, in the step that is shown.
+void ReplicaPanel::goTo(int rank, int replica) {
+    const SessionPtr& session = state_.session();
+    if (!session || replica < 0 || replica >= static_cast<int>(session->lanes.replicas().size())) return;
+    const int number = session->step(state_.step()).index;
+    const int wanted = session->lanes.replicas()[static_cast<std::size_t>(replica)];
+    for (int place = 0; place < session->stepCount(); ++place) {
+        const StepTimeline& step = session->step(place);
+        if (step.index != number || step.replica != wanted) continue;
+        state_.showStep(place);
+        const auto& ops = step.ranks[static_cast<std::size_t>(rank)];
+        if (!ops.empty()) state_.select({ItemKind::Op, place, rank, 0});
+        emit state_.rankRequested(rank);
+        return;
+    }
+}
+
+} // namespace bubblescope::gui

@@ -1,0 +1,43 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/theme/theme.h"
+#include "core/analysis/whatif/straggler_study.h"
+
+#include <QWidget>
+
+class QLabel;
+
+namespace bubblescope::gui {
+
+class FillWhenVisible;
+class HeatMap;
+
+/// How much each rank of each replica slows the job down: the what-if study's S, M_W and M_S, and a heat map of its
+/// workers. A click leads to the worker's row. The study is made in the background once the panel is visible.
+class ReplicaPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* parent = nullptr);
+
+    [[nodiscard]] HeatMap& map() { return *map_; }
+    [[nodiscard]] QString headline() const;
+
+signals:
+    void studied();
+
+private:
+    void start();
+    void show(const StragglerStudy& study);
+    void goTo(int rank, int replica);
+
+    ViewState& state_;
+    BackgroundJob job_;
+    QLabel* headline_;
+    HeatMap* map_;
+    FillWhenVisible* fill_;
+};
+
+} // namespace bubblescope::gui

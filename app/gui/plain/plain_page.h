@@ -1,0 +1,87 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/plain/area_model.h"
+#include "app/gui/plain/plain_view.h"
+
+#include <QWidget>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+class QLabel;
+class QLineEdit;
+class QSortFilterProxyModel;
+class QTableView;
+class QToolButton;
+class QTreeWidget;
+
+namespace bubblescope::gui {
+
+class TeachPanel;
+
+/// The page of a trace without a pipeline: the lanes as they were recorded, a search, the selected slice, statistics of
+/// an area, and a way to teach where the pipeline is. Remembers what was shown of each trace. Lives on the GUI thread.
+class PlainPage : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit PlainPage(ThemeManager& themes, QWidget* parent = nullptr);
+
+    /// Null clears.
+    void setTrace(PlainTracePtr trace);
+    [[nodiscard]] PlainView& view() { return *view_; }
+    [[nodiscard]] TeachPanel& teaching() { return *teach_; }
+    /// Opens the panel that teaches.
+    void teach(bool by_schedule);
+    void openSearch();
+    /// Goes to the next hit (1) or the previous one (−1).
+    void stepHit(int direction);
+    [[nodiscard]] std::size_t hitCount() const { return hits_.size(); }
+    [[nodiscard]] const AreaModel& areaModel() const { return *area_model_; }
+
+signals:
+    /// Open the trace again with what was taught.
+    void reopenRequested(const bubblescope::LoadOptions& taught);
+    void hovered(const QString& line);
+    /// A search, statistics or likes are complete: for tests.
+    void computed();
+
+private:
+    QWidget* makeBar();
+    QWidget* makeTools();
+    QWidget* makeDetails();
+    void search();
+    void takeHits(std::vector<SliceId> hits);
+    void showHit();
+    void showSelection();
+    void showArea();
+    void takeArea(AreaTable table);
+
+    ThemeManager& themes_;
+    PlainTracePtr trace_;
+    std::map<std::weak_ptr<const PlainTrace>, PlainSnapshot, std::owner_less<>> snapshots_;
+
+    QLabel* reason_ = nullptr;
+    QLineEdit* line_ = nullptr;
+    QLabel* hit_ = nullptr;
+    PlainView* view_ = nullptr;
+    TeachPanel* teach_ = nullptr;
+    QTreeWidget* facts_ = nullptr;
+    QLabel* area_caption_ = nullptr;
+    QTableView* area_table_ = nullptr;
+    AreaModel* area_model_ = nullptr;
+    QSortFilterProxyModel* sorted_ = nullptr;
+
+    BackgroundJob search_job_;
+    BackgroundJob area_job_;
+    BackgroundJob likes_job_;
+    QTimer area_later_;                 ///< while an area is dragged its table is not computed for each pixel
+    std::vector<SliceId> hits_;         ///< ascending ids, for marks
+    std::vector<SliceId> hits_in_time_; ///< by start
+    std::optional<std::size_t> current_hit_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,685 @@
+#include "app/gui/plain/plain_view.h"
+
+#include "app/gui/language/text.h"
+#include "app/gui/timeline/counters.h"
+#include "app/gui/timeline/extra_painters.h"
+#include "app/gui/timeline/timeline_painter.h"
+
+#include <QApplication>
+#include <QFontMetricsF>
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QScrollBar>
+#include <QTextDocument>
+#include <QToolTip>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr double kPlainWheelZoom = 0.85; ///< per notch
+constexpr double kPlainNotch = 120;      ///< Qt's eighths of a degree
+constexpr double kPlainKeyZoom = 0.8;
+constexpr double kPlainKeyPan = 0.1;
+constexpr int kPlainGesturePauseMs = 600;
+constexpr double kPlainTickRoom = 96;
+constexpr int kFoldLeft = 6;
+constexpr std::size_t kMostArrows = 1500;
+
+} // namespace
+
+PlainView::PlainView(ThemeManager& themes, QWidget* parent) : QAbstractScrollArea(parent), themes_(themes) {
+    setObjectName(QStringLiteral("plainView"));
+    setAccessibleName(tr("Trace"));
+    setFrameShape(QFrame::NoFrame);
+    setFocusPolicy(Qt::StrongFocus);
+    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
+    viewport()->setMouseTracking(true);
+    gesture_end_.setSingleShot(true);
+    gesture_end_.setInterval(kPlainGesturePauseMs);
+    connect(&gesture_end_, &QTimer::timeout, &range_, &VisibleRange::endGesture);
+    connect(&range_, &VisibleRange::changed, this, &PlainView::invalidate);
+    connect(&themes_, &ThemeManager::changed, this, &PlainView::invalidate);
+}
+
+void PlainView::setTrace(PlainTracePtr trace, const PlainSnapshot& snapshot) {
+    trace_ = std::move(trace);
+    hover_ = selection_ = kNoId;
+    selected_flows_.clear();
+    area_ = {};
+    marked_.clear();
+    marked_names_.clear();
+    folds_ = snapshot.folds;
+    relayout();
+    if (trace_) {
+        range_.setLimits(padded(trace_->extent(), 0.01));
+        if (snapshot.range.length() > TimeNs{0}) range_.reset(snapshot.range);
+        verticalScrollBar()->setValue(snapshot.scroll);
+        if (snapshot.selection != kNoId) select(snapshot.selection);
+        area_ = snapshot.area;
+    }
+    invalidate();
+    emit selectionChanged();
+    emit areaChanged();
+}
+
+PlainSnapshot PlainView::snapshot() const {
+    return {range_.range(), folds_, verticalScrollBar()->value(), selection_, area_};
+}
+
+QRect PlainView::plot() const {
+    return {kNameWidth, kRuler, std::max(1, viewport()->width() - kNameWidth),
+            std::max(1, viewport()->height() - kRuler)};
+}
+
+TimeScale PlainView::scale() const {
+    return {range_.range(), static_cast<double>(plot().width())};
+}
+
+PlainInput PlainView::input() const {
+    return {*trace_,
+            scale(),
+            layout_,
+            verticalScrollBar()->value(),
+            plot().height(),
+            devicePixelRatioF(),
+            [this](const QString& text) {
+                const auto known = text_sizes_.constFind(text);
+                if (known != text_sizes_.constEnd()) return *known;
+                return *text_sizes_.insert(text, QFontMetricsF(smallFont(font())).size(0, text));
+            }};
+}
+
+void PlainView::relayout() {
+    layout_ = trace_ ? PlainLayout(*trace_, folds_) : PlainLayout();
+    const int height = plot().height();
+    verticalScrollBar()->setRange(0, std::max(0, layout_.contentHeight() - height));
+    verticalScrollBar()->setPageStep(height);
+    verticalScrollBar()->setSingleStep(3 * PlainLayout::kLevelHeight);
+    invalidate();
+}
+
+void PlainView::invalidate() {
+    base_valid_ = false;
+    viewport()->update();
+}
+
+void PlainView::resizeEvent(QResizeEvent*) {
+    relayout();
+}
+
+void PlainView::scrollContentsBy(int, int) {
+    invalidate();
+}
+
+void PlainView::setFolds(PlainFolds folds) {
+    folds_ = std::move(folds);
+    relayout();
+}
+
+// ---- Selecting -----------------------------------------------------------------------------------
+
+void PlainView::select(SliceId slice) {
+    if (slice == selection_) return;
+    selection_ = slice;
+    selected_flows_ = trace_ && slice != kNoId ? trace_->flowsOf(slice) : std::vector<PlainFlow>();
+    viewport()->update();
+    emit selectionChanged();
+}
+
+void PlainView::selectArea(const PlainArea& area) {
+    if (area == area_) return;
+    area_ = area;
+    viewport()->update();
+    emit areaChanged();
+}
+
+void PlainView::mark(std::vector<SliceId> slices) {
+    if (slices == marked_) return;
+    marked_ = std::move(slices);
+    marked_names_.clear();
+    if (trace_ && !marked_.empty()) {
+        marked_names_.resize(trace_->trace().strings().size());
+        for (const SliceId slice : marked_)
+            marked_names_[trace_->trace().sliceNames()[slice]] = true;
+    }
+    invalidate();
+}
+
+void PlainView::showFlows(bool on) {
+    all_flows_ = on;
+    invalidate();
+}
+
+void PlainView::goTo(SliceId slice) {
+    if (!trace_ || slice == kNoId) return;
+    const int lane = trace_->laneOf(trace_->trace().sliceTracks()[slice]);
+    if (lane < 0) return;
+    PlainFolds folds = folds_;
+    const int process = trace_->lanes()[static_cast<std::size_t>(lane)].process;
+    if (folds.hasProcess(process)) folds.turnProcess(process);
+    if (folds != folds_) setFolds(std::move(folds));
+    select(slice);
+    const TimeRange of{trace_->trace().start(slice), trace_->trace().end(slice)};
+    const TimeRange now = range_.range();
+    constexpr double kVisibleFrom = 4; // pixels
+    const bool narrow = scale().x(of.end) - scale().x(of.begin) < kVisibleFrom;
+    if (narrow || of.length() > now.length()) {
+        zoomToSlice(slice);
+    } else if (of.begin < now.begin || of.end > now.end) {
+        const TimeNs begin = of.begin + of.length() / 2 - now.length() / 2;
+        range_.show({begin, begin + now.length()});
+    }
+    const PlainRow& row = layout_.rows()[static_cast<std::size_t>(layout_.rowOf(lane))];
+    QScrollBar* bar = verticalScrollBar();
+    if (row.top < bar->value()) bar->setValue(row.top);
+    if (row.top + row.height > bar->value() + plot().height()) bar->setValue(row.top + row.height - plot().height());
+}
+
+void PlainView::zoomToSlice(SliceId slice) {
+    range_.show(padded({trace_->trace().start(slice), trace_->trace().end(slice)}, 1.0));
+}
+
+/// To the next slice at the same level of the track.
+void PlainView::stepAlong(int direction) {
+    if (selection_ == kNoId) return;
+    const Track& track = trace_->trace().tracks()[trace_->trace().sliceTracks()[selection_]];
+    if (direction < 0 && selection_ > track.first_slice) return goTo(selection_ - 1);
+    if (direction > 0 && selection_ + 1 < track.end_slice) return goTo(selection_ + 1);
+}
+
+void PlainView::followFlow(bool forward) {
+    for (const PlainFlow& flow : selected_flows_) {
+        const FlowPoint& here = forward ? flow.from : flow.to;
+        const FlowPoint& there = forward ? flow.to : flow.from;
+        if (here.slice == selection_ && there.slice != kNoId) return goTo(there.slice);
+    }
+}
+
+void PlainView::run(Command command) {
+    if (!trace_) return;
+    const double cursor = 0.5;
+    switch (command) {
+    case Command::ZoomIn: range_.zoomAt(cursor, kPlainKeyZoom); break;
+    case Command::ZoomOut: range_.zoomAt(cursor, 1 / kPlainKeyZoom); break;
+    case Command::PanLeft: range_.panBy(-kPlainKeyPan); break;
+    case Command::PanRight: range_.panBy(kPlainKeyPan); break;
+    case Command::FitAll:
+    case Command::FitStep: range_.showAll(); break;
+    case Command::Focus:
+        if (selection_ != kNoId) goTo(selection_);
+        break;
+    case Command::ZoomToSelection:
+        if (!area_.empty()) {
+            range_.show(padded(area_.range, 0.05));
+        } else if (selection_ != kNoId) {
+            zoomToSlice(selection_);
+        }
+        break;
+    case Command::Undo: range_.back(); break;
+    case Command::NextOp: stepAlong(1); break;
+    case Command::PreviousOp: stepAlong(-1); break;
+    case Command::Consumer: followFlow(true); break;
+    case Command::Producer: followFlow(false); break;
+    case Command::RankUp:
+    case Command::RankDown:
+        verticalScrollBar()->setValue(verticalScrollBar()->value() +
+                                      (command == Command::RankUp ? -1 : 1) * verticalScrollBar()->singleStep());
+        break;
+    case Command::UnfoldAll: {
+        PlainFolds folds;
+        if (folds_.lanes.empty()) {
+            for (int lane = 0; lane < static_cast<int>(trace_->lanes().size()); ++lane)
+                folds.lanes.push_back(lane);
+        }
+        setFolds(std::move(folds));
+        break;
+    }
+    case Command::Unfold:
+        if (selection_ != kNoId) {
+            PlainFolds folds = folds_;
+            folds.turnLane(trace_->laneOf(trace_->trace().sliceTracks()[selection_]));
+            setFolds(std::move(folds));
+        }
+        break;
+    case Command::Transfers: showFlows(!all_flows_); break;
+    case Command::Search: emit searchRequested(); break;
+    case Command::Clear:
+        select(kNoId);
+        selectArea({});
+        break;
+    default: return;
+    }
+    gesture_end_.start();
+}
+
+QPointF PlainView::centreOf(SliceId slice) const {
+    if (!trace_) return {};
+    const QRectF rect = plainRect(input(), slice) & QRectF(0, -1e6, plot().width(), 2e6);
+    return rect.center() + plot().topLeft();
+}
+
+// ---- Input ---------------------------------------------------------------------------------------
+
+int PlainView::rowUnder(const QPointF& position) const {
+    if (!trace_ || position.y() < kRuler) return -1;
+    return layout_.rowAt(static_cast<int>(std::floor(position.y())) - kRuler + verticalScrollBar()->value());
+}
+
+SliceId PlainView::sliceUnder(const QPointF& position) const {
+    if (!trace_ || !plot().contains(position.toPoint())) return kNoId;
+    return plainHit(input(), position.x() - kNameWidth, position.y() - kRuler);
+}
+
+QString PlainView::textUnder(const QPointF& position) const {
+    const int at = rowUnder(position);
+    if (at < 0) return {};
+    const PlainRow& row = layout_.rows()[static_cast<std::size_t>(at)];
+    if (row.header()) return trace_->processes()[static_cast<std::size_t>(row.process)].name;
+    const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
+    if (position.x() < kNameWidth) return lane.name;
+    const TimeNs time = scale().time(position.x() - kNameWidth);
+    if (lane.isCounter())
+        return QStringLiteral("%1: %2").arg(lane.name,
+                                            counterText(counterAt(trace_->trace().counters()[lane.counter], time)));
+    const SliceId slice = sliceUnder(position);
+    if (slice != kNoId) {
+        const std::string_view name = trace_->trace().name(slice);
+        return QStringLiteral("%1 · %2").arg(QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size())),
+                                             exactTime(trace_->trace().end(slice) - trace_->trace().start(slice)));
+    }
+    const TimeNs reach = scale().perPixel(3);
+    const auto instant = std::ranges::lower_bound(lane.instants, (time - reach).count());
+    if (instant == lane.instants.end() || *instant > (time + reach).count()) return {};
+    const Instant& found =
+        trace_->trace().instants()[lane.instant_ids[static_cast<std::size_t>(instant - lane.instants.begin())]];
+    const std::string_view name = trace_->trace().text(found.name);
+    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+bool PlainView::viewportEvent(QEvent* event) {
+    if (event->type() == QEvent::Leave) {
+        hover_ = kNoId;
+        viewport()->update();
+        emit hovered({});
+    }
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const QString text = textUnder(help->pos());
+        if (text.isEmpty()) {
+            QToolTip::hideText();
+        } else {
+            QToolTip::showText(help->globalPos(), Qt::convertFromPlainText(text), viewport());
+        }
+        return true;
+    }
+    return QAbstractScrollArea::viewportEvent(event);
+}
+
+void PlainView::keyPressEvent(QKeyEvent* event) {
+    if (const CommandInfo* info = findCommand(*event)) return run(info->command);
+    QAbstractScrollArea::keyPressEvent(event);
+}
+
+void PlainView::mousePressEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || !trace_) return;
+    drag_ = Drag::Pressed;
+    press_ = last_ = event->position();
+    const bool on_ruler = press_.y() < kRuler && press_.x() >= kNameWidth;
+    wants_area_ = on_ruler || (event->modifiers().testFlag(Qt::ShiftModifier) && plot().contains(press_.toPoint()));
+}
+
+void PlainView::dragAreaTo(const QPointF& position) {
+    const auto time = [&](const QPointF& at) {
+        return scale().time(std::clamp<double>(at.x() - kNameWidth, 0, plot().width()));
+    };
+    PlainArea area;
+    area.range = {std::min(time(press_), time(position)), std::max(time(press_), time(position))};
+    area.end_lane = static_cast<int>(trace_->lanes().size());
+    if (press_.y() >= kRuler) {
+        const int last_row = static_cast<int>(layout_.rows().size()) - 1;
+        const auto row = [&](const QPointF& at) {
+            const int found = layout_.rowAt(static_cast<int>(at.y()) - kRuler + verticalScrollBar()->value());
+            return found >= 0 ? found : at.y() < kRuler ? 0 : last_row;
+        };
+        const auto [top, bottom] = std::minmax(row(press_), row(position));
+        const auto lanesOf = [&](int at) {
+            const PlainRow& of = layout_.rows()[static_cast<std::size_t>(at)];
+            const PlainProcess& process = trace_->processes()[static_cast<std::size_t>(of.process)];
+            const bool folded = of.header() && folds_.hasProcess(of.process);
+            if (of.header()) return std::pair(process.first_lane, folded ? process.end_lane : process.first_lane);
+            return std::pair(of.lane, of.lane + 1);
+        };
+        area.first_lane = lanesOf(top).first;
+        area.end_lane = lanesOf(bottom).second;
+    }
+    selectArea(area);
+}
+
+void PlainView::mouseMoveEvent(QMouseEvent* event) {
+    if (drag_ == Drag::None) {
+        const SliceId under = sliceUnder(event->position());
+        if (under != hover_) {
+            hover_ = under;
+            viewport()->update();
+        }
+        emit hovered(textUnder(event->position()));
+        return;
+    }
+    if (drag_ == Drag::Pressed) {
+        if ((event->position() - press_).manhattanLength() < QApplication::startDragDistance()) return;
+        drag_ = wants_area_ ? Drag::Area : Drag::Move;
+        viewport()->setCursor(wants_area_ ? Qt::CrossCursor : Qt::ClosedHandCursor);
+    }
+    if (drag_ == Drag::Area) return dragAreaTo(event->position());
+    const QPointF delta = event->position() - last_;
+    last_ = event->position();
+    range_.panBy(-delta.x() / plot().width());
+    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(delta.y())));
+}
+
+void PlainView::mouseReleaseEvent(QMouseEvent* event) {
+    if (event->button() != Qt::LeftButton || drag_ == Drag::None) return;
+    const Drag was = std::exchange(drag_, Drag::None);
+    if (was != Drag::Pressed) {
+        viewport()->unsetCursor();
+        range_.endGesture();
+        return;
+    }
+    const int at = rowUnder(event->position());
+    if (at >= 0) {
+        const PlainRow& row = layout_.rows()[static_cast<std::size_t>(at)];
+        PlainFolds folds = folds_;
+        if (row.header()) {
+            folds.turnProcess(row.process);
+            return setFolds(std::move(folds));
+        }
+        if (event->position().x() < kNameWidth) {
+            folds.turnLane(row.lane);
+            return setFolds(std::move(folds));
+        }
+    }
+    select(sliceUnder(event->position()));
+    if (event->position().y() >= kRuler) selectArea({});
+}
+
+void PlainView::mouseDoubleClickEvent(QMouseEvent* event) {
+    const SliceId slice = sliceUnder(event->position());
+    if (event->button() == Qt::LeftButton && slice != kNoId) zoomToSlice(slice);
+}
+
+void PlainView::wheelEvent(QWheelEvent* event) {
+    event->accept();
+    const QPoint angle = event->angleDelta();
+    const double x = event->position().x() - kNameWidth;
+    if (event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(angle.x()) > std::abs(angle.y())) {
+        range_.panBy(-(angle.x() != 0 ? angle.x() : angle.y()) / kPlainNotch * kPlainKeyPan);
+    } else if (x < 0) {
+        const auto lines = static_cast<int>(std::lround(angle.y() / kPlainNotch * verticalScrollBar()->singleStep()));
+        verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
+    } else {
+        range_.zoomAt(x / plot().width(), std::pow(kPlainWheelZoom, angle.y() / kPlainNotch));
+    }
+    gesture_end_.start();
+}
+
+// ---- Painting ------------------------------------------------------------------------------------
+
+QColor PlainView::colourOf(StringId name) const {
+    const Theme& theme = themes_.theme();
+    const QColor own = rawColour(theme, name);
+    if (marked_names_.empty() || marked_names_[name]) return own;
+    // Dimmed: three quarters of the background.
+    const QColor& ground = theme.timeline;
+    return QColor((own.red() + 3 * ground.red()) / 4, (own.green() + 3 * ground.green()) / 4,
+                  (own.blue() + 3 * ground.blue()) / 4);
+}
+
+void PlainView::paintEvent(QPaintEvent*) {
+    QPainter painter(viewport());
+    if (!trace_) {
+        painter.fillRect(viewport()->rect(), themes_.theme().timeline);
+        return;
+    }
+    const double ratio = devicePixelRatioF();
+    const QSize size = (QSizeF(viewport()->size()) * ratio).toSize();
+    if (!base_valid_ || base_.size() != size || base_.devicePixelRatio() != ratio) {
+        base_valid_ = true;
+        if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32);
+        base_.setDevicePixelRatio(ratio);
+        paintBase(base_);
+    }
+    painter.drawImage(0, 0, base_);
+    paintOverlay(painter);
+}
+
+void PlainView::paintBase(QImage& image) {
+    QPainter painter(&image);
+    painter.setFont(font());
+    paintLanes(painter);
+    paintShapes(painter, image);
+    if (all_flows_) paintFlows(painter);
+    paintMarks(painter);
+    paintRuler(painter);
+    paintNames(painter);
+}
+
+void PlainView::paintLanes(QPainter& painter) {
+    const Theme& theme = themes_.theme();
+    painter.fillRect(viewport()->rect(), theme.header);
+    const QRect area = plot();
+    painter.save();
+    painter.setClipRect(area);
+    const int scroll = verticalScrollBar()->value();
+    for (std::size_t i = 0; i < layout_.rows().size(); ++i) {
+        const PlainRow& row = layout_.rows()[i];
+        const QRect box(area.left(), area.top() + row.top - scroll, area.width(), row.height);
+        if (!box.intersects(area)) continue;
+        painter.fillRect(box, row.header() ? theme.header : i % 2 == 1 ? theme.timeline_odd : theme.timeline);
+        painter.fillRect(QRect(box.left(), box.bottom(), box.width(), 1), theme.grid);
+    }
+    const int end = std::min(area.height(), layout_.contentHeight() - scroll);
+    for (const Tick& tick : makeTicks(scale(), TimeNs{0}, kPlainTickRoom)) {
+        if (tick.major && tick.x >= 0)
+            painter.fillRect(QRectF(area.left() + std::round(tick.x), area.top(), 1, end), theme.grid);
+    }
+    painter.restore();
+}
+
+void PlainView::paintShapes(QPainter& painter, QImage& image) {
+    const Theme& theme = themes_.theme();
+    const QRect area = plot();
+    PixelCanvas pixels(image, area, devicePixelRatioF());
+    const PlainInput in = input();
+    const std::vector<PlainShape> shapes = buildPlainShapes(in);
+    const double pixel = 1 / devicePixelRatioF();
+    painter.save();
+    painter.setClipRect(area);
+    painter.translate(area.topLeft());
+    painter.setFont(smallFont(font()));
+    labels_.setFont(painter.font());
+    for (const PlainShape& shape : shapes) {
+        const QColor colour = colourOf(shape.name);
+        QRectF body = shape.rect;
+        if (shape.slice != kNoId && body.width() >= 3) body.setWidth(body.width() - pixel);
+        pixels.fill(body, colour.rgb());
+        if (shape.label.isEmpty()) continue;
+        painter.setPen(textOn(colour));
+        labels_.draw(painter, body.adjusted(3, 0, 0, 0), shape.label, false);
+    }
+    for (const PlainCounterShape& shape : buildPlainCounters(in))
+        pixels.fill(shape.rect, theme.fill(Role::Check).rgb());
+    // Instants: a mark of one pixel at the top of the lane, with a head.
+    for (const PlainRow& row : in.layout.rows()) {
+        if (row.header() || !in.sees(row)) continue;
+        const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
+        auto at = std::ranges::lower_bound(lane.instants, in.scale.range.begin.count());
+        while (at != lane.instants.end() && *at < in.scale.range.end.count()) {
+            const double x = std::floor(in.scale.x(TimeNs{*at}));
+            const double top = row.top - in.scroll;
+            pixels.fill({x - 2, top, 5, 2}, theme.text_dim.rgb());
+            pixels.fill({x, top, 1, static_cast<double>(row.height)}, theme.text_dim.rgb());
+            const TimeNs next = std::max(in.scale.time(x + 1), TimeNs{*at + 1});
+            at = std::lower_bound(at, lane.instants.end(), next.count());
+        }
+    }
+    painter.restore();
+}
+
+void PlainView::paintMarks(QPainter& painter) {
+    if (marked_.empty()) return;
+    const QRect area = plot();
+    painter.save();
+    painter.setClipRect(area);
+    painter.translate(area.topLeft());
+    for (const PlainMark& mark : buildPlainMarks(input(), marked_)) {
+        const PlainRow& row = layout_.rows()[static_cast<std::size_t>(mark.row)];
+        painter.fillRect(QRectF(mark.x, row.top - verticalScrollBar()->value(), 2, 3), themes_.theme().selection);
+    }
+    painter.restore();
+}
+
+void PlainView::paintRuler(QPainter& painter) {
+    const Theme& theme = themes_.theme();
+    const QRect area = plot();
+    painter.fillRect(QRect(0, 0, viewport()->width(), kRuler), theme.header);
+    painter.save();
+    painter.setFont(smallFont(font()));
+    painter.setClipRect(QRect(area.left(), 0, area.width(), kRuler));
+    const QFontMetrics metrics(painter.font());
+    for (const Tick& tick : makeTicks(scale(), TimeNs{0}, kPlainTickRoom)) {
+        const int x = area.left() + static_cast<int>(std::lround(tick.x));
+        const int height = tick.major ? 7 : 4;
+        painter.fillRect(QRect(x, kRuler - height, 1, height), tick.major ? theme.text_dim : theme.line);
+        if (!tick.major || x + 4 + metrics.horizontalAdvance(tick.label) > area.right()) continue;
+        painter.setPen(theme.text_dim);
+        painter.drawText(QRect(x + 4, 0, static_cast<int>(kPlainTickRoom), kRuler - 4),
+                         Qt::AlignLeft | Qt::AlignVCenter, tick.label);
+    }
+    painter.restore();
+    painter.save();
+    painter.setFont(smallFont(font()));
+    painter.setPen(theme.text_dim);
+    painter.drawText(QRect(8, 0, kNameWidth - 16, kRuler - 4), Qt::AlignRight | Qt::AlignVCenter,
+                     tr("time since the first event"));
+    painter.restore();
+    painter.fillRect(QRect(0, kRuler - 1, viewport()->width(), 1), theme.line);
+}
+
+void PlainView::paintNames(QPainter& painter) {
+    const Theme& theme = themes_.theme();
+    const int scroll = verticalScrollBar()->value();
+    QFont bold = font();
+    bold.setBold(true);
+    const QFont small = smallFont(font());
+    painter.save();
+    painter.setClipRect(QRect(0, kRuler, viewport()->width(), plot().height()));
+    for (const PlainRow& row : layout_.rows()) {
+        const int top = kRuler + row.top - scroll;
+        if (top >= viewport()->height() || top + row.height <= kRuler) continue;
+        if (row.header()) {
+            painter.fillRect(QRect(0, top, viewport()->width(), row.height - 1), theme.header);
+            painter.setFont(bold);
+            painter.setPen(theme.text);
+            const QString fold = folds_.hasProcess(row.process) ? QStringLiteral("▸ ") : QStringLiteral("▾ ");
+            const QString name = fold + trace_->processes()[static_cast<std::size_t>(row.process)].name;
+            const QRect box(kFoldLeft, top, viewport()->width() - 2 * kFoldLeft, row.height - 1);
+            painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
+                             QFontMetrics(bold).elidedText(name, Qt::ElideMiddle, box.width()));
+            continue;
+        }
+        const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
+        painter.fillRect(QRect(0, top, kNameWidth, row.height), theme.header);
+        painter.fillRect(QRect(0, top + row.height - 1, kNameWidth, 1), theme.grid);
+        painter.setFont(small);
+        painter.setPen(theme.text_dim);
+        // A name stays in sight while its lane scrolls past.
+        QRect box(18, std::max(top, kRuler), kNameWidth - 26, std::min(row.height, 20));
+        box.moveBottom(std::min(box.bottom(), top + row.height - 1));
+        QString name = lane.name;
+        if (lane.isCounter()) name += QStringLiteral("  ") + tr("max %1").arg(counterText(lane.high));
+        painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
+                         QFontMetrics(small).elidedText(name, Qt::ElideMiddle, box.width()));
+    }
+    painter.restore();
+    painter.fillRect(QRect(kNameWidth - 1, 0, 1, viewport()->height()), theme.line);
+}
+
+void PlainView::paintFlows(QPainter& painter) {
+    const QRect area = plot();
+    painter.save();
+    painter.setClipRect(area);
+    painter.translate(area.topLeft());
+    painter.setRenderHint(QPainter::Antialiasing);
+    QColor colour = themes_.theme().text_dim;
+    colour.setAlpha(150);
+    painter.setPen(QPen(colour, 1));
+    const PlainInput in = input();
+    std::size_t drawn = 0;
+    const auto& flows = trace_->flows();
+    auto flow =
+        std::ranges::lower_bound(flows, in.scale.range.begin, {}, [](const PlainFlow& one) { return one.from.time; });
+    for (; flow != flows.end() && flow->from.time < in.scale.range.end && drawn < kMostArrows; ++flow) {
+        const auto line = plainArrow(in, *flow);
+        if (!line || std::max(line->y1(), line->y2()) < 0 || std::min(line->y1(), line->y2()) > area.height()) continue;
+        painter.drawLine(*line);
+        ++drawn;
+    }
+    painter.restore();
+}
+
+void PlainView::paintOverlay(QPainter& painter) {
+    const Theme& theme = themes_.theme();
+    const QRect area = plot();
+    const PlainInput in = input();
+    painter.save();
+    painter.setClipRect(area.adjusted(0, -kRuler, 0, 0));
+    painter.translate(area.topLeft());
+    if (!area_.empty()) {
+        const double left = in.scale.x(area_.range.begin);
+        const double right = in.scale.x(area_.range.end);
+        const PlainRow& first = layout_.rows()[static_cast<std::size_t>(layout_.rowOf(area_.first_lane))];
+        const PlainRow& last = layout_.rows()[static_cast<std::size_t>(layout_.rowOf(area_.end_lane - 1))];
+        QColor veil = theme.selection;
+        veil.setAlpha(40);
+        const QRectF box(left, first.top - in.scroll, right - left, last.top + last.height - first.top);
+        painter.fillRect(box, veil);
+        painter.fillRect(QRectF(left, -4, right - left, 4), theme.selection);
+        painter.setPen(QPen(theme.selection, 1));
+        painter.drawRect(box);
+    }
+    painter.setClipRect(QRect(0, 0, area.width(), area.height()));
+    const auto outline = [&](SliceId slice, const QColor& colour, int width) {
+        const QRectF rect = plainRect(in, slice) & QRectF(-4, -1e6, area.width() + 8, 2e6);
+        if (rect.isEmpty()) return;
+        QPen pen(colour, width);
+        pen.setJoinStyle(Qt::MiterJoin);
+        painter.setPen(pen);
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(rect.adjusted(0, 0, width > 1 ? 0 : -1, 0));
+    };
+    if (hover_ != kNoId && hover_ != selection_) outline(hover_, theme.hover, 1);
+    if (selection_ != kNoId) outline(selection_, theme.selection, 2);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.selection, 1.5));
+    for (std::size_t i = 0; i < std::min(kMostArrows, selected_flows_.size()); ++i) {
+        const auto line = plainArrow(in, selected_flows_[i]);
+        if (!line || line->length() < 1) continue;
+        painter.drawLine(*line);
+        QLineF head = line->unitVector();
+        head.setLength(7);
+        const QPointF back = head.p1() - head.p2();
+        const QPointF side(-back.y() * 0.5, back.x() * 0.5);
+        painter.setBrush(theme.selection);
+        painter.drawPolygon(QPolygonF{line->p2(), line->p2() + back + side, line->p2() + back - side});
+    }
+    painter.restore();
+}
+
+} // namespace bubblescope::gui

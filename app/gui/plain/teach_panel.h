@@ -1,0 +1,92 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/plain/plain_trace.h"
+#include "core/recognise/rule_by_example.h"
+
+#include <QWidget>
+
+#include <vector>
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QSpinBox;
+class QTableWidget;
+class QTabWidget;
+
+namespace bubblescope::gui {
+
+/// Teaches a trace's pipeline: by the names of its ops, from examples, or by the schedule that was run. Shows what an
+/// example matches while it is stated. Lives on the GUI thread.
+class TeachPanel : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit TeachPanel(QWidget* parent = nullptr);
+
+    /// What was taught is kept if the trace is of the same files, opened again.
+    void setTrace(PlainTracePtr trace);
+    /// The slice to state something about.
+    void setExample(SliceId slice);
+    /// Adds the op that is stated to the rule.
+    void addOp();
+    void removeOp();
+    [[nodiscard]] const std::vector<TaughtOp>& ops() const { return ops_; }
+    /// The rule as a file for `--rules`. Errors: Usage if nothing was taught.
+    [[nodiscard]] Result<std::string> document() const;
+    [[nodiscard]] Status saveRule(const QString& file) const;
+    void showNames();
+    void showSchedule();
+
+signals:
+    /// The slices that the stated op and the rule match, ascending.
+    void matched(const std::vector<bubblescope::SliceId>& slices);
+    /// Open the trace again with what was taught.
+    void reopenRequested(const bubblescope::LoadOptions& taught);
+
+private:
+    QWidget* namesPage();
+    QWidget* schedulePage();
+    void propose();
+    void statePattern();
+    void match();
+    void showMatches(const Result<TaughtMatches>& matches);
+    void showOps();
+    void reopenByNames();
+    void reopenBySchedule();
+    void chooseFile();
+    void complain(const QString& text);
+    [[nodiscard]] std::vector<SliceId> allMatches() const;
+    [[nodiscard]] TaughtRule rule() const;
+
+    PlainTracePtr trace_;
+    SliceId example_ = kNoId;
+    std::optional<TaughtOp> stated_;
+    TaughtMatches stated_matches_;
+    std::vector<TaughtOp> ops_;
+    std::vector<TaughtMatches> matches_; ///< of ops_
+    BackgroundJob job_;
+
+    QTabWidget* tabs_;
+    QLabel* example_name_ = nullptr;
+    QComboBox* kind_ = nullptr;
+    QSpinBox* microbatch_ = nullptr;
+    QSpinBox* chunk_ = nullptr;
+    QSpinBox* stage_ = nullptr;
+    QLineEdit* pattern_ = nullptr;
+    QLabel* count_ = nullptr;
+    QPushButton* add_ = nullptr;
+    QTableWidget* list_ = nullptr;
+    QComboBox* ranks_ = nullptr;
+    QPushButton* reopen_ = nullptr;
+    QPushButton* save_ = nullptr;
+    QComboBox* family_ = nullptr;
+    QSpinBox* pp_ = nullptr;
+    QSpinBox* microbatches_ = nullptr;
+    QSpinBox* vpp_ = nullptr;
+    QLabel* status_;
+};
+
+} // namespace bubblescope::gui

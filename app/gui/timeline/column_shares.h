@@ -1,0 +1,51 @@
+#pragma once
+
+#include "app/gui/models/lanes.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// The parts of a pixel column from the bottom to the top: ops, then transfers that are waited for (Role::Send), idle
+/// time (Role::Bubble) and waits for other replicas. What is left is outside of steps.
+inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::BackwardInput, Role::BackwardWeight,
+                                        Role::Optimizer, Role::Send,     Role::Bubble,        Role::ReplicaWait};
+
+/// Whether a part is an op.
+[[nodiscard]] constexpr bool isOpRole(Role role) {
+    return role <= Role::Optimizer;
+}
+
+/// How many of `pixels` each part of a column of `length` gets: the exact share, rounded up or down, so that the sum is
+/// exact too (largest remainders). Ops as a whole, and what is no op, get at least one pixel where there is any; it is
+/// taken from what is outside of steps, or else from a part that was rounded up.
+using StackHeights = std::array<std::uint16_t, kRoleCount>;
+[[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
+
+/// Walks through a lane's time from left to right.
+class LaneCursor {
+public:
+    LaneCursor(const Lane& lane, TimeNs begin);
+
+    /// Moves on to `to`. Returns how long the lane is busy until then.
+    TimeNs advance(TimeNs to);
+    /// The first span that the last advance() touched.
+    [[nodiscard]] std::size_t firstMet(TimeNs begin) const;
+    /// The first span that has not begun yet.
+    [[nodiscard]] std::size_t next() const { return next_; }
+    [[nodiscard]] TimeNs nextStart() const;
+    [[nodiscard]] const Lane& lane() const { return lane_; }
+
+private:
+    const Lane& lane_;
+    std::size_t next_;
+    std::size_t before_ = 0;
+    TimeNs covered_;
+};
+
+/// What a line does between two times, exactly: the time of each part. Logarithmic in its spans.
+[[nodiscard]] RoleTimes sharesOf(const Lanes& lanes, std::size_t line, const TimeRange& range);
+
+} // namespace bubblescope::gui

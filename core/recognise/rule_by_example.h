@@ -1,0 +1,67 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/recognise/rule_table.h"
+#include "core/trace/trace.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope {
+
+/// What a user states about one slice: "this is the forward of micro-batch 3".
+struct OpExample {
+    std::string name; ///< of the slice
+    OpKind kind = OpKind::Forward;
+    std::int64_t microbatch = 0;                                            ///< ignored for optimizers
+    std::optional<std::int64_t> chunk;                                      ///< if it is stated
+    std::optional<std::int64_t> stage;                                      ///< likewise
+    std::function<std::optional<std::string>(std::int64_t value)> arg_with; ///< an arg of the slice that has this value
+};
+
+/// The spelling of an op's name: a pattern, and the args that state what the name does not.
+struct TaughtOp {
+    std::string pattern;
+    OpKind kind = OpKind::Forward;
+    std::array<std::string, kRuleFieldNames.size()> args{}; ///< names of args; empty if the name states the field
+
+    friend bool operator==(const TaughtOp&, const TaughtOp&) = default;
+};
+
+/// Generalises an example: the first number in the name that is the micro-batch becomes {microbatch}, likewise chunk
+/// and stage; any other number becomes *. A field that the name does not have is looked for among the args. Errors:
+/// Usage if neither states the micro-batch (or the chunk or stage that was given).
+[[nodiscard]] Result<TaughtOp> opByExample(const OpExample& example);
+
+/// A rule made of taught ops.
+struct TaughtRule {
+    std::string name;
+    std::vector<TaughtOp> ops;
+    RankSource rank = RankSource::File;
+    bool one_stage_per_rank = false;
+};
+
+/// The document that readRules() and `--rules` read.
+[[nodiscard]] std::string rulesDocument(const TaughtRule& rule);
+
+/// The slices of a trace that a taught op matches.
+struct TaughtMatches {
+    std::vector<SliceId> slices; ///< ascending
+    std::int64_t first_microbatch = 0;
+    std::int64_t last_microbatch = 0;
+    std::size_t tracks = 0; ///< on which they are
+};
+/// Matches each distinct name once; reads args only of slices whose name matches. Errors: Input for an invalid pattern,
+/// Cancelled.
+[[nodiscard]] Result<TaughtMatches> matchesOf(const TaughtOp& op, const Trace& trace, const JobControl& control);
+
+/// Where the ranks of a trace's slices most likely come from: its files if several hold matches, else its processes,
+/// else its threads.
+[[nodiscard]] RankSource likelyRankSource(const std::vector<TaughtMatches>& matches, const Trace& trace);
+
+} // namespace bubblescope

@@ -1,0 +1,331 @@
+#include "app/gui/main_window.h"
+#include "app/gui/plain/plain_geometry.h"
+#include "app/gui/plain/plain_page.h"
+#include "app/gui/plain/teach_panel.h"
+#include "core/trace/trace_builder.h"
+#include "tests/gui/gui_tests.h"
+#include "tests/gui/sample_run.h"
+
+#include <QFile>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QStackedWidget>
+#include <QTableView>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QThreadPool>
+#include <QToolButton>
+
+#include <algorithm>
+#include <random>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Two processes: a thread with nested slices and a stream, tied by flows, and a counter. `rounds` times "vor N" with
+/// "inner" in it, then "kernel N" on the stream.
+std::shared_ptr<const Trace> twoLanes(int rounds) {
+    TraceBuilder builder;
+    builder.addFile({"plain.json", "chrome", std::nullopt, {}, {}});
+    const TrackId host = builder.addTrack(7, 1);
+    const TrackId stream = builder.addTrack(9, 2);
+    builder.track(host).process_name = builder.intern("python");
+    builder.track(host).thread_name = builder.intern("main");
+    builder.track(stream).thread_name = builder.intern("stream 2");
+    for (int i = 0; i < rounds; ++i) {
+        const TimeNs at = i * 100us;
+        const SliceId outer = builder.addSlice(
+            {host, at, 60us, builder.intern("vor " + std::to_string(i % 4)), builder.intern("cpu_op"), 0});
+        (void)builder.addSlice({host, at + 10us, 20us, builder.intern("inner"), builder.intern("cpu_op"), 0});
+        const SliceId kernel = builder.addSlice(
+            {stream, at + 30us, 60us, builder.intern("kernel " + std::to_string(i % 4)), builder.intern("kernel"), 0});
+        builder.addFlow({static_cast<std::uint64_t>(i + 1), at + 5us, host, outer, false});
+        builder.addFlow({static_cast<std::uint64_t>(i + 1), at + 30us, stream, kernel, false});
+        builder.addCounter(7, builder.intern("memory"), at, i);
+    }
+    DiagnosticLog log;
+    return builder.finish(log);
+}
+
+Result<LoadedTrace> plainLoaded(int rounds) {
+    Run run;
+    run.files = {"plain.json"};
+    run.format = "chrome";
+    run.trace = twoLanes(rounds);
+    run.slices = static_cast<std::int64_t>(run.trace->sliceCount());
+    return LoadedTrace{std::move(run), inputError("plain.json", "no pipeline op found")};
+}
+
+PlainTracePtr plainTrace(int rounds = 12) {
+    JobControl control;
+    return PlainTrace::build(plainLoaded(rounds).value(), control).value();
+}
+
+/// Without a pipeline, until a rule or a schedule is taught.
+Result<LoadedTrace> loadTaught(const RunLoader::Paths&, JobControl&, const LoadOptions& taught) {
+    if (!taught.rules.empty() || taught.family) return LoadedTrace{sampleRun(), {}};
+    return plainLoaded(12);
+}
+
+QSizeF eightPixels(const QString& text) {
+    return {8.0 * static_cast<double>(text.size()), 14};
+}
+
+struct PageSetup {
+    ThemeManager themes;
+    PlainPage page{themes};
+    PlainTracePtr trace;
+
+    explicit PageSetup(int rounds = 12) : trace(plainTrace(rounds)) {
+        page.resize(1000, 700);
+        page.show();
+        page.setTrace(trace);
+    }
+    [[nodiscard]] SliceId named(std::string_view name) const {
+        for (SliceId slice = 0; slice < trace->trace().sliceCount(); ++slice) {
+            if (trace->trace().name(slice) == name) return slice;
+        }
+        return kNoId;
+    }
+};
+
+} // namespace
+
+/// Traces without a pipeline: how they are drawn, searched, summed up and taught.
+class PlainTraceTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void processesThreadsAndCountersBecomeLanes() {
+        const PlainTracePtr trace = plainTrace();
+        QCOMPARE(trace->processes().size(), 2U);
+        QCOMPARE(trace->processes()[0].name, QStringLiteral("python (7)"));
+        QCOMPARE(trace->lanes().size(), 3U);
+        QCOMPARE(trace->lanes()[0].name, QStringLiteral("main (1)"));
+        QCOMPARE(trace->lanes()[0].depth, 2);
+        QVERIFY(trace->lanes()[1].isCounter());
+        QCOMPARE(trace->lanes()[1].high, 11.0);
+        QCOMPARE(trace->flows().size(), 12U);
+        QCOMPARE(trace->processes()[1].name, QStringLiteral("Process 9"));
+    }
+
+    void slicesAreDrawnAtTheirLevelAndHit() {
+        const PlainTracePtr trace = plainTrace();
+        const PlainLayout rows(*trace, {});
+        const PlainInput input{*trace, {trace->extent(), 1000}, rows, 0, 400, 1, eightPixels};
+        int slices = 0;
+        for (const PlainShape& shape : buildPlainShapes(input)) {
+            QVERIFY(shape.slice != kNoId);
+            ++slices;
+            QCOMPARE(plainHit(input, shape.rect.center().x(), shape.rect.center().y()), shape.slice);
+            QCOMPARE(plainRect(input, shape.slice).top(), shape.rect.top());
+            if (trace->trace().name(shape.slice) != "inner") continue;
+            const SliceId around = plainHit(input, shape.rect.center().x(), shape.rect.top() - 3);
+            QVERIFY(trace->trace().name(around).starts_with("vor"));
+        }
+        QCOMPARE(slices, 36);
+        QCOMPARE(plainHit(input, 500, -3), kNoId);
+    }
+
+    void foldedLanesTakeOneLevelAndFoldedProcessesNone() {
+        const PlainTracePtr trace = plainTrace();
+        PlainFolds folds;
+        const int open = PlainLayout(*trace, folds).contentHeight();
+        folds.turnLane(0);
+        QCOMPARE(PlainLayout(*trace, folds).contentHeight(), open - PlainLayout::kLevelHeight);
+        folds.turnProcess(0);
+        const PlainLayout rows(*trace, folds);
+        QCOMPARE(rows.rows().size(), 3U); // two headers and the stream
+        QVERIFY(rows.rows()[static_cast<std::size_t>(rows.rowOf(0))].header());
+        folds.turnProcess(0);
+        folds.turnLane(0);
+        QCOMPARE(folds, PlainFolds{});
+    }
+
+    /// Sums of an area against a naive sum over all slices.
+    void tablesOfAreasAreExact() {
+        const PlainTracePtr plain = plainTrace(200);
+        const Trace& trace = plain->trace();
+        JobControl control;
+        std::mt19937 random(3);
+        for (int trial = 0; trial < 30; ++trial) {
+            const TimeNs a{static_cast<std::int64_t>(random() % 20'000'000)};
+            const TimeNs b{static_cast<std::int64_t>(random() % 20'000'000)};
+            const PlainArea area{{std::min(a, b), std::max(a, b) + 1ns}, trial % 2, 3};
+            const AreaTable table = tableOf(*plain, area, control).value();
+            std::int64_t count = 0;
+            TimeNs total{0};
+            TimeNs longest{0};
+            for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+                const int lane = plain->laneOf(trace.sliceTracks()[slice]);
+                if (lane < area.first_lane) continue;
+                const TimeNs part = overlap({trace.start(slice), trace.end(slice)}, area.range);
+                if (part <= TimeNs{0}) continue;
+                ++count;
+                total += part;
+                longest = std::max(longest, part);
+            }
+            TimeNs sum{0};
+            TimeNs self{0};
+            TimeNs most{0};
+            for (const AreaName& name : table.names) {
+                sum += name.total;
+                self += name.self;
+                most = std::max(most, name.longest);
+            }
+            QCOMPARE(table.slices, count);
+            QCOMPARE(sum.count(), total.count());
+            QCOMPARE(most.count(), longest.count());
+            QCOMPARE(self.count(), table.busy.count()); // what is within slices is counted once
+        }
+    }
+
+    void zoomedOutLanesStayProportional() {
+        const PlainTracePtr trace = plainTrace(40'000);
+        const PlainLayout rows(*trace, {});
+        const PlainInput input{*trace, {trace->extent(), 500}, rows, 0, 400, 1, eightPixels};
+        const auto shapes = buildPlainShapes(input);
+        QVERIFY(!shapes.empty());
+        QVERIFY(shapes.size() <= 1000); // at most one per pixel and lane
+        for (const PlainShape& shape : shapes) {
+            QCOMPARE(shape.slice, kNoId);
+            QVERIFY(shape.rect.height() > 4); // both lanes are busy for 60 %
+        }
+        QCOMPARE(buildPlainMarks(input, {0, 1, 2, 3}).size(), 1U); // in one pixel
+    }
+
+    void searchCountsMarksAndWalksThroughTheHits() {
+        PageSetup setup;
+        QSignalSpy computed(&setup.page, &PlainPage::computed);
+        child<QLineEdit>(setup.page, "plainSearch").setText(QStringLiteral("KERNEL 2"));
+        QTRY_COMPARE(setup.page.hitCount(), 3U);
+        QCOMPARE(setup.page.view().marked().size(), 3U);
+        setup.page.stepHit(1);
+        const SliceId first = setup.page.view().selection();
+        QCOMPARE(setup.trace->trace().name(first), std::string_view("kernel 2"));
+        QCOMPARE(child<QLabel>(setup.page, "plainHit").text(), QStringLiteral("1 of 3"));
+        setup.page.stepHit(-1);
+        QCOMPARE(child<QLabel>(setup.page, "plainHit").text(), QStringLiteral("3 of 3"));
+        setup.page.stepHit(1);
+        QCOMPARE(setup.page.view().selection(), first);
+    }
+
+    void aClickSelectsAndTheFlowIsFollowed() {
+        PageSetup setup;
+        PlainView& view = setup.page.view();
+        const SliceId slice = setup.named("vor 1");
+        QTest::mouseClick(view.viewport(), Qt::LeftButton, {}, view.centreOf(slice).toPoint());
+        QCOMPARE(view.selection(), slice);
+        QTest::keyClick(&view, Qt::Key_BracketRight);
+        QCOMPARE(setup.trace->trace().name(view.selection()), std::string_view("kernel 1"));
+        QTest::keyClick(&view, Qt::Key_BracketLeft);
+        QCOMPARE(view.selection(), slice);
+        QTest::keyClick(&view, Qt::Key_Escape);
+        QCOMPARE(view.selection(), kNoId);
+    }
+
+    void dragsSelectAreasOrMove() {
+        PageSetup setup;
+        PlainView& view = setup.page.view();
+        const QPoint from(PlainView::kNameWidth + 100, 10);
+        const auto drag = [&](const QPoint& a, const QPoint& b, Qt::KeyboardModifiers held) {
+            QTest::mousePress(view.viewport(), Qt::LeftButton, held, a);
+            QTest::mouseMove(view.viewport(), (a + b) / 2);
+            QMouseEvent move(QEvent::MouseMove, b, view.viewport()->mapToGlobal(b), Qt::NoButton, Qt::LeftButton, held);
+            QApplication::sendEvent(view.viewport(), &move);
+            QTest::mouseRelease(view.viewport(), Qt::LeftButton, held, b);
+        };
+        drag(from, from + QPoint(300, 4), {}); // on the ruler
+        QVERIFY(!view.area().empty());
+        QCOMPARE(view.area().end_lane - view.area().first_lane, 3);
+        QTRY_VERIFY(setup.page.areaModel().table().area == view.area());
+        QVERIFY(setup.page.areaModel().rowCount() > 0);
+
+        const QPoint lane(PlainView::kNameWidth + 50, PlainView::kRuler + PlainLayout::kHeaderHeight + 8);
+        drag(lane, lane + QPoint(200, 10), Qt::ShiftModifier);
+        QCOMPARE(view.area().first_lane, 0);
+        QCOMPARE(view.area().end_lane, 1);
+
+        view.run(Command::ZoomIn);
+        view.run(Command::ZoomIn);
+        const TimeRange before = view.range().range();
+        drag(lane, lane + QPoint(-80, 0), {});
+        QVERIFY(view.range().range().begin > before.begin);
+        QCOMPARE(view.range().range().length(), before.length());
+    }
+
+    void anExampleBecomesARuleThatCommandsRead() {
+        PageSetup setup;
+        setup.page.teach(false);
+        TeachPanel& teach = setup.page.teaching();
+        QSignalSpy matched(&teach, &TeachPanel::matched);
+        setup.page.view().select(setup.named("vor 2"));
+        QTRY_COMPARE(setup.page.view().marked().size(), 12U); // live
+        QCOMPARE(child<QSpinBox>(teach, "teachMicrobatch").value(), 2);
+        QCOMPARE(child<QLineEdit>(teach, "teachPattern").text(), QStringLiteral("vor {microbatch}"));
+        teach.addOp();
+        QCOMPARE(child<QTableWidget>(teach, "teachList").rowCount(), 1);
+        child<QSpinBox>(teach, "teachMicrobatch").setValue(5); // not in the name
+        QVERIFY(!child<QPushButton>(teach, "teachAdd").isEnabled());
+
+        const QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("rules.json"));
+        QVERIFY(teach.saveRule(file).ok());
+        const auto rules = readRules(file.toStdString());
+        QVERIFY2(rules.ok(), rules.ok() ? "" : rules.error().text().c_str());
+        QCOMPARE(rules.value().size(), 1U);
+        QCOMPARE(rules.value()[0].ops[0].name.text(), std::string("vor {microbatch}"));
+        QVERIFY(rules.value()[0].one_stage_per_rank);
+
+        QSignalSpy reopen(&setup.page, &PlainPage::reopenRequested);
+        child<QPushButton>(teach, "teachReopen").click();
+        QCOMPARE(reopen.size(), 1);
+        child<QTableWidget>(teach, "teachList").selectRow(0);
+        teach.removeOp();
+        QVERIFY(!teach.document().ok());
+    }
+
+    /// From the file to the lanes, and by a stated schedule on to the pipeline.
+    void theWindowShowsATraceWithoutAPipelineAndTeachesIt() {
+        MainWindow window(loadTaught, false);
+        window.resize(1000, 700);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("plain.json")});
+        QVERIFY(loaded.wait());
+        QVERIFY(!window.state().session());
+        auto& page = child<PlainPage>(window, "plainPage");
+        QVERIFY(page.isVisible());
+        QVERIFY(page.view().trace() != nullptr);
+        QVERIFY(window.findChild<QLabel*>(QStringLiteral("plainReason"))
+                    ->toolTip()
+                    .contains(QStringLiteral("no pipeline op found"), Qt::CaseInsensitive));
+        // Another tab, and back: the same place.
+        page.view().run(Command::ZoomIn);
+        const TimeRange seen = page.view().range().range();
+        window.openBeside({QStringLiteral("other.json")});
+        QVERIFY(loaded.wait());
+        QCOMPARE(window.tabCount(), 2);
+        window.showTab(0);
+        QCOMPARE(page.view().range().range(), seen);
+
+        child<QToolButton>(window, "plainSchedule").click();
+        child<QPushButton>(page.teaching(), "teachBySchedule").click();
+        QVERIFY(loaded.wait());
+        QVERIFY(window.state().session() != nullptr);
+        QVERIFY(!page.isVisible());
+        window.showTab(1);
+        QVERIFY(page.isVisible()); // this one is still without
+    }
+};
+
+BUBBLESCOPE_GUI_TEST(PlainTraceTest, plain_trace_test);
+#include "plain_trace_test.moc"
