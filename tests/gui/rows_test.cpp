@@ -382,7 +382,7 @@ private slots:
         auto* bar = window.findChild<QWidget*>(QStringLiteral("rowsBar"));
         auto* line = window.findChild<QLineEdit*>(QStringLiteral("rowsLine"));
         auto* result = window.findChild<QLabel*>(QStringLiteral("rowsResult"));
-        QVERIFY(!bar->isVisible());
+        QVERIFY(bar->isVisible()); // with the list of replicas
         QTest::keyClick(view, Qt::Key_R);
         QVERIFY(bar->isVisible());
         QTest::keyClicks(line, QStringLiteral("dp=x"));

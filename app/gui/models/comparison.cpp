@@ -89,8 +89,14 @@ void ComparisonModel::show(ComparisonPtr comparison) {
         const RunComparison& result = comparison->result;
         rows_ = result.changes;
         rows_.insert(rows_.end(), result.ops.begin(), result.ops.end());
-        std::ranges::stable_sort(rows_, std::ranges::greater(),
-                                 [](const Change& change) { return std::chrono::abs(change.per_step); });
+        // Ops and transfers first, of which idle time is the consequence; each by cost.
+        const auto idle = [](const Change& change) {
+            return change.key.subject == Subject::RankBubble || change.key.subject == Subject::Bubble;
+        };
+        std::ranges::stable_sort(rows_, [&](const Change& a, const Change& b) {
+            if (idle(a) != idle(b)) return idle(b);
+            return std::chrono::abs(a.per_step) > std::chrono::abs(b.per_step);
+        });
         rows_.insert(rows_.begin(), result.step);
     }
     endResetModel();
@@ -140,6 +146,7 @@ QVariant ComparisonModel::data(const QModelIndex& index, int role) const {
     if (role == kSortRole) return sortValue(change, index.column());
     if (role == Qt::TextAlignmentRole)
         return int(Qt::AlignVCenter | (index.column() == What ? Qt::AlignLeft : Qt::AlignRight));
+    if (role == Qt::ToolTipRole && index.column() == What) return measureText(change.key);
     if (role == Qt::ToolTipRole && index.column() == ChangeColumn && change.chance)
         return ComparisonText::tr("95 % between %1 and %2").arg(timeDelta(change.low), timeDelta(change.high));
     return {};

@@ -84,6 +84,84 @@ void addKernels(ItemDescription& out, const Session& session, const ItemRef& ite
     }
 }
 
+/// The times of what is like a thing, and where it lies among them.
+void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const QString& what) {
+    constexpr std::size_t kFewest = 3;
+    constexpr std::size_t kBars = 16;
+    if (likes.size() < kFewest) return;
+    std::ranges::sort(likes);
+    const auto at = [&](double part) {
+        return likes[static_cast<std::size_t>(part * static_cast<double>(likes.size() - 1))];
+    };
+    const TimeNs median = at(0.5);
+    if (median <= TimeNs{0}) return;
+    out.facts.push_back({ItemText::tr("Beside its likes"),
+                         ItemText::tr("%1 × the median of %2")
+                             .arg(static_cast<double>(own.count()) / static_cast<double>(median.count()), 0, 'g', 3)
+                             .arg(shortTime(median)),
+                         what});
+    out.facts.push_back({ItemText::tr("p1 to p99"),
+                         ItemText::tr("%1 to %2, %n in all", nullptr, static_cast<int>(likes.size()))
+                             .arg(shortTime(at(0.01)), shortTime(at(0.99))),
+                         what});
+    // A histogram of one line; ▼ stands before the bar of this one.
+    const TimeNs low = likes.front();
+    const TimeNs span = likes.back() - low;
+    if (span <= TimeNs{0}) return;
+    std::array<std::size_t, kBars> bars{};
+    const auto barOf = [&](TimeNs time) {
+        const double part = static_cast<double>((time - low).count()) / static_cast<double>(span.count());
+        return std::min(kBars - 1, static_cast<std::size_t>(std::max(0.0, part) * static_cast<double>(kBars)));
+    };
+    for (const TimeNs time : likes)
+        ++bars[barOf(time)];
+    const std::size_t most = *std::ranges::max_element(bars);
+    QString text;
+    for (std::size_t i = 0; i < kBars; ++i) {
+        constexpr char16_t kLowest = 0x2581; // one eighth
+        if (i == barOf(own)) text += QChar(0x25BC);
+        text += bars[i] == 0 ? QChar(0x00B7) : QChar(static_cast<char16_t>(kLowest + (bars[i] * 7) / most));
+    }
+    out.facts.push_back(
+        {ItemText::tr("Histogram"), text,
+         ItemText::tr("From %1 to %2; ▼ marks this one.").arg(shortTime(low), shortTime(likes.back()))});
+}
+
+/// Ops of the same kind and chunk on the same rank of the same replica, in all steps.
+void addOpLikes(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const TimelineOp& op = session.op(item);
+    const int line = session.lanes.lineOf(item);
+    std::vector<TimeNs> likes;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const auto& ranks = session.step(place).ranks;
+        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
+            continue;
+        for (const TimelineOp& other : ranks[static_cast<std::size_t>(item.rank)]) {
+            if (other.op.kind == op.op.kind && other.op.chunk == op.op.chunk && other.op.overlapped == op.op.overlapped)
+                likes.push_back(other.duration());
+        }
+    }
+    addLikes(out, std::move(likes), op.duration(),
+             ItemText::tr("Ops of the same kind and chunk on this rank, in all steps."));
+}
+
+/// Bubbles at the same position of the same rank, in all steps.
+void addBubbleLikes(ItemDescription& out, const Session& session, const ItemRef& item) {
+    const Bubble& bubble = session.bubble(item);
+    const int line = session.lanes.lineOf(item);
+    std::vector<TimeNs> likes;
+    for (int place = 0; place < session.stepCount(); ++place) {
+        const auto& ranks = session.analysis(place).bubbles;
+        if (session.lanes.lineOf(place, item.rank) != line || static_cast<std::size_t>(item.rank) >= ranks.size())
+            continue;
+        for (const Bubble& other : ranks[static_cast<std::size_t>(item.rank)]) {
+            if (other.position == bubble.position) likes.push_back(other.duration());
+        }
+    }
+    addLikes(out, std::move(likes), bubble.duration(),
+             ItemText::tr("Bubbles at the same position of this rank, in all steps."));
+}
+
 ItemDescription describeOp(const Session& session, const ItemRef& item) {
     const StepTimeline& step = session.step(item.step);
     const TimelineOp& op = session.op(item);
@@ -98,6 +176,7 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
              ItemText::tr("Global index of the model part: 0 is the first, %1 the last.").arg(step.pp * step.vpp - 1)});
     }
     addTimes(out, session, item);
+    addOpLikes(out, session, item);
     out.facts.push_back({ItemText::tr("Waited before"), exactTime(waitBefore(session, item)),
                          ItemText::tr("Idle time of the rank between its previous op and this one.")});
     if (op.lateness != TimeNs{0})
@@ -134,19 +213,20 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     out.title = ItemText::tr("Bubble %1").arg(positionText(analysis, bubble.position));
     addPlace(out, session, item);
     addTimes(out, session, item);
+    addBubbleLikes(out, session, item);
     out.facts.push_back({ItemText::tr("Position as run"), exactTime(account.executed[position]),
                          ItemText::tr("All bubbles of this rank at this position, as they were executed.")});
     if (analysis.positionsKnown()) {
         const TimeNs observed = account.observed[position];
         out.facts.push_back(
-            {ItemText::tr("Observed"), exactTime(observed),
+            {ItemText::tr("Position, consolidated"), exactTime(observed),
              ItemText::tr("This rank and position after consolidation: idle time moved within its slack to "
                           "where the closed form counts it.")});
         out.facts.push_back({ItemText::tr("Closed form"), exactTime(comparison.expected), {}});
         if (comparison.form != nullptr)
             out.facts.push_back(
                 {ItemText::tr("Expression"), fromUtf8(comparison.form->expression), fromUtf8(comparison.form->domain)});
-        out.facts.push_back({ItemText::tr("Difference"), timeDelta(observed - comparison.expected), {}});
+        out.facts.push_back({ItemText::tr("Consolidated less form"), timeDelta(observed - comparison.expected), {}});
     }
     if (account.replay > TimeNs{0})
         out.facts.push_back({ItemText::tr("Of the rank's bubble, checked"), exactTime(account.replay),

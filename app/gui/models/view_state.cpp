@@ -252,7 +252,16 @@ void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
 }
 
 TimeRange ViewState::stepView(int step) const {
-    return padded(session_->window(step), kStepPadding);
+    TimeRange window = session_->window(step);
+    // Replicas run a step at the same time: all of it is shown.
+    if (session_->lanes.replicas().size() > 1) {
+        for (const StepTimeline& other : session_->run.steps) {
+            if (other.index != session_->step(step).index) continue;
+            window.begin = std::min(window.begin, other.begin);
+            window.end = std::max(window.end, other.end);
+        }
+    }
+    return padded(window, kStepPadding);
 }
 
 void ViewState::showStep(int step) {

@@ -37,10 +37,11 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     setAcceptDrops(true);
     headline_->setObjectName(QStringLiteral("compareHeadline"));
     headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    headline_->setWordWrap(true);
     headline_->setTextFormat(Qt::PlainText);
     choose_->setObjectName(QStringLiteral("compareChoose"));
     below_->setObjectName(QStringLiteral("compareBelow"));
-    below_->setToolTip(tr("Its typical step, rank by rank below the open run's step"));
+    below_->setToolTip(tr("Its step of the same number, else its typical one, rank by rank below the open run's step"));
     table_->setObjectName(QStringLiteral("compareTable"));
     table_->setAccessibleName(tr("Changes"));
     sorted_->setSourceModel(model_);
@@ -139,6 +140,66 @@ void ComparePanel::take(ComparisonPtr comparison, bool below) {
     updateReference();
 }
 
+namespace {
+
+/// A schedule's name with its flavour.
+QString scheduleText(const Run& run) {
+    const std::string& name = run.schedule.name == "custom" && !run.closest.empty() ? run.closest : run.schedule.name;
+    QString text = fromUtf8(name);
+    if (!run.schedule.flavor.empty()) text += QStringLiteral(" (%1)").arg(fromUtf8(run.schedule.flavor));
+    return run.schedule.name == "custom" && !run.closest.empty() ? ComparePanel::tr("like %1").arg(text) : text;
+}
+
+/// What differs, the cause first: the schedule, its sizes, the order of ops; then ops and transfers; then idle time.
+QString whatChanged(const Comparison& comparison) {
+    const Run& a = comparison.before->run;
+    const Run& b = *comparison.after;
+    const RunComparison& result = comparison.result;
+    QStringList out;
+    if (scheduleText(a) != scheduleText(b))
+        out << ComparePanel::tr("The schedule is %2 instead of %1.").arg(scheduleText(a), scheduleText(b));
+    const auto sizes = [](const Schedule& one) {
+        return QStringLiteral("p %1 · m %2 · v %3").arg(one.pp).arg(one.microbatches).arg(one.vpp);
+    };
+    if (sizes(a.schedule) != sizes(b.schedule))
+        out << ComparePanel::tr("The sizes are %2 instead of %1.").arg(sizes(a.schedule), sizes(b.schedule));
+    if (!result.order_changes.empty()) {
+        const OrderChange& first = result.order_changes.front();
+        const auto name = [](const std::optional<Op>& op) {
+            return op ? fromUtf8(opName(*op)) : ComparePanel::tr("nothing");
+        };
+        out << ComparePanel::tr("Ops run in another order on %n rank(s): rank %1 runs %3 as op %4 where it ran %2.",
+                                nullptr, static_cast<int>(result.order_changes.size()))
+                   .arg(first.rank.value)
+                   .arg(name(first.a), name(first.b))
+                   .arg(first.index + 1);
+    }
+    const auto largest = [&](const std::vector<Change>& changes, bool idle) -> const Change* {
+        const Change* most = nullptr;
+        for (const Change& change : changes) {
+            const Subject subject = change.key.subject;
+            const bool is_idle = subject == Subject::RankBubble || subject == Subject::Bubble;
+            if (is_idle != idle || subject == Subject::Step) continue;
+            if (most == nullptr || std::chrono::abs(change.per_step) > std::chrono::abs(most->per_step)) most = &change;
+        }
+        return most;
+    };
+    const Change* const group = largest(result.changes, false);
+    const Change* const single = largest(result.ops, false);
+    const bool by_group = group != nullptr && (single == nullptr ||
+                                               std::chrono::abs(group->per_step) >= std::chrono::abs(single->per_step));
+    if (const Change* const op = by_group ? group : single)
+        out << ComparePanel::tr("Of ops and transfers most: %1, %2 a step.")
+                   .arg(measureText(op->key), timeDelta(op->per_step));
+    if (const Change* const idle = largest(result.changes, true))
+        out << ComparePanel::tr("Of idle time most: %1, %2 a step.")
+                   .arg(measureText(idle->key), timeDelta(idle->per_step));
+    return out.isEmpty() ? ComparePanel::tr("Nothing else differs by more than chance gives.")
+                         : out.join(QLatin1Char(' '));
+}
+
+} // namespace
+
 QString ComparePanel::headline() const {
     const RunComparison& result = comparison_->result;
     const QString times = tr("%1: step %2 → %3 (%4)")
@@ -147,7 +208,7 @@ QString ComparePanel::headline() const {
     const QString judged = !result.tested        ? tr("too few steps to tell a change from chance")
                            : result.step_changed ? tr("changed")
                                                  : tr("no more than chance gives");
-    return tr("%1, %2").arg(times, judged);
+    return tr("%1, %2").arg(times, judged) + QStringLiteral(". ") + whatChanged(*comparison_);
 }
 
 QString ComparePanel::notes() const {
@@ -171,10 +232,22 @@ void ComparePanel::showOther(bool on) {
 
 void ComparePanel::updateReference() {
     if (!comparison_ || !below_->isChecked() || !state_.session() || state_.step() < 0) return;
-    const StepTimeline& other = comparison_->after->steps[static_cast<std::size_t>(comparison_->typical_after)];
-    state_.setReference(std::make_shared<const ReferenceOverlay>(
-        ReferenceOverlay::make(comparison_->after_name, tr("The other run's typical step."), state_.step(), other,
-                               state_.session()->window(state_.step()).begin)));
+    // The step of the same number, on the same replica where there is one; else the typical step.
+    const StepTimeline& shown = state_.session()->step(state_.step());
+    const std::vector<StepTimeline>& steps = comparison_->after->steps;
+    const StepTimeline* same = &steps[static_cast<std::size_t>(comparison_->typical_after)];
+    bool found = false;
+    for (const StepTimeline& step : steps) {
+        if (step.index != shown.index || (found && step.replica != shown.replica)) continue;
+        same = &step;
+        found = true;
+        if (step.replica == shown.replica) break;
+    }
+    const StepTimeline& other = *same;
+    state_.setReference(std::make_shared<const ReferenceOverlay>(ReferenceOverlay::make(
+        comparison_->after_name,
+        found ? tr("The other run's step %1.").arg(other.index) : tr("The other run's typical step."), state_.step(),
+        other, state_.session()->window(state_.step()).begin)));
 }
 
 void ComparePanel::goTo(const QModelIndex& index) {

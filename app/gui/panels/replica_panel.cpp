@@ -31,6 +31,7 @@ ReplicaPanel::ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     column->setSpacing(0);
     column->addWidget(headline_);
     column->addWidget(area, 1);
+    connect(&state_, &ViewState::sessionChanged, &job_, &BackgroundJob::cancel); // also while the panel is hidden
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(map_, &HeatMap::clicked, this, &ReplicaPanel::goTo);
     fill_->markStale();
@@ -54,7 +55,7 @@ void ReplicaPanel::start() {
         },
         [this](const Result<StragglerStudy>& study) {
             if (study.ok()) {
-                show(study.value());
+                showStudy(study.value());
             } else {
                 headline_->setText(sentence(errorText(study.error())));
             }
@@ -62,7 +63,7 @@ void ReplicaPanel::start() {
         });
 }
 
-void ReplicaPanel::show(const StragglerStudy& study) {
+void ReplicaPanel::showStudy(const StragglerStudy& study) {
     const Lanes& lanes = state_.session()->lanes;
     const auto ranks = static_cast<int>(lanes.rankCount());
     const auto replicas = static_cast<int>(lanes.replicas().size());
@@ -74,10 +75,14 @@ void ReplicaPanel::show(const StragglerStudy& study) {
     if (study.m_s) text += QLatin1Char(' ') + tr("The last stage causes %1 of it (M_S).").arg(percent(*study.m_s));
     headline_->setText(text);
 
-    double most = kStragglingSlowdown;
+    // Every worker may be slower than ideal: the colour compares them with one another.
+    double least = study.slowdown;
+    double most = 1;
     for (const std::vector<double>& replica : study.workers) {
-        for (const double slowdown : replica)
+        for (const double slowdown : replica) {
+            least = std::min(least, slowdown);
             most = std::max(most, slowdown);
+        }
     }
     QStringList rows;
     QStringList columns;
@@ -91,8 +96,13 @@ void ReplicaPanel::show(const StragglerStudy& study) {
             const auto at = static_cast<std::size_t>(replica);
             if (at < study.workers.size() && static_cast<std::size_t>(rank) < study.workers[at].size()) {
                 const double slowdown = study.workers[at][static_cast<std::size_t>(rank)];
-                cell.state = slowdown >= kStragglingSlowdown ? HeatMap::Cell::State::Bad : HeatMap::Cell::State::Value;
-                cell.value = std::clamp(1 - (slowdown - 1) / (most - 1), 0.0, 1.0);
+                const bool slowest = slowdown >= kStragglingSlowdown &&
+                                     std::ranges::any_of(study.slowest, [&](const StragglerStudy::Worker& worker) {
+                                         return worker.rank.value == rank && worker.replica == lanes.replicas()[at];
+                                     });
+                cell.state = slowest ? HeatMap::Cell::State::Bad : HeatMap::Cell::State::Value;
+                // The slower, the darker.
+                cell.value = most > least ? std::clamp((most - slowdown) / (most - least), 0.0, 1.0) : 1;
                 cell.text = QString::number(slowdown, 'f', 2);
                 cell.explanation = tr("Rank %1 of replica %2: the job is %3 × slower if all else is ideal")
                                        .arg(rank)

@@ -30,7 +30,7 @@ signals:
 
 private:
     void start();
-    void show(const StragglerStudy& study);
+    void showStudy(const StragglerStudy& study);
     void goTo(int rank, int replica);
 
     ViewState& state_;

@@ -95,6 +95,7 @@ void StepsPanel::showSession() {
     const auto& steps = session.report.selection.steps();
     if (replicas.size() > 1) {
         walls.title = tr("%1: the slowest replica, and each of %2").arg(walls.title).arg(replicas.size());
+        walls.data.from_zero = true; // the other replicas are faster
         walls.lines.assign(replicas.size(), std::vector<double>(steps.size(), kUnknown));
         rates.lines = walls.lines;
     }

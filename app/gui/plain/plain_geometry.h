@@ -4,6 +4,7 @@
 #include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/time_axis.h"
 
+#include <QLineF>
 #include <QRectF>
 #include <QString>
 

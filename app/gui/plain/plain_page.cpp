@@ -6,9 +6,9 @@
 
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
-#include <QShortcut>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QTableView>
@@ -233,6 +233,12 @@ void PlainPage::teach(bool by_schedule) {
         teach_->showNames();
     }
     if (!already && view_->selection() != kNoId) teach_->setExample(view_->selection());
+}
+
+void PlainPage::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_F3) return stepHit(event->modifiers().testFlag(Qt::ShiftModifier) ? -1 : 1);
+    if (event->matches(QKeySequence::Find)) return openSearch();
+    QWidget::keyPressEvent(event);
 }
 
 void PlainPage::openSearch() {

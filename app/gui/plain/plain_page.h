@@ -49,6 +49,9 @@ signals:
     /// A search, statistics or likes are complete: for tests.
     void computed();
 
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+
 private:
     QWidget* makeBar();
     QWidget* makeTools();

@@ -75,7 +75,6 @@ public:
 private:
     PlainTrace() = default;
     void addLanes();
-    void addCounters();
     void addInstants();
     void addFlows();
     [[nodiscard]] bool measureDepths(const JobControl& control);

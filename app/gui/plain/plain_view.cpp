@@ -348,7 +348,7 @@ void PlainView::dragAreaTo(const QPointF& position) {
             const int found = layout_.rowAt(static_cast<int>(at.y()) - kRuler + verticalScrollBar()->value());
             return found >= 0 ? found : at.y() < kRuler ? 0 : last_row;
         };
-        const auto [top, bottom] = std::minmax(row(press_), row(position));
+        const auto [top, bottom] = std::minmax({row(press_), row(position)});
         const auto lanesOf = [&](int at) {
             const PlainRow& of = layout_.rows()[static_cast<std::size_t>(at)];
             const PlainProcess& process = trace_->processes()[static_cast<std::size_t>(of.process)];
@@ -515,7 +515,7 @@ void PlainView::paintShapes(QPainter& painter, QImage& image) {
     }
     for (const PlainCounterShape& shape : buildPlainCounters(in))
         pixels.fill(shape.rect, theme.fill(Role::Check).rgb());
-    // Instants: a mark of one pixel at the top of the lane, with a head.
+    // Instants: a small mark at the top of the lane, above its slices.
     for (const PlainRow& row : in.layout.rows()) {
         if (row.header() || !in.sees(row)) continue;
         const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
@@ -523,8 +523,7 @@ void PlainView::paintShapes(QPainter& painter, QImage& image) {
         while (at != lane.instants.end() && *at < in.scale.range.end.count()) {
             const double x = std::floor(in.scale.x(TimeNs{*at}));
             const double top = row.top - in.scroll;
-            pixels.fill({x - 2, top, 5, 2}, theme.text_dim.rgb());
-            pixels.fill({x, top, 1, static_cast<double>(row.height)}, theme.text_dim.rgb());
+            pixels.fill({x - 1, top, 2, 3}, theme.text_dim.rgb());
             const TimeNs next = std::max(in.scale.time(x + 1), TimeNs{*at + 1});
             at = std::lower_bound(at, lane.instants.end(), next.count());
         }

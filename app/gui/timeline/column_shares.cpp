@@ -25,12 +25,13 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     constexpr std::size_t kParts = kStackOrder.size() + 1; // and what is outside
     std::array<double, kParts> rest{};
     std::array<int, kParts> floors{};
-    std::array<bool, kParts> rounded_up{};
+    std::array<double, kParts> exact_of{};
     const double scale = pixels / static_cast<double>(length.count());
     double exact_outside = pixels;
     int left = pixels;
     const auto split = [&](std::size_t part, double exact) {
         exact = std::clamp(exact, 0.0, static_cast<double>(pixels));
+        exact_of[part] = exact;
         floors[part] = static_cast<int>(std::floor(exact + 1e-9));
         rest[part] = exact - floors[part];
         left -= floors[part];
@@ -45,7 +46,6 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
         const auto most = static_cast<std::size_t>(std::ranges::max_element(rest) - rest.begin());
         ++floors[most];
         rest[most] = -1;
-        rounded_up[most] = true;
     }
     // Every kind of time that there is stays visible.
     for (const bool ops : {true, false}) {
@@ -58,12 +58,19 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
             if (largest == kParts || time > shares[placeOfRole(kStackOrder[largest])]) largest = part;
         }
         if (largest == kParts || total > 0) continue;
+        // From what is outside of steps, else from the part of the other kind that is most too high.
         std::size_t from = kParts - 1;
-        for (std::size_t part = 0; floors[from] == 0 && part < kStackOrder.size(); ++part) {
-            if (isOpRole(kStackOrder[part]) != ops && floors[part] > 1 && rounded_up[part]) from = part;
+        int others = 0;
+        double too_high = -2;
+        for (std::size_t part = 0; floors[kParts - 1] == 0 && part < kStackOrder.size(); ++part) {
+            if (isOpRole(kStackOrder[part]) == ops || floors[part] == 0) continue;
+            others += floors[part];
+            const double over = floors[part] - exact_of[part];
+            if (over <= too_high) continue;
+            too_high = over;
+            from = part;
         }
-        if (floors[from] == 0) from = static_cast<std::size_t>(std::ranges::max_element(floors) - floors.begin());
-        if (floors[from] <= 1 && from != kParts - 1) continue; // a single pixel is not divided
+        if (floors[from] == 0 || (from != kParts - 1 && others < 2)) continue; // a single pixel is not divided
         --floors[from];
         ++floors[largest];
     }

@@ -20,7 +20,7 @@ inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::B
 
 /// How many of `pixels` each part of a column of `length` gets: the exact share, rounded up or down, so that the sum is
 /// exact too (largest remainders). Ops as a whole, and what is no op, get at least one pixel where there is any; it is
-/// taken from what is outside of steps, or else from a part that was rounded up.
+/// taken from what is outside of steps, or else from the part that is most too high.
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 

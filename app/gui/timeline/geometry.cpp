@@ -307,54 +307,64 @@ public:
     ComputeBand(const GeometryInput& input, int line, const QRectF& band, std::vector<TimelineShape>& out)
         : in_(input), line_(line), band_(band), out_(out),
           columns_(static_cast<std::size_t>(std::max<std::int64_t>(1, std::llround(input.scale.width * ratio())))),
-          state_(columns_, State::Empty) {}
+          shared_(columns_) {}
 
     void build() {
-        for (const LaneKind kind : {LaneKind::Bubble, LaneKind::ReplicaWait, LaneKind::Compute})
-            addWide(kind);
+        constexpr std::array kinds{LaneKind::Bubble, LaneKind::ReplicaWait, LaneKind::Compute};
+        for (const LaneKind kind : kinds)
+            forEach(kind, [](const Span&) {});
+        for (const LaneKind kind : kinds) {
+            LaneBuilder shapes(in_, line_, kind, band_.top(), band_.height(), out_);
+            forEach(kind, [&](const Span& span) { addWide(shapes, span); });
+        }
         addStacks();
     }
 
 private:
-    enum class State : std::uint8_t { Empty, Shared, Own };
-
     [[nodiscard]] double ratio() const { return in_.device_pixel_ratio; }
     /// In device pixels.
     [[nodiscard]] double x(TimeNs time) const {
         return std::clamp(in_.scale.x(time), -1.0, in_.scale.width + 1) * ratio();
     }
-    void mark(double from, double to, State state) {
-        const auto column = [this](double at) {
-            return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(columns_)));
-        };
-        for (std::size_t i = column(from); i < column(to); ++i)
-            state_[i] = std::max(state_[i], state);
+    [[nodiscard]] std::size_t column(double at) const {
+        return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(columns_)));
     }
     [[nodiscard]] bool isWide(const Span& span) const { return x(span.end) - x(span.start) >= kOwnFrom; }
 
-    void addWide(LaneKind kind) {
+    /// Calls `wide` for each wide span; the columns of the others become shared.
+    template <class Wide>
+    void forEach(LaneKind kind, const Wide& wide) {
         const Lane& lane = in_.session.lanes.lane(static_cast<std::size_t>(line_), kind);
         const auto& spans = lane.spans();
         std::size_t i = lane.firstEndingAfter(in_.scale.range.begin);
-        LaneBuilder shapes(in_, line_, kind, band_.top(), band_.height(), out_);
         while (i < spans.size() && spans[i].start < in_.scale.range.end) {
             if (isWide(spans[i])) {
-                const double left = std::round(x(spans[i].start));
-                const double right = std::round(x(spans[i].end));
-                shapes.addOne(spans[i], left / ratio(), right / ratio());
-                mark(left, right, State::Own);
-                ++i;
+                wide(spans[i++]);
                 continue;
             }
             // All that begin in this column, but for a wide one or a wide pair that begins there last.
-            const double column = std::floor(x(spans[i].start));
-            const TimeNs column_end = std::max(in_.scale.time((column + 1) / ratio()), spans[i].start + TimeNs{1});
+            const double first = std::floor(x(spans[i].start));
+            const TimeNs column_end = std::max(in_.scale.time((first + 1) / ratio()), spans[i].start + TimeNs{1});
             std::size_t next = std::max(i + 1, lane.firstStartingFrom(column_end, i));
             while (next > i + 1 && isWide(spans[next - 1]))
                 --next;
-            mark(column, std::floor(x(spans[next - 1].end)) + 1, State::Shared);
+            const std::size_t end = column(std::floor(x(spans[next - 1].end)) + 1);
+            for (std::size_t at = column(first); at < end; ++at)
+                shared_[at] = true;
             i = next;
         }
+    }
+
+    /// Without the columns at its ends that it shares with narrow ones.
+    void addWide(LaneBuilder& shapes, const Span& span) {
+        std::size_t left = column(std::round(x(span.start)));
+        std::size_t right = column(std::round(x(span.end)));
+        while (left < right && shared_[left])
+            ++left;
+        while (left < right && shared_[right - 1])
+            --right;
+        if (left < right)
+            shapes.addOne(span, static_cast<double>(left) / ratio(), static_cast<double>(right) / ratio());
     }
 
     void addStacks() {
@@ -366,7 +376,7 @@ private:
             if (end > begin) addStack(run, begin, end);
         };
         for (std::size_t column = 0; column < columns_; ++column) {
-            if (state_[column] != State::Shared) {
+            if (!shared_[column]) {
                 flush(column);
                 begin = column + 1;
                 continue;
@@ -403,7 +413,7 @@ private:
     QRectF band_;
     std::vector<TimelineShape>& out_;
     std::size_t columns_;
-    std::vector<State> state_;
+    std::vector<bool> shared_;
 };
 
 } // namespace

@@ -195,12 +195,16 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 bool TimelineView::selectStepAt(const QPointF& position) {
     if (position.y() >= kStepBandHeight || position.x() < kHeaderWidth) return false;
     const TimeNs time = scale().time(position.x() - kHeaderWidth);
+    // Of several replicas the one that is shown.
+    const int replica = state_.session()->step(std::max(0, state_.step())).replica;
+    int found = -1;
     for (int step = 0; step < state_.session()->stepCount(); ++step) {
         if (!state_.session()->window(step).contains(time)) continue;
-        state_.showStep(step);
-        return true;
+        if (found < 0 || state_.session()->step(step).replica == replica) found = step;
+        if (state_.session()->step(step).replica == replica) break;
     }
-    return false;
+    if (found >= 0) state_.showStep(found);
+    return found >= 0;
 }
 
 void TimelineView::wheelEvent(QWheelEvent* event) {

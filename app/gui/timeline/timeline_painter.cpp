@@ -210,15 +210,22 @@ void TimelinePainter::paintStepBand() {
     p_.setFont(small_);
     const QFontMetrics metrics(small_);
     for (int step = 0; step < f_.session.stepCount(); ++step) {
-        const TimeRange window = f_.session.window(step);
+        TimeRange window = f_.session.window(step);
+        const int number = f_.session.step(step).index;
+        // Replicas of a step have one box: steps are sorted by number, the replicas of one adjacent.
+        bool current = step == f_.step;
+        while (step + 1 < f_.session.stepCount() && f_.session.step(step + 1).index == number) {
+            ++step;
+            window.begin = std::min(window.begin, f_.session.window(step).begin);
+            window.end = std::max(window.end, f_.session.window(step).end);
+            current = current || step == f_.step;
+        }
         if (overlap(window, f_.geometry.scale.range) == TimeNs{0}) continue;
         const int left = std::max(-1, static_cast<int>(std::lround(f_.geometry.scale.x(window.begin))));
         const int right = std::min(f_.plot.width() + 1, static_cast<int>(std::lround(f_.geometry.scale.x(window.end))));
         const QRect box(f_.plot.left() + left, 2, std::max(1, right - left), kStepBandHeight - 3);
-        const bool current = step == f_.step;
         const QColor background = current ? f_.theme.palette.color(QPalette::Highlight) : f_.theme.line;
         p_.fillRect(box.adjusted(0, 0, box.width() > 3 ? -1 : 0, 0), background);
-        const int number = f_.session.step(step).index;
         p_.setPen(textOn(background));
         for (const QString& label : {TimelineText::tr("step %1 · %2").arg(number).arg(shortTime(window.length())),
                                      TimelineText::tr("step %1").arg(number), QString::number(number)}) {

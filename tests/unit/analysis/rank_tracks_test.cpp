@@ -95,6 +95,29 @@ TEST(RankTracks, AreFoundBehindAClockThatWasCorrected) {
     EXPECT_TRUE(rankTracks(run, {})[1].tracks.empty()); // by its own clock nothing begins when its ops do
 }
 
+/// The wait for its input was cut from every op of a rank, as in profiles of PyTorch: nothing begins when they do.
+TEST(RankTracks, AreThoseOfTheFileThatStatesTheRank) {
+    auto run = tracedRun(false);
+    TraceBuilder builder;
+    for (int rank = 0; rank < 2; ++rank) {
+        TraceFile file;
+        file.path = "file" + std::to_string(rank);
+        file.rank = rank;
+        builder.addFile(file);
+        const TrackId host = builder.addTrack(7, 1);
+        for (const TimelineOp& op : run.steps[0].ranks[static_cast<std::size_t>(rank)])
+            builder.addSlice({host, op.start - 1ms, op.duration() + 1ms, builder.intern("F"), 0, 0});
+    }
+    DiagnosticLog log;
+    run.trace = builder.finish(log);
+    const std::vector<RankTracks> ranks = rankTracks(run, {});
+    ASSERT_EQ(ranks.size(), 2U);
+    for (std::uint32_t rank = 0; rank < 2; ++rank) {
+        ASSERT_EQ(ranks[rank].tracks.size(), 1U);
+        EXPECT_EQ(run.trace->tracks()[ranks[rank].tracks[0]].file, rank);
+    }
+}
+
 TEST(RankTracks, NeedATrace) {
     auto run = tracedRun(true);
     run.trace = nullptr;

@@ -41,7 +41,7 @@ TEST(RuleByExample, ArgsStateWhatTheNameDoesNot) {
     const auto none = opByExample({"forward-compute", OpKind::Forward, 6, {}, {}, with});
     ASSERT_FALSE(none.ok());
     EXPECT_EQ(none.error().kind, ErrorKind::Usage);
-    EXPECT_THAT(none.error().text(), HasSubstr("micro-batch 6"));
+    EXPECT_THAT(none.error().text(), HasSubstr("microbatch 6"));
 }
 
 /// A pattern made of an example matches the example, and gives back what was stated.
