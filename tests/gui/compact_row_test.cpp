@@ -46,11 +46,14 @@ TimeNs runningTime(const Lane& lane, const TimeRange& window) {
 RoleTimes timeByRole(const Lane& lane, const TimeRange& window) {
     RoleTimes out{};
     const auto& spans = lane.spans();
-    for (const Span& span : spans) {
-        const auto same = std::ranges::count_if(spans, [&](const Span& other) {
-            return other.start == span.start && other.end == span.end && other.paired == span.paired;
-        });
-        out[static_cast<std::size_t>(span.role)] += overlap({span.start, span.end}, window) / same;
+    const auto pair = [&](std::size_t a, std::size_t b) {
+        return b < spans.size() && spans[a].paired && spans[b].paired && spans[a].start == spans[b].start &&
+               spans[a].end == spans[b].end;
+    };
+    for (std::size_t i = 0; i < spans.size(); ++i) {
+        const bool half = pair(i, i + 1) || (i > 0 && pair(i - 1, i));
+        out[static_cast<std::size_t>(spans[i].role)] +=
+            overlap({spans[i].start, spans[i].end}, window) / (half ? 2 : 1);
     }
     return out;
 }
