@@ -15,7 +15,6 @@ constexpr std::int32_t kReach = 6;      ///< places from the border of a block t
 constexpr int kFarMoves = 2;            ///< weight gradients in the midst of a block that are tried
 constexpr std::size_t kMostMoves = 160; ///< judged for one move
 constexpr std::int32_t kFarthest = 64;  ///< distance of a move
-constexpr int kJustified = 20;          ///< times in a row, at the most
 constexpr std::size_t kTries = 8;       ///< moves tried in turn where they deadlock
 
 /// Adjacent ops of one rank on the longest chain.
@@ -40,7 +39,7 @@ public:
     Improved run(const RankOrders& start) {
         Improved result;
         if (!now_.assign(start)) return result;
-        justify(now_, kJustified, control_);
+        justify(now_, kJustifyMost, control_);
         best_ = now_.orders();
         best_makespan_ = now_.makespan();
         bool justified = true; // the best order
@@ -173,7 +172,7 @@ private:
 
     /// Back to the best order; true if justification makes it shorter.
     bool justifyBest() {
-        if (!now_.assign(best_) || !justify(now_, kJustified, control_)) return false;
+        if (!now_.assign(best_) || !justify(now_, kJustifyMost, control_)) return false;
         best_makespan_ = now_.makespan();
         best_ = now_.orders();
         return true;

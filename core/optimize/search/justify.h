@@ -7,6 +7,9 @@
 
 namespace bubblescope {
 
+/// How often the search justifies an order at the most, which then hardly gets shorter.
+inline constexpr int kJustifyMost = 20;
+
 /// Shortens an order by what project scheduling calls double justification. Each op is put off as far as the step's
 /// length allows; then, in the order in which they would now start, ops move forward into the earliest gap of their
 /// rank that is long enough, after their inputs, and has memory left. The same is done from the other end of the step.

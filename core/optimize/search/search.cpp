@@ -33,7 +33,6 @@ constexpr int kPassesAtMost = 2000; ///< where there are few: rounds stay short
 constexpr std::int64_t kMaxOps = 2'000'000;
 constexpr OpNumber kExactOps = 400; ///< up to so many ops all orders may be ruled out
 constexpr std::int64_t kExactNodes = 200'000;
-constexpr int kJustified = 20;                  ///< times in a row, at the most
 constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops looked at for the sake of whole backwards
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
@@ -368,7 +367,7 @@ private:
             if (startsEnd()) return;
             Candidate& candidate = found[i];
             OrderEvaluator evaluator(problems_[candidate.problem]);
-            if (!evaluator.assign(candidate.orders) || !justify(evaluator, kJustified, limited_)) return;
+            if (!evaluator.assign(candidate.orders) || !justify(evaluator, kJustifyMost, limited_)) return;
             candidate.orders = evaluator.orders();
             candidate.makespan = kNoStep;
             if (!judge(candidate)) candidate.score = kNoStep;
