@@ -7,6 +7,7 @@
 #include <zstd_errors.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -57,7 +58,7 @@ public:
 
 class GzipUnpacker final : public Unpacker {
 public:
-    GzipUnpacker() : state_(std::make_unique<inflate_state>()) { start(); }
+    GzipUnpacker() { start(); }
 
     Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) override {
         if (state_->block_state == ISAL_BLOCK_FINISH) start();
@@ -68,7 +69,7 @@ public:
         state_->avail_in = static_cast<std::uint32_t>(given);
         state_->next_out = reinterpret_cast<std::uint8_t*>(out.end());
         state_->avail_out = static_cast<std::uint32_t>(room);
-        const int result = isal_inflate(state_.get());
+        const int result = isal_inflate(state_);
         const std::size_t produced = room - state_->avail_out;
         // If the input ends within a block's header, ISA-L counts one byte more than it was given.
         const bool beyond = state_->avail_in > given;
@@ -87,11 +88,18 @@ private:
     static constexpr std::size_t kMaxPiece = std::size_t{1} << 30;
 
     void start() {
-        isal_inflate_init(state_.get());
+        isal_inflate_init(state_);
         state_->crc_flag = ISAL_GZIP;
     }
 
-    std::unique_ptr<inflate_state> state_;
+    /// ISA-L 2.30 follows references that lead before the stream's beginning, which only damaged data hold, before it
+    /// notices. The farthest end in `before`.
+    struct Guarded {
+        std::array<char, std::size_t{1} << 15> before{};
+        inflate_state state{};
+    };
+    std::unique_ptr<Guarded> guarded_ = std::make_unique<Guarded>();
+    inflate_state* state_ = &guarded_->state;
 };
 
 class ZstdUnpacker final : public Unpacker {
