@@ -30,6 +30,37 @@ std::string lossText(const perfetto::CaptureCounts& counts) {
     return text.empty() ? "nothing" : text;
 }
 
+/// "at least 3 lost_in_rings" of a process that did not tell the end.
+std::string lossText(const CapturedProcess& process) {
+    std::string text = lossText(process.counts);
+    if (process.gpu_unknown) text += "; GPU work unknown";
+    if (process.account != CapturedProcess::Account::Open) return text;
+    return lossesOf(process.counts) == 0 ? "unknown" : "unknown, at least " + text;
+}
+
+std::string_view accountName(CapturedProcess::Account account) {
+    switch (account) {
+    case CapturedProcess::Account::Own: return "own";
+    case CapturedProcess::Account::Watcher: return "record";
+    case CapturedProcess::Account::Open: break;
+    }
+    return "none";
+}
+
+/// "nothing lost", only where it is true.
+std::string lossHeadline(const profiler::CaptureReport& captured) {
+    std::int64_t lost = 0;
+    std::size_t open = 0;
+    for (const CapturedProcess& process : captured.processes) {
+        lost += lossesOf(process.counts);
+        open += process.account == CapturedProcess::Account::Open || process.gpu_unknown ? 1 : 0;
+    }
+    if (open == 0) return lost == 0 ? "nothing lost" : fmt::format("{} events lost or incomplete", lost);
+    return fmt::format("{}{} of {} process{} did not end by themselves, and what they lost is unknown",
+                       lost == 0 ? "" : fmt::format("at least {} events lost or incomplete; ", lost), open,
+                       captured.processes.size(), captured.processes.size() == 1 ? "" : "es");
+}
+
 } // namespace
 
 void CaptureCommandOptions::addTo(const Command& command) {
@@ -62,7 +93,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
     command.addOption("--duration", duration_, "Record so long").typeName("TIME");
     command.addOption("--size", size_, "What a process may write (2GiB); beyond it its oldest part goes")
         .typeName("BYTES");
-    command.addOption("--capture", more_, "Further options of the library: flush=100ms,ring=65536").typeName("LIST");
+    command.addOption("--capture", more_, "Further options of the library: flush=100ms,buffer=256MiB").typeName("LIST");
 }
 
 Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
@@ -101,21 +132,18 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
     using report::shown;
     using report::Value;
     report::Document document;
-    std::int64_t lost = 0;
-    for (const CapturedProcess& process : captured.processes)
-        lost += lossesOf(process.counts);
     if (captured.processes.empty()) {
         document.line(fmt::format(
             "{}: nothing was recorded: no process used NVTX, NCCL, CUDA or a framework that is known", dir));
     } else {
         document.line(fmt::format("{}: {} process{}, {}", dir, captured.processes.size(),
-                                  captured.processes.size() == 1 ? "" : "es",
-                                  lost == 0 ? "nothing lost" : fmt::format("{} events lost or incomplete", lost)));
+                                  captured.processes.size() == 1 ? "" : "es", lossHeadline(captured)));
     }
-    report::Table table("processes", {column("rank", "rank"), column("host", "host", Align::Left),
-                                      column("pid", "process"), column("program", "program", Align::Left),
-                                      data("files"), shown("ranges"), shown("NCCL events"), shown("GPU work"),
-                                      shown("lost", Align::Left), data("recorded"), data("lost"), data("messages")});
+    report::Table table("processes",
+                        {column("rank", "rank"), column("host", "host", Align::Left), column("pid", "process"),
+                         column("program", "program", Align::Left), data("files"), shown("ranges"),
+                         shown("NCCL events"), shown("GPU work"), shown("lost", Align::Left), data("recorded"),
+                         data("lost"), data("account"), data("gpu_unknown"), data("messages")});
     if (captured.processes.empty()) table.reader = report::Reader::Programs;
     for (const CapturedProcess& process : captured.processes) {
         const CaptureCounts& counts = process.counts;
@@ -127,7 +155,8 @@ report::Document captureDocument(const profiler::CaptureReport& captured, const 
         }
         table.row(process.rank ? report::Cell(*process.rank) : report::Cell(Value()).as("-"), process.host, process.pid,
                   process.program, report::filesOf(process.files), counts.ranges, counts.comm_events, counts.gpu_work,
-                  lossText(counts), std::move(recorded), std::move(losses), Value(process.messages));
+                  lossText(process), std::move(recorded), std::move(losses), accountName(process.account),
+                  process.gpu_unknown, Value(process.messages));
     }
     document.add(std::move(table));
     for (const CapturedProcess& process : captured.processes) {

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/end_in_time.h"
 #include "app/cli/fail_on.h"
 #include "app/cli/monitor_output.h"
 #include "app/cli/monitor_streams.h"
@@ -78,19 +79,22 @@ public:
     Monitor(const MonitorArguments& options, live::LiveOptions live, live::SegmentFollower follower,
             std::optional<live::StreamReceiver> receiver, std::optional<live::MetricsEndpoint> metrics,
             TimeNs alert_interval, live::CapturedRun captured)
-        : options_(options), analyzer_(std::move(live)), follower_(std::move(follower)), receiver_(std::move(receiver)),
-          captured_(std::move(captured)), metrics_(std::move(metrics)), alert_(options.alert, {alert_interval}),
+        : options_(options), patience_(live.assembly.patience), analyzer_(std::move(live)),
+          follower_(std::move(follower)), receiver_(std::move(receiver)), captured_(std::move(captured)),
+          metrics_(std::move(metrics)), alert_(options.alert, {alert_interval}),
           lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
 
-    int run() {
+    CommandResult run() {
         StopSignals stop;
+        const EndInTime in_time(stop);
         while (!stop.came() && !turn(stop.descriptor())) {
+            BUBBLESCOPE_TRY(lookForSilence());
         }
         if (lines_)
             printLine(liveSummaryOf(analyzer_));
         else
             screen_.show(analyzer_);
-        if (receiver_) receiver_->finish(std::chrono::seconds(2));
+        if (receiver_) receiver_->finish(std::chrono::milliseconds(stop.came() ? 400 : 2000));
         finishAlerts(stop);
         return exitCodeOf();
     }
@@ -119,6 +123,38 @@ private:
         if (enough || (analyzer_.runEnded() && !more)) return true;
         if (!more) wait(stop);
         return false;
+    }
+
+    /// Files that state nothing, and folders that do not come, are reported once. An error where there is nothing else
+    /// to wait for.
+    Status lookForSilence() {
+        const TimeNs now = monitorNow();
+        const std::int64_t bytes = analyzer_.counts().bytes;
+        if (bytes != bytes_ || (follower_.files() == 0 && anyFolder())) grew_ = now;
+        bytes_ = bytes;
+        if (now - grew_ < patience_) return {};
+        const std::vector<std::filesystem::path> silent = follower_.unstated(analyzer_);
+        constexpr std::string_view kSilent = "states no rank of a run: it is empty, or damaged at its beginning";
+        if (!receiver_ && silent.size() == follower_.files()) {
+            if (silent.empty())
+                return inputError(options_.folders.front(),
+                                  fmt::format("the folder did not come within {}", formatTime(patience_)),
+                                  "name the folder that the run records into, or give a longer --patience");
+            return inputError(silent.front().string(), std::string(kSilent), "record the run again");
+        }
+        if (!told_silent_) {
+            for (const std::filesystem::path& file : silent)
+                printError(fmt::format("{}: {}", file.string(), kSilent));
+        }
+        told_silent_ = true;
+        return {};
+    }
+
+    [[nodiscard]] bool anyFolder() const {
+        std::error_code ignored;
+        return options_.folders.empty() || std::ranges::any_of(options_.folders, [&](const std::string& folder) {
+                   return std::filesystem::exists(folder, ignored);
+               });
     }
 
     void wait(int stop) {
@@ -208,6 +244,7 @@ private:
     }
 
     const MonitorArguments& options_;
+    TimeNs patience_;
     LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
     std::optional<live::StreamReceiver> receiver_;
@@ -217,6 +254,9 @@ private:
     Screen screen_;
     std::string told_; ///< of the receiver's problems
     TimeNs shown_{0};
+    std::int64_t bytes_ = -1;    ///< received at the last look
+    TimeNs grew_ = monitorNow(); ///< when that changed last
+    bool told_silent_ = false;
     bool lines_;
     bool failed_ = false;
     bool over_budget_ = false;

@@ -138,13 +138,19 @@ public:
     /// True when all has arrived and nothing new has come since a while. Error: Run, where the collector refused.
     Result<bool> turn() {
         BUBBLESCOPE_TRY(sender_.poll(monitorNow()));
+        const bool arrived = sender_.done();
+        // A collector that has heard all may end before this does.
+        if (arrived && !sender_.connected()) return true;
         if (sender_.problem() != told_) {
             told_ = sender_.problem();
             if (!told_.empty()) printError(told_ + "; trying again");
         }
-        const bool arrived = sender_.done();
-        // A collector that has heard all may end before this does.
-        if (arrived && !sender_.connected()) return true;
+        if (sender_.connected()) connected_at_ = monitorNow();
+        constexpr TimeNs kReturns{std::chrono::seconds(10)}; // in which a collector that was started again is back
+        if (connected_at_ && sender_.hasEnded() && monitorNow() - *connected_at_ >= kReturns)
+            return runError(
+                fmt::format("the collector left before it acknowledged the last {} bytes", sender_.unacknowledged()),
+                "the traces are complete where they were recorded");
         if (!arrived) busy_at_ = monitorNow();
         constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // in which a rank that comes late would show
         return monitorNow() - busy_at_ >= kQuiet;
@@ -159,6 +165,7 @@ private:
     live::StreamSender sender_;
     std::string told_;
     TimeNs busy_at_ = monitorNow();
+    std::optional<TimeNs> connected_at_; ///< last
 };
 
 constexpr int kLongestWait = 200; ///< milliseconds

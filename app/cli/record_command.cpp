@@ -9,6 +9,7 @@
 #include "core/report/json.h"
 #include "core/report/text.h"
 #include "profiler/capture/rank_identity.h"
+#include "profiler/job/process_watcher.h"
 #include "profiler/job/run_job.h"
 
 #include <fmt/format.h>
@@ -55,13 +56,17 @@ Status mustBeFresh(const std::filesystem::path& dir, bool force) {
 }
 
 /// The job's exit code is what a script asks for: what goes wrong with the report must not change it.
-void reportOn(const RecordArguments& options, const std::filesystem::path& dir) {
+void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
+              const profiler::ProcessWatcher::Report& watched) {
     JobControl control;
-    const auto recorded = profiler::reportCapture(dir, control);
+    const auto recorded = profiler::reportCapture(dir, control, watched.processes);
     if (!recorded.ok()) return printError(recorded.error().text());
     printProblems(recorded.value().problems);
     // On stderr: stdout is the job's.
-    const report::Document document = captureDocument(recorded.value(), dir.string());
+    report::Document document = captureDocument(recorded.value(), dir.string());
+    if (watched.running > 0)
+        document.line(fmt::format("{} process{} of the job still record{}", watched.running,
+                                  watched.running == 1 ? "" : "es", watched.running == 1 ? "s" : ""));
     fmt::print(stderr, "{}", report::toText(document));
     if (options.report_file.empty()) return;
     ReplacingFile file(options.report_file);
@@ -70,7 +75,7 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir) 
 }
 
 CommandResult record(const RecordArguments& options) {
-    BUBBLESCOPE_ASSIGN(const profiler::CaptureOptions capture, options.capture.options());
+    BUBBLESCOPE_ASSIGN(profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     const bool force = options.force != nullptr && *options.force;
     BUBBLESCOPE_TRY(mustBeFresh(capture.dir, force));
@@ -82,6 +87,12 @@ CommandResult record(const RecordArguments& options) {
         ::unsetenv(net::kTokenVariable); // it is for the collector, not for the job
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
+    std::error_code ignored;
+    auto watcher = profiler::ProcessWatcher::start(std::filesystem::absolute(capture.dir, ignored));
+    if (watcher.ok())
+        capture.watcher = watcher.value()->name();
+    else
+        printError(watcher.error().text());
     BUBBLESCOPE_ASSIGN(const auto variables, profiler::captureEnvironment(library, capture, profiler::ownVariable));
     for (const auto& [name, value] : variables) {
         const auto before = profiler::ownVariable(name);
@@ -91,10 +102,13 @@ CommandResult record(const RecordArguments& options) {
     }
     std::string why_not;
     const int exit_code = profiler::runJob(options.command, variables, why_not);
+    constexpr std::chrono::milliseconds kLateProcesses{500};
+    const profiler::ProcessWatcher::Report watched =
+        watcher.ok() ? watcher.value()->finish(kLateProcesses) : profiler::ProcessWatcher::Report{};
     if (!why_not.empty()) {
         printError(fmt::format("{}: cannot be started: {}", options.command.front(), why_not));
     } else if (isFirstOfJob()) {
-        reportOn(options, capture.dir);
+        reportOn(options, capture.dir, watched);
     }
     constexpr TimeNs kPatience{std::chrono::seconds(10)};
     const Status sent = forward ? forward->finish(kPatience) : Status();

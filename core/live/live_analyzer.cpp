@@ -201,12 +201,14 @@ void LiveAnalyzer::report(LiveEvent::Kind kind, int step, std::string text) {
 void LiveAnalyzer::setState(LiveRank& rank, RankState state) {
     if (rank.state == state) return;
     rank.state = state;
+    if (hasEnded(state)) over_at_ = now_;
     assembler_->setEnded(placeOf(rank), hasEnded(state));
     report(LiveEvent::Kind::RankChanged, rank.step);
     events_.back().rank = rank;
 }
 
 void LiveAnalyzer::setReceived(LiveRank& rank) {
+    heard_[placeOf(rank)] = now_;
     if (rank.state == RankState::Running) return;
     if (rank.state == RankState::Late && !assembler_->doneWithOldest(placeOf(rank))) return;
     rank.reason.clear();
@@ -225,6 +227,8 @@ void LiveAnalyzer::beginRun(const RunInfo& info) {
         ranks_[place].rank = Rank{static_cast<int>(place) % info.pp};
     }
     clocks_.setPlaces(ranks_.size(), info.pp);
+    heard_.assign(ranks_.size(), now_);
+    over_at_.reset();
     steps_.clear();
     anomalies_.clear();
     checks_ = {};
@@ -506,12 +510,35 @@ void LiveAnalyzer::watchRanks(TimeNs now) {
         run_ended_ = true;
         report(LiveEvent::Kind::RunEnded, std::max(assembler_->lastClosed(), merge_.lastClosed()));
     }
+    giveUpSilent(now);
     // Half of the patience after which a step is given up, so that it is reported earlier.
     const auto since = assembler_->waitingSince();
     if (!since || now - *since < options_.assembly.patience / 2) return;
     for (LiveRank& rank : ranks_) {
-        if (!assembler_->doneWithOldest(placeOf(rank)) && rank.state == RankState::Running)
-            setState(rank, RankState::Late);
+        if (assembler_->doneWithOldest(placeOf(rank)) || !options_.replicas.has(rank.replica)) continue;
+        if (rank.state == RankState::Awaited) rank.reason = "nothing of it was found that could be read";
+        if (rank.state == RankState::Running || rank.state == RankState::Awaited) setState(rank, RankState::Late);
+    }
+}
+
+/// Others have ended: of a rank whose file is missing or damaged, or whose sender is lost, nothing will come any more.
+void LiveAnalyzer::giveUpSilent(TimeNs now) {
+    if (merge_.isActive()) return; // other collectors do this for their ranks
+    if (!over_at_ || now - *over_at_ < options_.assembly.patience) return;
+    const auto isAwaited = [](const LiveRank& rank) { return rank.records == 0 && !hasEnded(rank.state); };
+    const bool any_ended =
+        std::ranges::any_of(ranks_, [](const LiveRank& rank) { return rank.state == RankState::Ended; });
+    // Where ranks were killed, those that are left may wait for them for long, but what never came will not come.
+    const bool others_over =
+        std::ranges::all_of(ranks_, [&](const LiveRank& rank) { return hasEnded(rank.state) || isAwaited(rank); });
+    for (LiveRank& rank : ranks_) {
+        const std::size_t place = placeOf(rank);
+        if (hasEnded(rank.state) || !options_.replicas.has(rank.replica)) continue;
+        if (now - heard_[place] < options_.assembly.patience || (!any_ended && !others_over)) continue;
+        rank.reason = isAwaited(rank) ? "nothing of it was found that could be read"
+                                      : fmt::format("nothing came of it for {} after others had ended",
+                                                    formatTime(now - heard_[place]));
+        setState(rank, RankState::Gone);
     }
 }
 

@@ -118,6 +118,7 @@ private:
     void addCounts(const SummaryCounts& more);
 
     void watchRanks(TimeNs now);
+    void giveUpSilent(TimeNs now);
     void watchCaptured();
     void closeStep(ClosedStep closed);
     void closeMerged(CollectorMerge::Merged merged);
@@ -137,7 +138,9 @@ private:
     OpenChecks open_checks_;
     AnomalyLog anomalies_;
 
-    std::vector<LiveRank> ranks_; ///< by place
+    std::vector<LiveRank> ranks_;   ///< by place
+    std::vector<TimeNs> heard_;     ///< when anything came of each last, by place
+    std::optional<TimeNs> over_at_; ///< when a rank ended or was gone last
     std::deque<LiveStep> steps_;
     CheckCounts checks_;
     LiveCounts counts_; ///< without the counts of open streams

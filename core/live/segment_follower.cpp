@@ -98,6 +98,14 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     return more;
 }
 
+std::vector<std::filesystem::path> SegmentFollower::unstated(const StreamTarget& target) const {
+    std::vector<std::filesystem::path> paths;
+    for (const auto& [place, file] : files_) {
+        if (!file.finished && !target.statementOf(file.stream)) paths.push_back(file.path);
+    }
+    return paths;
+}
+
 /// "rank3" and 2 of "rank3.2.pftrace".
 SegmentFollower::Place SegmentFollower::placeOf(const std::filesystem::path& path) {
     const std::filesystem::path whole = path.parent_path() / path.stem();

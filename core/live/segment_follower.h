@@ -44,6 +44,8 @@ public:
 
     [[nodiscard]] std::size_t files() const { return files_.size(); }
     /// Files that could not be opened or read at the last look, in the system's words.
+    /// Those that do not state whose they are: empty, or damaged at their beginning.
+    [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
 private:

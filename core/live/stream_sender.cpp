@@ -314,6 +314,21 @@ bool StreamSender::done() const {
     return link_ ? link_->waiting() == 0 && allArrived() : done_;
 }
 
+bool StreamSender::hasEnded() const {
+    const auto over = [this](const auto& source) {
+        return !source || isForeign(*source) || source->ended || source->gone;
+    };
+    return !sources_.empty() && std::ranges::all_of(sources_, over);
+}
+
+std::uint64_t StreamSender::unacknowledged() const {
+    std::uint64_t bytes = 0;
+    for (const auto& source : sources_) {
+        if (source && !isForeign(*source)) bytes += source->read - std::min(source->read, source->acked);
+    }
+    return bytes;
+}
+
 bool StreamSender::allArrived() const {
     bool any = false;
     for (std::size_t stream = 0; stream < sources_.size(); ++stream) {

@@ -41,6 +41,10 @@ public:
     /// Whether everything fed has arrived, and every stream has ended or its writer has exited. It stays so when the
     /// collector then closes the connection.
     [[nodiscard]] bool done() const;
+    /// Whether every stream has ended or its writer has exited, be it that the collector knows or not.
+    [[nodiscard]] bool hasEnded() const;
+    /// Bytes that were sent and not acknowledged.
+    [[nodiscard]] std::uint64_t unacknowledged() const;
 
     [[nodiscard]] Stream open(const std::string& name) override;
     void feed(Stream stream, std::string_view bytes, TimeNs now) override;

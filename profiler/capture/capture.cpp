@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <exception>
 #include <filesystem>
 #include <new>
+#include <thread>
 #include <utility>
 
 namespace bubblescope::profiler {
@@ -18,11 +20,17 @@ namespace {
 
 constexpr TimeNs kGpuFlushEvery{std::chrono::milliseconds(100)}; ///< CUPTI does not deliver buffers that are not full
 constexpr TimeNs kShortest{std::chrono::milliseconds(1)};
+constexpr TimeNs kTryAgain{std::chrono::seconds(1)};           ///< after a write that failed
+constexpr TimeNs kExit{std::chrono::milliseconds(900)};        ///< what the job's exit waits for at most
+constexpr TimeNs kExitOfCupti{std::chrono::milliseconds(400)}; ///< of it, for CUPTI
+constexpr std::size_t kMostQueued = std::size_t{1} << 16;
+constexpr std::size_t kWordsAtOnce = 1024; ///< between two looks at how much waits to be flushed
 constexpr std::string_view kLogName = "capture.log";
 
 Capture* the_capture = nullptr;
 
-/// Blocks signals in the recording thread: they are meant for the job.
+/// Blocks signals in the recording thread: they are meant for the job. A write beyond the limit of a file's size would
+/// end the job by one.
 class NoSignals {
 public:
     NoSignals() {
@@ -33,6 +41,16 @@ public:
     NoSignals(const NoSignals&) = delete;
     NoSignals& operator=(const NoSignals&) = delete;
     ~NoSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+    /// Takes the signals that our own writes caused before they may reach the job.
+    static void dropOwn() {
+        sigset_t ours;
+        ::sigemptyset(&ours);
+        ::sigaddset(&ours, SIGXFSZ);
+        const timespec now{};
+        while (::sigtimedwait(&ours, nullptr, &now) > 0) {
+        }
+    }
 
 private:
     sigset_t before_{};
@@ -47,24 +65,26 @@ Capture* Capture::ofThisProcess() noexcept {
             CaptureOptions options = captureOptionsFrom(ownVariable, problems);
             if (options.dir.empty()) return false;
             the_capture = new Capture(std::move(options), std::move(problems));
+            // These locks are held for moments only, never over a file, a library or CUPTI.
             ::pthread_atfork(
                 [] {
-                    the_capture->cycle_mutex_.lock();
-                    the_capture->events_mutex_.lock();
-                    the_capture->thread_mutex_.lock();
+                    the_capture->recorder_.beforeFork();
                     the_capture->names_.beforeFork();
                     the_capture->communicators_.beforeFork();
-                    the_capture->recorder_.beforeFork();
+                    the_capture->queue_mutex_.lock();
                 },
                 [] {
-                    the_capture->recorder_.afterForkInParent();
+                    the_capture->queue_mutex_.unlock();
                     the_capture->communicators_.afterFork();
                     the_capture->names_.afterFork();
-                    the_capture->thread_mutex_.unlock();
-                    the_capture->events_mutex_.unlock();
-                    the_capture->cycle_mutex_.unlock();
+                    the_capture->recorder_.afterForkInParent();
                 },
-                [] { the_capture->inForkedChild(); });
+                [] {
+                    the_capture->queue_mutex_.unlock();
+                    the_capture->communicators_.afterFork();
+                    the_capture->names_.afterFork();
+                    the_capture->recorder_.afterForkInChild();
+                });
             std::atexit([] { the_capture->stop(); });
             return true;
         } catch (const std::exception&) {
@@ -75,32 +95,78 @@ Capture* Capture::ofThisProcess() noexcept {
 }
 
 Capture::Capture(CaptureOptions options, std::vector<std::string> problems)
-    : options_(std::move(options)), problems_(std::move(problems)), recorder_(options_.ring_slots, [this] { wake(); }) {
-    makeWriter();
+    : options_(std::move(options)),
+      recorder_([this](bool forked) { return beginProcess(forked); }, [this] { wake(); }) {
+    queue_.messages = std::move(problems);
+    // Now, while the process can: later it may have used up its descriptors.
+    link_.connect(options_.watcher);
+    if (link_.isOpen()) recorder_.begin();
+    if (!queue_.messages.empty()) {
+        recorder_.begin();
+        wake();
+    }
 }
 
-void Capture::makeWriter() {
+/// With the first record of a process. The parent's thread, trace, memory and CUPTI session do not belong to a child.
+EventMemory* Capture::beginProcess(bool forked) noexcept {
+    try {
+        if (forked) {
+            [[maybe_unused]] const auto* const trace = writer_.release();
+            [[maybe_unused]] const auto* const reader = reader_.release();
+            gpu_ = nullptr;
+            thread_ = ThreadState::None;
+            stopping_ = false;
+            over_ = false;
+            stuck_at_ = TimeNs{0};
+            queue_.events.clear();
+            queue_.messages.clear();
+        }
+        const auto bytes = static_cast<std::size_t>(options_.buffer);
+        std::unique_ptr<EventMemory> memory = link_.sharedMemory(bytes);
+        // Else what a killed process leaves is lost, and not known.
+        if (memory == nullptr) memory = EventMemory::create(bytes);
+        if (memory == nullptr) return nullptr;
+        memory->closeDescriptor();
+        event_memory::Header& header = memory->header();
+        const TimeNs began = readSystemClock(CLOCK_MONOTONIC);
+        describeProcess(header, began);
+        names_.shareIn(header.names, header.names_bytes);
+        makeWriter(*memory, began);
+        return memory.release(); // as long as the process
+    } catch (const std::exception&) {
+        return nullptr;
+    }
+}
+
+void Capture::describeProcess(event_memory::Header& header, TimeNs began) const {
+    const std::string text = processText({identify(ownVariable), thisProcess(), captureOptionsText(options_), began});
+    if (text.size() > header.identity.size()) return;
+    std::copy(text.begin(), text.end(), header.identity.begin());
+    header.identity_bytes.store(text.size(), std::memory_order_release);
+}
+
+void Capture::makeWriter(EventMemory& memory, TimeNs began) {
     CaptureFileInfo info;
+    info.began = began;
     info.dir = options_.dir;
     info.identity = identify(ownVariable);
     info.process = thisProcess();
     writer_ = std::make_unique<CaptureWriter>(
         options_, std::move(info), names_, communicators_, [this](bool runtime, std::uint32_t number) {
-            return gpu_ == nullptr ? std::string{} : gpu_->api().callName(runtime, number);
+            cupti::Collector* const gpu = gpu_.load();
+            return gpu == nullptr ? std::string{} : gpu->api().callName(runtime, number);
         });
+    reader_ = std::make_unique<EventReader>(memory, EventReader::From::Begin);
+    writer_->keepCheckpoints(memory, *reader_);
     writer_->addReading(readAllClocks(recorder_.clock()));
-    for (const std::string& problem : problems_)
-        addMessage(problem);
 }
 
-/// Writes a message into the trace, and into capture.log for a reader who wonders why there is no trace. Requires
-/// cycle_mutex_.
-void Capture::addMessage(const std::string& message) {
-    writer_->addMessage(message);
+/// Writes a message into capture.log, for a reader who wonders why there is no trace.
+void Capture::log(const std::string& message) const {
     std::error_code ignored;
     std::filesystem::create_directories(options_.dir, ignored);
     const std::filesystem::path log = options_.dir / kLogName;
-    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0644);
+    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
     if (file < 0) return;
     const ProcessInfo process = thisProcess();
     const std::string line =
@@ -111,10 +177,10 @@ void Capture::addMessage(const std::string& message) {
 
 void Capture::state(std::string_view name, std::string_view value) noexcept {
     try {
+        recorder_.begin();
         {
-            const std::lock_guard lock(cycle_mutex_);
-            if (writer_ == nullptr) return; // a forked child without memory
-            writer_->addStatement(name, value);
+            const std::lock_guard lock(queue_mutex_);
+            if (queue_.states.size() < kMostQueued) queue_.states.emplace_back(name, value);
         }
         wake();
     } catch (const std::exception&) {
@@ -124,8 +190,14 @@ void Capture::state(std::string_view name, std::string_view value) noexcept {
 
 void Capture::event(StatedEvent event) noexcept {
     try {
-        const std::lock_guard lock(events_mutex_);
-        events_.push_back(std::move(event));
+        EventMemory* const memory = recorder_.begin();
+        if (memory == nullptr) return;
+        memory->header().stated.fetch_add(1, std::memory_order_relaxed);
+        {
+            const std::lock_guard lock(queue_mutex_);
+            if (queue_.events.size() < kMostQueued) queue_.events.push_back(std::move(event));
+        }
+        wake();
     } catch (const std::exception&) {
         // Out of memory: the job continues without it.
     }
@@ -148,39 +220,46 @@ void Capture::stepValues(std::int64_t step, const StepValues& values) noexcept {
 
 void Capture::message(std::string_view text) noexcept {
     try {
-        const std::lock_guard lock(cycle_mutex_);
-        if (writer_ != nullptr) addMessage(std::string(text));
+        recorder_.begin();
+        {
+            const std::lock_guard lock(queue_mutex_);
+            if (queue_.messages.size() < kMostQueued) queue_.messages.emplace_back(text);
+        }
+        wake();
     } catch (const std::exception&) {
         // Nobody learns of it.
     }
 }
 
-void Capture::wake() {
-    const std::lock_guard lock(thread_mutex_);
-    if (thread_ != nullptr || stopping_) return;
-    const NoSignals none;
-    thread_ = std::make_unique<std::thread>([this] { loop(); });
+/// Starts the writing thread if it does not run.
+void Capture::wake() noexcept {
+    ThreadState none = ThreadState::None;
+    if (stopping_ || !thread_.compare_exchange_strong(none, ThreadState::Runs)) return;
+    try {
+        const NoSignals inherited;
+        std::thread([this] { loop(); }).detach();
+    } catch (const std::exception&) {
+        thread_ = ThreadState::None; // the next thread that records tries again, and the exit writes what there is
+    }
 }
 
 void Capture::startCuda() noexcept {
     try {
-        if (!options_.cuda) return;
+        if (!options_.cuda || cupti_taken_.exchange(true)) return;
+        EventMemory* const memory = recorder_.begin();
         std::string why_not;
-        {
-            const std::lock_guard lock(cycle_mutex_);
-            if (gpu_ != nullptr || cupti_released_) return;
-            auto api = cupti::loadCupti(why_not);
-            if (api == nullptr) return addMessage("kernels are not recorded: " + why_not);
-            auto gpu = std::make_unique<cupti::Collector>(std::move(api));
-            const bool started = gpu->start(options_.mode == CaptureOptions::Mode::Pipeline ? cupti::Scope::Launches
-                                                                                            : cupti::Scope::Everything,
-                                            why_not);
-            if (!why_not.empty()) addMessage(why_not);
-            if (!started) return;
-            gpu_ = std::move(gpu);
-        }
+        auto api = cupti::loadCupti(why_not);
+        if (api == nullptr) return message("kernels are not recorded: " + why_not);
+        auto gpu = std::make_unique<cupti::Collector>(std::move(api));
+        const bool started = gpu->start(options_.mode == CaptureOptions::Mode::Pipeline ? cupti::Scope::Launches
+                                                                                        : cupti::Scope::Everything,
+                                        why_not);
+        if (!why_not.empty()) message(why_not);
+        if (!started) return;
+        if (memory != nullptr) memory->header().on_devices = 1;
+        gpu_ = gpu.release();
         // CUPTI registered its destructors for the exit when it was loaded: what is registered now runs before them.
-        std::atexit([] { the_capture->stopGpu(); });
+        std::atexit([] { the_capture->askToStopGpu(); });
         wake();
     } catch (const std::exception&) {
         // The job continues without a recording.
@@ -189,129 +268,178 @@ void Capture::startCuda() noexcept {
 
 void Capture::releaseCupti(std::string_view tool) noexcept {
     try {
-        bool was_on = false;
-        {
-            const std::lock_guard lock(cycle_mutex_);
-            if (!options_.cuda || std::exchange(cupti_released_, true)) return;
-            was_on = gpu_ != nullptr && gpu_->isOn();
-            const std::string what = std::string(tool) + " takes CUPTI: ";
-            addMessage(what + (was_on ? "kernels are recorded until here" : "kernels are not recorded") +
-                       "; ranges and NCCL's operations are recorded to the end");
-        }
+        static std::atomic<bool> released{false};
+        if (!options_.cuda || released.exchange(true)) return;
+        cupti_taken_ = true;
+        cupti::Collector* const gpu = gpu_.load();
+        const bool was_on = gpu != nullptr && gpu->isOn();
+        const std::string what = std::string(tool) + " takes CUPTI: ";
+        message(what + (was_on ? "kernels are recorded until here" : "kernels are not recorded") +
+                "; ranges and NCCL's operations are recorded to the end");
         if (was_on) stopGpu();
     } catch (const std::exception&) {
         // The tool finds CUPTI in use, and says so.
     }
 }
 
-void Capture::loop() {
-    TimeNs pause = options_.flush;
-    std::unique_lock lock(thread_mutex_);
-    while (!stopping_) {
-        wake_.wait_for(lock, pause, [this] { return stopping_; });
-        if (stopping_) return; // the thread that stops the recording writes the rest
-        lock.unlock();
-        pause = cycle(false);
-        lock.lock();
+void Capture::loop() noexcept {
+    for (;;) {
+        const std::uint32_t seen = wakeup_.number();
+        const bool last = stopping_;
+        if (stop_gpu_.exchange(false)) stopGpu();
+        const TimeNs pause = cycle(last);
+        done_.raise();
+        if (last) break;
+        if (!stopping_ && !stop_gpu_) wakeup_.wait(seen, pause);
     }
+    thread_ = ThreadState::Ended;
+    done_.raise();
 }
 
-/// Must be called without locks: CUPTI takes its own.
-void Capture::flushGpu() {
-    cupti::Collector* gpu = nullptr;
-    {
-        const std::lock_guard lock(cycle_mutex_);
-        gpu = gpu_.get();
-    }
-    const TimeNs now = readSystemClock(CLOCK_MONOTONIC);
+void Capture::flushGpu(TimeNs now) {
+    cupti::Collector* const gpu = gpu_.load();
     if (gpu == nullptr || now < gpu_flushed_ + kGpuFlushEvery) return;
     gpu_flushed_ = now;
     gpu->flush();
 }
 
 void Capture::stopGpu() noexcept {
-    cupti::Collector* gpu = nullptr;
+    if (cupti::Collector* const gpu = gpu_.load()) gpu->stop();
+}
+
+void Capture::takeQueue(CaptureWriter& writer) {
+    Queue queue;
     {
-        const std::lock_guard lock(cycle_mutex_);
-        gpu = gpu_.get();
+        const std::lock_guard lock(queue_mutex_);
+        std::swap(queue, queue_);
     }
-    if (gpu != nullptr) gpu->stop(); // without the lock, see flushGpu()
+    for (const std::string& message : queue.messages) {
+        writer.addMessage(message);
+        log(message);
+    }
+    for (const auto& [name, value] : queue.states)
+        writer.addStatement(name, value);
+    for (const StatedEvent& event : queue.events)
+        writer.take(event);
+    recorder_.memory()->header().stated_written.fetch_add(queue.events.size(), std::memory_order_relaxed);
+}
+
+/// Whether the file is as it should be.
+bool Capture::write(CaptureWriter& writer, TimeNs now, Flush what) {
+    if (what == Flush::Usual && stuck_at_ != TimeNs{0} && now < stuck_at_ + kTryAgain) return false;
+    const Status written = what == Flush::Last ? writer.finish(now) : writer.flush(now);
+    stuck_at_ = written.ok() ? TimeNs{0} : now;
+    if (written.ok()) {
+        reader_->release();
+        return true;
+    }
+    std::string why = written.error().text();
+    if (why != told_) {
+        event_memory::Header& header = recorder_.memory()->header();
+        const std::size_t size = std::min(why.size(), header.message.size());
+        std::copy_n(why.data(), size, header.message.data());
+        header.message_bytes = static_cast<std::uint32_t>(size);
+        const std::string message = "what is recorded waits in memory: " + why;
+        writer.addMessage(message);
+        log(message);
+        told_ = std::move(why);
+    }
+    return false;
+}
+
+/// Takes all records, and writes as often as enough of them wait. Whether all could be written.
+bool Capture::drain(CaptureWriter& writer, TimeNs now, bool last) {
+    bool more = true;
+    // As much as there is room for: what comes meanwhile may have no end.
+    const std::int64_t rounds = options_.buffer / static_cast<std::int64_t>(kWordsAtOnce * sizeof(std::uint64_t)) + 1;
+    for (std::int64_t round = 0; more && round < rounds; ++round) {
+        if (writer.isFilled() && !write(writer, now, last ? Flush::Retry : Flush::Usual)) return false;
+        more =
+            reader_->read(kWordsAtOnce, [&writer](std::uint32_t tid, std::span<const std::uint64_t> words, bool gap) {
+                const std::size_t count = host_record::wordsOf(words[0]);
+                if (count > words.size()) return std::size_t{0};
+                if (const auto record = decodeHostRecord(words.first(count))) writer.take(tid, *record, gap);
+                return count;
+            });
+    }
+    return true;
 }
 
 TimeNs Capture::cycle(bool last) {
     try {
-        if (!last) flushGpu();
-        const std::lock_guard lock(cycle_mutex_);
+        EventMemory* const memory = recorder_.memory();
+        if (memory == nullptr || writer_ == nullptr || over_) return options_.flush;
+        const TimeNs now = readSystemClock(CLOCK_MONOTONIC);
+        if (last) {
+            recorder_.setOn(false);
+            stopGpu();
+        } else {
+            flushGpu(now);
+        }
         CaptureWriter& writer = *writer_;
-        activities_.clear();
-        if (gpu_ != nullptr) gpu_->collect(activities_, writer.counts());
+        cupti::Collector* const gpu = gpu_.load();
+        if (gpu != nullptr && activities_.empty()) gpu->collect(activities_, writer.counts());
         const ClockReading reading = readAllClocks(recorder_.clock());
         writer.addReading(reading);
-        const HostRecorder::Drained drained = recorder_.drain(
-            [&writer](std::uint32_t tid, const HostRecord& record, bool gap) { writer.take(tid, record, gap); });
-        writer.counts().lost_in_rings += drained.lost;
-        writer.take(activities_);
-        std::vector<StatedEvent> events;
-        {
-            const std::lock_guard events_lock(events_mutex_);
-            events.swap(events_);
+        const bool all = drain(writer, reading.monotonic, last);
+        writer.counts().lost_in_rings =
+            static_cast<std::int64_t>(memory->header().lost_begins.load(std::memory_order_relaxed));
+        // The ends of ranges that are still open may be among what was lost.
+        if (last && memory->header().lost_ends.load() != 0) writer.counts().unmatched += writer.openRanges();
+        if (all) {
+            writer.take(activities_);
+            activities_.clear();
+            takeQueue(writer);
         }
-        for (const StatedEvent& event : events)
-            writer.take(event);
-        const Status written = failed_ ? Status()
-                               : last  ? writer.finish(reading.monotonic)
-                                       : writer.flush(reading.monotonic);
-        if (!written.ok()) {
-            failed_ = true;
-            recorder_.setOn(false);
-            addMessage("recording ends: " + written.error().text());
-        }
+        const bool written = all && write(writer, reading.monotonic, last ? Flush::Last : Flush::Usual);
+        if (last && written) memory->header().ended = 1;
         if (writer.isOver(reading.monotonic)) recorder_.setOn(false);
-        // A ring that was half full when it was drained would soon overflow.
-        constexpr double kFull = 0.25;
-        if (drained.fullest > kFull) return std::max(kShortest, options_.flush / 16);
+        // What came while this was written may be much.
+        constexpr double kFull = 0.05;
+        if (written && memory->fullness() > kFull) return kShortest;
         return options_.flush;
     } catch (const std::exception&) {
-        failed_ = true; // out of memory: the job matters more than its recording
+        over_ = true; // out of memory: the job matters more than its recording
         recorder_.setOn(false);
         return options_.flush;
     }
 }
 
+/// Where CUPTI hangs, the job's exit does not.
+void Capture::askToStopGpu() noexcept {
+    if (recorder_.memory() == nullptr || thread_ != ThreadState::Runs) return; // a forked child has no session
+    const TimeNs until = readSystemClock(CLOCK_MONOTONIC) + kExitOfCupti;
+    const cupti::Collector* const gpu = gpu_.load();
+    stop_gpu_ = true;
+    wakeup_.raise();
+    while (gpu != nullptr && (gpu->isOn() || stop_gpu_)) {
+        const std::uint32_t seen = done_.number();
+        const TimeNs left = until - readSystemClock(CLOCK_MONOTONIC);
+        if (left <= TimeNs{0}) return;
+        if (gpu->isOn() || stop_gpu_) done_.wait(seen, std::min(left, kShortest));
+    }
+}
+
+/// At exit. Where a disk hangs, the job's exit does not: what is left is then written by `record`, or counted by it.
 void Capture::stop() noexcept {
-    std::unique_ptr<std::thread> thread;
-    {
-        const std::lock_guard lock(thread_mutex_);
-        stopping_ = true;
-        thread = std::move(thread_);
+    if (recorder_.memory() == nullptr) return; // nothing was recorded, or a child that recorded nothing
+    stopping_ = true;
+    if (thread_ == ThreadState::None) {
+        ThreadState none = ThreadState::None;
+        if (!thread_.compare_exchange_strong(none, ThreadState::Runs)) return;
+        const NoSignals of_files;
+        [[maybe_unused]] const TimeNs pause = cycle(true);
+        NoSignals::dropOwn();
+        return;
     }
-    wake_.notify_all();
-    if (thread == nullptr) return;
-    if (thread->joinable()) thread->join();
-    recorder_.setOn(false);
-    stopGpu();
-    [[maybe_unused]] const TimeNs none = cycle(true);
-}
-
-/// The parent's thread, trace and CUPTI session do not belong to the child.
-void Capture::inForkedChild() noexcept {
-    [[maybe_unused]] const auto* const no_thread_here = thread_.release();
-    [[maybe_unused]] const auto* const not_ours = gpu_.release();
-    [[maybe_unused]] const auto* const parents = writer_.release(); // the file belongs to the parent too
-    new (&wake_) std::condition_variable; // a thread of the parent may have been waiting on it
-    recorder_.afterForkInChild();
-    communicators_.afterFork();
-    names_.afterFork();
-    thread_mutex_.unlock();
-    events_.clear();
-    events_mutex_.unlock();
-    try {
-        problems_.clear();
-        makeWriter();
-    } catch (const std::exception&) {
-        recorder_.setOn(false);
+    const TimeNs until = readSystemClock(CLOCK_MONOTONIC) + (gpu_.load() == nullptr ? kExit : kExit - kExitOfCupti);
+    wakeup_.raise();
+    while (thread_ != ThreadState::Ended) {
+        const std::uint32_t seen = done_.number();
+        const TimeNs left = until - readSystemClock(CLOCK_MONOTONIC);
+        if (left <= TimeNs{0}) return;
+        if (thread_ != ThreadState::Ended) done_.wait(seen, left);
     }
-    cycle_mutex_.unlock();
 }
 
 } // namespace bubblescope::profiler

@@ -3,25 +3,28 @@
 #include "core/formats/perfetto/captured_values.h"
 #include "profiler/capture/capture_options.h"
 #include "profiler/capture/capture_writer.h"
+#include "profiler/capture/wakeup.h"
+#include "profiler/capture/watcher_link.h"
 #include "profiler/cupti/collector.h"
 #include "profiler/events/host_recorder.h"
 #include "profiler/nccl/comm_event.h"
 #include "profiler/nvtx/names.h"
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::profiler {
 
 /// The recording of this process. It is created when NVTX, NCCL or CUDA first loads the library, and never destroyed. A
-/// separate thread writes the events several times a second; no file is created before the first event. A forked child
-/// starts over with a trace of its own if it records anything.
+/// separate thread writes the events several times a second, and does all that may take long: it holds no lock while it
+/// writes files, loads libraries or calls CUPTI, so nothing that the job does waits for that. No file is created before
+/// the first event. A forked child does nothing until it records, and then has a trace of its own.
 class Capture {
 public:
     /// Returns null if nothing is to be recorded. Never throws.
@@ -32,13 +35,13 @@ public:
     [[nodiscard]] nvtx::Names& names() { return names_; }
     [[nodiscard]] nccl::Communicators& communicators() { return communicators_; }
 
-    /// What the job's framework states of itself, see perfetto::kCaptureStates. Any thread; takes a lock.
+    /// What the job's framework states of itself, see perfetto::kCaptureStates. Any thread; waits for nothing that is
+    /// being written, as the next two.
     void state(std::string_view name, std::string_view value) noexcept;
-    /// Any thread; does not wait for what is being written.
     void event(StatedEvent event) noexcept;
     /// What the job's framework knows of a step that is over, see perfetto::kCaptureStepValues. Likewise.
     void stepValues(std::int64_t step, const StepValues& values) noexcept;
-    /// A message to the user, in the trace and in capture.log. Any thread; takes a lock.
+    /// A message to the user, in the trace and in capture.log.
     void message(std::string_view text) noexcept;
 
     /// Called when CUDA has been initialised in this process: starts CUPTI, unless another tool holds it.
@@ -50,38 +53,57 @@ public:
 private:
     explicit Capture(CaptureOptions options, std::vector<std::string> problems);
 
-    void makeWriter();
-    void wake();
-    void addMessage(const std::string& message);
-    void loop();
+    EventMemory* beginProcess(bool forked) noexcept;
+    void describeProcess(event_memory::Header& header, TimeNs began) const;
+    void makeWriter(EventMemory& memory, TimeNs began);
+    void wake() noexcept;
+    void log(const std::string& message) const;
+    void loop() noexcept;
     /// Writes what has been recorded. Returns the time until the next cycle at the latest.
     [[nodiscard]] TimeNs cycle(bool last);
-    void flushGpu();
+    void takeQueue(CaptureWriter& writer);
+    enum class Flush : std::uint8_t { Usual, Retry, Last };
+    [[nodiscard]] bool drain(CaptureWriter& writer, TimeNs now, bool last);
+    [[nodiscard]] bool write(CaptureWriter& writer, TimeNs now, Flush what);
+    void flushGpu(TimeNs now);
     void stopGpu() noexcept;
+    void askToStopGpu() noexcept;
     void stop() noexcept;
-    void inForkedChild() noexcept;
+
+    /// What threads of the job hand to the one that writes.
+    struct Queue {
+        std::vector<std::pair<std::string, std::string>> states;
+        std::vector<StatedEvent> events;
+        std::vector<std::string> messages;
+    };
 
     CaptureOptions options_;
-    std::vector<std::string> problems_;
     nvtx::Names names_;
     nccl::Communicators communicators_;
+    WatcherLink link_;
     HostRecorder recorder_;
 
-    std::mutex cycle_mutex_; ///< guards the members that cycle() uses
+    std::mutex queue_mutex_;
+    Queue queue_;
+
+    std::atomic<cupti::Collector*> gpu_{nullptr}; ///< never deleted
+    std::atomic<bool> cupti_taken_{false};        ///< by us, or released
+
+    enum class ThreadState : int { None, Runs, Ended };
+    std::atomic<ThreadState> thread_{ThreadState::None};
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> stop_gpu_{false};
+    Wakeup wakeup_; ///< of the writing thread
+    Wakeup done_;   ///< raised when that has done what it was asked
+
+    // Of the writing thread alone:
     std::unique_ptr<CaptureWriter> writer_;
-    std::unique_ptr<cupti::Collector> gpu_;
+    std::unique_ptr<EventReader> reader_;
     std::vector<cupti::OwnedActivity> activities_;
     TimeNs gpu_flushed_{0};
-    bool cupti_released_ = false;
-    bool failed_ = false;
-
-    std::mutex events_mutex_; ///< guards the next member
-    std::vector<StatedEvent> events_;
-
-    std::mutex thread_mutex_; ///< guards the members below
-    std::condition_variable wake_;
-    std::unique_ptr<std::thread> thread_;
-    bool stopping_ = false;
+    TimeNs stuck_at_{0}; ///< when a flush failed last; 0 = it did not
+    std::string told_;   ///< why it failed, as told last
+    bool over_ = false;
 };
 
 } // namespace bubblescope::profiler

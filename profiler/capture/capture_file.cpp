@@ -132,11 +132,44 @@ std::filesystem::path CaptureFile::nextPath() {
     return path;
 }
 
-Status CaptureFile::flush(const std::function<void()>& on_part) {
+std::size_t CaptureFile::mostWaiting() const {
+    constexpr std::int64_t kMost = std::int64_t{1} << 20;
+    if (info_.size == 0) return static_cast<std::size_t>(kMost);
+    return static_cast<std::size_t>(std::clamp<std::int64_t>(info_.size / (kShares * kShares * 2), 1, kMost));
+}
+
+CaptureFile::State CaptureFile::state() const {
+    return {file_ ? file_->path().filename().string() : std::string{}, static_cast<std::uint32_t>(tracks_.size()),
+            parts_made_, parts_removed_};
+}
+
+Status CaptureFile::resume(const State& state) {
+    parts_made_ = state.parts_made;
+    parts_removed_ = state.parts_removed;
+    if (state.name.empty()) return {};
+    BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::open(info_.dir / state.name));
+    part_bytes_ = file.length();
+    file_ = std::move(file);
+    const std::string whole = traceName(info_.identity, info_.process);
+    std::error_code ignored;
+    for (std::int64_t part = std::max<std::int64_t>(0, parts_made_ - kParts); part + 1 < parts_made_; ++part) {
+        const std::string number = part == 0 ? "" : "." + std::to_string(part);
+        const std::filesystem::path path = info_.dir / (whole + number + ".pftrace");
+        if (std::filesystem::exists(path, ignored)) parts_.push_back(path);
+    }
+    parts_.push_back(file_->path());
+    tracks_.resize(std::min<std::size_t>(state.tracks, kMaxTracks));
+    for (Track& track : tracks_)
+        track.described = true;
+    begun_ = true;
+    encoder_.clockSnapshot(monotonic_, realtime_);
+    return {};
+}
+
+Status CaptureFile::flush(const std::function<void()>& on_part, const BeforeWrite& before) {
     if (!begun_) return {};
-    if (failed_) return *failed_;
-    const std::string packets = encoder_.take();
-    if (packets.empty()) return {};
+    if (unwritten_.empty()) unwritten_ = encoder_.take();
+    if (unwritten_.empty()) return {};
     const auto write = [&]() -> Status {
         if (!file_) {
             BUBBLESCOPE_ASSIGN(perfetto::PacketFile file, perfetto::PacketFile::create(nextPath()));
@@ -144,16 +177,27 @@ Status CaptureFile::flush(const std::function<void()>& on_part) {
             parts_.push_back(file_->path());
             ++parts_made_;
         }
-        return file_->append(packets);
+        if (before) before(file_->length() + static_cast<std::int64_t>(unwritten_.size()));
+        return file_->append(unwritten_);
     };
-    Status written = write();
-    if (!written.ok()) {
-        failed_ = written.error();
+    if (Status written = write(); !written.ok()) {
+        if (file_ && file_->length() == 0) { // the next flush makes it again
+            std::error_code ignored;
+            std::filesystem::remove(file_->path(), ignored);
+            file_.reset();
+            parts_.pop_back();
+            --parts_made_;
+        }
         return written;
     }
-    const auto size = static_cast<std::int64_t>(packets.size());
-    part_bytes_ += size;
-    if (info_.size == 0 || part_bytes_ < info_.size / kParts) return {};
+    part_bytes_ += static_cast<std::int64_t>(unwritten_.size());
+    unwritten_.clear();
+    constexpr std::size_t kMostInterned = std::size_t{4} << 20; // a job may give each range a name of its own
+    if (encoder_.internedBytes() > kMostInterned) {
+        encoder_ = perfetto::Encoder(static_cast<std::uint32_t>(info_.process.pid));
+        encoder_.clockSnapshot(monotonic_, realtime_);
+    }
+    if (info_.size == 0 || part_bytes_ < info_.size / kShares) return {};
 
     // The next event creates the next part.
     file_.reset();

@@ -33,6 +33,7 @@ struct CaptureFileInfo {
     std::filesystem::path dir;
     RankIdentity identity;
     ProcessInfo process;
+    TimeNs began{0};         ///< CLOCK_MONOTONIC; tells processes of one number apart
     std::int64_t size = 0;   ///< bytes of all parts, above which the oldest is removed; 0 = one part, no limit
     OwnedArgs description{}; ///< further arguments of the instant that begins each part
 };
@@ -65,13 +66,34 @@ public:
     /// Sets the clocks, read at one moment: once before any event, then occasionally.
     void setClocks(TimeNs monotonic, TimeNs realtime);
 
-    /// Writes what has been added since the last flush. `on_part` is called when a new part replaces a full one, to
-    /// write again what is still open. Error: Run, naming the file; nothing is written from then on.
-    [[nodiscard]] Status flush(const std::function<void()>& on_part);
+    /// Writes what has been added since the last flush. `before` is called with the length that the file will have,
+    /// immediately before that is written. `on_part` is called when a new part replaces a full one, to write again what
+    /// is still open. Error: Run, naming the file; what was to be written is kept, and the next flush tries it again
+    /// before anything else.
+    using BeforeWrite = std::function<void(std::int64_t length)>;
+    [[nodiscard]] Status flush(const std::function<void()>& on_part, const BeforeWrite& before = {});
+    /// Whether a flush failed, and holds back what is added.
+    [[nodiscard]] bool isStuck() const { return !unwritten_.empty(); }
+    /// Bytes that wait for a flush, and as many as should wait at most, so that all parts keep to the limit of size.
+    [[nodiscard]] std::size_t waiting() const { return encoder_.bytes().size(); }
+    [[nodiscard]] std::size_t mostWaiting() const;
 
     [[nodiscard]] std::int64_t partsRemoved() const { return parts_removed_; }
     /// The part that is being written; empty before the first.
     [[nodiscard]] std::filesystem::path path() const { return file_ ? file_->path() : std::filesystem::path{}; }
+
+    /// Where the file stands, so that another process can go on with it.
+    struct State {
+        std::string name; ///< of the part, empty before the first
+        std::uint32_t tracks = 0;
+        std::int64_t parts_made = 0;
+        std::int64_t parts_removed = 0;
+    };
+    [[nodiscard]] State state() const;
+    /// To be called before anything is added. Names of tracks are not known, but they are described already.
+    [[nodiscard]] Status resume(const State& state);
+    static constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
+    [[nodiscard]] bool isFull() const { return tracks_.size() >= kMaxTracks; }
 
 private:
     struct Track {
@@ -80,7 +102,8 @@ private:
         bool described = false; ///< whether this part describes the track
         TimeNs last{INT64_MIN};
     };
-    static constexpr std::int64_t kParts = 4;
+    static constexpr std::int64_t kParts = 4; ///< with their fifth of the limit each, and what is flushed at once
+    static constexpr std::int64_t kShares = 5;
 
     [[nodiscard]] std::uint64_t processUuid() const;
     std::uint64_t uuidOf(TrackNumber track);
@@ -103,7 +126,7 @@ private:
     std::int64_t parts_made_ = 0;
     std::int64_t parts_removed_ = 0;
     std::int64_t part_bytes_ = 0;
-    std::optional<Error> failed_;
+    std::string unwritten_; ///< packets whose flush failed
 };
 
 /// How far CLOCK_REALTIME is ahead of CLOCK_MONOTONIC on a host, which relates the traces of several hosts. All
@@ -112,15 +135,20 @@ private:
 /// process's own measurement.
 [[nodiscard]] TimeNs agreedOffset(const std::filesystem::path& dir, const std::string& clock, TimeNs measured);
 
-/// Tracks of one name for slices that may overlap: a slice that overlaps goes to the next lane.
+/// Tracks of one name for slices that may overlap: a slice that overlaps goes to the next lane. There are at most
+/// kMaxLanes of them.
 class Lanes {
 public:
     Lanes(std::string name, std::int32_t order) : name_(std::move(name)), order_(order) {}
 
-    void add(CaptureFile& file, TimeNs start, TimeNs end, std::string_view category, std::string_view name,
-             CaptureFile::Args args) {
+    static constexpr std::size_t kMaxLanes = 1024;
+
+    /// Whether there was room for it.
+    [[nodiscard]] bool add(CaptureFile& file, TimeNs start, TimeNs end, std::string_view category,
+                           std::string_view name, CaptureFile::Args args) {
         auto lane = std::ranges::find_if(lanes_, [&](const Lane& known) { return known.free_from <= start; });
         if (lane == lanes_.end()) {
+            if (lanes_.size() >= kMaxLanes || file.isFull()) return false;
             const std::size_t number = lanes_.size() + 1;
             const std::string title = number == 1 ? name_ : name_ + " (" + std::to_string(number) + ")";
             lanes_.push_back({file.addTrack(title, order_), start});
@@ -130,6 +158,7 @@ public:
         lane->free_from = end;
         file.begin(lane->track, start, category, name, args);
         file.end(lane->track, end);
+        return true;
     }
 
 private:

@@ -146,17 +146,18 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.size = *bytes;
         return {};
     }
-    if (key == "ring") {
-        constexpr std::size_t kMax = std::size_t{1} << 24;
-        const auto slots = parseNumber<std::size_t>(value);
-        if (!slots || *slots == 0 || *slots > kMax) return wrong(key, value, "a number of slots up to 16777216");
-        options.ring_slots = *slots;
+    if (key == "buffer") {
+        constexpr std::int64_t kMin = std::int64_t{64} << 10;
+        constexpr std::int64_t kMax = std::int64_t{2} << 30;
+        const auto bytes = byteCount(value);
+        if (!bytes || *bytes < kMin || *bytes > kMax) return wrong(key, value, "bytes from 64KiB to 2GiB");
+        options.buffer = *bytes;
         return {};
     }
     return usageError(
         "there is no capture option '" + std::string(key) + "'",
         "there are mode, record, python, checks, checks-margin, checks-memory, steps, step, delay, duration, "
-        "flush, size and ring");
+        "flush, size and buffer");
 }
 
 // Names used by PyTorch's profiler, and common ones.
@@ -218,13 +219,14 @@ std::string captureOptionsText(const CaptureOptions& options) {
     if (options.duration != usual.duration) add("duration", time(options.duration));
     if (options.flush != usual.flush) add("flush", time(options.flush));
     if (options.size != usual.size) add("size", std::to_string(options.size));
-    if (options.ring_slots != usual.ring_slots) add("ring", std::to_string(options.ring_slots));
+    if (options.buffer != usual.buffer) add("buffer", std::to_string(options.buffer));
     return text;
 }
 
 CaptureOptions captureOptionsFrom(const ReadVariable& variable, std::vector<std::string>& problems) {
     CaptureOptions options;
     options.dir = variable(kCaptureDirVariable).value_or("");
+    options.watcher = variable(kCaptureWatcherVariable).value_or("");
     const auto take = [&](std::string_view text, std::string_view where) {
         const Status parsed = parseCaptureOptions(text, options);
         if (!parsed.ok()) problems.push_back(std::string(where) + ": " + parsed.error().text());
@@ -265,20 +267,20 @@ std::optional<std::int64_t> CaptureWindow::numbered(std::string_view name) const
 }
 
 void CaptureWindow::observe(std::string_view name, TimeNs time) {
-    if (!first_) first_ = time;
-    if (until_ && time >= *until_) return;
-    const TimeNs begin = *first_ + options_.delay;
+    if (!state_.first) state_.first = time;
+    if (state_.until && time >= *state_.until) return;
+    const TimeNs begin = *state_.first + options_.delay;
     if (options_.hasStepWindow()) {
         const auto number = numbered(name);
         if (!number) return;
-        const std::int64_t step = *number >= 0 ? *number : steps_;
-        ++steps_;
-        if (!from_ && step >= options_.first_step && time >= begin) from_ = time;
-        if (from_ && step > options_.last_step) until_ = time;
-    } else if (!from_ && time >= begin) {
-        from_ = begin;
+        const std::int64_t step = *number >= 0 ? *number : state_.steps;
+        ++state_.steps;
+        if (!state_.from && step >= options_.first_step && time >= begin) state_.from = time;
+        if (state_.from && step > options_.last_step) state_.until = time;
+    } else if (!state_.from && time >= begin) {
+        state_.from = begin;
     }
-    if (from_ && !until_ && options_.duration > TimeNs{0}) until_ = *from_ + options_.duration;
+    if (state_.from && !state_.until && options_.duration > TimeNs{0}) state_.until = *state_.from + options_.duration;
 }
 
 } // namespace bubblescope::profiler

@@ -38,8 +38,10 @@ struct CaptureOptions {
     TimeNs delay{0};       ///< from a process's first record to the first that is kept
     TimeNs duration{0};    ///< from the first record that is kept; 0 = without end
     std::int64_t size = 0; ///< bytes that a process may write before its oldest part is removed; 0 = without limit
-    std::size_t ring_slots = std::size_t{1} << 15; ///< slots of 64 bytes for each thread
-    TimeNs flush{std::chrono::milliseconds(50)};   ///< what a killed process loses at most
+    /// Bytes for the records of all its threads until they are written. Only what is used is touched.
+    std::int64_t buffer = std::int64_t{128} << 20;
+    TimeNs flush{std::chrono::milliseconds(50)}; ///< how long a record waits to be written
+    std::string watcher; ///< socket of the `record` that writes what the process leaves when it dies; empty = none
 
     [[nodiscard]] bool hasStepWindow() const {
         return first_step > 0 || last_step != std::numeric_limits<std::int64_t>::max();
@@ -49,6 +51,7 @@ struct CaptureOptions {
 inline constexpr std::string_view kCaptureDirVariable = "BUBBLESCOPE_CAPTURE_DIR";
 inline constexpr std::string_view kCaptureVariable = "BUBBLESCOPE_CAPTURE";
 inline constexpr std::string_view kCaptureFileVariable = "BUBBLESCOPE_CAPTURE_FILE";
+inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE_WATCHER";
 
 /// Sets the options that `text` names: "mode=pipeline,steps=10-20,size=2GiB". Parts are separated by commas or ends of
 /// lines; a # begins a comment. Keys:
@@ -60,7 +63,7 @@ inline constexpr std::string_view kCaptureFileVariable = "BUBBLESCOPE_CAPTURE_FI
 ///   step      what the name of a range begins with that begins a step
 ///   delay, duration, flush   times with a unit
 ///   size      bytes, or with KiB, MiB, GiB
-///   ring      slots of 64 bytes for each thread
+///   buffer    bytes for records that wait to be written, of all threads
 /// Error: Usage, naming the part that is not understood; `options` then holds the parts before it.
 [[nodiscard]] Status parseCaptureOptions(std::string_view text, CaptureOptions& options);
 
@@ -80,21 +83,30 @@ public:
 
     /// To be called for every range and mark in order of time, before contains() is called for its time.
     void observe(std::string_view name, TimeNs time);
-    [[nodiscard]] bool contains(TimeNs time) const { return from_ && time >= *from_ && (!until_ || time < *until_); }
+    [[nodiscard]] bool contains(TimeNs time) const {
+        return state_.from && time >= *state_.from && (!state_.until || time < *state_.until);
+    }
     /// Whether nothing will be recorded any more.
-    [[nodiscard]] bool isOver(TimeNs now) const { return until_ && now >= *until_; }
+    [[nodiscard]] bool isOver(TimeNs now) const { return state_.until && now >= *state_.until; }
     /// Whether a name begins a step.
     [[nodiscard]] bool beginsStep(std::string_view name) const { return numbered(name).has_value(); }
+
+    /// Where it stands, so that another process can go on with it.
+    struct State {
+        std::int64_t steps = 0; ///< seen so far
+        std::optional<TimeNs> first;
+        std::optional<TimeNs> from;
+        std::optional<TimeNs> until;
+    };
+    [[nodiscard]] const State& state() const { return state_; }
+    void setState(const State& state) { state_ = state; }
 
 private:
     /// The number in a step's name, −1 if it has none; nothing if the name is not a step's.
     [[nodiscard]] std::optional<std::int64_t> numbered(std::string_view name) const;
 
     CaptureOptions options_;
-    std::int64_t steps_ = 0; ///< seen so far
-    std::optional<TimeNs> first_;
-    std::optional<TimeNs> from_;
-    std::optional<TimeNs> until_;
+    State state_;
 };
 
 } // namespace bubblescope::profiler

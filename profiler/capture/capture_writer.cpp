@@ -1,11 +1,29 @@
 #include "profiler/capture/capture_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace bubblescope::profiler {
 namespace {
+
+/// What a checkpoint holds of the file and the process as a whole.
+struct Notes {
+    perfetto::CaptureCounts counts;
+    std::int64_t waiting = 0; ///< ranges and events that have begun and are not in the file
+    CaptureWindow::State window;
+    std::uint32_t tracks = 0;
+    std::uint32_t name_bytes = 0;
+    std::int64_t parts_made = 0;
+    std::int64_t parts_removed = 0;
+    std::int64_t begun = 0;
+    ClockReading reading;
+    std::array<char, 512> name{};
+};
+static_assert(std::is_trivially_copyable_v<Notes> && sizeof(Notes) <= sizeof(event_memory::FileCheckpoint::text));
 
 constexpr TimeNs kTotalsEvery{std::chrono::seconds(1)};
 constexpr TimeNs kClocksEvery{std::chrono::seconds(5)};
@@ -13,6 +31,7 @@ constexpr TimeNs kStands{std::chrono::seconds(2)}; ///< a process that recorded 
 
 CaptureFileInfo described(CaptureFileInfo info, const CaptureOptions& options) {
     info.size = options.size;
+    info.description.push_back({"began", info.began.count()});
     if (std::string text = captureOptionsText(options); !text.empty())
         info.description.push_back({"options", std::move(text)});
     return info;
@@ -78,7 +97,7 @@ void CaptureWriter::take(const StatedEvent& event) {
     if (event.end <= event.start) return file_.instant(event.start, event.category, event.name, event.args);
     constexpr std::int32_t kOrder = 500; // below threads
     Lanes& lanes = stated_tracks_.try_emplace(event.track, event.track, kOrder).first->second;
-    lanes.add(file_, event.start, event.end, event.category, event.name, event.args);
+    if (!lanes.add(file_, event.start, event.end, event.category, event.name, event.args)) ++counts_.not_written;
 }
 
 void CaptureWriter::addMessage(std::string_view message) {
@@ -120,8 +139,93 @@ void CaptureWriter::tellWhereItStands(TimeNs now) {
     stood_at_ = now;
 }
 
+void CaptureWriter::keepCheckpoints(EventMemory& memory, const EventReader& reader) {
+    memory_ = &memory;
+    reader_ = &reader;
+}
+
+/// Fills in the checkpoints that are not in use. They hold once the file has the length.
+void CaptureWriter::prepareCheckpoint(std::int64_t file_bytes) {
+    if (memory_ == nullptr) return;
+    event_memory::Header& header = memory_->header();
+    header.prepared.store(0);
+    const std::uint32_t other = (header.current.load() & 1U) ^ 1U;
+    for (std::size_t slot = 0; slot < std::min<std::size_t>(header.slots_used.load(), event_memory::kThreads); ++slot) {
+        if (!reader_->isRead(slot)) continue;
+        event_memory::ThreadCheckpoint& checkpoint = header.threads[slot].checkpoints[other];
+        checkpoint.place = reader_->placeOf(slot).packed();
+        host_.save(header.threads[slot].tid, checkpoint);
+    }
+    const CaptureFile::State file = file_.state();
+    Notes notes;
+    notes.counts = counts_;
+    notes.waiting = static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
+    notes.window = window_.state();
+    notes.tracks = file.tracks;
+    notes.parts_made = file.parts_made;
+    notes.parts_removed = file.parts_removed;
+    notes.begun = begun_ ? 1 : 0;
+    notes.reading = clocks_.last();
+    notes.name_bytes = static_cast<std::uint32_t>(std::min(file.name.size(), notes.name.size()));
+    std::copy_n(file.name.data(), notes.name_bytes, notes.name.data());
+    event_memory::FileCheckpoint& whole = header.files[other];
+    std::memcpy(whole.text.data(), &notes, sizeof notes);
+    whole.notes = sizeof notes;
+    whole.file_bytes = file_bytes;
+    header.prepared.store(1);
+}
+
+void CaptureWriter::useCheckpoint() {
+    if (memory_ == nullptr) return;
+    event_memory::Header& header = memory_->header();
+    header.current.store((header.current.load() & 1U) ^ 1U);
+    header.prepared.store(0);
+}
+
+std::string CaptureWriter::checkpointedFile(const event_memory::FileCheckpoint& checkpoint) {
+    Notes notes;
+    if (checkpoint.notes != sizeof notes) return {};
+    std::memcpy(&notes, checkpoint.text.data(), sizeof notes);
+    std::string name(notes.name.data(), std::min<std::size_t>(notes.name_bytes, notes.name.size()));
+    return name.find('/') == std::string::npos ? name : std::string{};
+}
+
+Status CaptureWriter::resume(const EventMemory& memory) {
+    const event_memory::Header& header = memory.header();
+    const std::uint32_t current = header.current.load() & 1U;
+    const event_memory::FileCheckpoint& whole = header.files[current];
+    Notes notes;
+    if (whole.notes != sizeof notes) return {}; // nothing was written
+    std::memcpy(&notes, whole.text.data(), sizeof notes);
+    counts_ = notes.counts;
+    counts_.unmatched += std::max<std::int64_t>(notes.waiting, 0);
+    window_.setState(notes.window);
+    begun_ = notes.begun != 0;
+    clocks_.add(notes.reading);
+    BUBBLESCOPE_TRY(file_.resume({checkpointedFile(whole), notes.tracks, notes.parts_made, notes.parts_removed}));
+    for (std::size_t slot = 0; slot < std::min<std::size_t>(header.slots_used.load(), event_memory::kThreads); ++slot) {
+        const event_memory::ThreadSlot& thread = header.threads[slot];
+        if (thread.state.load() == event_memory::SlotState::Free) continue;
+        const event_memory::ThreadCheckpoint& checkpoint = thread.checkpoints[current];
+        if (checkpoint.place != 0) host_.resume(thread.tid, checkpoint);
+    }
+    return {};
+}
+
+Status CaptureWriter::finishResumed(TimeNs now) {
+    if (!begun_) return {};
+    counts_.unmatched += static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
+    BUBBLESCOPE_TRY(flush(now));
+    tellTotals(now);
+    file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureRecovered, {});
+    return file_.flush([] {});
+}
+
 Status CaptureWriter::flush(TimeNs now) {
     if (!begun_) return {}; // no file for a process that does nothing
+    if (file_.isStuck()) {  // nothing was taken since it was to be written for the first time
+        BUBBLESCOPE_TRY(writeOut(now));
+    }
     host_.nameThreads();
     if (thinning_) thinning_->settle(now);
     for (const std::string& message : messages_) {
@@ -133,11 +237,24 @@ Status CaptureWriter::flush(TimeNs now) {
     tellWhereItStands(now);
     counts_.parts_removed = file_.partsRemoved();
     if (counts_ != told_ && now >= told_at_ + kTotalsEvery) tellTotals(now);
-    return file_.flush([this, now] {
-        tellStatements(now);
-        host_.reopen();
-        tellTotals(now);
-    });
+    return writeOut(now);
+}
+
+Status CaptureWriter::writeOut(TimeNs now) {
+    bool wrote = false;
+    BUBBLESCOPE_TRY(file_.flush(
+        [this, now] {
+            tellStatements(now);
+            host_.reopen();
+            tellTotals(now);
+        },
+        [&](std::int64_t length) {
+            prepareCheckpoint(length);
+            wrote = true;
+        }));
+    if (!wrote) prepareCheckpoint(0); // what was taken has nothing to be written
+    useCheckpoint();
+    return {};
 }
 
 Status CaptureWriter::finish(TimeNs now) {

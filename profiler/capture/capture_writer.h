@@ -6,6 +6,7 @@
 #include "profiler/capture/comm_writer.h"
 #include "profiler/capture/gpu_writer.h"
 #include "profiler/capture/host_writer.h"
+#include "profiler/events/event_memory.h"
 #include "profiler/events/tick_clock.h"
 #include "profiler/nccl/comm_event.h"
 #include "profiler/nvtx/names.h"
@@ -57,16 +58,35 @@ public:
     /// The writer adds its counts to those of records lost elsewhere.
     [[nodiscard]] perfetto::CaptureCounts& counts() { return counts_; }
 
-    /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run.
+    /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run; the next flush tries again.
     [[nodiscard]] Status flush(TimeNs now);
     /// The last flush, including what waited for further records.
     [[nodiscard]] Status finish(TimeNs now);
+    /// What was taken since the last flush should be flushed before more is.
+    [[nodiscard]] bool isFilled() const { return file_.isStuck() || file_.waiting() >= file_.mostWaiting(); }
+
+    /// Each flush leaves in the memory what another process needs to go on with the file; `reader` is where the records
+    /// come from. Both must live as long as the writer flushes.
+    void keepCheckpoints(EventMemory& memory, const EventReader& reader);
+    /// Goes on with the file of a process that has ended, from the checkpoint in its memory. To be called first.
+    [[nodiscard]] Status resume(const EventMemory& memory);
+    /// The last flush of such a file: counts what the process had begun, and will not end.
+    [[nodiscard]] Status finishResumed(TimeNs now);
+    /// The name of the file that a checkpoint is about, empty if there was none.
+    [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
+    /// Number of ranges that have begun, and have not ended.
+    [[nodiscard]] std::int64_t openRanges() const {
+        return host_.openInFile() + static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
+    }
 
     [[nodiscard]] bool isOver(TimeNs now) const { return window_.isOver(now); }
     [[nodiscard]] const CaptureFile& file() const { return file_; }
 
 private:
     [[nodiscard]] bool isPlausible(const cupti::Activity& activity) const;
+    [[nodiscard]] Status writeOut(TimeNs now);
+    void prepareCheckpoint(std::int64_t file_bytes);
+    void useCheckpoint();
     void tellTotals(TimeNs now);
     void tellStatements(TimeNs now);
     void tellWhereItStands(TimeNs now);
@@ -80,6 +100,8 @@ private:
     GpuWriter gpu_;
     std::map<std::string, Lanes> stated_tracks_; ///< by name
     std::optional<OpKernels> thinning_;
+    EventMemory* memory_ = nullptr;
+    const EventReader* reader_ = nullptr;
     std::vector<std::string> messages_; ///< messages that wait until the file has begun
     OwnedArgs statements_;
     bool stated_ = true; ///< whether this part holds them

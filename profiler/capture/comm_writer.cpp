@@ -113,9 +113,9 @@ CommWriter::Begun CommWriter::begun(const HostRecord& record, const CommEvent& e
 }
 
 void CommWriter::write(const Begun& event, TimeNs end) {
-    ++counts_.comm_events;
-    rows_.try_emplace(event.row, event.row, kOrder)
-        .first->second.add(file_, event.start, end, kCategory, event.name, event.args);
+    const bool fits = rows_.try_emplace(event.row, event.row, kOrder)
+                          .first->second.add(file_, event.start, end, kCategory, event.name, event.args);
+    ++(fits ? counts_.comm_events : counts_.not_written);
 }
 
 void CommWriter::take(const HostRecord& record) {

@@ -24,6 +24,8 @@ public:
 
     /// Accepts begins and ends in any order, since they come from different threads.
     void take(const HostRecord& record);
+    /// Number of events that have begun and not ended: they are not in the file.
+    [[nodiscard]] std::size_t waiting() const { return begun_.size(); }
 
 private:
     struct Begun {

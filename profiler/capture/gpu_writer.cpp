@@ -56,7 +56,8 @@ Lanes& GpuWriter::row(Row kind, std::uint32_t device, std::uint32_t stream) {
 
 void GpuWriter::add(Lanes& row, const cupti::OwnedActivity& given, const OwnedArgs& args) {
     const Activity& activity = given.activity;
-    row.add(file_, activity.start, activity.end, cupti::categoryOf(activity), names_.of(given), args);
+    if (!row.add(file_, activity.start, activity.end, cupti::categoryOf(activity), names_.of(given), args))
+        ++counts_.not_written;
 }
 
 void GpuWriter::addWork(const cupti::OwnedActivity& given) {

@@ -10,6 +10,7 @@ namespace {
 std::string_view categoryOf(const HostRecord& record) {
     return record.domain == nvtx::Names::kPipelineDomain ? perfetto::kPipelineCategory : std::string_view("nvtx");
 }
+constexpr std::size_t kSavedRanges = 64; ///< of a stack, in a checkpoint
 constexpr std::int32_t kThreadOrder = 0;
 constexpr std::int32_t kRangesOrder = 1000;
 constexpr std::size_t kMaxHostWaiting =
@@ -75,35 +76,96 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
     const TimeNs time = clocks_.fromTicks(record.ticks);
     if (after_gap) {
         for (auto& [key, stack] : stacks_) {
-            if (key.first == tid) abandon(stack);
+            if (key.first != tid) continue;
+            abandon(stack);
+            stack.incomplete = true;
         }
     }
     switch (record.type) {
-    case HostRecord::Type::Push: return push(stackOf(tid, record.domain), record, time);
-    case HostRecord::Type::Pop: return pop(stackOf(tid, record.domain), record, time);
+    case HostRecord::Type::Push: {
+        Stack* const stack = stackOf(tid, record.domain);
+        if (stack == nullptr) return void(++counts_.not_written);
+        stack->incomplete = stack->incomplete || after_gap;
+        return push(*stack, record, time);
+    }
+    case HostRecord::Type::Pop: {
+        Stack* const stack = stackOf(tid, record.domain);
+        if (stack == nullptr) return;
+        stack->incomplete = stack->incomplete || after_gap;
+        return pop(*stack, record, time);
+    }
     case HostRecord::Type::Start: return start(record, time);
     case HostRecord::Type::End: return end(record, time);
     case HostRecord::Type::Mark: {
         const std::string name = nameOf(record);
         window_.observe(name, time);
         if (!window_.contains(time)) return void(++counts_.outside_window);
+        Stack* const stack = stackOf(tid, record.domain);
+        if (stack == nullptr || !hasRoom(*stack)) return void(++counts_.not_written);
         ++counts_.marks;
-        Stack& stack = stackOf(tid, record.domain);
-        if (record.domain == nvtx::Names::kPipelineDomain) step_ = StepMark{&stack, time, name};
-        return file_.instant(trackOf(stack), time, categoryOf(record), name, argsOf(record));
+        if (record.domain == nvtx::Names::kPipelineDomain) step_ = StepMark{stack, time, name};
+        return file_.instant(trackOf(*stack), time, categoryOf(record), name, argsOf(record));
     }
     case HostRecord::Type::CommBegin:
     case HostRecord::Type::CommEnd: return;
     }
 }
 
-HostWriter::Stack& HostWriter::stackOf(std::uint32_t tid, std::uint16_t domain) {
-    const auto [place, is_new] = stacks_.try_emplace({tid, domain});
-    if (is_new) {
+/// Null if there are too many.
+HostWriter::Stack* HostWriter::stackOf(std::uint32_t tid, std::uint16_t domain) {
+    const StackKey key{tid, domain};
+    if (latest_ != nullptr && latest_key_ == key) return latest_;
+    const auto known = stacks_.find(key);
+    if (known == stacks_.end() && stacks_.size() >= CaptureFile::kMaxTracks) return nullptr;
+    const auto place = known != stacks_.end() ? known : stacks_.try_emplace(key).first;
+    if (known == stacks_.end()) {
         place->second.tid = tid;
         if (domain != nvtx::Names::kDefaultDomain) place->second.suffix = " " + names_.domainName(domain);
     }
-    return place->second;
+    latest_key_ = key;
+    latest_ = &place->second;
+    return latest_;
+}
+
+bool HostWriter::hasRoom(const Stack& stack) const {
+    return stack.has_track || !file_.isFull();
+}
+
+void HostWriter::save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const {
+    checkpoint.stacks = 0;
+    for (auto at = stacks_.lower_bound({tid, 0}); at != stacks_.end() && at->first.first == tid; ++at) {
+        if (checkpoint.stacks == checkpoint.open.size()) return;
+        const Stack& stack = at->second;
+        event_memory::OpenRanges& open = checkpoint.open[checkpoint.stacks++];
+        open = {stack.has_track ? stack.track + 1 : 0, at->first.second, static_cast<std::uint16_t>(stack.open.size()),
+                static_cast<std::uint32_t>(stack.gaps), 0};
+        for (std::size_t depth = 0; depth < stack.open.size() && depth < kSavedRanges; ++depth)
+            open.written |= std::uint64_t{stack.open[depth].written} << depth;
+    }
+}
+
+void HostWriter::resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint) {
+    for (std::size_t i = 0; i < checkpoint.stacks && i < checkpoint.open.size(); ++i) {
+        const event_memory::OpenRanges& open = checkpoint.open[i];
+        Stack* const stack = stackOf(tid, open.domain);
+        if (stack == nullptr) return;
+        stack->has_track = open.track != 0 && open.track <= file_.state().tracks;
+        stack->track = stack->has_track ? open.track - 1 : 0;
+        stack->gaps = static_cast<int>(open.gaps);
+        stack->open.resize(open.depth);
+        for (std::size_t depth = 0; depth < stack->open.size() && depth < kSavedRanges; ++depth)
+            stack->open[depth].written = stack->has_track && (open.written >> depth & 1U) != 0;
+        names_ops_ = names_ops_ || open.domain == nvtx::Names::kPipelineDomain;
+    }
+}
+
+std::int64_t HostWriter::openInFile() const {
+    std::int64_t count = 0;
+    for (const auto& [key, stack] : stacks_) {
+        for (const Open& open : stack.open)
+            count += open.written ? 1 : 0;
+    }
+    return count;
 }
 
 std::string HostWriter::trackName(const Stack& stack) const {
@@ -144,6 +206,7 @@ void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
     window_.observe(open.name, time);
     open.is_step = window_.beginsStep(open.name);
     if (!window_.contains(time)) return void(++counts_.outside_window);
+    if (!hasRoom(stack)) return void(++counts_.not_written);
     open.written = true;
     open.args = argsOf(record);
     open.category = categoryOf(record);
@@ -153,7 +216,7 @@ void HostWriter::push(Stack& stack, const HostRecord& record, TimeNs time) {
 void HostWriter::pop(Stack& stack, const HostRecord& record, TimeNs time) {
     const std::size_t depth = record.depth;
     if (stack.open.size() > depth + 1) abandon(stack);
-    if (stack.open.size() <= depth) return void(++counts_.unmatched);
+    if (stack.open.size() <= depth) return void(counts_.unmatched += stack.incomplete ? 0 : 1);
     const Open open = std::move(stack.open.back());
     stack.open.pop_back();
     if (!open.written) return;
@@ -174,8 +237,8 @@ void HostWriter::start(const HostRecord& record, TimeNs time) {
     if (!window_.contains(time)) return void(++counts_.outside_window);
     started.args = argsOf(record);
     if (const auto early = ended_early_.find(record.id); early != ended_early_.end()) {
-        ++counts_.ranges;
-        lanes_.add(file_, time, early->second, started.category, started.name, started.args);
+        const bool fits = lanes_.add(file_, time, early->second, started.category, started.name, started.args);
+        ++(fits ? counts_.ranges : counts_.not_written);
         ended_early_.erase(early);
         return;
     }
@@ -193,9 +256,9 @@ void HostWriter::end(const HostRecord& record, TimeNs time) {
         if (ended_early_.size() < kMaxHostWaiting) ended_early_.emplace(record.id, time);
         return;
     }
-    ++counts_.ranges;
     const Started& started = known->second;
-    lanes_.add(file_, started.start, time, started.category, started.name, started.args);
+    const bool fits = lanes_.add(file_, started.start, time, started.category, started.name, started.args);
+    ++(fits ? counts_.ranges : counts_.not_written);
     started_.erase(known);
 }
 

@@ -3,6 +3,7 @@
 #include "core/formats/perfetto/capture_names.h"
 #include "profiler/capture/capture_file.h"
 #include "profiler/capture/capture_options.h"
+#include "profiler/events/event_memory.h"
 #include "profiler/events/host_record.h"
 #include "profiler/events/tick_clock.h"
 #include "profiler/nvtx/names.h"
@@ -40,6 +41,15 @@ public:
     /// The innermost range of that domain that is open; of several threads' the one that began last.
     [[nodiscard]] std::string_view innermostOp() const;
 
+    /// Number of ranges that have begun, need not nest and have not ended: they are not in the file.
+    [[nodiscard]] std::size_t waiting() const { return started_.size(); }
+
+    /// A thread's open ranges, as far as a checkpoint holds them, and how another process goes on with them.
+    void save(std::uint32_t tid, event_memory::ThreadCheckpoint& checkpoint) const;
+    void resume(std::uint32_t tid, const event_memory::ThreadCheckpoint& checkpoint);
+    /// The ranges that are open in the file and will not be ended.
+    [[nodiscard]] std::int64_t openInFile() const;
+
     /// Begins the open ranges again in a new part of the file.
     void reopen();
     /// Renames the tracks of threads that have been named since.
@@ -59,6 +69,7 @@ private:
         std::uint32_t tid = 0;
         std::string suffix; ///< part of the track's name: the domain, and a number among several
         int gaps = 0;
+        bool incomplete = false; ///< begins of ranges were lost, and are counted: their ends are not unmatched
         bool has_track = false;
         std::vector<Open> open;
     };
@@ -78,7 +89,8 @@ private:
     [[nodiscard]] std::string nameOf(const HostRecord& record) const;
     [[nodiscard]] OwnedArgs argsOf(const HostRecord& record) const;
     [[nodiscard]] std::string trackName(const Stack& stack) const;
-    Stack& stackOf(std::uint32_t tid, std::uint16_t domain);
+    Stack* stackOf(std::uint32_t tid, std::uint16_t domain);
+    [[nodiscard]] bool hasRoom(const Stack& stack) const;
     CaptureFile::TrackNumber trackOf(Stack& stack);
     void abandon(Stack& stack);
     void push(Stack& stack, const HostRecord& record, TimeNs time);
@@ -93,6 +105,8 @@ private:
     perfetto::CaptureCounts& counts_;
     OnRange on_range_;
     std::map<StackKey, Stack> stacks_;
+    StackKey latest_key_{};
+    Stack* latest_ = nullptr; ///< a value of stacks_
     std::unordered_map<std::uint64_t, Started> started_;
     std::unordered_map<std::uint64_t, TimeNs> ended_early_; ///< ends that were drained before their begins, by range
     Lanes lanes_;

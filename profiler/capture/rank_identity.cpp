@@ -38,6 +38,14 @@ std::optional<int> number(const ReadVariable& variable, std::string_view name) {
     return value && *value >= 0 ? value : std::nullopt;
 }
 
+/// Takes what comes before the letter, and the letter.
+std::string_view takeBefore(char letter, std::string_view& text) {
+    const std::size_t at = std::min(text.find(letter), text.size());
+    const std::string_view taken = text.substr(0, at);
+    text.remove_prefix(std::min(at + 1, text.size()));
+    return taken;
+}
+
 } // namespace
 
 std::optional<std::string> ownVariable(std::string_view name) {
@@ -60,6 +68,63 @@ RankIdentity identify(const ReadVariable& variable) {
         if (const auto place = number(variable, axis.variable)) identity.mesh.emplace_back(axis.name, *place);
     }
     return identity;
+}
+
+std::string processText(const DescribedProcess& described) {
+    std::string text;
+    const auto add = [&text](std::string_view key, std::string value) {
+        std::ranges::replace(value, '\n', ' ');
+        text += std::string(key) + "=" + value + "\n";
+    };
+    const auto number = [&add](std::string_view key, std::optional<int> value) {
+        if (value) add(key, std::to_string(*value));
+    };
+    const ProcessInfo& process = described.process;
+    add("host", process.host);
+    add("clock", process.clock);
+    add("pid", std::to_string(process.pid));
+    add("began", std::to_string(described.began.count()));
+    add("pids", process.pids);
+    add("program", process.program);
+    const RankIdentity& identity = described.identity;
+    number("rank", identity.rank);
+    number("size", identity.size);
+    number("local_rank", identity.local_rank);
+    add("told_by", identity.told_by);
+    for (const auto& [axis, place] : identity.mesh)
+        add("mesh." + axis, std::to_string(place));
+    add("options", described.options);
+    return text;
+}
+
+DescribedProcess describedProcess(std::string_view text) {
+    DescribedProcess described;
+    ProcessInfo& process = described.process;
+    RankIdentity& identity = described.identity;
+    const std::array<std::pair<std::string_view, std::string*>, 6> texts{{{"host", &process.host},
+                                                                          {"clock", &process.clock},
+                                                                          {"pids", &process.pids},
+                                                                          {"program", &process.program},
+                                                                          {"told_by", &identity.told_by},
+                                                                          {"options", &described.options}}};
+    const std::array<std::pair<std::string_view, std::optional<int>*>, 3> numbers{
+        {{"rank", &identity.rank}, {"size", &identity.size}, {"local_rank", &identity.local_rank}}};
+    constexpr std::string_view kMesh = "mesh.";
+    while (!text.empty()) {
+        std::string_view value = takeBefore('\n', text);
+        const std::string_view key = takeBefore('=', value);
+        for (const auto& [name, to] : texts) {
+            if (name == key) *to = value;
+        }
+        for (const auto& [name, to] : numbers) {
+            if (name == key) *to = parseNumber<int>(value);
+        }
+        if (key == "pid") process.pid = parseNumber<std::int64_t>(value).value_or(0);
+        if (key == "began") described.began = TimeNs{parseNumber<std::int64_t>(value).value_or(0)};
+        const auto place = key.starts_with(kMesh) ? parseNumber<int>(value) : std::nullopt;
+        if (place) identity.mesh.emplace_back(key.substr(kMesh.size()), *place);
+    }
+    return described;
 }
 
 std::string traceName(const RankIdentity& identity, const ProcessInfo& process) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/process_info.h"
+#include "core/base/time.h"
 
 #include <cstdint>
 #include <functional>
@@ -28,6 +29,17 @@ struct RankIdentity {
 /// Reads the variables of torchrun, Paddle's launcher, Open MPI, PMI (MPICH, Intel MPI), MVAPICH and Slurm, in this
 /// order: an inner launcher knows better than the one around it. A variable that is not a number is ignored.
 [[nodiscard]] RankIdentity identify(const ReadVariable& variable);
+
+/// A process as a text of lines, and back, for the one who writes what it leaves. What is missing or damaged there
+/// stays empty.
+struct DescribedProcess {
+    RankIdentity identity;
+    ProcessInfo process;
+    std::string options; ///< see captureOptionsText()
+    TimeNs began{0};     ///< CLOCK_MONOTONIC
+};
+[[nodiscard]] std::string processText(const DescribedProcess& process);
+[[nodiscard]] DescribedProcess describedProcess(std::string_view text);
 
 /// The name of a process's trace: "rank3.pid4711", or "node7.pid4711" if the rank is not known. It includes known
 /// coordinates, "rank3-pp1-tp0.pid4711", which readers parse. Characters that are unsuitable in file names become "_".

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "profiler/events/overwriting_ring.h"
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +26,7 @@ struct HostRecord {
 
     static constexpr std::size_t kMaxText = 255;  ///< longer texts are truncated
     static constexpr std::size_t kMaxBytes = 128; ///< longer payloads are dropped
+    static constexpr std::size_t kMaxWords = 56;  ///< of an encoded record
 
     Type type = Type::Mark;
     Payload payload = Payload::None;
@@ -43,9 +42,9 @@ struct HostRecord {
     std::string_view bytes; ///< a payload with a schema; for NCCL's events see profiler/nccl/comm_event.h
 };
 
-using HostWords = std::array<std::uint64_t, EventRing::kMaxWords>;
+using HostWords = std::array<std::uint64_t, HostRecord::kMaxWords>;
 
-/// Encodes a record for EventRing::push(). Inline, since it is most of the cost of a recorded range.
+/// Encodes a record for EventMemory. Inline, since it is most of the cost of a recorded range.
 [[nodiscard]] std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept;
 
 /// Decodes the result of encode(). The record views `words`. Nothing if they are not a record.
@@ -53,11 +52,21 @@ using HostWords = std::array<std::uint64_t, EventRing::kMaxWords>;
 
 namespace host_record {
 constexpr std::size_t kFixedWords = 6;
-/// Most records have only a name and a time: their encoding leaves out the zeros, and fits one slot together with a
-/// name of forty characters.
+/// Most records have only a name and a time: their encoding leaves out the zeros.
 constexpr std::size_t kShortWords = 2;
 constexpr std::uint64_t kShort = 0x80; ///< flag in the byte of the type
-constexpr std::size_t kMaxShortText = (EventRing::kSlotWords - kShortWords) * sizeof(std::uint64_t);
+
+/// The length of an encoded record, by its first word.
+constexpr std::size_t wordsOf(std::uint64_t head) {
+    const bool is_short = (head & kShort) != 0;
+    const std::size_t letters = ((head >> 16) & 0xff) + (is_short ? 0 : (head >> 24) & 0xff);
+    return (is_short ? kShortWords : kFixedWords) + (letters + 7) / 8;
+}
+/// Whether it begins something, which is lost as a whole without it.
+constexpr bool begins(std::uint64_t head) {
+    const auto type = static_cast<HostRecord::Type>(head & ~kShort & 0xff);
+    return type != HostRecord::Type::Pop && type != HostRecord::Type::End && type != HostRecord::Type::CommEnd;
+}
 
 constexpr std::uint64_t shortHead(HostRecord::Type type, std::size_t text, std::uint16_t depth, std::uint16_t domain) {
     return static_cast<std::uint64_t>(type) | kShort | static_cast<std::uint64_t>(text) << 16 |
@@ -83,7 +92,7 @@ inline std::uint64_t lettersAt(std::string_view text, std::size_t at) noexcept {
     }
     return word;
 }
-static_assert(kFixedWords * 8 + HostRecord::kMaxText + HostRecord::kMaxBytes + 16 <= EventRing::kMaxWords * 8);
+static_assert(kFixedWords * 8 + HostRecord::kMaxText + HostRecord::kMaxBytes + 16 <= HostRecord::kMaxWords * 8);
 } // namespace host_record
 
 inline std::span<const std::uint64_t> encode(const HostRecord& record, HostWords& words) noexcept {

@@ -1,56 +1,133 @@
 #include "profiler/events/host_recorder.h"
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <exception>
+#include <new>
+#include <utility>
 
 namespace bubblescope::profiler {
+namespace {
+
+/// A number in memory that is zero in a forked child, even where its handlers for forks were not called.
+std::atomic<std::uint64_t>* forgottenInChildren() {
+    const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw std::bad_alloc();
+    ::madvise(page, bytes, MADV_WIPEONFORK); // without it the handlers do it
+    return new (page) std::atomic<std::uint64_t>(0);
+}
+
+} // namespace
+
+HostRecorder::HostRecorder(Begin begin, std::function<void()> on_thread)
+    : begin_(std::move(begin)), on_thread_(std::move(on_thread)), generation_(forgottenInChildren()) {}
+
+HostRecorder::~HostRecorder() {
+    // Threads that recorded keep a reference to the page, which therefore stays.
+    generation_->store(0, std::memory_order_relaxed);
+}
 
 std::uint64_t HostRecorder::nextGeneration() noexcept {
     static std::atomic<std::uint64_t> next{1};
     return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-HostRecorder::RingOwner& HostRecorder::own() noexcept {
-    static thread_local RingOwner own;
+HostRecorder::Owner& HostRecorder::own() noexcept {
+    static thread_local Owner own;
     return own;
 }
 
-HostRecorder::RingOwner::~RingOwner() {
-    if (thread != nullptr) thread->ended.store(true, std::memory_order_release);
-    local_ = {0, nullptr, true};
+/// The slot of a thread that was recorded by a process before a fork, or by another recorder, is not ours.
+void HostRecorder::Owner::release() noexcept {
+    if (thread != nullptr && current != nullptr && current->load(std::memory_order_relaxed) == generation) {
+        if (thread->lost != 0) nextChunk(*thread);
+        thread->slot->state.store(event_memory::SlotState::Ended, std::memory_order_release);
+    }
+    thread.reset();
+}
+
+HostRecorder::Owner::~Owner() {
+    release();
+    local_ = {kOfNone, nullptr, true, 0};
+}
+
+EventMemory* HostRecorder::beginLocked() noexcept {
+    if (isOwn()) return memory_.load(std::memory_order_relaxed);
+    memory_.store(begin_(std::exchange(began_, true)), std::memory_order_release);
+    generation_->store(nextGeneration(), std::memory_order_release);
+    return memory_.load(std::memory_order_relaxed);
+}
+
+EventMemory* HostRecorder::begin() noexcept {
+    const std::lock_guard lock(mutex_);
+    return beginLocked();
 }
 
 HostRecorder::Thread* HostRecorder::join() noexcept {
-    if (local_.ending) { // a record made while the thread ends
-        refused_.fetch_add(1, std::memory_order_relaxed);
+    if (local_.ending) return nullptr; // a record made while the thread ends
+    // Where there was no room, looking for it at each record would cost the job time.
+    if (isOwn() && local_.refused != 0) {
+        --local_.refused;
         return nullptr;
     }
     try {
-        auto thread = std::make_shared<Thread>(slots_, static_cast<std::uint32_t>(::syscall(SYS_gettid)));
-        {
-            const std::lock_guard lock(mutex_);
-            threads_.push_back(thread);
+        EventMemory* const memory = begin();
+        if (memory == nullptr) return nullptr;
+        auto thread = std::make_unique<Thread>();
+        thread->memory = memory;
+        thread->slot = memory->takeSlot(static_cast<std::uint32_t>(::syscall(SYS_gettid)));
+        if (thread->slot == nullptr) {
+            local_.refused = UINT8_MAX;
+            return nullptr;
         }
-        RingOwner& before = own();
-        if (before.thread != nullptr) before.thread->ended.store(true, std::memory_order_release);
-        before.thread = std::move(thread);
-        local_ = {generation_, before.thread.get(), false};
+        thread->chunk = event_memory::Place::of(thread->slot->begin).chunk;
+        thread->words = memory->words(thread->chunk);
+        Owner& owner = own();
+        owner.release();
+        owner.thread = std::move(thread);
+        owner.current = generation_;
+        owner.generation = generation_->load(std::memory_order_relaxed);
+        local_ = {owner.generation, owner.thread.get(), false, 0};
         if (on_thread_) on_thread_();
         return local_.thread;
     } catch (const std::exception&) {
-        refused_.fetch_add(1, std::memory_order_relaxed);
         return nullptr;
     }
 }
 
+void HostRecorder::refuse(HostRecord::Type type) noexcept {
+    EventMemory* const memory = isOn() ? this->memory() : nullptr;
+    if (memory == nullptr) return;
+    const bool begin = host_record::begins(static_cast<std::uint64_t>(type));
+    (begin ? memory->header().lost_begins : memory->header().lost_ends).fetch_add(1, std::memory_order_relaxed);
+}
+
+bool HostRecorder::nextChunk(Thread& thread) noexcept {
+    using namespace event_memory;
+    const std::uint32_t next = thread.memory->takeChunk();
+    if (next == thread.memory->chunks()) return false;
+    // The link holds where the old chunk ends, too.
+    std::atomic_ref(thread.words[0]).store(std::uint64_t{next + 1} << 32 | thread.at, std::memory_order_release);
+    thread.words = thread.memory->words(next);
+    thread.chunk = next;
+    thread.at = 1;
+    if (thread.lost != 0) thread.words[thread.at++] = EventReader::gapWord(std::exchange(thread.lost, 0));
+    thread.slot->tail.store(Place{next, static_cast<std::uint32_t>(thread.at)}.packed(), std::memory_order_release);
+    return true;
+}
+
+void HostRecorder::lose(Thread& thread, bool begin) noexcept {
+    using event_memory::Header;
+    ++thread.lost;
+    Header& header = thread.memory->header();
+    (begin ? header.lost_begins : header.lost_ends).fetch_add(1, std::memory_order_relaxed);
+}
+
 void HostRecorder::afterForkInChild() noexcept {
-    // Includes the thread's own ring: it still holds records that the parent will write.
-    threads_.clear();
-    local_ = {0, nullptr, local_.ending};
-    if (!local_.ending) own().thread.reset();
-    generation_ = nextGeneration();
+    generation_->store(0, std::memory_order_relaxed);
     mutex_.unlock();
 }
 

@@ -1,10 +1,9 @@
 #pragma once
 
+#include "profiler/events/event_memory.h"
 #include "profiler/events/host_record.h"
-#include "profiler/events/overwriting_ring.h"
 #include "profiler/events/tick_clock.h"
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -14,63 +13,60 @@
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace bubblescope::profiler {
 
-/// Takes records from any thread, each into that thread's ring. A thread's first record creates its ring; after that
-/// recording takes no lock and allocates nothing. Nothing throws: if memory is exhausted, records are counted as lost.
+/// Takes records from any thread, each into that thread's chunks of an EventMemory. A thread's first record takes a
+/// slot; after that recording takes no lock, allocates nothing and never waits: where no memory is left, records are
+/// counted as lost. Nothing throws.
+///
+/// A forked child does nothing until it records: its first record finds that the process is another one, and asks for
+/// memory of its own.
 class HostRecorder {
 public:
     static constexpr std::size_t kDomains = 64; ///< with a stack of ranges each
 
-    /// `slots` of 64 bytes for each thread. `on_thread` is called on every thread that records for the first time.
-    explicit HostRecorder(std::size_t slots, std::function<void()> on_thread = {})
-        : slots_(slots), on_thread_(std::move(on_thread)), generation_(nextGeneration()) {}
+    /// What begins a process: gives the memory that its threads record into, or null if nothing is recorded. Called by
+    /// the first record of a process, that of a forked child too, under a lock; must not throw.
+    using Begin = std::function<EventMemory*(bool forked)>;
+    /// `on_thread` is called on every thread that records for the first time.
+    explicit HostRecorder(Begin begin, std::function<void()> on_thread = {});
     HostRecorder(const HostRecorder&) = delete;
     HostRecorder& operator=(const HostRecorder&) = delete;
+    ~HostRecorder();
 
     /// Any thread. While off, records are discarded and not counted.
     void setOn(bool on) noexcept { on_.store(on, std::memory_order_relaxed); }
     [[nodiscard]] bool isOn() const noexcept { return on_.load(std::memory_order_relaxed); }
 
-    /// Adds the time to the record and puts it into the calling thread's ring. Not for Push and Pop.
+    /// Adds the time to the record and puts it into the calling thread's memory. Not for Push and Pop.
     void record(HostRecord& record) noexcept {
         if (!isOn()) return;
         Thread* const thread = ownThread();
-        if (thread == nullptr) return;
         record.ticks = clock_.now();
-        put(*thread, record);
+        put(thread, record);
     }
     /// Begins a range that has only a name, the most frequent call in most jobs. Returns the number of enclosing
     /// ranges, or −1 if it is unknown.
     int push(std::string_view name, std::uint16_t domain) noexcept {
-        if (name.size() > host_record::kMaxShortText) {
-            HostRecord record;
-            record.domain = domain;
-            record.text = name;
-            return push(record);
-        }
         if (domain >= kDomains) return -1;
         Thread* const thread = ownThread();
-        if (thread == nullptr) return -1;
+        if (thread == nullptr) return refuse(HostRecord::Type::Push), -1;
         const std::uint16_t depth = thread->depth[domain]++;
-        if (isOn()) putShort(*thread, HostRecord::Type::Push, name, depth, domain);
+        if (isOn()) putShort(*thread, HostRecord::Type::Push, name.substr(0, HostRecord::kMaxText), depth, domain);
         return depth;
     }
     /// Begins a range. Returns the number of enclosing ranges, or −1 if it is unknown.
     int push(HostRecord& record) noexcept {
         if (record.domain >= kDomains) return -1;
         Thread* const thread = ownThread();
-        if (thread == nullptr) return -1;
         record.type = HostRecord::Type::Push;
-        record.depth = thread->depth[record.domain]++;
+        if (thread != nullptr) record.depth = thread->depth[record.domain]++;
         if (isOn()) {
             record.ticks = clock_.now();
-            put(*thread, record);
+            put(thread, record);
         }
-        return record.depth;
+        return thread == nullptr ? -1 : record.depth;
     }
     /// Ends the innermost range. Returns the number of ranges around it, or −1 if there was none.
     int pop(std::uint16_t domain) noexcept {
@@ -82,54 +78,75 @@ public:
         return depth;
     }
 
-    /// How full the fullest ring was, 0 to 1 (above 1 if it overflowed), and the number of lost records.
-    struct Drained {
-        double fullest = 0;
-        std::int64_t lost = 0;
-    };
-    /// One thread at a time. Calls `take(tid, record, after_gap)` for the records of all rings, those of each thread in
-    /// order; `after_gap`: records of the thread before this one were lost. Removes the rings of threads that have
-    /// ended.
-    template <class Take>
-    Drained drain(const Take& take);
-
     [[nodiscard]] const TickClock& clock() const { return clock_; }
+    /// That of this process; null before the first record of a process, or if there is none.
+    [[nodiscard]] EventMemory* memory() const { return isOwn() ? memory_.load(std::memory_order_acquire) : nullptr; }
+    /// Gets the memory of this process without a record, as the first record does.
+    EventMemory* begin() noexcept;
 
-    // A forked child has only one thread and does not own its parent's rings. No other thread may hold the lock then.
+    // Around a fork. They wait for threads that record for the first time, and for nothing else.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterForkInParent() noexcept { mutex_.unlock(); }
     void afterForkInChild() noexcept;
 
 private:
     struct Thread {
-        Thread(std::size_t slots, std::uint32_t id) : ring(slots), tid(id) {}
-        EventRing ring;
-        std::uint32_t tid;
-        std::atomic<bool> ended{false};
+        EventMemory* memory = nullptr;
+        event_memory::ThreadSlot* slot = nullptr;
+        std::uint64_t* words = nullptr; ///< of the chunk
+        std::size_t at = 1;             ///< words of it in use
+        std::uint32_t chunk = 0;
+        std::uint64_t lost = 0; ///< records since the last one that found room
         std::array<std::uint16_t, kDomains> depth{};
     };
-    /// The thread-local access to a thread's ring. It needs no initialisation when a thread begins, so that reading it
-    /// is cheap.
-    struct LocalRing {
+    /// The thread-local access to a thread's memory. It needs no initialisation when a thread begins, so that reading
+    /// it is cheap.
+    static constexpr std::uint64_t kOfNone = UINT64_MAX; ///< the generation of no recorder
+    struct LocalThread {
         std::uint64_t generation;
-        Thread* thread; ///< owned by RingOwner
-        bool ending;    ///< the thread is ending, and RingOwner is gone
+        Thread* thread; ///< owned by Owner
+        bool ending;    ///< the thread is ending, and Owner is gone
+        std::uint8_t refused;
     };
-    /// Marks a thread's ring for removal when the thread ends.
-    struct RingOwner {
-        std::shared_ptr<Thread> thread;
-        ~RingOwner();
+    /// Gives a thread's slot back when the thread ends.
+    struct Owner {
+        std::unique_ptr<Thread> thread;
+        std::uint64_t generation = 0;
+        const std::atomic<std::uint64_t>* current = nullptr;
+        void release() noexcept;
+        ~Owner();
     };
 
     static std::uint64_t nextGeneration() noexcept;
-    static RingOwner& own() noexcept;
+    static Owner& own() noexcept;
 
-    Thread* ownThread() noexcept { return local_.generation == generation_ ? local_.thread : join(); }
+    [[nodiscard]] bool isOwn() const noexcept { return generation_->load(std::memory_order_relaxed) != 0; }
+    Thread* ownThread() noexcept {
+        return local_.generation == generation_->load(std::memory_order_relaxed) ? local_.thread : join();
+    }
     Thread* join() noexcept;
+    EventMemory* beginLocked() noexcept;
+    void refuse(HostRecord::Type type) noexcept;
+    /// Goes on in another chunk; false if there is none. To be called with the number of words that are to fit.
+    static bool nextChunk(Thread& thread) noexcept;
+    static void lose(Thread& thread, bool begin) noexcept;
 
-    static void put(Thread& thread, const HostRecord& record) noexcept {
+    template <class Word>
+    static void write(Thread& thread, std::size_t count, bool begin, const Word& word) noexcept {
+        constexpr std::size_t kEnd = event_memory::kChunkWords - 1; // leaves room to tell of a gap
+        if ((thread.at + count > kEnd || thread.lost != 0) && !nextChunk(thread)) [[unlikely]]
+            return lose(thread, begin);
+        std::uint64_t* const to = thread.words + thread.at;
+        for (std::size_t w = 0; w < count; ++w)
+            to[w] = word(w);
+        thread.at += count;
+        thread.slot->tail.store(std::uint64_t{thread.chunk} << 32 | thread.at, std::memory_order_release);
+    }
+    void put(Thread* thread, const HostRecord& record) noexcept {
+        if (thread == nullptr) return refuse(record.type);
         HostWords words;
-        thread.ring.push(encode(record, words));
+        const std::span<const std::uint64_t> encoded = encode(record, words);
+        write(*thread, encoded.size(), host_record::begins(encoded[0]), [&](std::size_t w) { return encoded[w]; });
     }
     /// Encodes in place, as encode() does.
     void putShort(Thread& thread, HostRecord::Type type, std::string_view text, std::uint16_t depth,
@@ -137,50 +154,24 @@ private:
         using namespace host_record;
         const std::int64_t ticks = clock_.now();
         const std::size_t count = kShortWords + (text.size() + 7) / 8;
-        thread.ring.pushSlot(count, [&](std::size_t word) {
+        write(thread, count, type != HostRecord::Type::Pop, [&](std::size_t word) {
             if (word == 0) return shortHead(type, text.size(), depth, domain);
             if (word == 1) return static_cast<std::uint64_t>(ticks);
             return lettersAt(text, (word - kShortWords) * sizeof(std::uint64_t));
         });
     }
 
-    static inline constinit thread_local LocalRing local_{0, nullptr, false};
+    static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false, 0};
 
-    std::size_t slots_;
+    Begin begin_;
     std::function<void()> on_thread_;
-    std::uint64_t generation_; ///< differs between recorders, and between a process and its forks
+    /// Differs between recorders. It lies in a page that the system clears in forked children, so that they notice.
+    std::atomic<std::uint64_t>* generation_;
     TickClock clock_;
     std::atomic<bool> on_{true};
-    std::atomic<std::int64_t> refused_{0}; ///< threads without a ring, because memory was exhausted
-    std::mutex mutex_;                     ///< guards the list
-    std::vector<std::shared_ptr<Thread>> threads_;
+    std::mutex mutex_; ///< guards the beginning of a process
+    std::atomic<EventMemory*> memory_{nullptr};
+    bool began_ = false; ///< in this process or in one that it was forked from
 };
-
-template <class Take>
-HostRecorder::Drained HostRecorder::drain(const Take& take) {
-    std::vector<std::shared_ptr<Thread>> threads;
-    {
-        const std::lock_guard lock(mutex_);
-        threads = threads_;
-    }
-    Drained drained;
-    drained.lost = refused_.exchange(0, std::memory_order_relaxed);
-    std::vector<std::shared_ptr<Thread>> gone;
-    for (const std::shared_ptr<Thread>& thread : threads) {
-        const bool ended = thread->ended.load(std::memory_order_acquire); // read before the last records are drained
-        EventRing& ring = thread->ring;
-        drained.fullest =
-            std::max(drained.fullest, static_cast<double>(ring.waiting()) / static_cast<double>(ring.capacity()));
-        drained.lost += ring.drain([&](std::span<const std::uint64_t> words, bool after_gap) {
-            if (const auto record = decodeHostRecord(words)) take(thread->tid, *record, after_gap);
-        });
-        if (ended) gone.push_back(thread);
-    }
-    if (!gone.empty()) {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(threads_, [&](const auto& known) { return std::ranges::find(gone, known) != gone.end(); });
-    }
-    return drained;
-}
 
 } // namespace bubblescope::profiler

@@ -16,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-using Process = std::pair<std::string, std::int64_t>; ///< host and number
+/// Host, number, and when it began: a process may become another program, and numbers are used again.
+using Process = std::tuple<std::string, std::int64_t, std::int64_t>;
 using Processes = std::map<Process, CapturedProcess>;
 
 std::string words(const Trace& trace, ArgSetId args, std::string_view name) {
@@ -30,11 +31,12 @@ std::map<std::uint32_t, Process> writers(const Trace& trace, Processes& processe
         if (trace.text(instant.category) != CaptureFile::kCategory || trace.text(instant.name) != CaptureFile::kBegins)
             continue;
         const std::uint32_t file = trace.tracks()[instant.track].file;
-        const Process writer{words(trace, instant.args, "host"), trace.intArg(instant.args, "pid").value_or(0)};
+        const Process writer{words(trace, instant.args, "host"), trace.intArg(instant.args, "pid").value_or(0),
+                             trace.intArg(instant.args, "began").value_or(0)};
         if (!of_file.emplace(file, writer).second) continue;
         CapturedProcess& process = processes[writer];
-        process.host = writer.first;
-        process.pid = writer.second;
+        process.host = std::get<0>(writer);
+        process.pid = std::get<1>(writer);
         process.program = words(trace, instant.args, "program");
         process.rank = trace.intArg(instant.args, "rank");
         process.files.push_back(trace.files()[file].path);
@@ -55,6 +57,9 @@ void readInstants(const Trace& trace, Processes& processes) {
         if (writer == of_file.end()) continue;
         CapturedProcess& process = processes[writer->second];
         if (trace.text(instant.name) == perfetto::kCaptureTotals) takeTotals(trace, instant.args, process.counts);
+        if (trace.text(instant.name) == perfetto::kCaptureEnds) process.account = CapturedProcess::Account::Own;
+        if (trace.text(instant.name) == perfetto::kCaptureRecovered)
+            process.account = CapturedProcess::Account::Watcher;
         if (trace.text(instant.name) == "message") process.messages.push_back(words(trace, instant.args, "message"));
     }
 }
@@ -74,31 +79,63 @@ bool holdsTraces(const fs::path& dir, std::error_code& failed) {
     return false;
 }
 
-} // namespace
-
-Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control) {
-    CaptureReport report;
-    report.log = linesOf(dir / "capture.log");
-    std::error_code failed;
-    const bool any = holdsTraces(dir, failed);
-    if (failed == std::errc::no_such_file_or_directory) return report; // the job's first event creates the folder
-    if (failed)
-        return inputError(dir.string(), "cannot be read: " + failed.message(), "name the folder of a recording");
-    if (!any) return report;
+Status readFiles(const fs::path& dir, JobControl& control, CaptureReport& report) {
     BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces({dir}, control));
     const Trace& trace = *read.trace;
     Processes processes;
     readInstants(trace, processes);
     for (auto& [key, process] : processes)
         report.processes.push_back(std::move(process));
-    std::ranges::stable_sort(report.processes, {}, [](const CapturedProcess& process) {
-        return std::tuple(!process.rank.has_value(), process.rank.value_or(0), process.host, process.pid);
-    });
     for (const FileSummary& file : summarize(trace)) {
         for (const auto& [category, count] : file.by_category)
             report.slices[category] += static_cast<std::int64_t>(count);
     }
     report.problems = std::move(read.problems);
+    return {};
+}
+
+/// What was written of it is in the files already; what could not be is known here alone.
+void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes) {
+    if (left.regular) return;
+    const ProcessInfo& info = left.described.process;
+    const auto known = std::ranges::find_if(processes, [&](const CapturedProcess& process) {
+        const auto wanted = left.written ? CapturedProcess::Account::Watcher : CapturedProcess::Account::Open;
+        return process.account == wanted && process.pid == info.pid && process.host == info.host;
+    });
+    if (known == processes.end() && left.written && !left.gpu_unknown) return;
+    CapturedProcess& process = known == processes.end() ? processes.emplace_back() : *known;
+    if (known == processes.end()) {
+        process.host = info.host;
+        process.pid = info.pid;
+        process.program = info.program;
+        if (left.described.identity.rank) process.rank = *left.described.identity.rank;
+    }
+    process.gpu_unknown = left.gpu_unknown;
+    if (left.written) return;
+    process.account = CapturedProcess::Account::Watcher;
+    process.counts = left.counts;
+    if (!left.message.empty()) process.messages.push_back(left.message);
+}
+
+} // namespace
+
+Result<CaptureReport> reportCapture(const fs::path& dir, JobControl& control, std::span<const LeftByProcess> left) {
+    CaptureReport report;
+    report.log = linesOf(dir / "capture.log");
+    std::error_code failed;
+    const bool any = holdsTraces(dir, failed);
+    const bool missing = failed == std::errc::no_such_file_or_directory; // the job's first event creates the folder
+    if (failed && !missing && left.empty())
+        return inputError(dir.string(), "cannot be read: " + failed.message(), "name the folder of a recording");
+    if (const Status read = any ? readFiles(dir, control, report) : Status(); !read.ok()) {
+        if (left.empty()) return read.error();
+        report.log.push_back(read.error().text()); // files that hold nothing, of a disk that is full
+    }
+    for (const LeftByProcess& process : left)
+        addLeft(process, report.processes);
+    std::ranges::stable_sort(report.processes, {}, [](const CapturedProcess& process) {
+        return std::tuple(!process.rank.has_value(), process.rank.value_or(0), process.host, process.pid);
+    });
     return report;
 }
 

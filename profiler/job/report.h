@@ -4,11 +4,13 @@
 #include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/formats/perfetto/capture_names.h"
+#include "profiler/job/left_memory.h"
 
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,12 @@ struct CapturedProcess {
     std::string host;
     std::int64_t pid = 0;
     std::string program;
-    perfetto::CaptureCounts counts; ///< as last reported: a killed process may have recorded a little more
+    perfetto::CaptureCounts counts; ///< as last reported
+    /// Whether the counts are complete: the process ended by itself, or `record` wrote or counted what it left. Else it
+    /// lost at least what they tell.
+    enum class Account : std::uint8_t { Open, Own, Watcher };
+    Account account = Account::Open;
+    bool gpu_unknown = false; ///< it died with CUPTI's buffers, of which nobody knows what they held
     std::vector<std::string> messages;
 };
 
@@ -33,7 +40,9 @@ struct CaptureReport {
 };
 
 /// Reads what jobs wrote into a folder. A missing folder or a folder without files is not an error: nothing was
-/// recorded. Errors: Input, if the folder cannot be read; Cancelled.
-[[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control);
+/// recorded. `left`: what is known of processes that did not end by themselves. Errors: Input, if the folder cannot be
+/// read; Cancelled.
+[[nodiscard]] Result<CaptureReport> reportCapture(const std::filesystem::path& dir, JobControl& control,
+                                                  std::span<const LeftByProcess> left = {});
 
 } // namespace bubblescope::profiler

@@ -1,8 +1,11 @@
 #include "profiler/job/run_job.h"
 
 #include "core/base/child_process.h"
+#include "profiler/job/group_watch.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -10,6 +13,7 @@
 #include <csignal>
 #include <cstddef>
 #include <system_error>
+#include <thread>
 
 namespace bubblescope::profiler {
 namespace {
@@ -27,23 +31,31 @@ constexpr std::array kForwarded{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 constexpr int kNotFound = 127;
 constexpr int kNotStarted = 126;
 
-std::atomic<pid_t> the_child{0};
-static_assert(std::atomic<pid_t>::is_always_lock_free, "a signal handler reads it");
+std::atomic<int> the_pipe{-1}; ///< to the thread that passes signals on
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler reads it");
 
-void forward(int signal, siginfo_t* info, void*) {
+void note(int signal, siginfo_t* info, void*) {
     const int kept = errno;
     const bool sent_by_somebody = info->si_code <= 0; // the terminal signals the whole group, the child too
-    const pid_t child = the_child.load();
-    if (sent_by_somebody && child > 0) ::kill(child, signal);
+    const auto letter = static_cast<unsigned char>(signal);
+    if (sent_by_somebody) {
+        [[maybe_unused]] const ssize_t written = ::write(the_pipe.load(), &letter, 1);
+    }
     errno = kept;
 }
 
-/// Installs the signal handlers for its lifetime.
+/// For its lifetime, signals that are sent to this process, and not to the child too, are passed on to the child.
 class Forwarding {
 public:
     Forwarding() {
+        std::array<int, 2> ends{};
+        if (::pipe2(ends.data(), O_CLOEXEC) == 0) {
+            from_ = Descriptor(ends[0]);
+            to_ = Descriptor(ends[1]);
+        }
+        the_pipe = to_.get();
         struct sigaction action {};
-        action.sa_sigaction = forward;
+        action.sa_sigaction = note;
         action.sa_flags = SA_SIGINFO | SA_RESTART;
         ::sigemptyset(&action.sa_mask);
         for (std::size_t i = 0; i < kForwarded.size(); ++i)
@@ -54,10 +66,31 @@ public:
     ~Forwarding() {
         for (std::size_t i = 0; i < kForwarded.size(); ++i)
             ::sigaction(kForwarded[i], &before_[i], nullptr);
+        const unsigned char end = 0;
+        [[maybe_unused]] const ssize_t written = ::write(to_.get(), &end, 1);
+        if (thread_.joinable()) thread_.join();
     }
 
+    /// Until then they wait.
+    void passOnTo(pid_t child) {
+        thread_ = std::thread([this, child] {
+            unsigned char signal = 0;
+            while (::read(from_.get(), &signal, 1) == 1 && signal != 0) {
+                if (!group_.got(signal) && !over_) ::kill(child, signal);
+            }
+        });
+    }
+
+    /// The child has ended, and its number may be another process's.
+    void childEnded() { over_ = true; }
+
 private:
+    std::atomic<bool> over_{false};
+    GroupWatch group_; ///< begins before the handlers are there
+    Descriptor from_;
+    Descriptor to_;
     std::array<struct sigaction, kForwarded.size()> before_{};
+    std::thread thread_;
 };
 
 /// The file that a variable names, or else the first of `places` that is there.
@@ -103,6 +136,7 @@ captureEnvironment(const fs::path& library, const CaptureOptions& options, const
     if (options.cuda) variables.emplace_back("CUDA_INJECTION64_PATH", library.string());
     if (options.nvtx) variables.emplace_back("NVTX_INJECTION64_PATH", library.string());
     if (options.nccl) variables.emplace_back("NCCL_PROFILER_PLUGIN", library.string());
+    if (!options.watcher.empty()) variables.emplace_back(std::string(kCaptureWatcherVariable), options.watcher);
     const fs::path adapters = library.parent_path() / kAdapters;
     if (options.python && fs::is_regular_file(adapters / "sitecustomize.py", ignored)) {
         std::string path = adapters.string();
@@ -123,7 +157,7 @@ captureEnvironment(const fs::path& library, const CaptureOptions& options, const
 
 int runJob(std::span<const std::string> command, std::span<const std::pair<std::string, std::string>> variables,
            std::string& why_not) {
-    const Forwarding forwarding;
+    Forwarding forwarding;
     std::error_code failed;
     auto child = ChildProcess::start(
         {.words = {command.begin(), command.end()}, .environment = {variables.begin(), variables.end()}}, failed);
@@ -131,9 +165,9 @@ int runJob(std::span<const std::string> command, std::span<const std::pair<std::
         why_not = failed.message();
         return failed == std::errc::no_such_file_or_directory ? kNotFound : kNotStarted;
     }
-    the_child = child->pid();
+    forwarding.passOnTo(child->pid());
     const int exit_code = child->wait();
-    the_child = 0;
+    forwarding.childEnded();
     return exit_code;
 }
 

@@ -28,9 +28,9 @@ namespace bubblescope::profiler {
 captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals that
-/// are sent to this process; signals of the terminal reach the program directly. Returns what a shell would: the exit
-/// code, 128 plus the number of the signal that ended it, or 126 or 127 if it could not be started (with the reason in
-/// `why_not`). One call at a time; no other thread of the process may rely on signals.
+/// are sent to this process; those of the terminal, and to the whole process group, reach the program directly. Returns
+/// what a shell would: the exit code, 128 plus the number of the signal that ended it, or 126 or 127 if it could not be
+/// started (with the reason in `why_not`). One call at a time; no other thread of the process may rely on signals.
 [[nodiscard]] int runJob(std::span<const std::string> command,
                          std::span<const std::pair<std::string, std::string>> variables, std::string& why_not);
 

@@ -3,10 +3,12 @@
 #include "profiler/nvtx/abi.h"
 #include "profiler/nvtx/payload_schema.h"
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,8 +16,9 @@
 namespace bubblescope::profiler::nvtx {
 
 /// What a program registers with NVTX before use: domains, texts, categories, names of threads, payload schemas.
-/// Handles are numbers, so that events can carry them. Any thread. Every call takes a lock, so only the thread that
-/// writes events may use it for an event.
+/// Handles are numbers, so that events can carry them. Their number and length are bounded: what a program registers
+/// beyond that has no name. Any thread. Every call takes a lock, so only the thread that writes events may use it for
+/// an event.
 class Names {
 public:
     static constexpr std::uint16_t kDefaultDomain = 0;
@@ -41,12 +44,26 @@ public:
     [[nodiscard]] std::vector<PayloadField> decode(std::uint16_t domain, std::uint64_t schema,
                                                    std::string_view bytes) const;
 
+    static constexpr std::size_t kMaxNames = std::size_t{1} << 16; ///< of each kind
+    static constexpr std::size_t kMaxLetters = 255;
+
+    /// Keeps a log of all names but schemas in memory that another process may read: what is known, and what comes. A
+    /// log that is full goes on without further names. `used` tells how many bytes of it are complete.
+    void shareIn(std::span<char> log, std::atomic<std::uint64_t>& used);
+    /// Registers what a log holds, which gets the numbers that it had. Ignores what is damaged.
+    void replay(std::string_view log);
+
     // No other thread may hold the lock when a process forks.
     void beforeFork() noexcept { mutex_.lock(); }
     void afterFork() noexcept { mutex_.unlock(); }
 
 private:
+    enum class Kind : std::uint8_t { Domain, Text, Category, Thread };
+    void share(Kind kind, std::uint16_t domain, std::uint32_t number, std::string_view name);
+
     mutable std::mutex mutex_;
+    std::span<char> log_;
+    std::atomic<std::uint64_t>* logged_ = nullptr;
     std::vector<std::string> domains_{std::string{}, std::string{"bubblescope"}};
     std::vector<std::string> texts_;
     std::map<std::pair<std::uint16_t, std::uint32_t>, std::string> categories_;

@@ -22,7 +22,7 @@ public:
     /// Producer only.
     void push(const SliceRecord& record) noexcept {
         const auto words = std::bit_cast<Words>(record);
-        ring_.pushSlot(kWords, [&words](std::size_t w) { return words[w]; });
+        ring_.push([&words](std::size_t w) { return words[w]; });
     }
 
     /// Drainer only: appends all records to `out`, oldest first.
@@ -46,7 +46,7 @@ private:
     using Words = std::array<std::uint64_t, kWords>;
     static_assert(sizeof(Words) == sizeof(SliceRecord));
 
-    OverwritingRing<kWords, 1> ring_;
+    OverwritingRing<kWords> ring_;
 };
 
 } // namespace bubblescope::profiler

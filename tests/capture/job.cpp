@@ -5,6 +5,8 @@
 #include "tests/capture/nvtx_client.h"
 #endif
 
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +20,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -52,6 +55,73 @@ void train(int steps) {
     }
 }
 
+void ranges(int count, const std::string& name = "F0") {
+    for (int i = 0; i < count; ++i) {
+        push(name);
+        pop();
+    }
+}
+
+/// One of the ways in which a process ends without its destructors.
+[[noreturn]] void endAbruptly(int way) {
+    if (way % 3 == 0) ::raise(SIGKILL);
+    if (way % 3 == 1) ::execl("/bin/true", "true", nullptr);
+    ::_exit(0);
+}
+
+void atMost(int what, rlim_t limit) {
+    const rlimit both{limit, limit};
+    ::setrlimit(static_cast<decltype(RLIMIT_FSIZE)>(what), &both);
+}
+
+/// Threads that come and go, children that end in all ways while the parent's threads record, signals. Prints how many
+/// ranges all of them began.
+int torture() {
+    constexpr int kRounds = 8;
+    constexpr int kThreads = 64;
+    constexpr int kRanges = 200;
+    constexpr int kChildren = 6;
+    std::signal(SIGALRM, [](int) {});
+    ranges(1); // NVTX gets ready: what other threads do meanwhile reaches nobody
+    int begun = 1;
+    for (int round = 0; round < kRounds; ++round) {
+        std::vector<std::thread> threads;
+        for (int t = 0; t < kThreads; ++t)
+            threads.emplace_back([] { ranges(kRanges); });
+        std::vector<pid_t> children;
+        for (int c = 0; c < kChildren; ++c) {
+            children.push_back(::fork());
+            if (children.back() != 0) continue;
+            ranges(10, "of a child");
+            push("open");
+            endAbruptly(c);
+        }
+        ::raise(SIGALRM);
+        for (std::thread& thread : threads)
+            thread.join();
+        for (const pid_t child : children)
+            ::waitpid(child, nullptr, 0);
+        begun += kThreads * kRanges + kChildren * 11;
+    }
+    std::printf("%d\n", begun);
+    std::fflush(stdout);
+    return 42;
+}
+
+volatile std::sig_atomic_t signals_got = 0;
+
+/// Signals to the whole process group, each of which it is to get once.
+int countSignals() {
+    constexpr int kSignals = 6;
+    std::signal(SIGUSR1, [](int) { signals_got = signals_got + 1; });
+    train(1);
+    for (int i = 0; i < kSignals; ++i) {
+        ::kill(0, SIGUSR1);
+        busy(100'000);
+    }
+    return signals_got;
+}
+
 volatile std::sig_atomic_t told = 0;
 
 /// Whether the recording has written a name.
@@ -78,12 +148,65 @@ int main(int argc, char** argv) {
         return 42;
     }
     if (what == "fast") {
-        for (int i = 0; i < 100'000; ++i) {
-            push("F0");
-            pop();
-        }
+        ranges(1'000'000);
         return 0;
     }
+    if (what == "many") {
+        ranges(1);
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 64; ++t)
+            threads.emplace_back([] { ranges(5'000); });
+        for (std::thread& thread : threads)
+            thread.join();
+        return 0;
+    }
+    if (what == "kill" || what == "exec" || what == "_exit") {
+        push("around");
+        ranges(50);
+        endAbruptly(what == "kill" ? 0 : what == "exec" ? 1 : 2);
+    }
+    if (what == "children") {
+        for (int c = 0; c < 4; ++c) {
+            if (::fork() != 0) continue;
+            ranges(50);
+            ::_exit(0);
+        }
+        while (::wait(nullptr) > 0) {
+        }
+        ranges(50);
+        return 0;
+    }
+    if (what == "limited") { // to a file of some hundred ranges
+        atMost(RLIMIT_FSIZE, 16 << 10);
+        for (int i = 0; i < 80; ++i) {
+            ranges(100);
+            busy(5000);
+        }
+        return 42;
+    }
+    if (what == "descriptors") {
+        push("around"); // loads the library
+        pop();
+        while (::open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {
+        }
+        ranges(50);
+        return 42;
+    }
+    if (what == "closes") { // what does not belong to it, as daemons do
+        ranges(50);
+        busy(150'000);
+        for (int descriptor = 3; descriptor < 64; ++descriptor)
+            ::close(descriptor);
+        const char* const own = argc > 2 ? argv[2] : "/dev/null";
+        std::vector<int> files;
+        for (int i = 0; i < 16; ++i)
+            files.push_back(::open(own, O_WRONLY | O_CREAT | O_APPEND, 0600));
+        ranges(50);
+        busy(150'000);
+        return 42;
+    }
+    if (what == "torture") return torture();
+    if (what == "signals") return countSignals();
     if (what == "wait") { // until a signal
         std::signal(SIGTERM, [](int) { told = 1; });
         train(1);

@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -172,6 +174,40 @@ TEST(Monitor, TakesStepsThatAnotherPutTogether) {
     }
     EXPECT_EQ(all.back()["counts"]["unheard"], 0);
     EXPECT_TRUE(all.back()["run_ended"].get<bool>());
+}
+
+TEST(Monitor, GivesUpRanksWhoseFilesLackOrAreDamaged) {
+    const ScratchFolder scratch;
+    const std::string traces = scratch.file("traces");
+    ASSERT_EQ(runProgram(runWith({"--steps", "2", "--out", traces})).exit_code, 0);
+    const std::string file = traces + "/rank1.pftrace";
+    const auto monitored = [&] { return runProgram({"monitor", traces, "--patience", "300ms", "--json"}); };
+    const auto expectGone = [](const ProgramResult& watched) {
+        EXPECT_EQ(watched.exit_code, 4) << watched.err;
+        EXPECT_THAT(watched.out, HasSubstr(R"("event":"run_ended")"));
+        EXPECT_THAT(watched.out, HasSubstr("nothing of it was found that could be read"));
+    };
+    std::ifstream stream(file, std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+    std::filesystem::remove(file);
+    expectGone(monitored());
+    std::ofstream(file, std::ios::binary).flush();
+    const ProgramResult of_empty = monitored();
+    expectGone(of_empty);
+    EXPECT_THAT(of_empty.err, HasSubstr("rank1.pftrace"));
+    std::ofstream(file, std::ios::binary) << std::string(bytes.size() / 2, '\0') + bytes.substr(bytes.size() / 2);
+    expectGone(monitored());
+}
+
+TEST(Monitor, EndsWhereThereIsNothingToWaitFor) {
+    const ScratchFolder scratch;
+    const ProgramResult of_none = runProgram({"monitor", scratch.file("nosuch"), "--patience", "200ms"});
+    EXPECT_EQ(of_none.exit_code, 3);
+    EXPECT_THAT(of_none.err, HasSubstr("nosuch"));
+    std::ofstream(scratch.path() / "rank0.pftrace").flush();
+    const ProgramResult of_empty = runProgram({"monitor", scratch.path().string(), "--patience", "200ms"});
+    EXPECT_EQ(of_empty.exit_code, 3);
+    EXPECT_THAT(of_empty.err, HasSubstr("rank0.pftrace"));
 }
 
 TEST(Monitor, SaysWhatIsWrongWithTheLine) {

@@ -13,6 +13,8 @@ namespace bubblescope::perfetto {
 inline constexpr std::string_view kCaptureCategory = "capture";
 inline constexpr std::string_view kCaptureBegins = "capture begins"; ///< one at the beginning of each file
 inline constexpr std::string_view kCaptureEnds = "capture ends"; ///< the last one, of a process that exited regularly
+/// The last one of a process that did not, where `record` wrote what it left.
+inline constexpr std::string_view kCaptureRecovered = "capture recovered";
 /// Arg of the first: the offset from the file's times to its host's wall clock, by which hosts are aligned.
 inline constexpr std::string_view kCaptureOffset = "wall_clock_ahead_ns";
 
@@ -42,7 +44,8 @@ struct CaptureCounts {
     std::int64_t comm_events = 0;    ///< NCCL's profiler interface
     std::int64_t gpu_work = 0;       ///< kernels, copies, sets, graphs
     std::int64_t gpu_calls = 0;      ///< of the driver and the runtime
-    std::int64_t lost_in_rings = 0;  ///< records overwritten before they were written
+    std::int64_t lost_in_rings = 0;  ///< ranges, marks and NCCL's events for which no memory was left
+    std::int64_t not_written = 0;    ///< ranges, marks and NCCL's events that could not be written
     std::int64_t lost_in_cupti = 0;  ///< records that CUPTI dropped
     std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
     std::int64_t untimed = 0;        ///< CUPTI records without times
@@ -58,7 +61,7 @@ struct CaptureCounts {
 inline constexpr std::string_view kCaptureTotals = "capture totals";
 
 /// All counts by name; those from kFirstLoss on mean that something is missing.
-inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 14> kCaptureCounts{
+inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCounts::*>, 15> kCaptureCounts{
     {{"ranges", &CaptureCounts::ranges},
      {"marks", &CaptureCounts::marks},
      {"comm_events", &CaptureCounts::comm_events},
@@ -67,6 +70,7 @@ inline constexpr std::array<std::pair<std::string_view, std::int64_t CaptureCoun
      {"outside_window", &CaptureCounts::outside_window},
      {"thinned_out", &CaptureCounts::thinned_out},
      {"lost_in_rings", &CaptureCounts::lost_in_rings},
+     {"not_written", &CaptureCounts::not_written},
      {"lost_in_cupti", &CaptureCounts::lost_in_cupti},
      {"lost_buffers", &CaptureCounts::lost_buffers},
      {"untimed", &CaptureCounts::untimed},

@@ -37,6 +37,9 @@ public:
         }
     }
 
+    /// Bytes of all texts.
+    [[nodiscard]] std::size_t letters() const { return letters_.size(); }
+
 private:
     struct Slot {
         std::uint64_t hash = 0;
@@ -98,6 +101,11 @@ public:
     /// call discards it.
     [[nodiscard]] std::string_view bytes() const { return {out_.data(), used_}; }
     void clear() { used_ = 0; }
+
+    /// Bytes of all texts that are numbered: a new encoder begins without any.
+    [[nodiscard]] std::size_t internedBytes() const {
+        return names_.letters() + categories_.letters() + arg_names_.letters();
+    }
 
 private:
     [[nodiscard]] FieldWriter room(std::size_t bytes);

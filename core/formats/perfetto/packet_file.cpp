@@ -45,21 +45,52 @@ Result<PacketFile> PacketFile::create(std::filesystem::path path) {
     return PacketFile(std::move(path), descriptor);
 }
 
+Result<PacketFile> PacketFile::open(std::filesystem::path path) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0) return fileError(path, "the trace file cannot be opened", errno);
+    return PacketFile(std::move(path), descriptor);
+}
+
+PacketFile::PacketFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {
+    struct stat about {};
+    if (::fstat(descriptor_, &about) != 0) return;
+    device_ = about.st_dev;
+    inode_ = about.st_ino;
+    length_ = about.st_size;
+}
+
 PacketFile::PacketFile(PacketFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), length_(other.length_) {}
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), device_(other.device_),
+      inode_(other.inode_), length_(other.length_) {}
 
 PacketFile& PacketFile::operator=(PacketFile&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(descriptor_, other.descriptor_);
+    std::swap(device_, other.device_);
+    std::swap(inode_, other.inode_);
     std::swap(length_, other.length_);
     return *this;
 }
 
 PacketFile::~PacketFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    struct stat about {};
+    const bool ours = descriptor_ >= 0 && ::fstat(descriptor_, &about) == 0 && about.st_ino == inode_;
+    if (ours) ::close(descriptor_);
+}
+
+Status PacketFile::reopen() {
+    struct stat about {};
+    if (::fstat(descriptor_, &about) == 0 && about.st_dev == device_ && about.st_ino == inode_) return {};
+    descriptor_ = -1; // closed, or somebody else's by now
+    BUBBLESCOPE_ASSIGN(PacketFile again, open(path_));
+    if (again.device_ != device_ || again.inode_ != inode_)
+        return fileError(path_, "the trace file was replaced by another one", ESTALE);
+    descriptor_ = std::exchange(again.descriptor_, -1);
+    return {};
 }
 
 Status PacketFile::append(std::string_view packets) {
+    BUBBLESCOPE_TRY(reopen());
     std::string_view rest = packets;
     while (!rest.empty()) {
         const ssize_t written = ::write(descriptor_, rest.data(), rest.size());

@@ -26,21 +26,29 @@ public:
     /// naming the file.
     [[nodiscard]] static Result<PacketFile> create(std::filesystem::path path);
 
+    /// Opens a file that another process wrote, to append to it. Error: Run, naming the file.
+    [[nodiscard]] static Result<PacketFile> open(std::filesystem::path path);
+
     PacketFile(PacketFile&& other) noexcept;
     PacketFile& operator=(PacketFile&& other) noexcept;
     ~PacketFile();
 
-    /// `packets` must be complete packets. Error: Run, naming the file, whose length is then unchanged.
+    /// `packets` must be complete packets. Error: Run, naming the file, whose length is then unchanged. A program that
+    /// closes descriptors which are not its own may have opened another file with that number: this one is then opened
+    /// again.
     [[nodiscard]] Status append(std::string_view packets);
 
     [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-    [[nodiscard]] std::int64_t length() const { return length_; } ///< bytes appended
+    [[nodiscard]] std::int64_t length() const { return length_; } ///< bytes
 
 private:
-    PacketFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+    PacketFile(std::filesystem::path path, int descriptor);
+    [[nodiscard]] Status reopen();
 
     std::filesystem::path path_;
     int descriptor_ = -1;
+    std::uint64_t device_ = 0; ///< which file it is
+    std::uint64_t inode_ = 0;
     std::int64_t length_ = 0; ///< bytes of complete batches
 };
 

@@ -111,9 +111,9 @@ private:
         if (activities_.size() >= kTogether) hand();
     }
 
-    /// What lies in a ring, be it a record or not.
+    /// What lies in a process's memory, be it a record or not.
     void takeWords(Portions& from) {
-        std::array<std::uint64_t, EventRing::kMaxWords> words{};
+        std::array<std::uint64_t, HostRecord::kMaxWords> words{};
         const std::size_t count = from.number() % (words.size() + 1);
         for (std::size_t w = 0; w < count; ++w)
             words[w] = from.number<std::uint64_t>();

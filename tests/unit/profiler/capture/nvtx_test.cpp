@@ -1,5 +1,6 @@
 #include "profiler/nvtx/injection.h"
 #include "profiler/nvtx/payload_schema.h"
+#include "tests/support/recorded_memory.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,20 +63,20 @@ protected:
 
     NvtxInjection() {
         Client::reset();
-        sendEventsTo(recorder_, names_);
+        sendEventsTo(memory_.recorder(), names_);
         EXPECT_TRUE(attach(Client::exportTable));
     }
 
     std::vector<Seen> drained() {
         std::vector<Seen> seen;
-        recorder_.drain([&](std::uint32_t, const HostRecord& record, bool) {
+        memory_.drain([&](std::uint32_t, const HostRecord& record, bool) {
             seen.push_back({record, std::string(record.text), std::string(record.bytes)});
             if (record.text_handle != 0) seen.back().text = names_.text(record.text_handle);
         });
         return seen;
     }
 
-    HostRecorder recorder_{1024};
+    test::RecordedMemory memory_;
     Names names_;
 };
 
@@ -109,7 +110,8 @@ TEST(HostRecord, IsReadAsItWasWrittenWhateverItSays) {
             record.text = std::string_view(letters).substr(0, size);
             HostWords words;
             const auto written = encode(record, words);
-            EXPECT_EQ(written.size() <= EventRing::kSlotWords, size <= (id == 0 ? 40U : 8U)) << size;
+            EXPECT_EQ(written.size(), (id == 0 ? 2U : 6U) + (size + 7) / 8) << size;
+            EXPECT_EQ(host_record::wordsOf(written[0]), written.size());
             const auto again = decodeHostRecord(written);
             ASSERT_TRUE(again) << size;
             EXPECT_EQ(again->type, record.type);
@@ -124,8 +126,9 @@ TEST(HostRecord, IsReadAsItWasWrittenWhateverItSays) {
 }
 
 TEST(HostRecorder, PushesNamesOfAnyLength) {
-    HostRecorder recorder(256);
-    const std::string letters(100, 'n');
+    test::RecordedMemory memory;
+    HostRecorder& recorder = memory.recorder();
+    const std::string letters(300, 'n');
     const auto nameOf = [&](std::size_t size) { return std::string_view(letters).substr(0, size); };
     for (std::size_t size = 0; size < letters.size(); ++size) {
         EXPECT_EQ(recorder.push(nameOf(size), 0), 0);
@@ -134,12 +137,13 @@ TEST(HostRecorder, PushesNamesOfAnyLength) {
         EXPECT_EQ(recorder.pop(0), 0);
         EXPECT_EQ(recorder.pop(0), -1) << "there is none";
         std::vector<std::string> got;
-        const HostRecorder::Drained drained = recorder.drain([&](std::uint32_t, const HostRecord& record, bool gap) {
+        const std::int64_t lost = memory.drain([&](std::uint32_t, const HostRecord& record, bool gap) {
             EXPECT_FALSE(gap);
             got.emplace_back(record.text);
         });
-        EXPECT_EQ(drained.lost, 0);
-        EXPECT_EQ(got, (std::vector<std::string>{std::string(nameOf(size)), "inner", "", ""}));
+        EXPECT_EQ(lost, 0);
+        EXPECT_EQ(got, (std::vector<std::string>{std::string(nameOf(size).substr(0, HostRecord::kMaxText)), "inner", "",
+                                                 ""}));
     }
 }
 
@@ -149,20 +153,23 @@ struct AtTheEnd {
     ~AtTheEnd() { recorder->push("late", 0); }
 };
 
-TEST(HostRecorder, AThreadMayRecordUntilItsEndAndItsRingGoes) {
-    HostRecorder recorder(64);
-    const auto count = [&recorder] {
+TEST(HostRecorder, AThreadMayRecordUntilItsEndAndItsMemoryGoesBack) {
+    test::RecordedMemory memory;
+    HostRecorder& recorder = memory.recorder();
+    const auto count = [&memory] {
         int records = 0;
-        const auto drained = recorder.drain([&](std::uint32_t, const HostRecord&, bool) { ++records; });
-        return std::pair(records, drained.lost);
+        const std::int64_t lost = memory.drain([&](std::uint32_t, const HostRecord&, bool) { ++records; });
+        return std::pair(records, lost);
     };
     std::thread([&recorder] {
         static thread_local AtTheEnd last{&recorder}; // made first, so it goes last
         recorder.push("work", 0);
         recorder.pop(0);
     }).join();
-    EXPECT_EQ(count(), (std::pair(2, std::int64_t{1}))) << "what came behind the ring's end is counted";
-    EXPECT_EQ(count(), (std::pair(0, std::int64_t{0})));
+    EXPECT_EQ(count(), (std::pair(2, std::int64_t{1}))) << "what came behind the thread's end is counted";
+    EXPECT_EQ(count(), (std::pair(0, std::int64_t{1})));
+    EXPECT_EQ(memory.memory().header().threads[0].state.load(), event_memory::SlotState::Free);
+    EXPECT_EQ(memory.memory().fullness(), 0);
 }
 
 TEST_F(NvtxInjection, KeepsStacksOfDomainsApartAndKnowsRegisteredTexts) {

@@ -63,7 +63,7 @@ TEST(RankIdentity, NamesTracesSoThatReadersFindRankAndPlace) {
 TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
     CaptureOptions options;
     const Status parsed = parseCaptureOptions(
-        "mode=pipeline, record=nvtx+cuda,steps=10-20\nsize = 2GiB # each\nduration=30s,ring=1024\n"
+        "mode=pipeline, record=nvtx+cuda,steps=10-20\nsize = 2GiB # each\nduration=30s,buffer=1MiB\n"
         "# nothing\nstep=iter,delay=1s,flush=20ms,checks=bubbles,checks-margin=25,checks-memory=1MiB",
         options);
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
@@ -87,7 +87,7 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
 TEST(CaptureOptions, SaysWhatItDoesNotUnderstand) {
     for (const char* text :
          {"mode=fast", "record=gpu", "steps=20-10", "steps=a", "steps=-3", "size=2GB", "size=-1", "duration=30",
-          "ring=0", "flush=1us", "colour=red", "pipeline", "size=9223372036854775807GiB"}) {
+          "buffer=0", "flush=1us", "colour=red", "pipeline", "size=9223372036854775807GiB"}) {
         CaptureOptions options;
         const Status parsed = parseCaptureOptions(text, options);
         ASSERT_FALSE(parsed.ok()) << text;

@@ -1,0 +1,40 @@
+#include "app/cli/end_in_time.h"
+
+#include <sys/eventfd.h>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+namespace bubblescope::cli {
+
+EndInTime::EndInTime(const StopSignals& signals)
+    : over_(::eventfd(0, EFD_CLOEXEC)), watcher_([this, descriptor = signals.descriptor()] { watch(descriptor); }) {}
+
+EndInTime::~EndInTime() {
+    ::eventfd_write(over_.get(), 1);
+    watcher_.join();
+}
+
+void EndInTime::watch(int signals) const {
+    // The signal stays readable until the program takes it, which is what it is given the time for.
+    std::array<pollfd, 2> waited{{{over_.get(), POLLIN, 0}, {signals, POLLIN, 0}}};
+    while (::poll(waited.data(), waited.size(), -1) < 0 && errno == EINTR) {
+    }
+    if (waited[0].revents != 0) return;
+    constexpr int kSecond = 900; // ms
+    while (::poll(waited.data(), 1, kSecond) < 0 && errno == EINTR) {
+    }
+    if (waited[0].revents != 0) return;
+    constexpr std::string_view kWords = "bubblescope: what was under way did not end in time, and is given up\n";
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
+    constexpr int kSignalled = 128;
+    std::_Exit(kSignalled + SIGTERM);
+}
+
+} // namespace bubblescope::cli

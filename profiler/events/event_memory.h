@@ -1,0 +1,264 @@
+#pragma once
+
+#include "core/base/descriptor.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::profiler {
+
+/// The memory in which the threads of a process leave their records until they are written: chunks, which threads take
+/// when they need them and the writer gives back. One mapping of a fixed size, so a burst of one thread may use all of
+/// it, and many threads do not use more. Pages are touched only as far as they are used. Another process may map the
+/// same memory: what is there when this process is killed is then not lost.
+///
+/// All in it is valid at any instant, and is checked by readers, since the process may have written nonsense into it.
+namespace event_memory {
+
+inline constexpr std::size_t kChunkBytes = std::size_t{32} << 10;
+inline constexpr std::size_t kChunkWords = kChunkBytes / sizeof(std::uint64_t);
+inline constexpr std::size_t kThreads = 1024; ///< at a time
+inline constexpr std::size_t kStacks = 6;     ///< of a thread, whose open ranges survive the process
+inline constexpr std::size_t kMaxChunks = std::size_t{1} << 16;
+inline constexpr std::size_t kNotes = std::size_t{64} << 10; ///< bytes of the writer's notes
+inline constexpr std::size_t kNames = std::size_t{1} << 20;  ///< bytes of the names' log
+inline constexpr std::size_t kMessage = 512;
+
+/// A place between two words: the chunk, and the offset in it. The first word of a chunk leads to the next one.
+struct Place {
+    std::uint32_t chunk = 0;
+    std::uint32_t word = 1;
+
+    static Place of(std::uint64_t packed) {
+        return {static_cast<std::uint32_t>(packed >> 32), static_cast<std::uint32_t>(packed)};
+    }
+    [[nodiscard]] std::uint64_t packed() const { return std::uint64_t{chunk} << 32 | word; }
+    friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// The ranges of a thread in a domain that are open in the file.
+struct OpenRanges {
+    std::uint32_t track = 0; ///< number of the track plus 1; 0 = none yet
+    std::uint16_t domain = 0;
+    std::uint16_t depth = 0;
+    std::uint32_t gaps = 0;
+    std::uint64_t written = 0; ///< a bit for each of the outermost 64: whether its begin is in the file
+};
+struct ThreadCheckpoint {
+    std::uint64_t place = 0; ///< Place up to which the records are in the file
+    std::uint32_t stacks = 0;
+    std::array<OpenRanges, kStacks> open{};
+};
+
+enum class SlotState : std::uint32_t { Free, Taken, Live, Ended };
+
+struct alignas(64) ThreadSlot {
+    std::atomic<SlotState> state{SlotState::Free};
+    std::uint32_t tid = 0;
+    std::uint64_t begin = 0;                                   ///< Place of the first record
+    alignas(64) std::atomic<std::uint64_t> tail{0};            ///< Place behind the last complete record; of the thread
+    alignas(64) std::array<ThreadCheckpoint, 2> checkpoints{}; ///< of the writer
+};
+
+/// What the writer needs to know to continue its file, beside the threads'.
+struct FileCheckpoint {
+    std::int64_t file_bytes = 0; ///< length of the file with all that the checkpoint counts
+    std::uint64_t notes = 0;     ///< bytes
+    std::array<char, kNotes / 4> text{};
+};
+
+struct Header {
+    std::uint64_t magic = 0;
+    std::uint32_t version = 0;
+    std::uint32_t chunks = 0;
+    std::int64_t pid = 0;
+    std::atomic<std::uint32_t> slots_used{0}; ///< above all that were ever used
+    std::atomic<std::uint32_t> ended{0};      ///< 1: the process wrote everything and closed its file
+    std::atomic<std::uint64_t> lost_begins{0};
+    std::atomic<std::uint64_t> lost_ends{0};
+    std::atomic<std::uint64_t> stated{0};         ///< events that adapters stated
+    std::atomic<std::uint64_t> stated_written{0}; ///< of these
+    std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI records, whose buffers die with the process
+    std::atomic<std::uint32_t> message_bytes{0};  ///< why nothing more is written
+    std::array<char, kMessage> message{};
+    std::atomic<std::uint32_t> current{0};  ///< which checkpoints are valid
+    std::atomic<std::uint32_t> prepared{0}; ///< 1: the other ones hold if the file has their length
+    std::array<FileCheckpoint, 2> files{};
+    std::atomic<std::uint64_t> identity_bytes{0};
+    std::array<char, kNotes / 4> identity{}; ///< of the process, see CaptureWriter
+    std::atomic<std::uint64_t> names_bytes{0};
+    std::array<char, kNames> names{};
+    std::array<std::atomic<std::uint64_t>, kMaxChunks / 64> taken{}; ///< a bit for each chunk
+    std::array<ThreadSlot, kThreads> threads{};
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<SlotState>::is_always_lock_free);
+
+/// Where the chunks begin.
+inline constexpr std::size_t kHeaderBytes = (sizeof(Header) + kChunkBytes - 1) / kChunkBytes * kChunkBytes;
+
+} // namespace event_memory
+
+class EventMemory {
+public:
+    /// Private, with `bytes` for records, rounded to whole chunks; less where the process may not have as much. Null if
+    /// there is none. Any thread.
+    [[nodiscard]] static std::unique_ptr<EventMemory> create(std::size_t bytes) noexcept;
+    /// The same in memory that another process may map. Null if this process may not make a file of that size in
+    /// memory, for which the limits for files hold.
+    [[nodiscard]] static std::unique_ptr<EventMemory> createShared(std::size_t bytes) noexcept;
+    /// The same in a file that another process made with fileFor().
+    [[nodiscard]] static std::unique_ptr<EventMemory> createIn(Descriptor file) noexcept;
+    [[nodiscard]] static Descriptor fileFor(std::size_t bytes) noexcept;
+
+    /// That of another process. Null if the descriptor cannot be of such memory.
+    [[nodiscard]] static std::unique_ptr<EventMemory> attach(Descriptor memory);
+    /// Whether a process has begun to use it.
+    [[nodiscard]] bool isBegun() const;
+
+    EventMemory(const EventMemory&) = delete;
+    EventMemory& operator=(const EventMemory&) = delete;
+    ~EventMemory();
+
+    [[nodiscard]] event_memory::Header& header() { return *header_; }
+    [[nodiscard]] const event_memory::Header& header() const { return *header_; }
+    /// −1 for private memory.
+    [[nodiscard]] int descriptor() const { return descriptor_.get(); }
+    /// The memory stays.
+    void closeDescriptor() { descriptor_ = Descriptor(); }
+    /// Whether others can map it.
+    [[nodiscard]] bool isShared() const { return shared_; }
+    [[nodiscard]] std::uint32_t chunks() const { return chunks_; }
+    /// kChunkWords; `chunk` must be below chunks().
+    [[nodiscard]] std::uint64_t* words(std::uint32_t chunk) {
+        return chunks_at_ + std::size_t{chunk} * event_memory::kChunkWords;
+    }
+
+    /// A chunk that nobody uses, with a zero in front; chunks() if there is none. Any thread, without a lock.
+    [[nodiscard]] std::uint32_t takeChunk() noexcept;
+    /// The memory of most free chunks goes back to the system.
+    void freeChunk(std::uint32_t chunk) noexcept;
+    /// In use, 0 to 1. Any thread.
+    [[nodiscard]] double fullness() const noexcept;
+
+    /// A slot for the calling thread, with a first chunk; null if there is none. Any thread, without a lock.
+    [[nodiscard]] event_memory::ThreadSlot* takeSlot(std::uint32_t tid) noexcept;
+
+private:
+    EventMemory(void* at, std::size_t bytes, std::uint32_t chunks, Descriptor descriptor);
+    [[nodiscard]] static std::unique_ptr<EventMemory> map(Descriptor file, std::size_t chunks) noexcept;
+    void begin();
+
+    event_memory::Header* header_;
+    std::uint64_t* chunks_at_;
+    std::size_t bytes_;
+    std::uint32_t chunks_;
+    bool shared_;
+    std::atomic<std::uint32_t> in_use_{0};
+    Descriptor descriptor_;
+};
+
+/// Reads the records of all threads, in order within a thread, and gives chunks back once what they held is written.
+/// One thread at a time; the threads may write meanwhile.
+class EventReader {
+public:
+    /// From the first record on, or, of a process that has ended, from its checkpoint on.
+    enum class From : std::uint8_t { Begin, Checkpoint };
+    EventReader(EventMemory& memory, From from);
+
+    /// Calls `take(tid, words, gap)` for records that were not read yet, at most about `most` words of them, where
+    /// `words` begins with a record. It returns the record's number of words, 0 if it is damaged, which gives the
+    /// thread's further records up. `gap`: records of the thread before this one were lost. Returns whether more waits.
+    template <class Take>
+    bool read(std::size_t most, const Take& take);
+
+    /// The place up to which a slot's records were read.
+    [[nodiscard]] event_memory::Place placeOf(std::size_t slot) const { return cursors_[slot].at; }
+    [[nodiscard]] bool isRead(std::size_t slot) const { return cursors_[slot].known; }
+    /// What was read is written: gives back its chunks, and the slots of threads that have ended.
+    void release();
+
+    /// The head of a record that tells how many were lost, which read() takes itself.
+    static constexpr std::uint64_t kGapType = 0x7f;
+    static constexpr std::uint64_t gapWord(std::uint64_t lost) { return kGapType | lost << 8U; }
+
+private:
+    struct Cursor {
+        event_memory::Place at;
+        bool known = false;
+        bool over = false; ///< damaged, or ended and read to its end
+        bool gap = false;
+    };
+    void begin(std::size_t slot);
+
+    EventMemory& memory_;
+    From from_;
+    std::vector<Cursor> cursors_;
+    std::vector<std::uint32_t> read_chunks_; ///< to be given back
+    std::size_t first_ = 0;                  ///< slot at which the next read() begins, so that none waits for ever
+};
+
+template <class Take>
+bool EventReader::read(std::size_t most, const Take& take) {
+    using namespace event_memory;
+    Header& header = memory_.header();
+    const std::size_t used = std::min<std::size_t>(header.slots_used.load(std::memory_order_acquire), kThreads);
+    std::size_t left = most;
+    for (std::size_t n = 0; n < used; ++n) {
+        const std::size_t slot_number = (first_ + n) % used;
+        ThreadSlot& slot = header.threads[slot_number];
+        const SlotState state = slot.state.load(std::memory_order_acquire); // before the tail
+        if (state != SlotState::Live && state != SlotState::Ended) continue;
+        Cursor& cursor = cursors_[slot_number];
+        if (!cursor.known) begin(slot_number);
+        std::size_t hops = 0;
+        while (!cursor.over) {
+            const Place tail = Place::of(slot.tail.load(std::memory_order_acquire));
+            if (cursor.at.chunk >= memory_.chunks() || cursor.at.word == 0 || cursor.at.word > kChunkWords) {
+                cursor.over = true;
+                break;
+            }
+            std::uint64_t* const words = memory_.words(cursor.at.chunk);
+            const bool last = cursor.at.chunk == tail.chunk;
+            const std::uint64_t link = last ? 0 : std::atomic_ref(words[0]).load(std::memory_order_acquire);
+            const std::size_t end = last ? tail.word : static_cast<std::uint32_t>(link);
+            if (end > kChunkWords || (!last && link >> 32 == 0)) {
+                cursor.over = true;
+                break;
+            }
+            while (cursor.at.word < end) {
+                if (left == 0) {
+                    first_ = slot_number;
+                    return true;
+                }
+                const std::span record(words + cursor.at.word, end - cursor.at.word);
+                std::size_t taken = 1;
+                if ((record[0] & 0xff) == kGapType)
+                    cursor.gap = true;
+                else
+                    taken = take(slot.tid, std::span<const std::uint64_t>(record), std::exchange(cursor.gap, false));
+                if (taken == 0 || taken > record.size()) {
+                    cursor.over = true;
+                    break;
+                }
+                cursor.at.word += static_cast<std::uint32_t>(taken);
+                left -= std::min(left, taken);
+            }
+            if (last || cursor.over) break;
+            read_chunks_.push_back(cursor.at.chunk);
+            cursor.at = {static_cast<std::uint32_t>(link >> 32) - 1, 1};
+            if (++hops > memory_.chunks()) cursor.over = true; // a circle
+        }
+        if (state == SlotState::Ended) cursor.over = true;
+    }
+    first_ = 0;
+    return false;
+}
+
+} // namespace bubblescope::profiler

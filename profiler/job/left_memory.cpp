@@ -1,0 +1,110 @@
+#include "profiler/job/left_memory.h"
+
+#include "profiler/capture/capture_writer.h"
+#include "profiler/events/host_record.h"
+#include "profiler/events/tick_clock.h"
+#include "profiler/nccl/comm_event.h"
+#include "profiler/nvtx/names.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <system_error>
+
+namespace bubblescope::profiler {
+namespace {
+
+using namespace event_memory;
+
+bool recordedAnything(const Header& header) {
+    return header.slots_used.load() != 0 || header.lost_begins.load() != 0 || header.stated.load() != 0 ||
+           header.message_bytes.load() != 0;
+}
+
+/// The process may have died between a write and its note of it.
+void chooseCheckpoint(Header& header, const std::filesystem::path& dir) {
+    if (header.prepared.load() == 0) return;
+    const std::uint32_t other = (header.current.load() & 1U) ^ 1U;
+    const auto name = CaptureWriter::checkpointedFile(header.files[other]);
+    std::error_code failed;
+    const auto length = name.empty() ? 0 : std::filesystem::file_size(dir / name, failed);
+    if (!failed && header.files[other].file_bytes >= 0 &&
+        length >= static_cast<std::uint64_t>(header.files[other].file_bytes))
+        header.current.store(other);
+}
+
+std::int64_t written(const perfetto::CaptureCounts& counts) {
+    return counts.ranges + counts.marks + counts.comm_events;
+}
+
+/// Takes what is left; flushes until that fails, if it may be written at all, and counts the rest.
+Status takeAll(CaptureWriter& writer, EventReader& reader, TimeNs now, Status flushed) {
+    constexpr std::size_t kWords = 1024;
+    bool more = true;
+    while (more) {
+        more = reader.read(kWords, [&](std::uint32_t tid, std::span<const std::uint64_t> words, bool gap) {
+            const std::size_t count = host_record::wordsOf(words[0]);
+            if (count > words.size()) return std::size_t{0};
+            if (const auto record = decodeHostRecord(words.first(count))) writer.take(tid, *record, gap);
+            return count;
+        });
+        if (flushed.ok() && writer.isFilled()) flushed = writer.flush(now);
+    }
+    return flushed;
+}
+
+} // namespace
+
+LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& dir) {
+    Header& header = memory.header();
+    LeftByProcess left;
+    if (!memory.isBegun()) return left;
+    const auto bounded = [](std::uint64_t size, std::span<const char> room) {
+        return std::string_view(room.data(), std::min<std::size_t>(size, room.size()));
+    };
+    left.described = describedProcess(bounded(header.identity_bytes.load(), header.identity));
+    left.regular = header.ended.load() == 1;
+    left.recorded = recordedAnything(header);
+    left.message = bounded(header.message_bytes.load(), header.message);
+    if (left.regular || !left.recorded) return left;
+    left.gpu_unknown = header.on_devices.load() != 0;
+    left.stated_lost =
+        std::max<std::int64_t>(static_cast<std::int64_t>(header.stated.load() - header.stated_written.load()), 0);
+
+    CaptureOptions options;
+    // Only what the process itself accepted is in there.
+    static_cast<void>(parseCaptureOptions(left.described.options, options));
+    CaptureFileInfo info;
+    info.dir = dir;
+    info.identity = left.described.identity;
+    info.process = left.described.process;
+    info.began = left.described.began;
+    nvtx::Names names;
+    names.replay(bounded(header.names_bytes.load(), header.names));
+    const nccl::Communicators communicators;
+    CaptureWriter writer(options, std::move(info), names, communicators, {});
+    chooseCheckpoint(header, dir);
+    const ClockReading now = readAllClocks(TickClock()); // of the same machine, and so of the same clocks
+    const Status resumed = writer.resume(memory);
+    writer.addReading(now);
+    EventReader reader(memory, EventReader::From::Checkpoint);
+    const perfetto::CaptureCounts before = writer.counts();
+    Status flushed = takeAll(writer, reader, now.monotonic, resumed);
+    writer.counts().lost_in_rings = static_cast<std::int64_t>(header.lost_begins.load());
+    writer.counts().not_written += left.stated_lost;
+    if (flushed.ok()) flushed = writer.finishResumed(now.monotonic);
+    left.counts = writer.counts();
+    left.written = flushed.ok();
+    if (!flushed.ok()) {
+        // What the checkpoint counts is in the file, as far as that can be read; the rest is not.
+        left.counts.not_written += written(left.counts) - written(before) + writer.openRanges();
+        left.counts.ranges = before.ranges;
+        left.counts.marks = before.marks;
+        left.counts.comm_events = before.comm_events;
+        left.message = flushed.error().text();
+    }
+    return left;
+}
+
+} // namespace bubblescope::profiler

@@ -1,0 +1,213 @@
+#include "profiler/job/process_watcher.h"
+
+#include "profiler/capture/watcher_link.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+
+namespace bubblescope::profiler {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string unguessableName() {
+    std::array<unsigned char, 16> bytes{};
+    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) bytes.fill(0);
+    std::string name = fmt::format("bubblescope-{}-", ::getpid());
+    for (const unsigned char byte : bytes)
+        name += fmt::format("{:02x}", byte);
+    return name;
+}
+
+/// Readable when the process is gone; not open if it is already.
+Descriptor processOf(int pid) {
+    return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+bool isReadable(int descriptor) {
+    pollfd one{descriptor, POLLIN, 0};
+    return ::poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0;
+}
+
+} // namespace
+
+Result<std::unique_ptr<ProcessWatcher>> ProcessWatcher::start(std::filesystem::path dir) {
+    const auto failed = [](int code) {
+        return runError(fmt::format("what killed processes leave cannot be watched: {}", std::strerror(code)));
+    };
+    Descriptor listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Descriptor stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!listener.isOpen() || !stop.isOpen()) return failed(errno);
+    const std::string name = unguessableName();
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const int on = 1;
+    constexpr int kBacklog = 1024;
+    if (::setsockopt(listener.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0 ||
+        ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+        ::listen(listener.get(), kBacklog) != 0)
+        return failed(errno);
+    return std::unique_ptr<ProcessWatcher>(
+        new ProcessWatcher(std::move(dir), name, std::move(listener), std::move(stop)));
+}
+
+ProcessWatcher::ProcessWatcher(std::filesystem::path dir, std::string name, Descriptor listener, Descriptor stop)
+    : dir_(std::move(dir)), name_(std::move(name)), listener_(std::move(listener)), stop_(std::move(stop)),
+      thread_([this] { watch(); }) {}
+
+ProcessWatcher::~ProcessWatcher() {
+    ::eventfd_write(stop_.get(), 1);
+    if (thread_.joinable()) thread_.join();
+}
+
+ProcessWatcher::Report ProcessWatcher::finish(std::chrono::milliseconds patience) {
+    patience_ = patience;
+    ::eventfd_write(stop_.get(), 1);
+    thread_.join();
+    Report report;
+    for (LeftByProcess& left : left_) {
+        if (left.recorded) report.processes.push_back(std::move(left));
+    }
+    report.running =
+        static_cast<int>(std::ranges::count_if(watched_, [](const Watched& watched) { return !watched.done; }));
+    return report;
+}
+
+void ProcessWatcher::accept() {
+    for (;;) {
+        Descriptor made(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!made.isOpen()) return;
+        ucred peer{};
+        socklen_t size = sizeof peer;
+        const bool known = ::getsockopt(made.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+                           (peer.uid == ::getuid() || ::geteuid() == 0);
+        if (known) connections_.push_back(std::move(made));
+    }
+}
+
+void ProcessWatcher::receive(const Descriptor& connection, bool& over) {
+    WatcherLink::Message told;
+    iovec text{&told, sizeof told};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(sizeof(int))> room{};
+    for (;;) {
+        msghdr message{};
+        message.msg_iov = &text;
+        message.msg_iovlen = 1;
+        message.msg_control = room.data();
+        message.msg_controllen = room.size();
+        const ssize_t got = ::recvmsg(connection.get(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            over = got == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+            return;
+        }
+        ucred who{};
+        Descriptor memory;
+        for (cmsghdr* head = CMSG_FIRSTHDR(&message); head != nullptr; head = CMSG_NXTHDR(&message, head)) {
+            if (head->cmsg_level != SOL_SOCKET) continue;
+            int number = -1;
+            if (head->cmsg_type == SCM_CREDENTIALS) std::memcpy(&who, CMSG_DATA(head), sizeof who);
+            if (head->cmsg_type == SCM_RIGHTS) {
+                std::memcpy(&number, CMSG_DATA(head), sizeof number);
+                memory = Descriptor(number);
+            }
+        }
+        if (who.pid <= 0 || got != static_cast<ssize_t>(sizeof told)) continue;
+        if (told.kind == WatcherLink::Message::Kind::Ask) {
+            memory = EventMemory::fileFor(static_cast<std::size_t>(told.bytes));
+            answer(connection, memory.get());
+        }
+        auto attached = EventMemory::attach(std::move(memory));
+        if (attached == nullptr) continue;
+        attached->closeDescriptor();
+        for (Watched& before : watched_) { // which has become another program
+            if (before.pid == who.pid && !before.done) settle(before);
+        }
+        watched_.push_back({std::move(attached), who.pid, processOf(who.pid), false});
+    }
+}
+
+/// Hands a process memory that it may not make itself; without a descriptor there is none.
+void ProcessWatcher::answer(const Descriptor& connection, int memory) {
+    WatcherLink::Message message;
+    iovec text{&message, sizeof message};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> room{};
+    msghdr head{};
+    head.msg_iov = &text;
+    head.msg_iovlen = 1;
+    if (memory >= 0) {
+        head.msg_control = room.data();
+        head.msg_controllen = room.size();
+        cmsghdr* const rights = CMSG_FIRSTHDR(&head);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof memory);
+        std::memcpy(CMSG_DATA(rights), &memory, sizeof memory);
+    }
+    ::sendmsg(connection.get(), &head, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void ProcessWatcher::settle(Watched& watched) {
+    watched.done = true;
+    try {
+        left_.push_back(writeWhatIsLeft(*watched.memory, dir_));
+    } catch (const std::exception& error) {
+        LeftByProcess left;
+        left.recorded = true;
+        left.described.process.pid = watched.pid;
+        left.message = error.what();
+        left_.push_back(std::move(left));
+    }
+    watched.memory.reset();
+}
+
+void ProcessWatcher::settleEnded() {
+    for (Watched& watched : watched_) {
+        if (!watched.done && (!watched.process.isOpen() || isReadable(watched.process.get()))) settle(watched);
+    }
+    std::erase_if(watched_, [](const Watched& watched) { return watched.done; });
+}
+
+void ProcessWatcher::watch() {
+    std::vector<pollfd> waited;
+    std::optional<Clock::time_point> until;
+    for (;;) {
+        waited.assign({{listener_.get(), POLLIN, 0}, {until ? -1 : stop_.get(), POLLIN, 0}});
+        for (const Descriptor& connection : connections_)
+            waited.push_back({connection.get(), POLLIN, 0});
+        for (const Watched& watched : watched_)
+            waited.push_back({watched.process.get(), POLLIN, 0});
+        constexpr int kLook = 20; // ms, at the end
+        ::poll(waited.data(), waited.size(), until ? kLook : -1);
+        accept();
+        for (std::size_t i = 0; i < connections_.size();) {
+            bool over = false;
+            receive(connections_[i], over);
+            if (over)
+                connections_.erase(connections_.begin() + static_cast<std::ptrdiff_t>(i));
+            else
+                ++i;
+        }
+        settleEnded();
+        if (!until && isReadable(stop_.get())) until = Clock::now() + patience_.load();
+        if (until && (watched_.empty() || Clock::now() >= *until)) return;
+    }
+}
+
+} // namespace bubblescope::profiler
