@@ -32,9 +32,35 @@ bool AnomalyLog::isStraggler(const Anomaly& anomaly) const {
            });
 }
 
-void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes) {
+namespace {
+
+/// Adds to a finding of the kept steps what was known of those that are gone.
+void addPast(const Anomaly& before, int steps_since, bool more, Anomaly& now) {
+    const int cases = more ? 1 : 0;
+    now.seen.first = before.seen.first;
+    now.seen.steps = std::max(now.seen.steps, before.seen.steps + cases);
+    now.seen.since_first = std::max(now.seen.since_first, before.seen.since_first + steps_since);
+    now.seen.of_steps = std::max(now.seen.of_steps, before.seen.of_steps + steps_since);
+    now.seen.cases = std::max(now.seen.cases, before.seen.cases + cases);
+    now.seen.total = std::max(now.seen.total, before.seen.total + cases * now.cost);
+    if (now.kind != AnomalyKind::StepTimeChange) return;
+    // It compares the steps before with those since; the former are gone.
+    now.step = before.step;
+    now.when = before.when;
+    now.severity = before.severity;
+    now.evidence = before.evidence;
+    now.message = before.message;
+    now.suggestion = before.suggestion;
+}
+
+} // namespace
+
+void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time, int oldest, Changes& changes) {
     const int newest = anomaly.seen.steps > 0 ? anomaly.seen.last : step;
     const bool more = newest > known.newest;
+    const Occurrence& seen = known.told.anomaly.seen;
+    if (known.open && seen.steps > 0 && seen.first < oldest && anomaly.seen.first > seen.first)
+        addPast(known.told.anomaly, step - known.found_last, more, anomaly);
     if (more) ++known.told.times;
     known.newest = std::max(known.newest, newest);
     known.in_succession = known.found_last >= 0 && step > known.found_last ? known.in_succession + 1 : 1;
@@ -55,7 +81,7 @@ void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time,
     changes.opened.push_back(known.told);
 }
 
-AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, TimeNs step_time) {
+AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest) {
     constexpr std::size_t kMaxKnown = 4096;
     Changes changes;
     found_.clear();
@@ -66,7 +92,7 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, Tim
         if (known_.size() >= kMaxKnown && !known_.contains(identity)) continue;
         Known& known = known_[identity];
         if (known.found_last == step) continue; // a duplicate
-        take(known, std::move(anomaly), step, step_time, changes);
+        take(known, std::move(anomaly), step, step_time, oldest, changes);
         found_.push_back(known.told);
         if (known.open) current_.push_back(known.told);
     }

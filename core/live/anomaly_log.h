@@ -15,6 +15,9 @@ namespace bubblescope::live {
 /// all steps `worth` on average. A cheaper one opens once it was found after `in_succession` steps in a row, and only
 /// if it costs `least` on average. Bubbles above the closed form are reported if no cause of them is. A finding is
 /// resolved after `quiet` steps without a new case; the number doubles each time that it returns. Memory is bounded.
+///
+/// Findings are derived from the steps that are kept. While one is open, the step since which it holds stays the one
+/// that was found when that step was still kept, and cases of steps that are gone remain counted.
 class AnomalyLog {
 public:
     struct Limits {
@@ -30,8 +33,9 @@ public:
         std::vector<LiveAnomaly> opened; ///< worst first
         std::vector<LiveAnomaly> resolved;
     };
-    /// Takes the findings after a step, worst first; `step_time` is how long a step takes.
-    Changes update(std::vector<Anomaly> found, int step, TimeNs step_time);
+    /// Takes the findings after a step, worst first; `step_time` is how long a step takes. Of the steps before
+    /// `oldest`, only the run's first ones are still kept.
+    Changes update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest = 0);
     /// The open ones, worst first.
     [[nodiscard]] const std::vector<LiveAnomaly>& current() const { return current_; }
     /// All findings after the last step, reported or not, worst first.
@@ -53,7 +57,7 @@ private:
     [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
     /// Slow ops of a rank that proved to be permanently slow.
     [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;
-    void take(Known& known, Anomaly anomaly, int step, TimeNs step_time, Changes& changes);
+    void take(Known& known, Anomaly anomaly, int step, TimeNs step_time, int oldest, Changes& changes);
 
     Limits limits_;
     bool causes_found_ = false; ///< after the last step, a finding that has a cost

@@ -604,7 +604,8 @@ void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, const ReducedStep& s
     for (auto before = steps_.rbegin(); before != steps_.rend() && recent.size() < kRecent; ++before) {
         if (before->complete) recent.push_back(before->wall);
     }
-    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step.index, median(std::move(recent)));
+    const int oldest = step.index + 1 - static_cast<int>(options_.window.last);
+    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step.index, median(std::move(recent)), oldest);
     const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
         for (LiveAnomaly& anomaly : list) {
             report(kind, step.index);

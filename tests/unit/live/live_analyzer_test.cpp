@@ -345,6 +345,35 @@ TEST(LiveAnalyzer, FlagsARankThatBecomesSlowWithinThreeSteps) {
     }
 }
 
+// The window of kept steps moves on; the step since which a fault holds does not.
+TEST(LiveAnalyzer, TheOnsetOfAFaultStaysTrue) {
+    auto wanted = fourRanks(70);
+    constexpr int kOnset = 10; // after the steps that are kept from the beginning
+    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.5 : 1.0; };
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    Watch watch(ranks);
+    bool changes = false;
+    for (int step = 0; step < wanted.steps; ++step) {
+        writeStep(ranks, run, step);
+        watch.feedAll();
+        watch.after(1s);
+        if (step < kOnset + 2) continue;
+        for (const LiveAnomaly& open : watch.analyzer.anomalies()) {
+            const Anomaly& anomaly = open.anomaly;
+            const bool lasts = anomaly.kind == AnomalyKind::Straggler || anomaly.kind == AnomalyKind::StepTimeChange;
+            if (!lasts) continue;
+            EXPECT_EQ(anomaly.seen.first, kOnset) << "after step " << step << ": " << anomaly.message.text();
+            if (anomaly.kind != AnomalyKind::StepTimeChange) continue;
+            changes = true;
+            EXPECT_EQ(anomaly.step, kOnset) << anomaly.message.text();
+            EXPECT_NE(anomaly.message.text().find("from step 10 on"), std::string::npos) << anomaly.message.text();
+            EXPECT_EQ(anomaly.seen.since_first, step + 1 - kOnset);
+        }
+    }
+    EXPECT_TRUE(changes);
+}
+
 // As four processes that share two cores: every op varies by 15 %, steps by 5 %, and one op in a hundred is
 // interrupted.
 TEST(LiveAnalyzer, TellsLittleOfANoisyJob) {
