@@ -13,6 +13,7 @@
 #include "core/report/results/analysis.h"
 #include "core/report/results/devices.h"
 #include "core/report/results/tables.h"
+#include "core/report/results/zoom.h"
 
 #include <fmt/format.h>
 
@@ -84,10 +85,11 @@ report::Document documentFor(report::Reader reader, const DiagnosedRun& diagnose
     return report::analysisDocument(diagnosed.run, diagnosed.report, content);
 }
 
-Status writePage(const report::Document& page, const AnalyzeArguments& options) {
+Status writePage(const report::Document& page, const AnalyzeArguments& options,
+                 const report::ZoomTimeline* zoom = nullptr) {
     if (options.html.empty()) return {};
     ReplacingFile file(options.html);
-    file.write(report::toHtml(page));
+    file.write(report::toHtml(page, zoom));
     BUBBLESCOPE_TRY(file.commit());
     fmt::print(stderr, "Report written to {}\n", options.html);
     return {};
@@ -157,8 +159,10 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
     const Run& run = diagnosed.run;
     const RunReport& report = diagnosed.report;
     BUBBLESCOPE_TRY(drawStep(run, report, options));
-    if (!options.html.empty())
-        BUBBLESCOPE_TRY(writePage(documentFor(report::Reader::Page, diagnosed, options), options));
+    if (!options.html.empty()) {
+        const report::ZoomTimeline zoom = report::zoomTimeline(run, report);
+        BUBBLESCOPE_TRY(writePage(documentFor(report::Reader::Page, diagnosed, options), options, &zoom));
+    }
     BUBBLESCOPE_TRY(writeTables(report::analysisTables(run, report), options));
     printProblems(run.problems);
     print(shownDocument(diagnosed, options), options.json);

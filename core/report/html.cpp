@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::report {
 namespace {
@@ -51,6 +52,11 @@ td.bad { color: var(--serious); font-weight: 600; }
                   background: linear-gradient(to right, transparent, var(--ground)); }
 .legend { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 8px 0; font-size: 13px; color: var(--faint); }
 .legend i { display: inline-block; width: 12px; height: 12px; margin-right: 6px; vertical-align: -1px; }
+.zoom { margin: 10px 0; border: 1px solid var(--line); border-radius: 6px; padding: 8px; }
+.zoom nav { display: flex; flex-wrap: wrap; gap: 8px; align-items: center; margin-bottom: 8px; }
+.zoom nav output { margin-left: auto; color: var(--faint); font-variant-numeric: tabular-nums; }
+.zoom canvas { display: block; width: 100%; cursor: grab; touch-action: none; }
+.zoom .tip { min-height: 1.5em; margin-top: 6px; font-variant-numeric: tabular-nums; }
 summary { cursor: pointer; color: var(--faint); }
 footer { margin-top: 40px; padding-top: 12px; border-top: 1px solid var(--line); font-size: 13px; }
 @media print { body { max-width: none; padding: 0; } .figure, .note { break-inside: avoid; } }
@@ -134,16 +140,22 @@ HtmlGrid gridOf(const Matrix& matrix) {
 
 class HtmlWriter {
 public:
-    explicit HtmlWriter(const Document& document) {
+    HtmlWriter(const Document& document, const ZoomTimeline* zoom) : zoom_(zoom) {
+        const bool script = zoom != nullptr;
         const std::string name = escapeXml(document.title);
-        out_ = fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                           "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{}</title>\n"
-                           "<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n",
-                           name, kStyle, name, escapeXml(document.subtitle));
+        out_ =
+            fmt::format("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                        "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                        "img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n<title>{}</title>\n"
+                        "<style>{}</style>\n</head>\n<body>\n<h1>{}</h1>\n<p class=\"subtitle\">{}</p>\n",
+                        name, kStyle, name, escapeXml(document.subtitle));
         for (const Block& block : document.blocks)
             std::visit([this](const auto& part) { write(part); }, block);
-        out_ += fmt::format("<footer>{}</footer>\n</body>\n</html>\n", escapeXml(document.foot));
+        out_ += fmt::format("<footer>{}</footer>\n", escapeXml(document.foot));
+        if (script) out_ += fmt::format("<script>{}</script>\n", zoomScript());
+        out_ += "</body>\n</html>\n";
     }
 
     std::string take() { return std::move(out_); }
@@ -200,7 +212,17 @@ private:
         out_ += "</div>\n";
     }
 
+    void writeZoom() {
+        const ZoomTimeline* const zoom = std::exchange(zoom_, nullptr);
+        if (zoom == nullptr || zoom->steps.empty()) return;
+        out_ += fmt::format("<div class=\"zoom\" data-label=\"{}\">\n<p>{}</p>\n<noscript><p>A timeline to zoom into "
+                            "needs JavaScript, which this browser does not run.</p></noscript>\n"
+                            "<script type=\"application/json\">{}</script>\n</div>\n",
+                            escapeXml(zoom->description), escapeXml(zoom->note), zoomData(*zoom));
+    }
+
     void write(const Drawing& drawing) {
+        writeZoom();
         // Inside a page an SVG element stands without an XML declaration.
         const std::string_view svg = drawing.svg;
         const std::size_t element = svg.find("<svg");
@@ -278,12 +300,13 @@ private:
     }
 
     std::string out_;
+    const ZoomTimeline* zoom_; ///< null once it is written
 };
 
 } // namespace
 
-std::string toHtml(const Document& document) {
-    return HtmlWriter(document).take();
+std::string toHtml(const Document& document, const ZoomTimeline* zoom) {
+    return HtmlWriter(document, zoom).take();
 }
 
 } // namespace bubblescope::report

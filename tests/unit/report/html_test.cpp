@@ -51,10 +51,33 @@ TEST(Html, NeedsNothingFromOutside) {
     Document document;
     document.add(Drawing{"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>", "a drawing"});
     const std::string text = toHtml(document);
-    EXPECT_EQ(countOf(text, "http"), 1U) << "the name space of the drawing";
+    EXPECT_EQ(countOf(text, "http:"), 1U) << "the name space of the drawing";
+    EXPECT_EQ(countOf(text, "https:"), 0U);
     EXPECT_EQ(countOf(text, "src="), 0U);
     EXPECT_EQ(countOf(text, "<link"), 0U);
     EXPECT_THAT(text, Not(HasSubstr("<?xml")));
+}
+
+TEST(Html, ATimelineStandsBeforeTheFirstDrawing) {
+    Document document;
+    document.line("before");
+    document.add(Drawing{"<svg></svg>", "a drawing"});
+    EXPECT_THAT(toHtml(document), Not(HasSubstr("<script")));
+    const std::string evil = "</script><b>";
+    ZoomTimeline zoom;
+    zoom.kinds.push_back({"forward", "#112233", "#ffffff"});
+    zoom.description = zoom.note = evil;
+    zoom.steps.push_back(
+        {evil, TimeNs{10}, {{evil, {{0, evil, TimeNs{1}, TimeNs{2}}, {0, evil, TimeNs{4}, TimeNs{5}}}}}});
+    const std::string text = toHtml(document, &zoom);
+    EXPECT_LT(text.find("before"), text.find("class=\"zoom\""));
+    EXPECT_LT(text.find("class=\"zoom\""), text.find("class=\"drawing\""));
+    EXPECT_EQ(countOf(text, "<script"), 2U) << "the data and what draws it";
+    EXPECT_EQ(countOf(text, "</script>"), 2U) << "names do not end the data";
+    EXPECT_THAT(text, Not(HasSubstr("<b>")));
+    EXPECT_THAT(text, HasSubstr("\"items\":[0,0,1,2,0,0,4,5]"));
+    EXPECT_EQ(countOf(text, "src="), 0U);
+    EXPECT_THAT(text, HasSubstr("Content-Security-Policy"));
 }
 
 TEST(Html, FoldsLongTables) {

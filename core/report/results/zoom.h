@@ -1,0 +1,20 @@
+#pragma once
+
+#include "core/analysis/report.h"
+#include "core/recognise/run.h"
+#include "core/report/zoom_timeline.h"
+
+#include <cstddef>
+
+namespace bubblescope::report {
+
+/// Items of a page's zoomable timeline: a page of about 2 MB.
+inline constexpr std::size_t kMostZoomItems = 80'000;
+
+/// The steps of a run that a reader can zoom into: the typical one, then those that findings name, worst first, then
+/// the others, as long as there are at most `most_items` ops, bubbles and transfers. Of a step that is larger by
+/// itself, the ranks that findings name and then the first ones. The note states what was left out.
+[[nodiscard]] ZoomTimeline zoomTimeline(const Run& run, const RunReport& report,
+                                        std::size_t most_items = kMostZoomItems);
+
+} // namespace bubblescope::report

@@ -1,0 +1,49 @@
+#pragma once
+
+#include "core/base/time.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::report {
+
+/// Steps to zoom into and to point at, in a page, which draws them with a script of its own. Times of a step count from
+/// its begin.
+struct ZoomTimeline {
+    struct Kind {
+        std::string_view name;   ///< "forward"
+        std::string_view colour; ///< "#rrggbb"
+        std::string_view text;   ///< colour of names on it
+    };
+    struct Item {
+        std::size_t kind = 0; ///< index in `kinds`
+        std::string name;     ///< drawn into it where it fits
+        TimeNs start{0};
+        TimeNs length{0};
+    };
+    struct Row {
+        std::string name;        ///< "rank 3"
+        std::vector<Item> items; ///< by start
+    };
+    struct Step {
+        std::string name; ///< "step 12"
+        TimeNs length{0};
+        std::vector<Row> rows;
+    };
+    std::vector<Kind> kinds;
+    std::vector<Step> steps; ///< the first is shown at first
+    std::string description; ///< for screen readers
+    std::string note;        ///< what is in it, above it
+};
+
+/// The timeline as JSON for the script: names and kinds in tables, items as flat lists of integers. Safe inside a
+/// script element.
+[[nodiscard]] std::string zoomData(const ZoomTimeline& timeline);
+
+/// Draws the timelines of a page into canvases that can be zoomed (wheel with Ctrl, or + and -), moved (drag, arrows)
+/// and pointed at. Plain JavaScript that loads nothing.
+[[nodiscard]] std::string_view zoomScript();
+
+} // namespace bubblescope::report
