@@ -7,7 +7,6 @@
 #include <QStyleFactory>
 #include <QToolTip>
 
-#include <array>
 #include <cmath>
 
 namespace bubblescope::gui {
@@ -86,6 +85,17 @@ Theme makeLight() {
     theme.bad = "#b3261e";
     theme.message = "#fdeceb";
     theme.message_line = "#e3a5a1";
+    theme.roles = {colours::kForward,
+                   colours::kBackward,
+                   colours::kBackwardInput,
+                   colours::kBackwardWeight,
+                   colours::kOptimizer,
+                   "#c4cad1",
+                   "#8a5fc4",
+                   "#2e9090",
+                   "#c65c66",
+                   "#4f8a10",
+                   "#d9b9a0"};
     return theme;
 }
 
@@ -117,33 +127,70 @@ Theme makeDark() {
     theme.bad = "#ff8a80";
     theme.message = "#3a2224";
     theme.message_line = "#7a3b3d";
+    theme.roles = {"#3f86d6", "#eeb54a", "#e0784a", "#c4ecda", "#6b57a6", "#434b56",
+                   "#b08ae0", "#4fb3b3", "#d0717a", "#8fd14f", "#6e5444"};
     return theme;
 }
 
-/// By Role. Every shape of every frame reads them, so they are parsed once.
-using RoleColours = std::array<QColor, kRoleCount>;
+/// Black on white; ops differ in lightness as much as possible, and bubbles are white with black hatching.
+Theme makeContrast() {
+    Theme theme = makeLight();
+    theme.palette = makePalette({.window = "#ffffff",
+                                 .base = "#ffffff",
+                                 .alternate = "#f2f2f2",
+                                 .text = "#000000",
+                                 .dim = "#404040",
+                                 .button = "#ffffff",
+                                 .highlight = "#000080",
+                                 .highlighted_text = "#ffffff",
+                                 .link = "#0000c0",
+                                 .border = "#000000"});
+    theme.timeline = "#ffffff";
+    theme.timeline_odd = "#ffffff";
+    theme.header = "#ffffff";
+    theme.line = "#000000";
+    theme.grid = "#b0b0b0";
+    theme.text = "#000000";
+    theme.text_dim = "#303030";
+    theme.bubble_background = "#ffffff";
+    theme.bubble_hatch = "#000000";
+    theme.selection = "#c00060";
+    theme.hover = "#000000";
+    theme.good = "#005a2b";
+    theme.bad = "#a00000";
+    theme.message = "#ffffff";
+    theme.message_line = "#a00000";
+    theme.roles = {"#003a8c", "#e69500", "#b04000", "#7fd6b0", "#400060", "#606060",
+                   "#6a00b0", "#007070", "#a8003a", "#3f6b00", "#c8a078"};
+    return theme;
+}
 
-const RoleColours& roleColours(bool dark) {
-    static const RoleColours kLight{colours::kForward,
-                                    colours::kBackward,
-                                    colours::kBackwardInput,
-                                    colours::kBackwardWeight,
-                                    colours::kOptimizer,
-                                    "#c4cad1",
-                                    "#8a5fc4",
-                                    "#2e9090",
-                                    "#c65c66",
-                                    "#4f8a10",
-                                    "#d9b9a0"};
-    static const RoleColours kDark{"#3f86d6", "#eeb54a", "#e0784a", "#c4ecda", "#6b57a6", "#434b56",
-                                   "#b08ae0", "#4fb3b3", "#d0717a", "#8fd14f", "#6e5444"};
-    return dark ? kDark : kLight;
+/// Blue, yellow, vermilion and bluish green stay apart without red, green or blue cones; so does their lightness. Good
+/// is blue and bad is vermilion, not green and red.
+Theme makeColourBlind() {
+    Theme theme = makeLight();
+    theme.good = "#0062a3";
+    theme.bad = "#b34a00";
+    theme.selection = "#a8326e";
+    theme.roles = {"#0072b2", "#f0e442", "#d55e00", "#9fe3cf", "#2b2b2b", "#c4cad1",
+                   "#8a5fc4", "#009e73", "#cc79a7", "#56b4e9", "#d9b9a0"};
+    return theme;
+}
+
+Theme makeColourBlindDark() {
+    Theme theme = makeDark();
+    theme.good = "#6fbdf0";
+    theme.bad = "#ff9a52";
+    theme.selection = "#f08cc0";
+    theme.roles = {"#2f8fd0", "#f0e442", "#e07020", "#bdf0e0", "#5a5f66", "#434b56",
+                   "#b08ae0", "#20b88c", "#e09ac0", "#9ad4f5", "#6e5444"};
+    return theme;
 }
 
 } // namespace
 
 QColor Theme::fill(Role role, int chunk, int chunks) const {
-    const QColor& colour = roleColours(dark)[static_cast<std::size_t>(role)];
+    const QColor& colour = roles[static_cast<std::size_t>(role)];
     if (chunks <= 1) return colour;
     if (chunk < 0) return mix(colour, timeline, colours::kChunkMix / 2);
     return mix(colour, timeline, colours::kChunkMix * chunk / (chunks - 1));
@@ -161,6 +208,21 @@ const Theme& lightTheme() {
 
 const Theme& darkTheme() {
     static const Theme theme = makeDark();
+    return theme;
+}
+
+const Theme& contrastTheme() {
+    static const Theme theme = makeContrast();
+    return theme;
+}
+
+const Theme& colourBlindTheme() {
+    static const Theme theme = makeColourBlind();
+    return theme;
+}
+
+const Theme& colourBlindDarkTheme() {
+    static const Theme theme = makeColourBlindDark();
     return theme;
 }
 
@@ -213,17 +275,38 @@ bool platformIsDark() {
 
 } // namespace
 
+namespace {
+
+const Theme& themeOf(ThemeChoice choice, bool system_is_dark) {
+    switch (choice) {
+    case ThemeChoice::Light: return lightTheme();
+    case ThemeChoice::Dark: return darkTheme();
+    case ThemeChoice::HighContrast: return contrastTheme();
+    case ThemeChoice::ColourBlind: return colourBlindTheme();
+    case ThemeChoice::ColourBlindDark: return colourBlindDarkTheme();
+    case ThemeChoice::System: break;
+    }
+    return system_is_dark ? darkTheme() : lightTheme();
+}
+
+} // namespace
+
 QString themeKey(ThemeChoice choice) {
     switch (choice) {
     case ThemeChoice::Light: return QStringLiteral("light");
     case ThemeChoice::Dark: return QStringLiteral("dark");
+    case ThemeChoice::HighContrast: return QStringLiteral("contrast");
+    case ThemeChoice::ColourBlind: return QStringLiteral("colour-blind");
+    case ThemeChoice::ColourBlindDark: return QStringLiteral("colour-blind-dark");
     case ThemeChoice::System: break;
     }
     return QStringLiteral("system");
 }
 
 std::optional<ThemeChoice> themeFromKey(const QString& key) {
-    for (const ThemeChoice choice : {ThemeChoice::System, ThemeChoice::Light, ThemeChoice::Dark}) {
+    for (const ThemeChoice choice :
+         {ThemeChoice::System, ThemeChoice::Light, ThemeChoice::Dark, ThemeChoice::HighContrast,
+          ThemeChoice::ColourBlind, ThemeChoice::ColourBlindDark}) {
         if (key == themeKey(choice)) return choice;
     }
     return std::nullopt;
@@ -238,8 +321,7 @@ ThemeManager::ThemeManager(QObject* parent)
 
 void ThemeManager::choose(ThemeChoice choice) {
     choice_ = choice;
-    const bool dark = choice == ThemeChoice::Dark || (choice == ThemeChoice::System && system_is_dark_);
-    theme_ = dark ? &darkTheme() : &lightTheme();
+    theme_ = &themeOf(choice, system_is_dark_);
     QApplication::setPalette(theme_->palette);
     QToolTip::setPalette(theme_->palette);
     emit changed();

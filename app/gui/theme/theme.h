@@ -8,6 +8,7 @@
 #include <QObject>
 #include <QPalette>
 
+#include <array>
 #include <optional>
 
 namespace bubblescope::gui {
@@ -33,6 +34,7 @@ struct Theme {
     QColor bad;     ///< observed beyond it
     QColor message; ///< background of error messages
     QColor message_line;
+    std::array<QColor, kRoleCount> roles; ///< by Role; every shape of every frame reads them
 
     /// The colour of a role; higher chunks of `chunks` are mixed towards the timeline's background. A negative chunk
     /// stands for the mean of all.
@@ -44,14 +46,20 @@ struct Theme {
 
 [[nodiscard]] const Theme& lightTheme();
 [[nodiscard]] const Theme& darkTheme();
+/// Black on white with strong lines, for people who see little contrast.
+[[nodiscard]] const Theme& contrastTheme();
+/// Hues that people without red, green or blue cones tell apart (after Okabe and Ito).
+[[nodiscard]] const Theme& colourBlindTheme();
+[[nodiscard]] const Theme& colourBlindDarkTheme();
 
 /// The colour of a part of a rank's time: ops as on the timeline, causes in tones that also differ in lightness.
 [[nodiscard]] QColor pieceColour(const Theme& theme, const AccountPiece& piece);
 [[nodiscard]] QColor severityColour(const Theme& theme, Severity severity);
 
-enum class ThemeChoice : std::uint8_t { System, Light, Dark };
+enum class ThemeChoice : std::uint8_t { System, Light, Dark, HighContrast, ColourBlind, ColourBlindDark };
 
-[[nodiscard]] QString themeKey(ThemeChoice choice); ///< "system", "light", "dark"; also the setting's value
+/// "system", "light", "dark", "contrast", "colour-blind", "colour-blind-dark"; also the setting's value.
+[[nodiscard]] QString themeKey(ThemeChoice choice);
 [[nodiscard]] std::optional<ThemeChoice> themeFromKey(const QString& key);
 
 /// Applies a theme to the whole application and notifies views. One per application, on the GUI thread.
