@@ -2,6 +2,7 @@
 #include "app/gui/charts/memory_chart.h"
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/language/text.h"
+#include "app/gui/live/run_dialog.h"
 #include "app/gui/panels/aadiff_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 #include "core/schedule/schedule_files.h"
@@ -164,9 +165,131 @@ private slots:
         QTRY_VERIFY(explorer.result().has_value());
         child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("zb-v")); // needs two chunks
         QTRY_VERIFY(!explorer.result().has_value());
-        QVERIFY(!child<QLabel>(explorer, "explorerHeadline").text().isEmpty());
+        // Beside the fields, in their words; the old drawing is gone.
+        const auto& problem = child<QLabel>(explorer, "explorerProblem");
+        QVERIFY(problem.isVisible());
+        QVERIFY2(!problem.text().contains(QLatin1String("--")), qPrintable(problem.text()));
+        QVERIFY2(problem.text().contains(QLatin1String("Chunks per rank v")) ||
+                     problem.text().contains(QLatin1String("v")),
+                 qPrintable(problem.text()));
+        QVERIFY(!explorer.state().session());
         QVERIFY(!child<QPushButton>(explorer, "explorerExport").isEnabled());
+        QVERIFY(!child<QPushButton>(explorer, "explorerRun").isEnabled());
         QVERIFY(!explorer.exportCsv(QStringLiteral("x.csv")).ok());
+        child<QSpinBox>(explorer, "explorerVpp").setValue(2);
+        QTRY_VERIFY(explorer.result().has_value());
+        QVERIFY(!problem.isVisible());
+        QVERIFY(explorer.state().session());
+    }
+
+    void hintsNameTheFields() {
+        QCOMPARE(fieldWords(QStringLiteral("use --vpp 2, or --pp 4 and --memory-limit 3; not --pp-x")),
+                 QStringLiteral("use “Chunks per rank v” 2, or “Ranks p” 4 and “Activations at most” 3; not --pp-x"));
+        // No family's hint quotes an option.
+        for (const ScheduleFamily& family : scheduleFamilies()) {
+            for (const int vpp : {1, 2, 3}) {
+                ScheduleSpec spec;
+                spec.name = family.name;
+                spec.pp = 3;
+                spec.microbatches = 5;
+                spec.vpp = vpp;
+                const auto made = makeSchedule(spec);
+                if (made.ok()) continue;
+                const QString text = fieldWords(QString::fromStdString(made.error().text()));
+                QVERIFY2(!text.contains(QLatin1String("--")), qPrintable(text));
+            }
+        }
+    }
+
+    void aSearchImprovesTheDrawingUntilItEnds() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        QSignalSpy improved(&explorer, &ScheduleExplorer::improved);
+        QSignalSpy ended(&explorer, &ScheduleExplorer::searchEnded);
+        auto& button = child<QPushButton>(explorer, "explorerSearch");
+        const TimeNs before = explorer.result()->session->window(0).length();
+        button.click();
+        QVERIFY(explorer.searching());
+        QVERIFY(button.text().contains(QLatin1String("Stop")));
+        QTRY_VERIFY_WITH_TIMEOUT(improved.count() > 0 || ended.count() > 0, 30000);
+        if (explorer.searching()) button.click(); // ends it with what it has found
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 60000);
+        QVERIFY(!explorer.searching());
+        const ExplorerResult& result = *explorer.result();
+        QVERIFY(result.session->window(0).length() < before); // zero-bubble orders beat 1F1B
+        QCOMPARE(explorer.state().session(), result.session);
+        const auto& gap = child<QLabel>(explorer, "explorerGap");
+        QVERIFY(gap.isVisible());
+        QVERIFY2(gap.text().contains(QLatin1String("The best family")), qPrintable(gap.text()));
+        // As `search` gives it with the same sizes: never worse than the best family.
+        const auto families = exploreFamilies(explorer.spec(), JobControl());
+        QVERIFY(families.ok());
+        for (const ExplorerResult& family : families.value()) {
+            // Two copies of the model are another placement, which one chunk a rank does not have.
+            if (family.session->run.schedule.placement != Placement::Loop) continue;
+            QVERIFY2(result.session->window(0).length() <= family.session->window(0).length(),
+                     family.spec.name.c_str());
+        }
+
+        // Other sizes make it void.
+        button.click();
+        child<QSpinBox>(explorer, "explorerMicrobatches").setValue(12);
+        QVERIFY(!explorer.searching());
+        QTRY_VERIFY(explorer.result() && explorer.result()->spec.microbatches == 12);
+        QCOMPARE(explorer.result()->spec.name, std::string("1f1b"));
+    }
+
+    void aSearchThatCannotBeSaysWhy() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        child<QSpinBox>(explorer, "explorerPp").setValue(512);
+        child<QSpinBox>(explorer, "explorerVpp").setValue(64);
+        child<QSpinBox>(explorer, "explorerMicrobatches").setValue(4096);
+        QSignalSpy ended(&explorer, &ScheduleExplorer::searchEnded);
+        child<QPushButton>(explorer, "explorerSearch").click();
+        QTRY_COMPARE_WITH_TIMEOUT(ended.count(), 1, 30000);
+        QVERIFY(!child<QLabel>(explorer, "explorerProblem").text().isEmpty());
+    }
+
+    void familiesAreComparedShortestFirst() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        explorer.show();
+        QTRY_VERIFY(explorer.result().has_value());
+        child<QPushButton>(explorer, "explorerFamilies").click();
+        const auto& table = child<QTableWidget>(explorer, "explorerTable");
+        QTRY_VERIFY_WITH_TIMEOUT(table.rowCount() > 4, 30000);
+        QVERIFY(table.item(0, 0)->text().contains(QLatin1String("1f1b"))); // what is shown
+        const auto families = exploreFamilies(explorer.spec(), JobControl()).value();
+        QCOMPARE(table.rowCount(), 1 + static_cast<int>(families.size()));
+        for (std::size_t i = 1; i < families.size(); ++i)
+            QVERIFY(families[i - 1].session->analysis(0).wall <= families[i].session->analysis(0).wall);
+    }
+
+    void anOrderIsSentToARun() {
+        ThemeManager themes;
+        ScheduleExplorer explorer(themes);
+        QTRY_VERIFY(explorer.result().has_value());
+        QSignalSpy run(&explorer, &ScheduleExplorer::runRequested);
+        child<QPushButton>(explorer, "explorerRun").click();
+        QCOMPARE(run.count(), 1);
+        const QString file = run.front().front().toString();
+        const auto read = readScheduleFile(file.toStdString());
+        QVERIFY(read.ok());
+        QVERIFY(read.value().ranks == explorer.result()->session->run.schedule.ranks);
+        RunDialog dialog(themes, QStringLiteral("folder"));
+        dialog.setOrder(file, explorer.spec());
+        const QStringList arguments = dialog.plan().arguments();
+        QCOMPARE(arguments.value(arguments.indexOf(QStringLiteral("--schedule-file")) + 1), file);
+        QVERIFY(!arguments.contains(QStringLiteral("--pp")));
+        QVERIFY(!child<QComboBox>(dialog, "runFamily").isEnabled());
+        QSignalSpy checked(&dialog, &RunDialog::checked);
+        QTRY_VERIFY(child<QPushButton>(dialog, "runStart").isEnabled());
+        QFile::remove(file);
     }
 
     void explorerExportsWhatPyTorchReads() {

@@ -5,12 +5,13 @@
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "core/graph/simulate.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
 
 #include <QComboBox>
+#include <QDateTime>
+#include <QDir>
 #include <QDoubleSpinBox>
 #include <QFile>
 #include <QFileDialog>
@@ -30,42 +31,11 @@
 
 namespace bubblescope::gui {
 
-Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control) {
-    ExplorerResult out;
-    out.spec = spec;
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(spec));
-    CostModel costs;
-    costs.times = spec.times;
-    costs.comm = spec.comm;
-    BUBBLESCOPE_ASSIGN(StepTimeline step, simulate(schedule, costs));
-    BUBBLESCOPE_ASSIGN(out.form, closedForm(schedule, costs));
-
-    StageMemory stage;
-    stage.activations = spec.sizes;
-    const MemoryModel memory{std::vector<StageMemory>(static_cast<std::size_t>(schedule.stages()), stage)};
-    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank) {
-        out.memory.push_back(memoryCurve(step, Rank{rank}, memory));
-        for (const MemoryPoint& point : out.memory.back())
-            out.peak = std::max(out.peak, point.bytes);
-    }
-    Result<std::string> csv = scheduleToCsv(schedule);
-    if (csv.ok()) {
-        out.csv = std::move(csv).value();
-    } else {
-        out.no_csv = csv.error().text();
-    }
-    Run run;
-    run.files = {"schedule"};
-    run.format = "simulation";
-    run.schedule = schedule;
-    run.steps.push_back(std::move(step));
-    BUBBLESCOPE_ASSIGN(out.session, makeSession(std::move(run), control));
-    return out;
-}
-
 namespace {
 
 constexpr double kNsPerMs = 1e6;
+constexpr int kNewsMs = 100;
+constexpr TimeNs kSearchTime{std::chrono::seconds(60)};
 
 TimeNs toTime(double ms) {
     return TimeNs{std::llround(ms * kNsPerMs)};
@@ -90,6 +60,8 @@ ScheduleExplorer::ScheduleExplorer(ThemeManager& themes, QWidget* parent)
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->addWidget(splitter);
+    news_timer_.setInterval(kNewsMs);
+    connect(&news_timer_, &QTimer::timeout, this, &ScheduleExplorer::showNews);
     fillFlavors();
     compute();
 }
@@ -131,12 +103,36 @@ QWidget* ScheduleExplorer::buildForm() {
     weight_grad_ = fields.time("explorerWeightGrad", tr("Backward, weights"), 5);
     comm_ = fields.time("explorerComm", tr("Transfer"), 0);
     column->addLayout(form);
+    problem_ = new QLabel(panel);
+    problem_->setObjectName(QStringLiteral("explorerProblem"));
+    problem_->setTextFormat(Qt::PlainText);
+    problem_->setWordWrap(true);
+    problem_->hide();
+    column->addWidget(problem_);
+    search_ = new QPushButton(tr("&Search the shortest order"), panel);
+    search_->setObjectName(QStringLiteral("explorerSearch"));
+    gap_ = new QLabel(panel);
+    gap_->setObjectName(QStringLiteral("explorerGap"));
+    gap_->setTextFormat(Qt::PlainText);
+    gap_->setWordWrap(true);
+    gap_->hide();
+    families_ = new QPushButton(tr("Compare all &families"), panel);
+    families_->setObjectName(QStringLiteral("explorerFamilies"));
+    run_ = new QPushButton(tr("&Run this order…"), panel);
+    run_->setObjectName(QStringLiteral("explorerRun"));
     keep_ = new QPushButton(tr("Keep to compare"), panel);
     keep_->setObjectName(QStringLiteral("explorerKeep"));
     export_ = new QPushButton(tr("Export for PyTorch (CSV)…"), panel);
     export_->setObjectName(QStringLiteral("explorerExport"));
+    column->addWidget(search_);
+    column->addWidget(gap_);
+    column->addWidget(families_);
     column->addWidget(keep_);
     column->addWidget(export_);
+    column->addWidget(run_);
+    connect(search_, &QPushButton::clicked, this, &ScheduleExplorer::toggleSearch);
+    connect(families_, &QPushButton::clicked, this, &ScheduleExplorer::compareFamilies);
+    connect(run_, &QPushButton::clicked, this, &ScheduleExplorer::sendToRun);
     column->addStretch(1);
     connect(family_, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::fillFlavors);
     connect(flavor_, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::compute);
@@ -190,7 +186,8 @@ void ScheduleExplorer::fillFlavors() {
         flavor_->setEnabled(flavor_->count() > 1);
     }
     limits_->setText(
-        tr("%1. Needs %2.").arg(fromUtf8(std::string(family->title)), fromUtf8(std::string(family->limits))));
+        tr("%1. Needs %2.")
+            .arg(translatedText(std::string(family->title)), fieldWords(translatedText(std::string(family->limits)))));
     compute();
 }
 
@@ -229,44 +226,179 @@ void ScheduleExplorer::startFrom(const Session& session, int step) {
 
 void ScheduleExplorer::compute() {
     if (filling_ || timeline_ == nullptr) return;
+    endSearch(); // it was for other sizes or times
     job_.start([spec = spec()](JobControl& control) { return exploreSchedule(spec, control); },
                [this](Result<ExplorerResult> result) { finish(std::move(result)); });
 }
 
-void ScheduleExplorer::finish(Result<ExplorerResult> result) {
-    keep_->setEnabled(result.ok());
-    export_->setEnabled(result.ok() && result.value().no_csv.empty());
+void ScheduleExplorer::setProblem(const QString& text) {
     QPalette palette = themes_.theme().palette;
-    if (!result.ok()) {
-        // The views keep the last valid result, so that the wrong input is easy to find.
-        result_.reset();
-        palette.setColor(QPalette::WindowText, themes_.theme().bad);
-        headline_->setPalette(palette);
-        headline_->setText(sentence(errorText(result.error())));
+    palette.setColor(QPalette::WindowText, themes_.theme().bad);
+    problem_->setPalette(palette);
+    problem_->setText(text);
+    problem_->setVisible(!text.isEmpty());
+}
+
+void ScheduleExplorer::finish(Result<ExplorerResult> result) {
+    if (result.ok()) {
+        setProblem({});
+        showResult(std::move(result).value());
         emit computed();
         return;
     }
-    result_ = std::move(result).value();
+    // An old drawing beside new fields would be taken for theirs.
+    result_.reset();
+    for (QPushButton* button : {keep_, export_, run_})
+        button->setEnabled(false);
+    state_.setSession(nullptr);
+    memory_->setCurves({}, TimeNs{0}, 1);
+    headline_->setText(tr("There is no such schedule"));
+    headline_->setToolTip({});
+    const Error& error = result.error();
+    QString text = sentence(translatedText(error.message));
+    if (!error.hint.empty()) text += QStringLiteral(". ") + sentence(translatedText(error.hint));
+    setProblem(fieldWords(text) + QLatin1Char('.'));
+    emit computed();
+}
+
+void ScheduleExplorer::showResult(ExplorerResult result) {
+    result_ = std::move(result);
     const StepAnalysis& analysis = result_->session->analysis(0);
-    headline_->setPalette(palette);
+    keep_->setEnabled(true);
+    run_->setEnabled(true);
+    export_->setEnabled(result_->no_csv.empty());
     headline_->setText(
         tr("A step takes %1, bubble rate %2; closed form of a rank's bubble: %3")
             .arg(exactTime(analysis.wall), percent(analysis.rates.over_makespan),
                  result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
-    headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
-    export_->setToolTip(translatedText(result_->no_csv));
+    headline_->setToolTip(translatedText(result_->form.domain + result_->form.note).toHtmlEscaped());
+    export_->setToolTip(translatedText(result_->no_csv).toHtmlEscaped());
     state_.setSession(result_->session);
     memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->spec.sizes.forward));
     if (table_->rowCount() == 0) table_->insertRow(0);
-    const QStringList texts = facts(*result_);
+    addRow(0, *result_);
+}
+
+void ScheduleExplorer::addRow(int row, const ExplorerResult& result) {
+    const QStringList texts = facts(result);
     for (int column = 0; column < texts.size(); ++column)
-        table_->setItem(0, column, new QTableWidgetItem(texts[column]));
-    emit computed();
+        table_->setItem(row, column, new QTableWidgetItem(texts[column]));
+}
+
+// ---- Search --------------------------------------------------------------------------------------
+
+void ScheduleExplorer::toggleSearch() {
+    if (searching()) {
+        enough_->store(true);
+        search_->setEnabled(false); // until the round in progress is over
+        return;
+    }
+    job_.cancel();
+    news_ = std::make_shared<SearchNews>();
+    enough_ = std::make_shared<std::atomic<bool>>(false);
+    search_->setText(tr("&Stop the search"));
+    gap_->setText(tr("Searching …"));
+    gap_->show();
+    setProblem({});
+    news_timer_.start();
+    search_job_.start(
+        [spec = spec(), news = news_, enough = enough_](JobControl& control) {
+            return searchBestOrder(
+                spec, kSearchTime, *news, [enough] { return enough->load(); }, control);
+        },
+        [this](Result<SearchOutcome> outcome) { finishSearch(std::move(outcome)); });
+}
+
+namespace {
+
+double gapOf(TimeNs makespan, TimeNs bound) {
+    return bound > TimeNs{0} ? static_cast<double>((makespan - bound).count()) / static_cast<double>(bound.count()) : 0;
+}
+
+} // namespace
+
+void ScheduleExplorer::showNews() {
+    if (!news_) return;
+    std::optional<SearchNews::State> state = news_->take();
+    if (!state) return;
+    gap_->setText(
+        tr("Round %1: %2, %3 above what no order can beat (%4)")
+            .arg(state->rounds)
+            .arg(exactTime(state->makespan), percent(gapOf(state->makespan, state->bound)), exactTime(state->bound)));
+    if (!state->better) return;
+    showResult(*std::move(state->better));
+    emit improved();
+}
+
+/// Gives up the search in progress and forgets what it found.
+void ScheduleExplorer::endSearch() {
+    search_job_.cancel();
+    news_timer_.stop();
+    news_.reset();
+    enough_.reset();
+    search_->setText(tr("&Search the shortest order"));
+    search_->setEnabled(true);
+    gap_->hide();
+}
+
+void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
+    endSearch();
+    if (!outcome.ok()) {
+        finish(outcome.error());
+        emit searchEnded();
+        return;
+    }
+    const FoundOrder& found = outcome.value().found;
+    QString text = found.proven ? tr("%1: no order is shorter").arg(exactTime(found.makespan))
+                                : tr("%1, %2 above what no order can beat (%3)")
+                                      .arg(exactTime(found.makespan), percent(found.gap()), exactTime(found.bound));
+    if (found.best_family) {
+        QString name = fromUtf8(found.best_family->name);
+        if (!found.best_family->flavor.empty()) name += QLatin1Char('/') + fromUtf8(found.best_family->flavor);
+        const TimeNs change = found.makespan - found.best_family->makespan;
+        text += QLatin1Char('\n') + tr("The best family, %1, takes %2 (%3)")
+                                        .arg(name, exactTime(found.best_family->makespan), timeDelta(change));
+    }
+    gap_->setText(text);
+    gap_->setToolTip(sentence(translated(found.reason)).toHtmlEscaped());
+    gap_->show();
+    showResult(std::move(outcome).value().result);
+    emit searchEnded();
+}
+
+/// The comparison then lists what is shown and all families that take the sizes.
+void ScheduleExplorer::compareFamilies() {
+    families_->setEnabled(false);
+    families_job_.start([spec = spec()](JobControl& control) { return exploreFamilies(spec, control); },
+                        [this](Result<std::vector<ExplorerResult>> families) {
+                            families_->setEnabled(true);
+                            if (!families.ok()) return;
+                            table_->setRowCount(result_ ? 1 : 0);
+                            for (const ExplorerResult& family : families.value()) {
+                                table_->insertRow(table_->rowCount());
+                                addRow(table_->rowCount() - 1, family);
+                            }
+                            auto* tabs = findChild<QTabWidget*>();
+                            tabs->setCurrentIndex(tabs->indexOf(table_));
+                            emit computed();
+                        });
+}
+
+void ScheduleExplorer::sendToRun() {
+    if (!result_) return;
+    const QString file =
+        QDir::temp().filePath(QStringLiteral("bubblescope-order-%1.json")
+                                  .arg(QDateTime::currentDateTime().toString(QStringLiteral("yyyyMMdd-HHmmss"))));
+    const QByteArray text = QByteArray::fromStdString(scheduleToJson(result_->session->run.schedule));
+    QFile out(file);
+    if (!out.open(QIODevice::WriteOnly) || out.write(text) != text.size() || !out.flush())
+        return setProblem(tr("The order could not be written to %1").arg(file));
+    emit runRequested(file, result_->spec);
 }
 
 QStringList ScheduleExplorer::facts(const ExplorerResult& result) const {
     const StepAnalysis& analysis = result.session->analysis(0);
-    QString name = fromUtf8(result.spec.name);
+    QString name = result.spec.name == "search" ? tr("searched") : fromUtf8(result.spec.name);
     if (!result.spec.flavor.empty()) name += QLatin1Char('/') + fromUtf8(result.spec.flavor);
     TimeNs largest{0};
     for (const TimeNs bubble : result.form.bubble)
@@ -286,9 +418,7 @@ QStringList ScheduleExplorer::facts(const ExplorerResult& result) const {
 void ScheduleExplorer::keep() {
     if (!result_) return;
     table_->insertRow(1);
-    const QStringList texts = facts(*result_);
-    for (int column = 0; column < texts.size(); ++column)
-        table_->setItem(1, column, new QTableWidgetItem(texts[column]));
+    addRow(1, *result_);
 }
 
 Status ScheduleExplorer::exportCsv(const QString& path) const {
@@ -309,7 +439,7 @@ void ScheduleExplorer::chooseFile() {
     dialog->setDefaultSuffix(QStringLiteral("csv"));
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
         const Status written = exportCsv(path);
-        if (!written.ok()) headline_->setText(errorText(written.error()));
+        if (!written.ok()) setProblem(errorText(written.error()));
     });
     dialog->open();
 }

@@ -1,18 +1,16 @@
 #pragma once
 
+#include "app/gui/explorer/explore.h"
 #include "app/gui/jobs/background_job.h"
-#include "app/gui/models/session.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
-#include "core/cost/memory_model.h"
-#include "core/schedule/families/registry.h"
-#include "core/theory/closed_form.h"
 
+#include <QTimer>
 #include <QWidget>
 
+#include <atomic>
+#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 class QComboBox;
 class QDoubleSpinBox;
@@ -27,22 +25,9 @@ namespace bubblescope::gui {
 class MemoryChart;
 class TimelineView;
 
-/// A schedule with everything that is shown of it. Made on a worker thread.
-struct ExplorerResult {
-    ScheduleSpec spec;
-    SessionPtr session; ///< of a single simulated step
-    ClosedForm form;
-    std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
-    std::int64_t peak = 0;                        ///< of the rank that needs most, in the same unit
-    std::string csv;                              ///< in PyTorch's format; empty if that cannot express it
-    std::string no_csv;                           ///< why there is no CSV
-};
-
-/// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
-[[nodiscard]] Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control);
-
 /// A window to try schedules: family, sizes and times on the left; order, memory and formulas beside them. Results can
-/// be kept for comparison, and exported for PyTorch.
+/// be kept for comparison, exported for PyTorch and run. For the sizes and times the shortest order of all can be
+/// searched: the drawing shows the best one found by now until the search is stopped or over.
 class ScheduleExplorer : public QWidget {
     Q_OBJECT
 
@@ -57,9 +42,17 @@ public:
     void startFrom(const Session& session, int step);
     /// Writes the order as PyTorch's CSV.
     [[nodiscard]] Status exportCsv(const QString& path) const;
+    [[nodiscard]] bool searching() const { return news_ != nullptr; }
+    /// Starts a search, or ends the one in progress with what it has found.
+    void toggleSearch();
 
 signals:
     void computed();
+    /// A search has found a better order, which is shown.
+    void improved();
+    void searchEnded();
+    /// The user wants to run the order that is shown, which `file` holds (see readScheduleFile()).
+    void runRequested(const QString& file, const bubblescope::ScheduleSpec& spec);
 
 private:
     QWidget* buildForm();
@@ -68,12 +61,25 @@ private:
     void compute();
     void finish(Result<ExplorerResult> result);
     void keep();
+    void compareFamilies();
+    void addRow(int row, const ExplorerResult& result);
+    void showResult(ExplorerResult result);
+    void showNews();
+    void finishSearch(Result<SearchOutcome> outcome);
+    void endSearch();
+    void setProblem(const QString& text);
+    void sendToRun();
     void chooseFile();
     [[nodiscard]] QStringList facts(const ExplorerResult& result) const;
 
     ThemeManager& themes_;
     ViewState state_;
     BackgroundJob job_;
+    BackgroundJob search_job_;
+    BackgroundJob families_job_;
+    std::shared_ptr<SearchNews> news_;          ///< of the search in progress
+    std::shared_ptr<std::atomic<bool>> enough_; ///< asks it to end with what it has found
+    QTimer news_timer_;
     std::optional<ExplorerResult> result_;
     bool filling_ = false; ///< several fields are being set at once
 
@@ -90,6 +96,11 @@ private:
     QDoubleSpinBox* comm_ = nullptr;
     QPushButton* keep_ = nullptr;
     QPushButton* export_ = nullptr;
+    QPushButton* search_ = nullptr;
+    QPushButton* families_ = nullptr;
+    QPushButton* run_ = nullptr;
+    QLabel* problem_ = nullptr; ///< why the fields give no schedule
+    QLabel* gap_ = nullptr;     ///< of the search
     QLabel* headline_ = nullptr;
     TimelineView* timeline_ = nullptr;
     MemoryChart* memory_ = nullptr;

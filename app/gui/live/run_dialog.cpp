@@ -4,6 +4,7 @@
 #include "app/gui/panels/widgets.h"
 #include "core/formats/source/existing_results.h"
 #include "core/graph/simulate.h"
+#include "core/schedule/schedule_files.h"
 
 #include <QComboBox>
 #include <QDialogButtonBox>
@@ -21,6 +22,7 @@
 #include <QVBoxLayout>
 
 #include <cmath>
+#include <initializer_list>
 
 namespace bubblescope::gui {
 
@@ -34,8 +36,9 @@ TimeNs fromMs(double ms) {
 }
 
 /// The duration of a step at the nominal times. Errors: Usage, naming the limit that is exceeded.
-Result<TimeNs> stepTime(const ScheduleSpec& spec) {
-    BUBBLESCOPE_ASSIGN(const Schedule schedule, makeSchedule(spec));
+Result<TimeNs> stepTime(const ScheduleSpec& spec, const QString& file) {
+    BUBBLESCOPE_ASSIGN(const Schedule schedule,
+                       file.isEmpty() ? makeSchedule(spec) : readScheduleFile(file.toStdString()));
     CostModel costs;
     costs.times = spec.times;
     costs.comm = spec.comm;
@@ -205,8 +208,25 @@ void RunDialog::chooseFolder() {
     dialog->open();
 }
 
+void RunDialog::setOrder(const QString& file, const ScheduleSpec& spec) {
+    order_file_ = file;
+    const auto ms = [](TimeNs time) { return static_cast<double>(time.count()) / kNsOfMs; };
+    pp_->setValue(spec.pp);
+    microbatches_->setValue(spec.microbatches);
+    vpp_->setValue(spec.vpp);
+    forward_->setValue(ms(spec.times.forward));
+    backward_->setValue(ms(spec.times.backward));
+    comm_->setValue(ms(spec.comm));
+    for (QWidget* field : std::initializer_list<QWidget*>{family_, flavor_, pp_, microbatches_, vpp_}) {
+        field->setEnabled(false);
+        field->setToolTip(tr("As in the order of the schedule lab"));
+    }
+    check();
+}
+
 RunPlan RunDialog::plan() const {
     RunPlan plan;
+    plan.schedule_file = order_file_;
     plan.spec.name = family_->currentText().toStdString();
     plan.spec.flavor = flavor_->currentText().toStdString();
     plan.spec.pp = pp_->value();
@@ -232,7 +252,7 @@ void RunDialog::check() {
     command_->setText(wanted.commandLine());
     command_->setCursorPosition(0);
     run_->setEnabled(false);
-    job_.start([spec = wanted.spec](JobControl&) { return stepTime(spec); },
+    job_.start([spec = wanted.spec, file = order_file_](JobControl&) { return stepTime(spec, file); },
                [this](Result<TimeNs> step) { showEstimate(std::move(step)); });
 }
 

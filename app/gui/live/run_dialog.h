@@ -26,6 +26,8 @@ public:
     /// `folder` is proposed for recording.
     RunDialog(ThemeManager& themes, const QString& folder, QWidget* parent = nullptr);
 
+    /// Runs the order in `file`, with the sizes and times of `spec`; the fields of the schedule are fixed.
+    void setOrder(const QString& file, const ScheduleSpec& spec);
     [[nodiscard]] RunPlan plan() const;
 
 signals:
@@ -47,6 +49,7 @@ private:
 
     ThemeManager& themes_;
     BackgroundJob job_;
+    QString order_file_; ///< empty: family and sizes
     QComboBox* family_ = nullptr;
     QComboBox* flavor_ = nullptr;
     QSpinBox* pp_ = nullptr;

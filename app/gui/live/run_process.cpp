@@ -37,14 +37,19 @@ QString quoted(QString word) {
 } // namespace
 
 QStringList RunPlan::arguments() const {
-    QStringList arguments{QStringLiteral("run"), QStringLiteral("--schedule"), fromUtf8(spec.name)};
+    QStringList arguments{QStringLiteral("run")};
     const auto add = [&arguments](const char* option, const QString& value) {
         arguments << QString::fromLatin1(option) << value;
     };
-    if (!spec.flavor.empty()) add("--flavor", fromUtf8(spec.flavor));
-    add("--pp", QString::number(spec.pp));
-    add("--microbatches", QString::number(spec.microbatches));
-    if (spec.vpp > 1) add("--vpp", QString::number(spec.vpp));
+    if (schedule_file.isEmpty()) {
+        add("--schedule", fromUtf8(spec.name));
+        if (!spec.flavor.empty()) add("--flavor", fromUtf8(spec.flavor));
+        add("--pp", QString::number(spec.pp));
+        add("--microbatches", QString::number(spec.microbatches));
+        if (spec.vpp > 1) add("--vpp", QString::number(spec.vpp));
+    } else {
+        add("--schedule-file", schedule_file);
+    }
     add("--forward", timeWord(spec.times.forward));
     add("--backward", timeWord(spec.times.backward));
     if (spec.comm > TimeNs{0}) add("--comm", timeWord(spec.comm));

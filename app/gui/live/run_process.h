@@ -11,7 +11,8 @@ namespace bubblescope::gui {
 
 /// A run of our own runtime, as an invocation of `bubblescope run`.
 struct RunPlan {
-    ScheduleSpec spec; ///< uses the times forward, backward and comm
+    ScheduleSpec spec;     ///< uses the times forward, backward and comm
+    QString schedule_file; ///< the order, in place of family and sizes; empty = none
     int steps = 200;
     QStringList faults; ///< in the syntax of --inject
     QString folder;     ///< to record into

@@ -1,0 +1,73 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+#include "core/base/job.h"
+#include "core/cost/memory_model.h"
+#include "core/optimize/search/search.h"
+#include "core/schedule/families/registry.h"
+#include "core/theory/closed_form.h"
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// A schedule with everything that is shown of it. Made on a worker thread.
+struct ExplorerResult {
+    ScheduleSpec spec;
+    SessionPtr session; ///< of a single simulated step
+    ClosedForm form;
+    std::vector<std::vector<MemoryPoint>> memory; ///< per rank, in halves of one forward op's activations
+    std::int64_t peak = 0;                        ///< of the rank that needs most, in the same unit
+    std::string csv;                              ///< in PyTorch's format; empty if that cannot express it
+    std::string no_csv;                           ///< why there is no CSV
+};
+
+/// Generates and simulates a schedule. Errors: those of makeSchedule() and simulate(), and Cancelled.
+[[nodiscard]] Result<ExplorerResult> exploreSchedule(const ScheduleSpec& spec, const JobControl& control);
+
+/// The same for an order that belongs to no family. Errors: those of simulate(), and Cancelled.
+[[nodiscard]] Result<ExplorerResult> exploreOrder(const Schedule& schedule, const ScheduleSpec& spec,
+                                                  const JobControl& control);
+
+/// All families and flavors that take the sizes of `spec` within its memory limit (0 = none), the shortest step first.
+/// Errors: Cancelled.
+[[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const ScheduleSpec& spec, const JobControl& control);
+
+/// An error of the schedules in words of the lab's fields: "--vpp" becomes "Chunks per rank v".
+[[nodiscard]] QString fieldWords(QString text);
+
+/// What a running search has found by now. Written by its worker, read by the GUI thread.
+class SearchNews {
+public:
+    struct State {
+        int rounds = 0;
+        TimeNs makespan{0};
+        TimeNs bound{0};
+        std::optional<ExplorerResult> better; ///< an order that is shorter than that of the last take()
+    };
+    void put(State state);
+    /// Nothing if there is nothing new.
+    [[nodiscard]] std::optional<State> take();
+
+private:
+    std::mutex mutex_;
+    std::optional<State> state_;
+};
+
+/// How a search ended.
+struct SearchOutcome {
+    FoundOrder found;
+    ExplorerResult result;
+};
+
+/// Searches the shortest order for the sizes and times of `spec`, any placement, within its memory limit (0 = none),
+/// until `control` asks to stop, the time is up, or the bound is reached. Each better order appears in `news`; ending a
+/// search early is no error. Errors: those of searchOrder().
+[[nodiscard]] Result<SearchOutcome> searchBestOrder(const ScheduleSpec& spec, TimeNs time_limit, SearchNews& news,
+                                                    const std::function<bool()>& enough, const JobControl& control);
+
+} // namespace bubblescope::gui
