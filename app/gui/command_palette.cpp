@@ -1,17 +1,13 @@
 #include "app/gui/command_palette.h"
 
-#include "app/gui/timeline/commands.h"
+#include "app/gui/key_sheet.h"
 
 #include <QAction>
-#include <QDialogButtonBox>
-#include <QGridLayout>
 #include <QKeyEvent>
-#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
 #include <QMenuBar>
-#include <QRegularExpression>
 #include <QTimer>
 #include <QVBoxLayout>
 
@@ -19,57 +15,9 @@
 
 namespace bubblescope::gui {
 
-ShortcutSheet::ShortcutSheet(QWidget* parent) : QDialog(parent) {
-    setObjectName(QStringLiteral("shortcutSheet"));
-    setWindowTitle(tr("Keys and mouse"));
-    auto* grid = new QGridLayout;
-    grid->setHorizontalSpacing(20);
-    grid->setVerticalSpacing(5);
-    int row = 0;
-    const auto add = [&](const QString& keys, const QString& text) {
-        auto* key = new QLabel(keys, this);
-        QFont bold = font();
-        bold.setBold(true);
-        key->setFont(bold);
-        grid->addWidget(key, row, 0, Qt::AlignRight);
-        grid->addWidget(new QLabel(text, this), row++, 1);
-    };
-    add(tr("Wheel"), tr("Zoom at the pointer"));
-    add(tr("Shift+Wheel"), tr("Earlier, later"));
-    add(tr("Ctrl+Wheel"), tr("Over the names: higher and lower rows"));
-    add(tr("Drag"), tr("Move the view"));
-    add(tr("Click"), tr("Select; on a step number: show that step"));
-    add(tr("Double click"), tr("Zoom to what was clicked"));
-    for (const CommandInfo& info : commandTable())
-        add(commandKeys(info), commandText(info));
-    add(QKeySequence(QKeySequence::Open).toString(QKeySequence::NativeText), tr("Open files"));
-    add(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L).toString(QKeySequence::NativeText), tr("Watch a run"));
-    add(QKeySequence(Qt::CTRL | Qt::Key_R).toString(QKeySequence::NativeText), tr("Run a schedule"));
-    add(QKeySequence(Qt::CTRL | Qt::Key_E).toString(QKeySequence::NativeText), tr("Follow the newest step"));
-    add(QKeySequence(QKeySequence::HelpContents).toString(QKeySequence::NativeText), tr("Manual"));
-    add(QStringLiteral("?"), tr("This sheet"));
-
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(20, 16, 20, 16);
-    column->setSpacing(16);
-    column->addLayout(grid);
-    column->addWidget(buttons);
-}
-
 namespace {
 
 constexpr int kEntryRole = Qt::UserRole;
-
-/// Without mnemonics: "&Open", "打开(&O)".
-QString plain(QString text) {
-    static const QRegularExpression in_brackets(QStringLiteral("\\(&\\w\\)"));
-    return text.remove(in_brackets)
-        .replace(QLatin1String("&&"), QLatin1String("\x01"))
-        .remove(QLatin1Char('&'))
-        .replace(QLatin1Char('\x01'), QLatin1Char('&'));
-}
 
 } // namespace
 
@@ -99,15 +47,13 @@ CommandPalette::CommandPalette(const QMenuBar& menus, QWidget* parent)
 void CommandPalette::collect(const QList<QAction*>& actions, const QString& path) {
     for (QAction* action : actions) {
         if (action->isSeparator() || action->text().isEmpty()) continue;
-        // Keys that the timeline handles itself follow a tab character.
-        const QStringList parts = action->text().split(QLatin1Char('\t'));
-        const QString text = path + plain(parts.front());
+        const QString text = path + plainMenuText(action->text());
         if (action->menu() != nullptr) {
             emit action->menu()->aboutToShow(); // some menus are filled when they open
             collect(action->menu()->actions(), text + QStringLiteral(" › "));
             continue;
         }
-        const QString keys = parts.size() > 1 ? parts.back() : action->shortcut().toString(QKeySequence::NativeText);
+        const QString keys = action->shortcut().toString(QKeySequence::NativeText);
         if (action->isEnabled()) entries_.push_back({action, text, keys});
     }
 }

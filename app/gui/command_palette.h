@@ -12,14 +12,6 @@ class QMenuBar;
 
 namespace bubblescope::gui {
 
-/// All keys and mouse actions on one page.
-class ShortcutSheet : public QDialog {
-    Q_OBJECT
-
-public:
-    explicit ShortcutSheet(QWidget* parent = nullptr);
-};
-
 /// All commands of the menus, found by typing. Each word must occur in the text of an action or of its menus.
 class CommandPalette : public QDialog {
     Q_OBJECT

@@ -9,6 +9,7 @@
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/panels/notes_panel.h"
 #include "app/gui/panels/problems_panel.h"
+#include "app/gui/panels/range_panel.h"
 #include "app/gui/panels/replica_panel.h"
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/panels/whatif_panel.h"
@@ -22,7 +23,7 @@ namespace bubblescope::gui {
 namespace {
 
 /// Increment when docks change, so that arrangements of other versions are ignored.
-constexpr int kLayoutVersion = 7;
+constexpr int kLayoutVersion = 8;
 
 } // namespace
 
@@ -74,6 +75,7 @@ void DockPanels::build(const Sources& sources) {
     auto* live = new LivePanel(watched, state, themes, &window_);
     connect(live, &LivePanel::note, this, [this](const QString& text) { emit message(text, 6000); });
     live_ = dock("liveDock", tr("Live"), live);
+    range_ = dock("rangeDock", tr("Time range"), new RangePanel(state, &window_));
     const std::vector<QDockWidget*> others{
         live_,
         anomalies_,
@@ -84,6 +86,7 @@ void DockPanels::build(const Sources& sources) {
         dock("aadiffDock", tr("A/A checks"), new AadiffPanel(state, themes, &window_)),
         dock("compareDock", tr("Compare"), compare_),
         notes_dock,
+        range_,
         problems_};
     if (first) arrange(bubbles, details, others); // afterwards the user's arrangement is kept
 }
@@ -101,6 +104,11 @@ void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::
     bubbles->raise();
     window_.resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
     window_.resizeDocks({bubbles}, {270}, Qt::Vertical);
+    default_ = window_.saveState(kLayoutVersion);
+}
+
+void DockPanels::reset() {
+    restore(default_);
 }
 
 void DockPanels::clear() {

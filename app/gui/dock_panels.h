@@ -49,6 +49,7 @@ public:
     void showAnomalies() { bringUp(anomalies_); }
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
+    void showRange() { bringUp(range_); }
     void hideLive();
     [[nodiscard]] bool liveHidden() const;
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
@@ -63,6 +64,8 @@ public:
     /// The arrangement while the panels are shown. restore() ignores those of other versions of the app.
     [[nodiscard]] QByteArray arrangement() const;
     void restore(const QByteArray& arrangement);
+    /// Arranges the panels as in a new installation.
+    void reset();
 
 signals:
     /// The user wants to choose another run to compare with.
@@ -80,7 +83,9 @@ private:
     QDockWidget* anomalies_ = nullptr;
     QDockWidget* problems_ = nullptr;
     QDockWidget* live_ = nullptr;
-    QByteArray hidden_; ///< the arrangement, while the panels are hidden
+    QDockWidget* range_ = nullptr;
+    QByteArray default_; ///< the first arrangement
+    QByteArray hidden_;  ///< the arrangement, while the panels are hidden
 };
 
 } // namespace bubblescope::gui

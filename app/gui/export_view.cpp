@@ -1,5 +1,7 @@
 #include "app/gui/export_view.h"
 
+#include "app/gui/panels/summary_bar.h"
+#include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/base/text.h"
 #include "core/report/svg/document.h"
@@ -17,6 +19,7 @@
 #include <QPainterPath>
 #include <QPdfWriter>
 #include <QPixmap>
+#include <QRegularExpression>
 #include <QSaveFile>
 
 #include <algorithm>
@@ -248,54 +251,118 @@ private:
 constexpr double kPngScale = 2;
 constexpr int kPdfResolution = 96; ///< one pixel of the screen is one of the page
 
-QByteArray asPng(TimelineView& view, const QSize& size) {
-    QImage image((QSizeF(size) * kPngScale).toSize(), QImage::Format_RGB32);
-    image.setDevicePixelRatio(kPngScale);
-    QPainter painter(&image);
+constexpr int kMargin = 12;
+
+/// The size of the parts around the timeline, and of the whole.
+struct PictureLayout {
+    int header = 0;
+    int footer = 0;
+    QSize whole;
+};
+
+QFont pictureTitleFont(const QFont& font) {
+    QFont title = font;
+    title.setBold(true);
+    return title;
+}
+
+PictureLayout layoutOf(const TimelineView& view, const PictureFrame& frame) {
+    PictureLayout layout;
+    const QSize inner = view.viewport()->size();
+    if (frame.theme != nullptr) {
+        layout.header =
+            QFontMetrics(pictureTitleFont(view.font())).height() + QFontMetrics(view.font()).height() + kMargin;
+        if (frame.legend != nullptr) layout.footer = frame.legend->sizeHint().height() + kMargin;
+    }
+    layout.whole = {inner.width(), inner.height() + layout.header + layout.footer};
+    return layout;
+}
+
+void drawPicture(QPainter& painter, TimelineView& view, const PictureFrame& frame) {
+    const PictureLayout layout = layoutOf(view, frame);
+    if (frame.theme != nullptr) {
+        painter.fillRect(QRect(QPoint(0, 0), layout.whole), frame.theme->header);
+        const int width = layout.whole.width() - 2 * kMargin;
+        const auto line = [&](const QFont& font, const QColor& colour, int top, const QString& text) {
+            const QFontMetrics metrics(font);
+            painter.setFont(font);
+            painter.setPen(colour);
+            painter.drawText(QRect(kMargin, top, width, metrics.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                             metrics.elidedText(text, Qt::ElideRight, width));
+            return top + metrics.height();
+        };
+        const int next = line(pictureTitleFont(view.font()), frame.theme->text, kMargin / 2, frame.title);
+        line(view.font(), frame.theme->text_dim, next, frame.subtitle);
+        if (frame.legend != nullptr) {
+            painter.save();
+            painter.setFont(view.font());
+            painter.translate(kMargin, layout.whole.height() - layout.footer + kMargin / 2);
+            frame.legend->draw(painter);
+            painter.restore();
+        }
+    }
+    painter.translate(0, layout.header);
+    painter.setClipRect(view.viewport()->rect());
     view.draw(painter);
-    painter.end();
+}
+
+QByteArray asPng(TimelineView& view, const PictureFrame& frame) {
     QByteArray out;
     QBuffer buffer(&out);
     buffer.open(QIODevice::WriteOnly);
-    image.save(&buffer, "PNG");
+    pictureOf(view, frame).save(&buffer, "PNG");
     return out;
 }
 
-QByteArray asPdf(TimelineView& view, const QSize& size) {
+QByteArray asPdf(TimelineView& view, const PictureFrame& frame) {
     QByteArray out;
     QBuffer buffer(&out);
     buffer.open(QIODevice::WriteOnly);
     QPdfWriter writer(&buffer);
     writer.setResolution(kPdfResolution);
-    writer.setPageSize(QPageSize(QSizeF(size) * 72.0 / kPdfResolution, QPageSize::Point));
+    writer.setPageSize(QPageSize(QSizeF(layoutOf(view, frame).whole) * 72.0 / kPdfResolution, QPageSize::Point));
     writer.setPageMargins(QMarginsF());
-    writer.setTitle(QStringLiteral("Bubblescope"));
+    writer.setTitle(frame.title.isEmpty() ? QStringLiteral("Bubblescope") : frame.title);
     QPainter painter(&writer);
-    view.draw(painter);
+    drawPicture(painter, view, frame);
     painter.end();
     return out;
 }
 
-QByteArray asSvg(TimelineView& view, const QSize& size) {
-    SvgDevice device(size);
+QByteArray asSvg(TimelineView& view, const PictureFrame& frame) {
+    SvgDevice device(layoutOf(view, frame).whole);
     QPainter painter(&device);
-    view.draw(painter);
+    drawPicture(painter, view, frame);
     painter.end();
     return device.takeDocument();
 }
 
 } // namespace
 
-Status exportView(TimelineView& view, const QString& name) {
+QImage pictureOf(TimelineView& view, const PictureFrame& frame) {
+    QImage image((QSizeF(layoutOf(view, frame).whole) * kPngScale).toSize(), QImage::Format_RGB32);
+    image.setDevicePixelRatio(kPngScale);
+    QPainter painter(&image);
+    drawPicture(painter, view, frame);
+    return image;
+}
+
+QString suggestedPictureName(const QString& trace, int step) {
+    QString name = trace.section(QLatin1Char('.'), 0, 0);
+    static const QRegularExpression odd(QStringLiteral("[^\\w-]+"), QRegularExpression::UseUnicodePropertiesOption);
+    name.replace(odd, QStringLiteral("-"));
+    return QStringLiteral("%1-step-%2.png").arg(name.isEmpty() ? QStringLiteral("timeline") : name).arg(step);
+}
+
+Status exportView(TimelineView& view, const QString& name, const PictureFrame& frame) {
     const QString ending = QFileInfo(name).suffix().toLower();
-    const QSize size = view.viewport()->size();
     QByteArray bytes;
     if (ending == QLatin1String("png")) {
-        bytes = asPng(view, size);
+        bytes = asPng(view, frame);
     } else if (ending == QLatin1String("pdf")) {
-        bytes = asPdf(view, size);
+        bytes = asPdf(view, frame);
     } else if (ending == QLatin1String("svg")) {
-        bytes = asSvg(view, size);
+        bytes = asSvg(view, frame);
     } else {
         return usageError(fmt::format("cannot tell a kind of picture from '{}'", name.toStdString()),
                           "end the file's name with .png, .svg or .pdf");

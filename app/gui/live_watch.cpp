@@ -60,7 +60,11 @@ LiveWatch::LiveWatch(ViewState& state, QObject* parent) : QObject(parent), state
         emit refused(error);
         emit failed(error);
     });
-    const auto monitor = [this] { interactions_.setOn(controller_.active() && controller_.following()); };
+    const auto monitor = [this] {
+        interactions_.setOn(controller_.active() && controller_.following() && !controller_.parked());
+    };
+    connect(&controller_, &LiveController::parkedChanged, this, monitor);
+    connect(&controller_, &LiveController::parkedChanged, this, &LiveWatch::changed);
     connect(&controller_, &LiveController::activeChanged, this, monitor);
     connect(&controller_, &LiveController::followingChanged, this, monitor);
     connect(&interactions_, &InteractionMonitor::interacted, this, [this] { controller_.setFollowing(false); });
@@ -86,23 +90,28 @@ void LiveWatch::chooseTarget(QWidget* window) {
 }
 
 void LiveWatch::chooseRun(ThemeManager& themes, QWidget* window) {
-    if (process_.running()) return;
+    chooseRunOf({}, {}, themes, window);
+}
+
+void LiveWatch::chooseRunOf(const QString& file, const ScheduleSpec& spec, ThemeManager& themes, QWidget* window) {
+    if (process_.running()) return emit message(tr("A run is in progress; stop it first"), 6000);
     auto* dialog = new RunDialog(themes, newRunFolder(), window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    if (!file.isEmpty()) dialog->setOrder(file, spec);
     connect(dialog, &RunDialog::runRequested, this, &LiveWatch::runRequested);
     dialog->open();
 }
 
 void LiveWatch::update() {
     emit changed();
-    const LiveSnapshotPtr& snapshot = controller_.snapshot();
+    const LiveSnapshotPtr snapshot = controller_.shown();
     if (loaded_ || !snapshot || snapshot->more || !state_.session()) return;
     loaded_ = true;
     emit loaded();
 }
 
 void LiveWatch::announce(const LiveAlert& alert) {
-    if (severityOf(alert) == Severity::Notice || !controller_.snapshot()) return;
+    if (severityOf(alert) == Severity::Notice || !controller_.shown()) return;
     emit message(tr("Step %1: %2").arg(alert.step).arg(alertText(alert, *controller_.snapshot())), 8000);
 }
 

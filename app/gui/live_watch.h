@@ -55,6 +55,8 @@ public:
     /// Asks the user for a run to watch, or for one to start; watchRequested() or runRequested() follows.
     void chooseTarget(QWidget* window);
     void chooseRun(ThemeManager& themes, QWidget* window);
+    /// The same for an order of the schedule lab.
+    void chooseRunOf(const QString& file, const ScheduleSpec& spec, ThemeManager& themes, QWidget* window);
 
 signals:
     void watchRequested(const bubblescope::gui::LiveTarget& target);

@@ -5,6 +5,7 @@
 
 #include <QApplication>
 #include <QIcon>
+#include <QScreen>
 
 #include <csignal>
 #include <cstdio>
@@ -44,9 +45,16 @@ int show(gui::MainWindow& window, const gui::Options& options) {
         &window, &gui::MainWindow::loaded, &window,
         [&window, options] {
             const bubblescope::Status shown = gui::showAsAsked(window, options);
+            for (QWidget* other : QApplication::topLevelWidgets()) {
+                if (options.sized && other->isWindow() && other->isVisible() && other != &window)
+                    other->resize(options.size.boundedTo(other->screen()->availableSize()));
+            }
             if (!shown.ok()) std::fprintf(stderr, "bubblescope-gui: %s\n", shown.error().text().c_str());
         },
         Qt::SingleShotConnection);
+    if (options.sized) window.resize(options.size);
+    // A size that was remembered from another screen, or asked for, must not put controls out of reach.
+    window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
     if (options.tour && options.files.isEmpty() && options.demo.isEmpty() && !options.live)
         window.startTour(*options.tour - 1);

@@ -2,9 +2,11 @@
 
 #include "app/gui/command_palette.h"
 #include "app/gui/dock_panels.h"
+#include "app/gui/key_sheet.h"
 #include "app/gui/live_watch.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/demo_files.h"
+#include "app/gui/models/item_copy.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/rows.h"
@@ -13,12 +15,16 @@
 #include "app/gui/trace_tabs.h"
 
 #include <QActionGroup>
+#include <QApplication>
+#include <QClipboard>
 #include <QCoreApplication>
 #include <QMenu>
 #include <QMenuBar>
 #include <QMessageBox>
 
 #include <functional>
+#include <initializer_list>
+#include <vector>
 
 namespace bubblescope::gui {
 
@@ -122,16 +128,27 @@ void fillRowsMenu(QMenu& menu, ViewState& state) {
 class MenuBuilder {
     Q_DECLARE_TR_FUNCTIONS(MainMenus)
 
+    using enum Command;
+
 public:
     MenuBuilder(MainWindow& window, const MenuTargets& targets) : window_(window), to_(targets) {}
 
     void buildFile();
+    void buildEdit();
     void buildView();
     void buildNavigate();
     void buildHelp();
 
 private:
     QMenu* addMenu(const QString& title) { return window_.menuBar()->addMenu(title); }
+    QAction* addCommand(QMenu& menu, Command command);
+    void addCommands(QMenu& menu, std::initializer_list<Command> commands);
+    /// The action is enabled while a trace is open.
+    void needsTrace(QAction* action);
+    void addCopy(QMenu& edit);
+    void addRows(QMenu& view);
+    void addWheel(QMenu& view);
+    void addPanels(QMenu& view);
     void addLive(QMenu& file);
     void fillRecent(QMenu& menu);
     void addThemes(QMenu& view);
@@ -145,7 +162,8 @@ private:
 
 void MenuBuilder::buildFile() {
     QMenu* file = addMenu(tr("&File"));
-    file->addAction(tr("&Open files…"), QKeySequence(QKeySequence::Open), &window_, &MainWindow::chooseFiles);
+    file->addAction(tr("&Open files…"), QKeySequence(QKeySequence::Open), &window_, &MainWindow::chooseFiles)
+        ->setObjectName(QStringLiteral("openFiles"));
     file->addAction(tr("Open &directory…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_O), &window_,
                     &MainWindow::chooseDirectory);
     addLive(*file);
@@ -155,17 +173,16 @@ void MenuBuilder::buildFile() {
     file->addSeparator();
     QAction* compare = file->addAction(tr("&Compare with…"), QKeySequence(Qt::CTRL | Qt::Key_D), &window_,
                                        &MainWindow::chooseComparison);
-    const auto enable = [&state = to_.state, compare] { compare->setEnabled(state.session() != nullptr); };
-    QObject::connect(&to_.state, &ViewState::sessionChanged, compare, enable);
-    enable();
+    compare->setObjectName(QStringLiteral("compareWith"));
+    needsTrace(compare);
     file->addSeparator();
     file->addAction(tr("Open s&ession…"), &window_, &MainWindow::chooseSessionToOpen);
     QAction* save = file->addAction(tr("&Save session…"), QKeySequence(QKeySequence::Save), &window_,
                                     &MainWindow::chooseSessionToSave);
     save->setObjectName(QStringLiteral("saveSession"));
     file->addSeparator();
-    file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), &window_,
-                    &MainWindow::chooseExport);
+    needsTrace(file->addAction(tr("&Export the timeline…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E), &window_,
+                               &MainWindow::chooseExport));
     file->addSeparator();
     file->addAction(tr("Close the tra&ce"), QKeySequence(QKeySequence::Close), &window_,
                     [&tabs = to_.tabs] { tabs.close(tabs.current()); })
@@ -174,10 +191,11 @@ void MenuBuilder::buildFile() {
 }
 
 void MenuBuilder::addLive(QMenu& file) {
-    file.addAction(tr("Open &live…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &window_,
-                   &MainWindow::chooseLive);
+    file.addAction(tr("Open &live…"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_L), &window_, &MainWindow::chooseLive)
+        ->setObjectName(QStringLiteral("openLive"));
     QAction* run =
         file.addAction(tr("&Run a schedule…"), QKeySequence(Qt::CTRL | Qt::Key_R), &window_, &MainWindow::chooseRun);
+    run->setObjectName(QStringLiteral("runSchedule"));
     RunProcess& process = to_.live.process();
     LiveController& live = to_.live.controller();
     QAction* stop_run = file.addAction(tr("S&top the run"), &process, &RunProcess::stop);
@@ -211,22 +229,140 @@ void MenuBuilder::fillRecent(QMenu& menu) {
     menu.addAction(tr("&Clear list"), &window_, &RecentFiles::clear);
 }
 
+QAction* MenuBuilder::addCommand(QMenu& menu, Command command) {
+    const CommandInfo& info = commandInfo(command);
+    const auto run = [&window = window_, &timeline = to_.timeline, command] {
+        // Escape ends the tour first, if there is one.
+        if (command == Clear && window.tour() != nullptr) return window.tour()->end();
+        timeline.run(command);
+    };
+    QAction* action = menu.addAction(commandText(info), &window_, run);
+    action->setShortcuts(commandKeys(info));
+    action->setObjectName(commandActionName(command));
+    needsTrace(action);
+    return action;
+}
+
+void MenuBuilder::addCommands(QMenu& menu, std::initializer_list<Command> commands) {
+    for (const Command command : commands)
+        addCommand(menu, command);
+}
+
+void MenuBuilder::needsTrace(QAction* action) {
+    const auto enable = [&state = to_.state, action] { action->setEnabled(state.session() != nullptr); };
+    QObject::connect(&to_.state, &ViewState::sessionChanged, action, enable);
+    enable();
+}
+
+void MenuBuilder::buildEdit() {
+    QMenu* edit = addMenu(tr("&Edit"));
+    QAction* back = addCommand(*edit, Undo);
+    QAction* forward = addCommand(*edit, Redo);
+    const auto enable = [&state = to_.state, back, forward] {
+        back->setEnabled(state.session() != nullptr && state.canUndo());
+        forward->setEnabled(state.session() != nullptr && state.canRedo());
+    };
+    QObject::connect(&to_.state, &ViewState::historyChanged, back, enable);
+    QObject::connect(&to_.state, &ViewState::sessionChanged, back, enable);
+    enable();
+    edit->addSeparator();
+    addCommands(*edit, {Search, NextHit, PreviousHit});
+    edit->addSeparator();
+    addCopy(*edit);
+    edit->addSeparator();
+    addCommands(*edit, {AddNote, NextNote, PreviousNote});
+    edit->addSeparator();
+    addCommand(*edit, Clear);
+}
+
+void MenuBuilder::addCopy(QMenu& edit) {
+    ViewState& state = to_.state;
+    std::vector<QAction*> actions;
+    const auto add = [&](const char* name, const QString& text, QKeySequence keys, const auto& content) {
+        QAction* action = edit.addAction(text, keys, &window_, [&state, content] {
+            if (state.selection()) QApplication::clipboard()->setText(content(*state.session(), state.selection()));
+        });
+        action->setObjectName(QString::fromLatin1(name));
+        // Tables and text fields copy what is selected in them.
+        action->setShortcutContext(Qt::WidgetShortcut);
+        to_.timeline.addAction(action);
+        actions.push_back(action);
+    };
+    add("copyText", tr("&Copy the selection as text"), QKeySequence(QKeySequence::Copy),
+        [](const Session& session, const ItemRef& item) { return copyAsText(session, item); });
+    add("copyJson", tr("Copy the selection as &JSON"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C),
+        [](const Session& session, const ItemRef& item) { return copyAsJson(session, item); });
+    add("copyCommand", tr("Copy the selection as co&mmand"), {},
+        [](const Session& session, const ItemRef& item) { return copyAsCommand(session, item); });
+    const auto enable = [&state, actions] {
+        for (QAction* action : actions)
+            action->setEnabled(state.session() != nullptr && state.selection());
+    };
+    QObject::connect(&state, &ViewState::selectionChanged, actions.front(), enable);
+    QObject::connect(&state, &ViewState::sessionChanged, actions.front(), enable);
+    enable();
+    QAction* picture = edit.addAction(tr("Copy the timeline as &picture"), QKeySequence(Qt::CTRL | Qt::ALT | Qt::Key_C),
+                                      &window_, &MainWindow::copyPicture);
+    picture->setObjectName(QStringLiteral("copyPicture"));
+    needsTrace(picture);
+}
+
 void MenuBuilder::buildView() {
     QMenu* view = addMenu(tr("&View"));
     addThemes(*view);
     addLanguages(*view);
+    addWheel(*view);
     view->addSeparator();
-    QAction* ideal = view->addAction(tr("&Ideal step below the observed one\tG"), &to_.ideal, &IdealOverlay::setOn);
+    QAction* ideal = view->addAction(tr("&Ideal step below the observed one"), QKeySequence(Qt::Key_G), &to_.ideal,
+                                     &IdealOverlay::setOn);
+    ideal->setObjectName(QStringLiteral("ideal"));
     ideal->setCheckable(true);
+    needsTrace(ideal);
     QObject::connect(&to_.ideal, &IdealOverlay::toggled, ideal, &QAction::setChecked);
-    fillRowsMenu(*view->addMenu(tr("&Rows")), to_.state);
+    addCommands(*view, {ReferenceNearer, ReferenceFurther});
     addFlows(*view);
+    addRows(*view);
     addFollow(*view);
     view->addAction(tr("&Schedule lab"), QKeySequence(Qt::CTRL | Qt::Key_L), &window_,
                     [&window = window_] { window.openExplorer(); });
     view->addSeparator();
+    addPanels(*view);
+}
+
+void MenuBuilder::addRows(QMenu& view) {
+    QMenu* rows = view.addMenu(tr("&Rows"));
+    addCommands(*rows, {Unfold, UnfoldAll, FoldGroup, Filter, AllRows});
+    rows->addSeparator();
+    addCommands(*rows, {Pin, MoveUp, MoveDown, HigherRows, LowerRows, FitRows});
+    rows->addSeparator();
+    fillRowsMenu(*rows, to_.state);
+    auto* counters = rows->findChild<QAction*>(QStringLiteral("lanes-counters"));
+    counters->setShortcuts(commandKeys(commandInfo(Counters)));
+}
+
+void MenuBuilder::addWheel(QMenu& view) {
+    QMenu* menu = view.addMenu(tr("Mouse &wheel"));
+    auto* group = new QActionGroup(menu);
+    const auto add = [&](TimelineView::Wheel wheel, const char* name, const QString& text) {
+        QAction* action = menu->addAction(text, &window_, [&window = window_, wheel] { window.chooseWheel(wheel); });
+        action->setObjectName(QString::fromLatin1(name));
+        action->setCheckable(true);
+        action->setChecked(window_.wheel() == wheel);
+        QObject::connect(&window_, &MainWindow::wheelChosen, action,
+                         [action, wheel](TimelineView::Wheel chosen) { action->setChecked(chosen == wheel); });
+        group->addAction(action);
+    };
+    add(TimelineView::Wheel::Zooms, "wheel-zooms", tr("&Zooms, and scrolls with Ctrl"));
+    add(TimelineView::Wheel::Scrolls, "wheel-scrolls", tr("&Scrolls, and zooms with Ctrl, as in Perfetto"));
+}
+
+void MenuBuilder::addPanels(QMenu& view) {
+    QMenu* panels = view.addMenu(tr("&Panels"));
     for (QAction* panel : to_.docks.actions())
-        view->addAction(panel);
+        panels->addAction(panel);
+    panels->addSeparator();
+    panels->addAction(tr("&Default arrangement"), &to_.docks, &DockPanels::reset)
+        ->setObjectName(QStringLiteral("resetLayout"));
 }
 
 void MenuBuilder::addThemes(QMenu& view) {
@@ -242,6 +378,9 @@ void MenuBuilder::addThemes(QMenu& view) {
     add(ThemeChoice::System, tr("As the &system"));
     add(ThemeChoice::Light, tr("&Light"));
     add(ThemeChoice::Dark, tr("&Dark"));
+    add(ThemeChoice::HighContrast, tr("High &contrast"));
+    add(ThemeChoice::ColourBlind, tr("For colour-&blind people"));
+    add(ThemeChoice::ColourBlindDark, tr("For colour-blind people, d&ark"));
 }
 
 void MenuBuilder::addLanguages(QMenu& view) {
@@ -262,32 +401,35 @@ void MenuBuilder::addLanguages(QMenu& view) {
 }
 
 void MenuBuilder::addFlows(QMenu& view) {
-    const auto add = [&](FlowOverlay flow, const char* name, const QString& text) {
+    const auto add = [&](FlowOverlay flow, const char* name, const QString& text, Qt::Key key) {
         ViewState& state = to_.state;
         QAction* action = view.addAction(text, &window_, [&state, flow](bool on) { state.showFlow(flow, on); });
         action->setCheckable(true);
         action->setObjectName(QString::fromLatin1(name));
+        action->setShortcut(QKeySequence(key));
+        needsTrace(action);
         const auto follow = [&state, action, flow] { action->setChecked(state.shows(flow)); };
         QObject::connect(&state, &ViewState::flowsChanged, action, follow);
         follow();
     };
-    add(FlowOverlay::Transfers, "flow-transfers", tr("All &transfers as arrows\tT"));
-    add(FlowOverlay::CriticalPath, "flow-path", tr("&Critical path of the step\tP"));
-    add(FlowOverlay::Microbatch, "flow-microbatch", tr("&Micro-batch of the selection\tB"));
+    add(FlowOverlay::Transfers, "flow-transfers", tr("All &transfers as arrows"), Qt::Key_T);
+    add(FlowOverlay::CriticalPath, "flow-path", tr("&Critical path of the step"), Qt::Key_P);
+    add(FlowOverlay::Microbatch, "flow-microbatch", tr("&Micro-batch of the selection"), Qt::Key_B);
     view.addSeparator();
 }
 
 void MenuBuilder::addFollow(QMenu& view) {
     LiveController& live = to_.live.controller();
-    QAction* follow = view.addAction(tr("F&ollow the newest step"), QKeySequence(Qt::CTRL | Qt::Key_E), &live,
-                                     &LiveController::setFollowing);
+    QAction* follow = view.addAction(tr("F&ollow the newest step"), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_F),
+                                     &live, &LiveController::setFollowing);
     follow->setObjectName(QStringLiteral("follow"));
     follow->setCheckable(true);
     const auto update = [&live, follow] {
-        follow->setEnabled(live.active());
+        follow->setEnabled(live.active() && !live.parked());
         follow->setChecked(live.following());
     };
     QObject::connect(&live, &LiveController::followingChanged, follow, update);
+    QObject::connect(&live, &LiveController::parkedChanged, follow, update);
     QObject::connect(&live, &LiveController::activeChanged, follow, update);
     update();
 }
@@ -302,18 +444,17 @@ void MenuBuilder::buildNavigate() {
                     [&tabs] { tabs.turn(-1); })
         ->setObjectName(QStringLiteral("previousTab"));
     navigate->addSeparator();
-    for (const CommandInfo& info : commandTable()) {
-        if (info.command == Command::FitAll || info.command == Command::NextOp || info.command == Command::RankUp ||
-            info.command == Command::NextStep || info.command == Command::Unfold || info.command == Command::Counters ||
-            info.command == Command::Pin)
-            navigate->addSeparator();
-        // The key is shown but handled by the timeline: single letters must stay free for other widgets.
-        navigate->addAction(commandText(info) + QLatin1Char('\t') + commandKeys(info), &window_,
-                            [&timeline = to_.timeline, command = info.command] {
-                                timeline.setFocus();
-                                timeline.run(command);
-                            });
-    }
+    addCommands(*navigate, {NextStep, PreviousStep, FitStep, FitAll});
+    navigate->addSeparator();
+    addCommands(*navigate, {ZoomIn, ZoomOut, PanLeft, PanRight, Focus, ZoomToSelection});
+    QAction* measure = navigate->addAction(tr("&Select time ranges by dragging"), QKeySequence(Qt::Key_V),
+                                           &to_.timeline, &TimelineView::setSelecting);
+    measure->setObjectName(QStringLiteral("measure"));
+    measure->setCheckable(true);
+    QObject::connect(&to_.timeline, &TimelineView::selectingChanged, measure, &QAction::setChecked);
+    needsTrace(measure);
+    navigate->addSeparator();
+    addCommands(*navigate, {NextOp, PreviousOp, Consumer, Producer, RankUp, RankDown});
 }
 
 void MenuBuilder::buildHelp() {
@@ -322,7 +463,7 @@ void MenuBuilder::buildHelp() {
     help->addAction(tr("&Manual"), QKeySequence(QKeySequence::HelpContents), &window_,
                     [&window] { window.openManual(); });
     help->addAction(tr("&Keys and mouse"), QKeySequence(Qt::Key_Question), &window_, [&window] {
-        auto* sheet = new ShortcutSheet(&window);
+        auto* sheet = new KeySheet(*window.menuBar(), &window);
         sheet->setAttribute(Qt::WA_DeleteOnClose);
         sheet->open();
     });
@@ -352,10 +493,15 @@ void MenuBuilder::buildHelp() {
 
 } // namespace
 
+QString commandActionName(Command command) {
+    return QStringLiteral("command-%1").arg(static_cast<int>(command));
+}
+
 void buildMenus(MainWindow& window, const MenuTargets& targets) {
     window.menuBar()->setObjectName(QStringLiteral("menuBar")); // the tour refers to it
     MenuBuilder builder(window, targets);
     builder.buildFile();
+    builder.buildEdit();
     builder.buildView();
     builder.buildNavigate();
     builder.buildHelp();

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "app/gui/timeline/commands.h"
+
 namespace bubblescope::gui {
 
 class DockPanels;
@@ -24,7 +26,11 @@ struct MenuTargets {
     IdealOverlay& ideal;
 };
 
-/// Fills the window's empty menu bar, in the user's language.
+/// The object name of the action that runs a command of the timeline.
+[[nodiscard]] QString commandActionName(Command command);
+
+/// Fills the window's empty menu bar, in the user's language. All keys are shortcuts of the window, wherever in it the
+/// focus is; see KeyGuard.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
 
 } // namespace bubblescope::gui

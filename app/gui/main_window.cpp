@@ -3,8 +3,11 @@
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/export_view.h"
 #include "app/gui/help/manual_window.h"
+#include "app/gui/item_menu.h"
 #include "app/gui/jobs/application.h"
+#include "app/gui/key_guard.h"
 #include "app/gui/live/live_bar.h"
+#include "app/gui/live/live_models.h"
 #include "app/gui/main_menus.h"
 #include "app/gui/models/demo_files.h"
 #include "app/gui/models/item_text.h"
@@ -20,8 +23,10 @@
 #include "app/gui/plain/plain_page.h"
 #include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/overview_bar.h"
-#include "app/gui/timeline/timeline_view.h"
+#include "app/gui/tool_bar.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QCloseEvent>
 #include <QFileDialog>
 #include <QLabel>
@@ -29,13 +34,16 @@
 #include <QMenuBar>
 #include <QMimeData>
 #include <QSettings>
+#include <QSortFilterProxyModel>
 #include <QStackedWidget>
 #include <QStatusBar>
 #include <QTabBar>
+#include <QToolBar>
 #include <QToolButton>
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include <filesystem>
 #include <initializer_list>
 
 namespace bubblescope::gui {
@@ -48,6 +56,12 @@ const QString kThemeKey = QStringLiteral("theme");
 const QString kLanguageKey = QStringLiteral("language");
 const QString kHiddenLanesKey = QStringLiteral("rows/hidden");
 const QString kCountersKey = QStringLiteral("rows/counters");
+const QString kWheelKey = QStringLiteral("mouse/wheel");
+const QString kWheelZooms = QStringLiteral("zooms");
+const QString kWheelScrolls = QStringLiteral("scrolls");
+const QString kNotesKey = QStringLiteral("notes/place");
+const QString kNotesApp = QStringLiteral("app");
+const QString kNotesBeside = QStringLiteral("beside");
 const QString kCentre = QStringLiteral("centre"); ///< the part of the central widget that is rebuilt
 
 QStringList localPaths(const QMimeData& data) {
@@ -77,6 +91,22 @@ void saveUsualRows(QSettings& settings, const RowChoice& rows) {
     settings.setValue(kCountersKey, rows.counters);
 }
 
+/// Leaves files of notes out of a file dialog: their names look like traces.
+class WithoutNotes : public QSortFilterProxyModel {
+public:
+    using QSortFilterProxyModel::QSortFilterProxyModel;
+
+protected:
+    bool filterAcceptsRow(int row, const QModelIndex& parent) const override {
+        return !isNotesFile(sourceModel()->index(row, 0, parent).data().toString().toStdString());
+    }
+};
+
+void leaveOutNotes(QFileDialog& dialog) {
+    dialog.setOption(QFileDialog::DontUseNativeDialog); // which takes no filter but endings
+    dialog.setProxyModel(new WithoutNotes(&dialog));
+}
+
 /// The filter of file dialogs for sessions.
 QString sessionFilter() {
     return MainWindow::tr("Sessions (*%1)").arg(QLatin1String(kSessionSuffix.data(), kSessionSuffix.size()));
@@ -93,10 +123,13 @@ MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     if (remember_) {
         const QSettings settings;
+        if (settings.value(kNotesKey).toString() == kNotesBeside) notes_.setPlace(NotePlace::Beside);
+        if (settings.value(kWheelKey).toString() == kWheelScrolls) wheel_ = TimelineView::Wheel::Scrolls;
         languages_.choose(languageFromKey(settings.value(kLanguageKey).toString()).value_or(Language::System));
         themes_.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
     }
     connect(&tabs_, &TraceTabs::titleChanged, this, &MainWindow::showTitle);
+    new KeyGuard(this);
     build();
     connectParts();
     resize(1280, 800);
@@ -165,9 +198,10 @@ void MainWindow::build() {
     live_.setPanel(docks_->livePanel());
     buildStatusBar();
     buildMenus(*this, {state_, themes_, languages_, tabs_, live_, *docks_, *timeline_, *ideal_});
+    tools_ = makeToolBar(*this);
     message_->setTheme(themes_.theme());
     if (!languages_.hasFont())
-        message_->showError(
+        message_->showInEnglish(
             runError("No font here has Chinese letters",
                      "install one, such as Noto Sans CJK (Debian's package fonts-noto-cjk), and start again"));
 }
@@ -176,6 +210,7 @@ void MainWindow::build() {
 void MainWindow::clear() {
     docks_->clear();
     delete centralWidget()->findChild<QWidget*>(kCentre, Qt::FindDirectChildrenOnly);
+    delete tools_;
     setMenuBar(nullptr); // deletes the old menu bar
     setStatusBar(nullptr);
     delete explorer_;
@@ -210,21 +245,30 @@ void MainWindow::buildCentre() {
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     message_ = new MessageBar(centre);
-    auto* summary = new SummaryBar(state_, themes_, centre);
-    connect(summary, &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
+    summary_ = new SummaryBar(state_, themes_, centre);
+    connect(summary_, &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
     pages_ = buildPages(centre);
     overview_ = new OverviewBar(state_, themes_, centre);
     auto* search = new SearchBar(state_, timeline_);
+    auto* wheel = buildWheelQuestion(centre);
+    auto* notes = buildNotesQuestion(centre);
     ideal_ = new IdealOverlay(state_, this);
     auto* tabs = tabs_.makeBar(centre);
     auto* live_bar = buildLiveBar(centre);
     auto* reference = new ReferenceBar(state_, centre);
     auto* rows = new RowsBar(state_, centre);
-    for (QWidget* bar : std::initializer_list<QWidget*>{tabs, message_, live_bar, summary, overview_, reference, rows})
+    for (QWidget* bar :
+         std::initializer_list<QWidget*>{tabs, message_, wheel, notes, live_bar, summary_, overview_, reference, rows})
         column->addWidget(bar);
     column->addWidget(pages_, 1);
 
     connect(timeline_, &TimelineView::searchRequested, search, &SearchBar::open);
+    connect(timeline_, &TimelineView::hitRequested, search, &SearchBar::step);
+    connect(timeline_, &TimelineView::timeRangeChosen, docks_, &DockPanels::showRange);
+    connect(timeline_, &TimelineView::menuRequested, this, [this, search](const ItemRef& item, const QPoint& where) {
+        makeItemMenu({state_, *timeline_, notes_, *search}, item, this)->popup(where);
+    });
+    connect(search, &SearchBar::stepped, this, [this](const QString& counter) { showMessage(counter, 2000); });
     connect(search, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
     connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });
     connect(timeline_, &TimelineView::filterRequested, rows, &RowsBar::open);
@@ -262,7 +306,38 @@ QStackedWidget* MainWindow::buildPages(QWidget* parent) {
 QWidget* MainWindow::buildLiveBar(QWidget* parent) {
     auto* bar = new LiveBar(live(), process(), state_, themes_, parent);
     connect(bar, &LiveBar::alertChosen, docks_, &DockPanels::showLive);
-    connect(bar, &LiveBar::openRequested, this, [this] { open(recordedFolders(live().target(), *live().snapshot())); });
+    connect(bar, &LiveBar::openRequested, this,
+            [this] { openBeside(recordedFolders(live().target(), *live().snapshot())); });
+    return bar;
+}
+
+/// Asks once, when the wheel is first used.
+QWidget* MainWindow::buildWheelQuestion(QWidget* parent) {
+    auto* bar = new QuestionBar(tr("The wheel zooms. As in Perfetto, it would scroll, and zoom with Ctrl."), parent);
+    bar->setObjectName(QStringLiteral("wheelQuestion"));
+    bar->addAnswer("wheelKeep", tr("Keep it"), [this] { chooseWheel(TimelineView::Wheel::Zooms); });
+    bar->addAnswer("wheelScroll", tr("As in Perfetto"), [this] { chooseWheel(TimelineView::Wheel::Scrolls); });
+    connect(this, &MainWindow::wheelChosen, bar, &QWidget::hide);
+    connect(timeline_, &TimelineView::wheelTurned, bar, [this, bar] {
+        if (remember_ && !QSettings().contains(kWheelKey)) bar->show();
+    });
+    timeline_->setWheel(wheel_);
+    return bar;
+}
+
+/// Asks once, after the first note.
+QWidget* MainWindow::buildNotesQuestion(QWidget* parent) {
+    auto* bar =
+        new QuestionBar(tr("Notes are kept with the app. Beside the trace, others who open it see them."), parent);
+    bar->setObjectName(QStringLiteral("notesQuestion"));
+    bar->addAnswer("notesApp", tr("With the app"), [this] { chooseNotePlace(NotePlace::App); });
+    bar->addAnswer("notesBeside", tr("Beside the trace"), [this] { chooseNotePlace(NotePlace::Beside); });
+    connect(this, &MainWindow::notePlaceChosen, bar, &QWidget::hide);
+    connect(&notes_, &NoteStore::added, bar, [this, bar] {
+        const bool there =
+            notes_.file() == notesFileOf(std::filesystem::path(tabs_.front().paths.value(0).toStdString()));
+        if (remember_ && !there && !QSettings().contains(kNotesKey)) bar->show();
+    });
     return bar;
 }
 
@@ -307,7 +382,7 @@ void MainWindow::showSession() {
     const bool any = state_.session() != nullptr;
     overview_->setVisible(any);
     showPage();
-    if (docks_->setShown(any) && live().active()) docks_->showLive();
+    if (docks_->setShown(any) && live().active() && !live().parked()) docks_->showLive();
     showHovered({});
     const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
     problems_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
@@ -317,10 +392,10 @@ void MainWindow::showSession() {
 
 void MainWindow::showPage() {
     plain_->setTrace(tabs_.front().plain);
-    pages_->setCurrentWidget(state_.session() != nullptr ? static_cast<QWidget*>(timeline_)
-                             : tabs_.front().plain       ? static_cast<QWidget*>(plain_)
-                             : live_.waiting()           ? static_cast<QWidget*>(live_waiting_)
-                                                         : welcome_);
+    pages_->setCurrentWidget(state_.session() != nullptr           ? static_cast<QWidget*>(timeline_)
+                             : tabs_.front().plain                 ? static_cast<QWidget*>(plain_)
+                             : live_.waiting() && !live().parked() ? static_cast<QWidget*>(live_waiting_)
+                                                                   : welcome_);
 }
 
 /// An open trace stays visible until the next one is loaded.
@@ -335,9 +410,18 @@ void MainWindow::showPreview() {
 void MainWindow::showLive() {
     live_waiting_->setText(tr("Waiting for the first step of %1 …").arg(live().target().name()));
     showPage();
-    const LiveSnapshotPtr& snapshot = live().snapshot();
+    const LiveSnapshotPtr& watched = live().snapshot();
+    const LiveAlert* const worst = watched ? worstOpen(*watched) : nullptr;
+    tabs_.markLive(worst == nullptr ? QString() : alertText(*worst, *watched));
+    // The panel belongs to the watched run's tab.
+    const bool returns = live_parked_ && !live().parked() && live_panel_open_;
+    if (!live_parked_ && live().parked()) live_panel_open_ = !docks_->liveHidden();
+    live_parked_ = live().parked();
+    const LiveSnapshotPtr snapshot = live().shown();
     if (!snapshot) {
         docks_->hideLive();
+    } else if (returns) {
+        docks_->showLive();
     } else if (snapshot->info && docks_->liveHidden() && !state_.session()) {
         docks_->showLive(); // steps may be long, and ranks are known before
     }
@@ -393,6 +477,11 @@ void MainWindow::saveSession(const QString& file) {
 ScheduleExplorer& MainWindow::openExplorer() {
     if (explorer_ == nullptr) {
         explorer_ = new ScheduleExplorer(themes_, this);
+        connect(explorer_, &ScheduleExplorer::runRequested, this,
+                [this](const QString& file, const ScheduleSpec& spec) {
+                    live_.chooseRunOf(file, spec, themes_, this);
+                    activateWindow();
+                });
         if (state_.session()) explorer_->startFrom(*state_.session(), state_.step());
     }
     explorer_->show();
@@ -428,6 +517,7 @@ void MainWindow::startTour(int step) {
 
 void MainWindow::chooseFiles() {
     auto* dialog = new QFileDialog(this, tr("Open traces"));
+    leaveOutNotes(*dialog);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);
     dialog->setNameFilters({tr("Traces (*.pftrace *.perfetto-trace *.json *.json.gz *.gz)"), tr("All files (*)")});
@@ -446,6 +536,7 @@ void MainWindow::chooseDirectory() {
 
 void MainWindow::chooseComparison() {
     auto* dialog = new QFileDialog(this, tr("Open the run to compare with"));
+    leaveOutNotes(*dialog);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFiles);
     dialog->setNameFilters({tr("Traces (*.pftrace *.perfetto-trace *.json *.json.gz *.gz)"), tr("All files (*)")});
@@ -454,13 +545,15 @@ void MainWindow::chooseComparison() {
 }
 
 void MainWindow::chooseExport() {
+    if (!state_.session()) return;
     auto* dialog = new QFileDialog(this, tr("Export the timeline"));
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(QStringLiteral("png"));
+    dialog->selectFile(suggestedPictureName(tabs_.front().title, state_.session()->step(state_.step()).index));
     dialog->setNameFilters({tr("Pictures (*.png *.svg *.pdf)")});
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
-        const Status written = exportView(*timeline_, file);
+        const Status written = exportView(*timeline_, file, pictureFrame());
         if (!written.ok()) return message_->showError(written.error());
         statusBar()->showMessage(tr("Written: %1").arg(file), 4000);
     });
@@ -492,6 +585,31 @@ void MainWindow::chooseSessionToOpen() {
 void MainWindow::chooseTheme(ThemeChoice choice) {
     themes_.choose(choice);
     if (remember_) QSettings().setValue(kThemeKey, themeKey(choice));
+}
+
+void MainWindow::chooseWheel(TimelineView::Wheel wheel) {
+    wheel_ = wheel;
+    timeline_->setWheel(wheel);
+    if (remember_) QSettings().setValue(kWheelKey, wheel == TimelineView::Wheel::Scrolls ? kWheelScrolls : kWheelZooms);
+    emit wheelChosen(wheel);
+}
+
+void MainWindow::chooseNotePlace(NotePlace place) {
+    notes_.setPlace(place);
+    if (remember_) QSettings().setValue(kNotesKey, place == NotePlace::Beside ? kNotesBeside : kNotesApp);
+    emit notePlaceChosen(place);
+}
+
+void MainWindow::copyPicture() {
+    if (!state_.session()) return;
+    QApplication::clipboard()->setImage(pictureOf(*timeline_, pictureFrame()));
+    statusBar()->showMessage(tr("The picture is in the clipboard"), 4000);
+}
+
+PictureFrame MainWindow::pictureFrame() const {
+    const int step = state_.session()->step(state_.step()).index;
+    return {tr("%1, step %2").arg(tabs_.front().title).arg(step), summary_->text(), &summary_->legend(),
+            &themes_.theme()};
 }
 
 void MainWindow::chooseLanguage(Language language) {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "app/gui/dock_panels.h"
+#include "app/gui/export_view.h"
 #include "app/gui/language/language.h"
 #include "app/gui/live_watch.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
+#include "app/gui/timeline/timeline_view.h"
 #include "app/gui/tour/tour.h"
 #include "app/gui/trace_tabs.h"
 
@@ -13,6 +15,7 @@
 
 class QLabel;
 class QStackedWidget;
+class QToolBar;
 class QToolButton;
 
 namespace bubblescope::gui {
@@ -23,7 +26,7 @@ class ManualWindow;
 class MessageBar;
 class PlainPage;
 class ScheduleExplorer;
-class TimelineView;
+class SummaryBar;
 class WelcomePanel;
 
 /// Puts the app together: the open traces (TraceTabs), the watched run (LiveWatch), the panels (DockPanels), the menus
@@ -83,6 +86,11 @@ public:
     void chooseRun() { live_.chooseRun(themes_, this); }
     void chooseTheme(ThemeChoice choice);
     void chooseLanguage(Language language);
+    void chooseWheel(TimelineView::Wheel wheel);
+    [[nodiscard]] TimelineView::Wheel wheel() const { return wheel_; }
+    void chooseNotePlace(NotePlace place);
+    /// Copies what the timeline shows to the clipboard.
+    void copyPicture();
 
     [[nodiscard]] ViewState& state() { return state_; }
     [[nodiscard]] NoteStore& noteStore() { return notes_; }
@@ -94,6 +102,8 @@ public:
 signals:
     void loaded();
     void failed(const bubblescope::Error& error);
+    void notePlaceChosen(bubblescope::gui::NotePlace place);
+    void wheelChosen(bubblescope::gui::TimelineView::Wheel wheel);
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -108,6 +118,9 @@ private:
     void buildCentre();
     QStackedWidget* buildPages(QWidget* parent);
     QWidget* buildLiveBar(QWidget* parent);
+    QWidget* buildWheelQuestion(QWidget* parent);
+    QWidget* buildNotesQuestion(QWidget* parent);
+    [[nodiscard]] PictureFrame pictureFrame() const;
     void buildStatusBar();
     void showError(const Error& error);
     void showMessage(const QString& text, int milliseconds);
@@ -131,7 +144,11 @@ private:
     DockPanels* docks_;
     TourLauncher tours_;
 
+    TimelineView::Wheel wheel_ = TimelineView::Wheel::Zooms;
+
     // Rebuilt with the language.
+    QToolBar* tools_ = nullptr;
+    SummaryBar* summary_ = nullptr;
     MessageBar* message_ = nullptr;
     QStackedWidget* pages_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
@@ -147,6 +164,8 @@ private:
     QToolButton* problems_ = nullptr;
 
     ManualWindow* manual_ = nullptr;
+    bool live_parked_ = false;    ///< LiveController::parked() as of the last showLive()
+    bool live_panel_open_ = true; ///< when the watched run's tab was last left
 };
 
 } // namespace bubblescope::gui

@@ -100,10 +100,12 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
                 .arg(kSmallestSide)
                 .arg(kMaxSide);
         out.size = *size;
+        out.sized = true;
     }
     if (parser.isSet(QStringLiteral("theme"))) {
         out.theme = themeFromKey(parser.value(QStringLiteral("theme")));
-        if (!out.theme) return OptionText::tr("--theme needs light, dark or system");
+        if (!out.theme)
+            return OptionText::tr("--theme needs light, dark, contrast, colour-blind, colour-blind-dark or system");
     }
     if (parser.isSet(QStringLiteral("step"))) {
         bool ok = false;
@@ -146,7 +148,7 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
 } // namespace
 
 bool needsNoTrace(const QString& panel) {
-    return panel == kWelcomePanel || panel == kRunPanel || panel == kWatchPanel;
+    return panel == kWelcomePanel || panel == kRunPanel || panel == kWatchPanel || panel == kKeysPanel;
 }
 
 std::optional<Options> parseOptions(const QStringList& arguments, QString& error) {
@@ -204,14 +206,14 @@ QString helpText() {
         "\n"
         "Options:\n"
         "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
-        "  --size WxH             size of the window or picture (default 1280x800)\n"
-        "  --theme THEME          light, dark or system\n"
+        "  --size WxH             size of the window or picture, at most the screen's (default 1280x800)\n"
+        "  --theme THEME          light, dark, contrast, colour-blind, colour-blind-dark or system\n"
         "  --language LANGUAGE    en, zh_CN or system\n"
         "  --step N               show step N first (default: the second one)\n"
         "  --panel NAME           show this panel first: bubbles, anomalies, accounting, steps, whatif,\n"
         "                         aadiff, compare, details, notes, problems, live, lab for\n"
-        "                         the schedule lab, manual; for a picture also welcome, run and\n"
-        "                         watch: the first page and dialogs\n"
+        "                         the schedule lab, manual, range; for a picture also welcome, run,\n"
+        "                         watch and keys: the first page and dialogs\n"
         "  --demo NAME            open a made-up run: balanced, slow-last-stage or checked-zb-h1\n"
         "  --tour N               take the tour from its Nth step on\n"
         "  --live FOLDER          watch a run that records into this folder; repeat for more\n"

@@ -20,6 +20,7 @@ inline constexpr const char* kVersion = BUBBLESCOPE_VERSION;
 inline constexpr QLatin1StringView kWelcomePanel{"welcome"};
 inline constexpr QLatin1StringView kRunPanel{"run"};
 inline constexpr QLatin1StringView kWatchPanel{"watch"};
+inline constexpr QLatin1StringView kKeysPanel{"keys"};
 [[nodiscard]] bool needsNoTrace(const QString& panel);
 
 /// The options of the command line.
@@ -28,6 +29,7 @@ struct Options {
     bool version = false;
     QString screenshot; ///< empty: interactive
     QSize size{1280, 800};
+    bool sized = false; ///< --size was given
     std::optional<ThemeChoice> theme;
     std::optional<Language> language;
     std::optional<int> step;        ///< the step's number

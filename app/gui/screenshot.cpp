@@ -2,12 +2,14 @@
 
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/help/manual_window.h"
+#include "app/gui/key_sheet.h"
 #include "app/gui/live/live_dialog.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
 #include "app/gui/timeline/timeline_view.h"
 
 #include <QApplication>
+#include <QMenuBar>
 #include <QPixmap>
 #include <QThreadPool>
 #include <QTimer>
@@ -77,9 +79,15 @@ void writeWhenIdle(QWidget& widget, const Options& options) {
 
 QWidget& firstPageOrDialog(MainWindow& window, const Options& options) {
     if (options.panel == kWelcomePanel) return window;
-    QDialog* dialog = options.panel == kRunPanel
-                          ? static_cast<QDialog*>(new RunDialog(window.themes(), QStringLiteral("my-run"), &window))
-                          : new LiveDialog(&window);
+    QDialog* dialog = nullptr;
+    if (options.panel == kRunPanel) {
+        dialog = new RunDialog(window.themes(), QStringLiteral("my-run"), &window);
+    } else if (options.panel == kKeysPanel) {
+        dialog = new KeySheet(*window.menuBar(), &window);
+    } else {
+        dialog = new LiveDialog(&window);
+    }
+    if (options.sized) dialog->resize(options.size);
     dialog->setAttribute(Qt::WA_DontShowOnScreen);
     dialog->show();
     return *dialog;

@@ -74,10 +74,12 @@ void TraceTabs::updateBar() {
     for (int tab = 0; tab < bar_->count(); ++tab) {
         const TraceTab& trace = tabs_[static_cast<std::size_t>(tab)];
         QString text = trace.empty() ? tr("Nothing open yet") : trace.title;
+        if (!trace.alert.isEmpty()) text = tr("⚠ %1").arg(text);
         bar_->setTabText(tab, text.replace(QLatin1Char('&'), QStringLiteral("&&")));
         QStringList tips;
         for (const QString& path : trace.paths)
             tips << QDir::toNativeSeparators(path);
+        if (!trace.alert.isEmpty()) tips << trace.alert;
         bar_->setTabToolTip(tab, tips.join(QLatin1Char('\n')));
     }
     bar_->setCurrentIndex(current_);
@@ -125,18 +127,17 @@ void TraceTabs::show(int tab) {
 
 void TraceTabs::close(int tab) {
     if (tab < 0 || tab >= count()) return;
-    if (tabs_[static_cast<std::size_t>(tab)].live) {
-        live_.stop();
-        live_.setParked(false);
-    }
+    const bool was_live = tabs_[static_cast<std::size_t>(tab)].live;
     if (count() == 1) {
         // The window returns to its initial state.
         if (loading()) cancelLoad();
         tabs_.front() = {};
+        if (was_live) live_.forget();
         return showFront();
     }
     const bool in_front = tab == current_;
     tabs_.erase(tabs_.begin() + tab);
+    if (was_live) live_.forget();
     if (tab < current_ || current_ == count()) --current_;
     if (in_front) return showFront();
     updateBar();
@@ -147,16 +148,41 @@ void TraceTabs::turn(int by) {
 }
 
 void TraceTabs::showLive(const QString& title) {
-    job_.cancel();
-    waiting_.clear();
-    for (TraceTab& tab : tabs_)
+    saveViews();
+    for (TraceTab& tab : tabs_) {
         tab.live = false; // only one run is watched at a time
-    inFront() = {};
+        tab.alert.clear();
+    }
+    // A run of which nothing was seen leaves nothing behind.
+    for (int tab = count() - 1; tab >= 0; --tab) {
+        if (tab == current_ || !tabs_[static_cast<std::size_t>(tab)].empty()) continue;
+        tabs_.erase(tabs_.begin() + tab);
+        if (tab < current_) --current_;
+    }
+    addTab();
     inFront().live = true;
     inFront().title = title;
+    updateBar();
+}
+
+/// Brings a new tab to the front, or the one in front if it is empty. Its content is not shown yet.
+void TraceTabs::addTab() {
     ideal_->setOn(false);
     compare_->restore({});
-    updateBar();
+    if (!front().empty()) {
+        if (front().live) live_.setParked(true);
+        tabs_.emplace_back();
+        current_ = count() - 1;
+    }
+    inFront() = {};
+}
+
+void TraceTabs::markLive(const QString& alert) {
+    for (TraceTab& tab : tabs_) {
+        if (!tab.live || tab.alert == alert) continue;
+        tab.alert = alert;
+        updateBar();
+    }
 }
 
 // ---- Loading -------------------------------------------------------------------------------------
@@ -215,16 +241,13 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
         if (waiting_.empty()) finishSession();
         return loadNext();
     }
-    if (request.own_tab && !front().empty()) {
+    if (request.own_tab || front().live) {
         saveViews();
-        if (front().live) live_.setParked(true);
-        ideal_->setOn(false);
-        compare_->restore({});
-        tabs_.emplace_back();
-        current_ = count() - 1;
+        addTab();
+    } else {
+        inFront() = {};
     }
     TraceTab& tab = inFront();
-    tab = {};
     tab.paths = request.paths;
     const QString name = nameOfTrace(request.paths);
     tab.title = request.paths.size() > 1 ? tr("%1 and more").arg(name) : name;

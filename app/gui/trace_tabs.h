@@ -34,6 +34,7 @@ struct TraceTab {
     SavedComparison comparison;
     bool ideal = false; ///< whether the ideal step was shown
     bool live = false;  ///< whether this is the watched run
+    QString alert;      ///< the worst open alert of a watched run, for its tab; empty if there is none
 
     [[nodiscard]] bool empty() const { return !session && !plain && !live; }
 };
@@ -53,8 +54,9 @@ public:
     /// The tab bar, hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
-    /// Loads in the background and replaces the content of the tab in front on success; a newer call supersedes it. A
-    /// session file replaces all tabs. loaded() is emitted once everything requested is loaded.
+    /// Loads in the background and replaces the content of the tab in front on success, unless that is a watched run,
+    /// which stays in its tab. A newer call supersedes it. A session file replaces all tabs. loaded() is emitted once
+    /// everything requested is loaded.
     void open(const QStringList& paths);
     /// The same in a new tab, unless the one in front is empty. Calls are queued.
     void openBeside(const QStringList& paths);
@@ -64,8 +66,11 @@ public:
     void cancelLoad();
     /// Cancels the current load without a signal, for a window that closes.
     void stopLoad() { job_.cancel(); }
-    /// The tab in front becomes that of a watched run; another watched run is given up.
+    /// Opens a tab for a watched run and brings it to the front; an empty tab in front is used. The tab of the run that
+    /// was watched before keeps what it shows.
     void showLive(const QString& title);
+    /// Marks the tab of the watched run, which may be behind another one; an empty text removes the mark.
+    void markLive(const QString& alert);
 
     void show(int tab);
     /// Closing the last tab leaves an empty one.
@@ -127,6 +132,7 @@ private:
     [[nodiscard]] TraceTab& inFront() { return tabs_[static_cast<std::size_t>(current_)]; }
     void updateBar();
     void showFront();
+    void addTab();
     void load(const Request& request);
     void loadNext();
     void finishLoad(const Request& request, Result<OpenedTrace> result);

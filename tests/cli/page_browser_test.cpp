@@ -92,8 +92,8 @@ TEST(PageInABrowser, ItsTimelineIsZoomedAndPointedAt) {
     const ScratchFolder scratch;
     const std::string trace = scratch.file("trace.pftrace");
     const std::string page = scratch.file("page.html");
-    ASSERT_EQ(runProgram({"run", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--steps", "3",
-                          "--forward", "5ms", "--backward", "10ms", "--out", trace})
+    ASSERT_EQ(runProgram({"run", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--steps", "3", "--forward",
+                          "5ms", "--backward", "10ms", "--out", trace})
                   .exit_code,
               0);
     ASSERT_EQ(runProgram({"analyze", trace, "--html", page}).exit_code, 0);

@@ -133,10 +133,10 @@ private slots:
         const int all = palette.list().count();
         QVERIFY(all > 30);
         QTest::keyClicks(&palette.line(), QStringLiteral("critical"));
-        QCOMPARE(palette.list().count(), 2); // in the view's menu and in the navigation menu
+        QCOMPARE(palette.list().count(), 1); // each command once
         palette.line().clear();
         QTest::keyClicks(&palette.line(), QStringLiteral("theme dark"));
-        QCOMPARE(palette.list().count(), 1);
+        QCOMPARE(palette.list().count(), 2); // "Dark", and the dark one for colour-blind people
         QVERIFY(!window.themes().theme().dark);
         QTest::keyClick(&palette.line(), Qt::Key_Return);
         QTRY_VERIFY(window.themes().theme().dark);

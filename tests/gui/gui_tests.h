@@ -2,6 +2,7 @@
 
 #include "app/gui/jobs/application.h"
 
+#include <QStandardPaths>
 #include <QTest>
 
 namespace bubblescope::gui {
@@ -22,6 +23,7 @@ template <class Test>
 int runGuiTest(int argc, char** argv) {
     const Application application(argc, argv);
     QCoreApplication::setAttribute(Qt::AA_Use96Dpi, true);
+    QStandardPaths::setTestModeEnabled(true); // notes and settings of the user are left alone
     Test test;
     return QTest::qExec(&test, argc, argv);
 }

@@ -13,6 +13,7 @@
 #include <QLabel>
 #include <QProcess>
 #include <QSignalSpy>
+#include <QStatusBar>
 #include <QTabBar>
 #include <QTableView>
 #include <QTest>
@@ -323,6 +324,93 @@ private slots:
         watched.child<QTabBar>("traceTabs").setCurrentIndex(0);
         QTRY_COMPARE(watched.newest(), 4);
         QVERIFY(watched.atTheRight());
+    }
+
+    void aWatchOpensATabOfItsOwn() {
+        LiveRun run(slowRank(2, 5));
+        MainWindow window{loadSample, false};
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("sample.pftrace")});
+        QVERIFY(loaded.wait());
+        ViewState& state = window.state();
+        const SessionPtr open = state.session();
+        state.select({ItemKind::Op, 1, 2, 3});
+        const TimeRange range = state.range().range();
+
+        window.watch(run.target());
+        window.live().start(run.target(), run.clock());
+        QCOMPARE(window.tabCount(), 2);
+        QCOMPARE(window.currentTab(), 1);
+        run.writeSteps(12);
+        QTRY_VERIFY(state.session() && worstOpen(*window.live().snapshot()) != nullptr);
+        QVERIFY(child<QWidget>(window, "liveBar").isVisible());
+        QVERIFY(!child<QDockWidget>(window, "liveDock").isHidden());
+
+        // The first tab is as it was, and shows nothing of the run.
+        window.showTab(0);
+        QVERIFY(state.session() == open);
+        QCOMPARE(state.selection(), (ItemRef{ItemKind::Op, 1, 2, 3}));
+        QCOMPARE(state.range().range(), range);
+        QVERIFY(child<QWidget>(window, "liveBar").isHidden());
+        QVERIFY(child<QDockWidget>(window, "liveDock").isHidden());
+        window.showPanel(QStringLiteral("live")); // if someone opens it all the same
+        QTRY_COMPARE(child<QTableView>(window, "liveAlerts").model()->rowCount(), 0);
+        child<QDockWidget>(window, "liveDock").hide();
+        QVERIFY(!child<QAction>(window, "follow").isEnabled());
+        auto* status = child<LiveBar>(window, "liveBar").window()->findChild<QStatusBar*>();
+        status->clearMessage();
+        QTRY_COMPARE(window.live().snapshot()->steps.size(), 12U);
+        QVERIFY(status->currentMessage().isEmpty());
+        // Its tab alone is marked.
+        auto& bar = child<QTabBar>(window, "traceTabs");
+        QVERIFY(bar.tabText(1).contains(QChar(0x26a0)));
+        QVERIFY(!bar.tabText(0).contains(QChar(0x26a0)));
+        QVERIFY(!bar.tabToolTip(1).isEmpty());
+
+        // Opening its recording takes a tab as well.
+        window.showTab(1);
+        QVERIFY(child<QWidget>(window, "liveBar").isVisible());
+        QVERIFY(!child<QDockWidget>(window, "liveDock").isHidden());
+        QTRY_VERIFY(child<QTableView>(window, "liveAlerts").model()->rowCount() > 0);
+        window.open({QStringLiteral("another.pftrace")});
+        QTRY_COMPARE(window.tabCount(), 3);
+        QVERIFY(window.live().active());
+        QVERIFY(child<QWidget>(window, "liveBar").isHidden());
+
+        // A watch that is closed is over, wherever its tab is.
+        window.closeTab(1);
+        QVERIFY(!window.live().active());
+        QVERIFY(!window.live().snapshot());
+        QCOMPARE(window.tabCount(), 2);
+        QVERIFY2(window.windowTitle().contains(QLatin1String("another")), qPrintable(window.windowTitle()));
+        QVERIFY(state.session());
+    }
+
+    void aSecondWatchLeavesTheTabOfTheFirst() {
+        Watched watched;
+        watched.window.watch(watched.run.target());
+        watched.window.live().start(watched.run.target(), watched.run.clock());
+        watched.run.writeSteps(3);
+        QTRY_COMPARE(watched.newest(), 2);
+        const SessionPtr seen = watched.window.state().session();
+        LiveRun other;
+        watched.window.watch(other.target());
+        QCOMPARE(watched.window.tabCount(), 2);
+        QVERIFY(!watched.window.state().session());
+        watched.window.showTab(0);
+        QVERIFY(watched.window.state().session() == seen);
+        QVERIFY(watched.window.live().active());
+        QVERIFY(watched.window.live().target() == other.target());
+    }
+
+    void anEmptyTabIsUsed() {
+        Watched watched;
+        QCOMPARE(watched.window.tabCount(), 1);
+        watched.window.watch(watched.run.target());
+        QCOMPARE(watched.window.tabCount(), 1);
+        watched.window.watch(watched.run.target()); // nothing was seen of the first
+        QCOMPARE(watched.window.tabCount(), 1);
     }
 
     void whatWasSeenStaysWhenWatchingStops() {

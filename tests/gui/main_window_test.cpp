@@ -1,4 +1,4 @@
-#include "app/gui/command_palette.h"
+#include "app/gui/key_sheet.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/panels/bars.h"
@@ -445,8 +445,8 @@ private slots:
         OpenWindow w;
         QVERIFY(QTest::qWaitForWindowActive(&w.window)); // shortcuts belong to the active window
         QTest::keyClick(&w.child<TimelineView>(), Qt::Key_Question);
-        QTRY_VERIFY(w.window.findChild<ShortcutSheet*>() != nullptr);
-        QVERIFY(w.window.findChild<ShortcutSheet*>()->isVisible());
+        QTRY_VERIFY(w.window.findChild<KeySheet*>() != nullptr);
+        QVERIFY(w.window.findChild<KeySheet*>()->isVisible());
     }
 
 private:

@@ -38,6 +38,7 @@ struct NotesDesk {
         view.resize(1000, 480);
         view.show();
         state.setSession(sampleSession());
+        note_store.setPlace(NotePlace::Beside);
         note_store.open(trace());
         view.setFocus();
     }
@@ -236,7 +237,7 @@ private slots:
         QCOMPARE(desk.saved().size(), std::size_t{1});
     }
 
-    void theWindowKeepsNotesBesideTheTrace() {
+    void theWindowKeepsNotesWhereTheUserWants() {
         QTemporaryDir folder;
         const QString trace = folder.filePath(QStringLiteral("sample.pftrace"));
         const auto loader = [](const std::vector<std::filesystem::path>&, JobControl&) -> Result<Run> {
@@ -255,8 +256,20 @@ private slots:
         QVERIFY(editor != nullptr);
         QTest::keyClicks(editor, QStringLiteral("first"));
         QTest::keyClick(editor, Qt::Key_Return);
+        // Nothing lies beside the trace until the user wants it.
         const auto file = notesFileOf(trace.toStdString());
-        QTRY_COMPARE(readNotes(file).value().front().text, std::string("first"));
+        QVERIFY(!std::filesystem::exists(file));
+        const auto own = window.noteStore().file();
+        QTRY_COMPARE(readNotes(own).value().front().text, std::string("first"));
+        window.open({trace});
+        QVERIFY(loaded.wait());
+        QCOMPARE(window.noteStore().notes().size(), 1U); // they come back
+        window.chooseNotePlace(NotePlace::Beside);
+        QCOMPARE(readNotes(file).value().front().text, std::string("first"));
+        QVERIFY(!std::filesystem::exists(own));
+        window.chooseNotePlace(NotePlace::App);
+        QVERIFY(!std::filesystem::exists(file));
+        window.chooseNotePlace(NotePlace::Beside);
 
         QFile broken(QString::fromStdString(file.string()));
         QVERIFY(broken.open(QIODevice::WriteOnly | QIODevice::Truncate));
@@ -266,6 +279,20 @@ private slots:
         QVERIFY(loaded.wait());
         auto* message = window.findChild<MessageBar*>();
         QVERIFY(message->text().contains(QString::fromStdString(file.string())));
+    }
+
+    void aFileBesideTheTraceIsUsedWhereverNotesGo() {
+        QTemporaryDir folder;
+        const std::filesystem::path trace = folder.filePath(QStringLiteral("run.pftrace")).toStdString();
+        QVERIFY(writeNotes(notesFileOf(trace), {noteAtTime(TimeNs{1}, TimeNs{2}, "of others")}).ok());
+        ViewState state;
+        NoteStore store(state);
+        QVERIFY(store.place() == NotePlace::App);
+        state.setSession(sampleSession());
+        store.open(trace);
+        QCOMPARE(store.notes().size(), 1U);
+        store.setText(0, QStringLiteral("changed"));
+        QCOMPARE(readNotes(notesFileOf(trace)).value().front().text, std::string("changed"));
     }
 };
 

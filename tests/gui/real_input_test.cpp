@@ -6,16 +6,15 @@
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
+#include "tests/gui/user_input.h"
 
 #include <QApplication>
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
-#include <QProcess>
 #include <QSettings>
 #include <QSignalSpy>
-#include <QStandardPaths>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
@@ -29,45 +28,6 @@ using namespace bubblescope;
 using namespace bubblescope::gui;
 
 namespace {
-
-/// A user's input. Functions return before events arrive: wait for their effects.
-class UserInput {
-public:
-    static void moveTo(const QWidget& widget, const QPoint& at) {
-        const QPoint place = widget.mapToGlobal(at);
-        send({QStringLiteral("mousemove"), QString::number(place.x()), QString::number(place.y())});
-    }
-    static void click(const QWidget& widget, const QPoint& at, int button = 1, int times = 1) {
-        moveTo(widget, at);
-        send({QStringLiteral("click"), QStringLiteral("--repeat"), QString::number(times), QStringLiteral("--delay"),
-              QStringLiteral("50"), QString::number(button)});
-    }
-    /// Up is away from the user.
-    static void wheel(const QWidget& widget, const QPoint& at, bool up) { click(widget, at, up ? 4 : 5); }
-    static void drag(const QWidget& widget, const QPoint& from, const QPoint& to) {
-        moveTo(widget, from);
-        send({QStringLiteral("mousedown"), QStringLiteral("1")});
-        for (int part = 1; part <= 8; ++part)
-            moveTo(widget, from + (to - from) * part / 8);
-        send({QStringLiteral("mouseup"), QStringLiteral("1")});
-    }
-    /// As xdotool names them: "ctrl+shift+p".
-    static void press(const char* keys) { send({QStringLiteral("key"), QString::fromLatin1(keys)}); }
-    static void hold(const char* key, bool down) {
-        send({down ? QStringLiteral("keydown") : QStringLiteral("keyup"), QString::fromLatin1(key)});
-    }
-    static void type(const char* text) {
-        send({QStringLiteral("type"), QStringLiteral("--delay"), QStringLiteral("20"), QString::fromLatin1(text)});
-    }
-
-private:
-    static void send(const QStringList& arguments) {
-        QProcess tool;
-        tool.start(QStringLiteral("xdotool"), arguments);
-        if (!tool.waitForFinished(20000) || tool.exitCode() != 0) qFatal("xdotool failed");
-        QCoreApplication::processEvents();
-    }
-};
 
 /// The app's window with the sample open and the keyboard focus.
 struct InputWindow {
@@ -250,44 +210,6 @@ private:
     QTemporaryDir settings_;
 };
 
-/// An X server of its own, which reports the display that it uses; ends with the program.
-bool startDisplay(QProcess& server) {
-    server.start(QStringLiteral("Xvfb"),
-                 {QStringLiteral("-displayfd"), QStringLiteral("1"), QStringLiteral("-screen"), QStringLiteral("0"),
-                  QStringLiteral("1440x900x24"), QStringLiteral("-nolisten"), QStringLiteral("tcp")});
-    if (!server.waitForStarted(20000)) return false;
-    QByteArray display;
-    while (!display.contains('\n') && server.waitForReadyRead(20000))
-        display += server.readAllStandardOutput();
-    if (!display.contains('\n')) return false;
-    qputenv("DISPLAY", ":" + display.trimmed());
-    return true;
-}
-
-static int runOnOwnDisplay(int argc, char** argv) {
-    for (const char* program : {"Xvfb", "xdotool"}) {
-        if (QStandardPaths::findExecutable(QString::fromLatin1(program)).isEmpty()) {
-            std::printf("skipped: no %s (Debian: xvfb xdotool)\n", program);
-            return 0;
-        }
-    }
-    QProcess server;
-    if (!startDisplay(server)) {
-        std::printf("FAIL: Xvfb did not start: %s\n", server.readAllStandardError().constData());
-        return 1;
-    }
-    qputenv("QT_QPA_PLATFORM", "xcb");
-    int failed = 0;
-    {
-        const QApplication app(argc, argv);
-        RealInputTest test;
-        failed = QTest::qExec(&test, argc, argv);
-    }
-    server.terminate();
-    server.waitForFinished(5000);
-    return failed;
-}
-
-static const GuiTestEntry entry_of_real_input_test{"real_input_test", runOnOwnDisplay};
+static const GuiTestEntry entry_of_real_input_test{"real_input_test", runOnOwnDisplay<RealInputTest>};
 
 #include "real_input_test.moc"

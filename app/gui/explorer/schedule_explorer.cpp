@@ -271,8 +271,8 @@ void ScheduleExplorer::showResult(ExplorerResult result) {
         tr("A step takes %1, bubble rate %2; closed form of a rank's bubble: %3")
             .arg(exactTime(analysis.wall), percent(analysis.rates.over_makespan),
                  result_->form.bubble_expression.empty() ? tr("none") : fromUtf8(result_->form.bubble_expression)));
-    headline_->setToolTip(translatedText(result_->form.domain + result_->form.note).toHtmlEscaped());
-    export_->setToolTip(translatedText(result_->no_csv).toHtmlEscaped());
+    headline_->setToolTip(translatedText(result_->form.domain + result_->form.note));
+    export_->setToolTip(translatedText(result_->no_csv));
     state_.setSession(result_->session);
     memory_->setCurves(result_->memory, analysis.wall, static_cast<double>(result_->spec.sizes.forward));
     if (table_->rowCount() == 0) table_->insertRow(0);
@@ -360,7 +360,7 @@ void ScheduleExplorer::finishSearch(Result<SearchOutcome> outcome) {
                                         .arg(name, exactTime(found.best_family->makespan), timeDelta(change));
     }
     gap_->setText(text);
-    gap_->setToolTip(sentence(translated(found.reason)).toHtmlEscaped());
+    gap_->setToolTip(sentence(translated(found.reason)));
     gap_->show();
     showResult(std::move(outcome).value().result);
     emit searchEnded();

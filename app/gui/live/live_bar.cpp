@@ -98,6 +98,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     connect(&live_, &LiveController::changed, this, &LiveBar::refresh);
     connect(&live_, &LiveController::activeChanged, this, &LiveBar::refresh);
     connect(&live_, &LiveController::followingChanged, this, &LiveBar::refresh);
+    connect(&live_, &LiveController::parkedChanged, this, &LiveBar::refresh);
     connect(&state_, &ViewState::sessionChanged, this, &LiveBar::refreshFollow);
     connect(&themes_, &ThemeManager::changed, this, &LiveBar::applyTheme);
     applyTheme();
@@ -126,7 +127,7 @@ void LiveBar::elideAlert() {
 void LiveBar::refresh() {
     const LiveSnapshotPtr& snapshot = live_.snapshot();
     const bool any = snapshot && snapshot->info;
-    setVisible(live_.active() || any || process_.running());
+    setVisible(!live_.parked() && (live_.active() || any));
     const LiveState state = liveState(snapshot.get(), live_.active());
     setSteadyText(*status_, liveStateText(state));
     name_->setText(live_.target().name());

@@ -13,7 +13,7 @@ namespace bubblescope::gui {
 class RunProcess;
 
 /// The status line of a watched run: whether it is being recorded, its ranks, losses, and the worst open alert. Visible
-/// from the start of a watch until another trace is opened.
+/// while the watched run's tab is in front.
 class LiveBar : public QFrame {
     Q_OBJECT
 

@@ -97,6 +97,16 @@ void LiveController::stop() {
     emit activeChanged(false);
 }
 
+void LiveController::forget() {
+    const bool was_active = active_;
+    end();
+    snapshot_.reset();
+    shown_.reset();
+    if (was_active) emit activeChanged(false);
+    emit changed();
+    setParked(false);
+}
+
 /// A running turn ends on its own and keeps the feed alive until then.
 void LiveController::end() {
     active_ = false;
@@ -185,6 +195,7 @@ void LiveController::setParked(bool parked) {
     if (parked == parked_) return;
     parked_ = parked;
     if (!parked && following_ && active_ && snapshot_) show(true);
+    emit parkedChanged(parked);
 }
 
 std::int64_t LiveController::stepsBehind() const {

@@ -54,6 +54,7 @@ LiveStepChart::LiveStepChart(LiveController& live, ViewState& state, ThemeManage
     setObjectName(QStringLiteral("liveStrip"));
     setAccessibleName(tr("Steps of the run as they come"));
     connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
+    connect(&live_, &LiveController::parkedChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, this, [this] {
         if (!fill_->stale()) markCurrent();
     });
@@ -63,7 +64,7 @@ LiveStepChart::LiveStepChart(LiveController& live, ViewState& state, ThemeManage
 }
 
 void LiveStepChart::refresh() {
-    const LiveSnapshotPtr& snapshot = live_.snapshot();
+    const LiveSnapshotPtr snapshot = live_.shown();
     if (!snapshot || snapshot->steps.empty()) {
         shown_ = snapshot;
         return setCurves({}, {}, {});
@@ -182,6 +183,7 @@ LivePanel::LivePanel(LiveController& live, ViewState& state, ThemeManager& theme
     column->addWidget(splitter);
 
     connect(&live_, &LiveController::changed, fill_, &FillWhenVisible::markStale);
+    connect(&live_, &LiveController::parkedChanged, fill_, &FillWhenVisible::markStale);
     connect(alert_table_, &QTableView::activated, this, [this](const QModelIndex& index) { goToAlert(index.row()); });
     connect(strip_, &LiveStepChart::stepGone, this,
             [this](int number) { emit note(tr("Of step %1 only time and bubbles are kept").arg(number)); });
@@ -197,7 +199,7 @@ QTableView* LivePanel::addTable(const char* name, const QString& accessible) {
 }
 
 void LivePanel::refresh() {
-    const LiveSnapshotPtr& snapshot = live_.snapshot();
+    const LiveSnapshotPtr snapshot = live_.shown();
     alerts_->show(snapshot);
     ranks_->show(snapshot);
     tabs_->setTabText(0, tr("Alerts: %1").arg(alerts_->rowCount()));

@@ -2,7 +2,11 @@
 
 #include "app/gui/language/text.h"
 
+#include <QCryptographicHash>
+#include <QStandardPaths>
+
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -15,6 +19,7 @@ NoteStore::NoteStore(ViewState& state, QObject* parent) : QObject(parent), state
 
 void NoteStore::close() {
     session_ = state_.session();
+    trace_.clear();
     file_.clear();
     notes_.clear();
     removed_.reset();
@@ -24,7 +29,12 @@ void NoteStore::close() {
 
 void NoteStore::open(const std::filesystem::path& trace) {
     close();
-    file_ = notesFileOf(trace);
+    trace_ = trace;
+    file_ = fileIn(place_);
+    std::error_code unreadable;
+    for (const NotePlace place : {NotePlace::App, NotePlace::Beside}) {
+        if (std::filesystem::exists(fileIn(place), unreadable)) file_ = fileIn(place);
+    }
     auto read = readNotes(file_);
     if (!read.ok()) {
         emit failed(read.error());
@@ -33,6 +43,27 @@ void NoteStore::open(const std::filesystem::path& trace) {
     for (Note& note : read.value())
         insert(std::move(note));
     if (!notes_.empty()) emit changed();
+}
+
+std::filesystem::path NoteStore::fileIn(NotePlace place) const {
+    if (place == NotePlace::Beside) return notesFileOf(trace_);
+    // Traces of one name in different folders have different notes.
+    std::error_code failed;
+    const std::filesystem::path whole = std::filesystem::absolute(trace_, failed).lexically_normal();
+    const QByteArray name = QByteArray::fromStdString(whole.string());
+    const QString digest = QString::fromLatin1(QCryptographicHash::hash(name, QCryptographicHash::Sha1).toHex());
+    const QString folder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation);
+    const std::filesystem::path notes = std::filesystem::path(folder.toStdString()) / "notes";
+    return notesFileOf(notes / digest.toStdString());
+}
+
+void NoteStore::setPlace(NotePlace place) {
+    place_ = place;
+    if (file_.empty() || file_ == fileIn(place)) return;
+    const std::filesystem::path before = std::exchange(file_, fileIn(place));
+    if (notes_.empty() || !save()) return;
+    const Status removed = writeNotes(before, {});
+    if (!removed.ok()) emit failed(removed.error());
 }
 
 int NoteStore::insert(Note note) {
@@ -113,10 +144,15 @@ void NoteStore::goToNext(int direction) {
     goTo((from + direction + count) % count);
 }
 
-void NoteStore::save() {
-    if (file_.empty()) return;
+bool NoteStore::save() {
+    if (file_.empty()) return true;
+    if (file_ != notesFileOf(trace_)) {
+        std::error_code failed; // writing reports it
+        std::filesystem::create_directories(file_.parent_path(), failed);
+    }
     const Status written = writeNotes(file_, notes_);
     if (!written.ok()) emit failed(written.error());
+    return written.ok();
 }
 
 NotesModel::NotesModel(const ViewState& state, NoteStore& note_store, QObject* parent)

@@ -12,8 +12,15 @@
 
 namespace bubblescope::gui {
 
-/// The notes on the open trace, by time. Each change is written at once to the file beside the trace; if that fails,
-/// failed() is emitted and the notes stay until the trace is closed. The files are small and are read and written on
+/// Where the notes of a trace are kept that has none yet.
+enum class NotePlace : std::uint8_t {
+    App,    ///< in the app's own folder, unseen by others
+    Beside, ///< beside the trace, for all who open it
+};
+
+/// The notes on the open trace, by time. Each change is written at once to their file: the one beside the trace if it
+/// exists, else the one in the app's folder if it exists, else the one that place() names. If that fails, failed() is
+/// emitted and the notes stay until the trace is closed. The files are small and are read and written on
 /// the GUI thread.
 class NoteStore : public QObject {
     Q_OBJECT
@@ -28,6 +35,12 @@ public:
     [[nodiscard]] const std::vector<Note>& notes() const { return notes_; }
     /// The note that was last added or visited; −1 for none.
     [[nodiscard]] int current() const { return current_; }
+
+    [[nodiscard]] NotePlace place() const { return place_; }
+    /// Also moves the notes of the open trace there.
+    void setPlace(NotePlace place);
+    /// Of the open trace; empty if it does not come from a file.
+    [[nodiscard]] const std::filesystem::path& file() const { return file_; }
 
     /// Adds a note to the measured interval, else to the selection, else to the middle of the view.
     void addHere();
@@ -50,10 +63,13 @@ signals:
 private:
     void close();
     int insert(Note note);
-    void save();
+    bool save();
+    [[nodiscard]] std::filesystem::path fileIn(NotePlace place) const;
 
     ViewState& state_;
+    NotePlace place_ = NotePlace::App;
     SessionPtr session_;
+    std::filesystem::path trace_;
     std::filesystem::path file_; ///< empty if the session does not come from a file
     std::vector<Note> notes_;
     std::optional<Note> removed_;

@@ -1,5 +1,7 @@
 #include "app/gui/models/view_state.h"
 
+#include <QScopedValueRollback>
+
 #include <algorithm>
 #include <cmath>
 
@@ -110,6 +112,7 @@ constexpr std::size_t kMaxPastRows = 200;
 
 ViewState::ViewState(QObject* parent) : QObject(parent) {
     connect(&range_, &VisibleRange::changed, this, &ViewState::followRange);
+    connect(&range_, &VisibleRange::historyChanged, this, &ViewState::forgetUndone);
 }
 
 void ViewState::setSession(SessionPtr session) {
@@ -157,13 +160,33 @@ void ViewState::setRows(RowChoice rows) {
     rows_ = std::move(rows);
     range_.endGesture();
     emit rowsChanged();
+    forgetUndone();
+}
+
+void ViewState::forgetUndone() {
+    if (!undoing_) undone_.clear();
+    emit historyChanged();
 }
 
 void ViewState::undo() {
+    if (!canUndo()) return;
+    const QScopedValueRollback guard(undoing_, true);
+    undone_.push_back({range_.range(), rows_});
     if (past_rows_.empty() || past_rows_.back().stamp < range_.lastStamp()) return range_.back();
     rows_ = std::move(past_rows_.back().rows);
     past_rows_.pop_back();
     emit rowsChanged();
+    emit historyChanged();
+}
+
+void ViewState::redo() {
+    if (undone_.empty()) return;
+    const QScopedValueRollback guard(undoing_, true);
+    const Undone next = std::move(undone_.back());
+    undone_.pop_back();
+    setRows(next.rows);
+    range_.show(next.range);
+    emit historyChanged();
 }
 
 ViewSnapshot ViewState::snapshot() const {

@@ -76,6 +76,7 @@ private:
 struct Highlight {
     int rank = 0;
     TimeRange range;
+    int step = -1; ///< whose replica's row is meant, index in Run::steps; −1 = the current step's
 
     friend bool operator==(const Highlight&, const Highlight&) = default;
 };
@@ -152,6 +153,10 @@ public:
     void setRows(RowChoice rows);
     /// Undoes the last zoom, move or change of rows.
     void undo();
+    /// Repeats what undo() took back last, unless the view or the rows have changed since.
+    void redo();
+    [[nodiscard]] bool canUndo() const { return range_.canGoBack() || !past_rows_.empty(); }
+    [[nodiscard]] bool canRedo() const { return !undone_.empty(); }
     /// Zooms from the begin of step `first` to the end of step `last`.
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
@@ -167,6 +172,8 @@ signals:
     void flowsChanged();
     void measuredChanged();
     void rowsChanged();
+    /// canUndo() or canRedo() may have changed.
+    void historyChanged();
     /// Views that show ranks should scroll to this one.
     void rankRequested(int rank);
 
@@ -179,6 +186,7 @@ private:
     [[nodiscard]] TimeRange stepView(int step) const;
     [[nodiscard]] bool holds(const ItemRef& item) const;
     void resetRows();
+    void forgetUndone();
 
     SessionPtr session_;
     VisibleRange range_;
@@ -196,6 +204,12 @@ private:
     };
     RowChoice rows_;
     std::vector<PastRows> past_rows_;
+    struct Undone {
+        TimeRange range;
+        RowChoice rows;
+    };
+    std::vector<Undone> undone_; ///< what redo() shows again, the next one last
+    bool undoing_ = false;
     int step_ = -1;
 };
 

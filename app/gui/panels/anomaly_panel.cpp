@@ -2,10 +2,14 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/anomaly_model.h"
+#include "app/gui/models/item_copy.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/theme/theme.h"
 #include "core/analysis/anomalies/occurrence.h"
 
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
@@ -83,6 +87,7 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     row->setContentsMargins(0, 0, 0, 0);
     row->addWidget(splitter);
 
+    addActions();
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&themes_, &ThemeManager::changed, this, &AnomalyPanel::applyTheme);
     connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &AnomalyPanel::showDetails);
@@ -95,9 +100,34 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     showSession();
 }
 
+/// What can be done with a finding stands in the table's menu before what can be done with the table.
+void AnomalyPanel::addActions() {
+    QAction* const table_actions = table_->actions().value(0);
+    const auto add = [&](const char* name, const QString& text, const auto& then) {
+        auto* action = new QAction(text, table_);
+        action->setObjectName(QString::fromLatin1(name));
+        connect(action, &QAction::triggered, this, [this, then] {
+            if (const Anomaly* anomaly = chosen()) then(*anomaly);
+        });
+        table_->insertAction(table_actions, action);
+    };
+    add("findingGo", tr("&Zoom to it"), [this](const Anomaly&) { go(); });
+    add("findingAsk", tr("What &if it were gone"),
+        [this](const Anomaly& anomaly) { emit whatIfRequested(changeFor(*state_.session(), anomaly)); });
+    add("findingText", tr("Copy as &text"),
+        [](const Anomaly& anomaly) { QApplication::clipboard()->setText(copyAsText(anomaly)); });
+    add("findingJson", tr("Copy as &JSON"),
+        [](const Anomaly& anomaly) { QApplication::clipboard()->setText(copyAsJson(anomaly)); });
+    add("findingCommand", tr("Copy as co&mmand"), [this](const Anomaly& anomaly) {
+        QApplication::clipboard()->setText(copyAsCommand(*state_.session(), anomaly));
+    });
+    auto* separator = new QAction(table_);
+    separator->setSeparator(true);
+    table_->insertAction(table_actions, separator);
+}
+
 QWidget* AnomalyPanel::buildDetails() {
     details_ = new QScrollArea(this);
-    evidence_->setTextFormat(Qt::RichText);
     details_->setFrameShape(QFrame::NoFrame);
     details_->setWidgetResizable(true);
     auto* content = new QWidget(details_);
@@ -119,6 +149,7 @@ QWidget* AnomalyPanel::buildDetails() {
     seen_ = label("anomalySeen");
     suggestion_ = label("anomalySuggestion");
     evidence_ = label("anomalyEvidence");
+    evidence_->setTextFormat(Qt::RichText);
     go_ = new QPushButton(tr("Go to it on the timeline"), content);
     go_->setObjectName(QStringLiteral("anomalyGo"));
     ask_ = new QPushButton(tr("What would a step take without it?"), content);

@@ -32,6 +32,7 @@ signals:
     void whatIfRequested(const QString& change);
 
 private:
+    void addActions();
     QWidget* buildDetails();
     void showSession();
     void showDetails();

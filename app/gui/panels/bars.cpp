@@ -61,10 +61,18 @@ MessageBar::MessageBar(QWidget* parent) : QFrame(parent), what_(new QLabel(this)
 }
 
 void MessageBar::showError(const Error& error) {
-    what_->setText(asSentence(error.message));
     QStringList details;
     if (!error.where.empty()) details << fromUtf8(error.where);
     if (!error.hint.empty()) details << asSentence(error.hint);
+    put(asSentence(error.message), details);
+}
+
+void MessageBar::showInEnglish(const Error& error) {
+    put(sentence(fromUtf8(error.message)), {sentence(fromUtf8(error.hint))});
+}
+
+void MessageBar::put(const QString& what, const QStringList& details) {
+    what_->setText(what);
     details_->setText(details.join(QLatin1Char('\n')));
     details_->setVisible(!details.isEmpty());
     show();
@@ -78,6 +86,25 @@ void MessageBar::setTheme(const Theme& theme) {
     QPalette colours = theme.palette;
     colours.setColor(QPalette::Window, theme.message);
     setPalette(colours);
+}
+
+QuestionBar::QuestionBar(const QString& text, QWidget* parent) : QFrame(parent) {
+    setFrameShape(QFrame::StyledPanel);
+    hide();
+    auto* label = new ElidedLabel(text, this);
+    label->setToolTip(text);
+    label->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 4, 8, 4);
+    row->addWidget(label, 1);
+}
+
+void QuestionBar::addAnswer(const char* name, const QString& title, const std::function<void()>& then) {
+    auto* button = new QToolButton(this);
+    button->setObjectName(QString::fromLatin1(name));
+    button->setText(title);
+    connect(button, &QToolButton::clicked, this, then);
+    layout()->addWidget(button);
 }
 
 namespace {

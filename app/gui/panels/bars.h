@@ -10,6 +10,8 @@
 #include <QFrame>
 #include <QWidget>
 
+#include <functional>
+
 class QLabel;
 class QProgressBar;
 class QSlider;
@@ -24,12 +26,27 @@ public:
     explicit MessageBar(QWidget* parent = nullptr);
 
     void showError(const Error& error);
+    /// In English, whatever the language: for a machine that cannot show its letters.
+    void showInEnglish(const Error& error);
     [[nodiscard]] QString text() const;
     void setTheme(const Theme& theme);
 
 private:
+    void put(const QString& what, const QStringList& details);
+
     QLabel* what_;
     QLabel* details_;
+};
+
+/// A question in place, with buttons for the answers. Hidden until it is asked.
+class QuestionBar : public QFrame {
+    Q_OBJECT
+
+public:
+    QuestionBar(const QString& text, QWidget* parent = nullptr);
+
+    /// `name` is the button's object name.
+    void addAnswer(const char* name, const QString& title, const std::function<void()>& then);
 };
 
 /// The progress of loading: name, amount, estimated time, and a button to cancel. Hidden while nothing loads.

@@ -14,7 +14,7 @@ namespace bubblescope::gui {
 
 NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     : QWidget(parent), state_(state), note_store_(note_store), model_(new NotesModel(state, note_store, this)),
-      table_(new QTableView(this)), hint_(new QLabel(this)), add_(new QPushButton(tr("&Note here"), this)),
+      table_(new QTableView(this)), hint_(new QLabel(this)), add_(new QPushButton(tr("N&ote here"), this)),
       remove_(new QPushButton(tr("&Delete note"), this)), restore_(new QPushButton(tr("&Undo deletion"), this)) {
     setObjectName(QStringLiteral("notesPanel"));
     table_->setObjectName(QStringLiteral("notesTable"));

@@ -1,48 +1,81 @@
 #pragma once
 
 #include "app/gui/jobs/background_job.h"
+#include "app/gui/models/run_query.h"
 #include "app/gui/models/search.h"
 
 #include <QFrame>
 
+#include <optional>
+
 class QLabel;
 class QLineEdit;
 class QListWidget;
+class QToolButton;
 
 namespace bubblescope::gui {
 
-/// A search line over the timeline with its results. Searches in the background while the user types; the arrow keys
-/// choose a result, Return goes to it, Escape closes.
+/// A search line over the timeline with its results. Takes names, places and queries (see parseOpQuery()). Searches in
+/// the background while the user types; the arrow keys choose a result, Return goes to it, Escape closes. All items
+/// that a query found are marked on the timeline until the selection is cleared, and step() goes through them, also
+/// while the bar is closed.
 class SearchBar : public QFrame {
     Q_OBJECT
 
 public:
+    /// Items that are marked and that step() goes through; of more, the longest.
+    static constexpr std::size_t kMaxItems = 2000;
+
     SearchBar(ViewState& state, QWidget* parent);
 
     /// Opens the bar, or takes the focus if it is open.
     void open();
+    /// Opens the bar with this text.
+    void find(const QString& text);
+    /// Goes to the next (+1) or previous (−1) result, wrapping around. Opens the bar if nothing was searched.
+    void step(int direction);
     [[nodiscard]] QLineEdit& line() { return *line_; }
     [[nodiscard]] QListWidget& list() { return *list_; }
+    /// "3 of 47".
+    [[nodiscard]] QString counter() const;
 
 signals:
     void searched();
     void closed();
+    /// The result that is shown has changed.
+    void stepped(const QString& counter);
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
+    /// What a search found.
+    struct Found {
+        std::vector<SearchHit> hits; ///< for the list
+        QueryHits query;             ///< of a query
+        std::optional<Error> error;  ///< of a wrong query
+    };
+    [[nodiscard]] static Found lookFor(const Session& session, const QString& text, int step, std::stop_token stop);
+
     void start();
-    void finish(std::vector<SearchHit> hits);
+    void finish(Found found);
+    void mark();
     void choose();
     void dismiss();
+    void showCounter();
+    void fitHeight();
 
     ViewState& state_;
     BackgroundJob job_;
     QLineEdit* line_;
+    QLabel* counter_;
+    QToolButton* previous_;
+    QToolButton* next_;
     QListWidget* list_;
     QLabel* hint_;
-    std::vector<SearchHit> hits_;
+    Found found_;
+    bool marked_ = false; ///< the marks on the timeline are this bar's
+    int at_ = -1;         ///< the result shown last: of the query's items, else of the list
 };
 
 } // namespace bubblescope::gui

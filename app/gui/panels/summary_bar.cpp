@@ -98,6 +98,10 @@ QSize Legend::sizeHint() const {
 
 void Legend::paintEvent(QPaintEvent*) {
     QPainter painter(this);
+    draw(painter);
+}
+
+void Legend::draw(QPainter& painter) const {
     const Theme& theme = themes_.theme();
     int x = 0;
     for (std::size_t i = 0; i < entries_.size(); ++i) {
@@ -118,7 +122,7 @@ void Legend::paintEvent(QPaintEvent*) {
             }
         }
         painter.setPen(theme.text_dim);
-        painter.drawText(QRect(chip.right() + 1 + kChipGap, top, width(), lineHeight()),
+        painter.drawText(QRect(chip.right() + 1 + kChipGap, top, sizeHint().width(), lineHeight()),
                          Qt::AlignLeft | Qt::AlignVCenter, entry.text);
         if (i % lines() + 1 == lines()) x += columnWidth(i / lines()) + kEntryGap;
     }

@@ -21,6 +21,8 @@ public:
     explicit Legend(ThemeManager& themes, QWidget* parent = nullptr);
 
     void show(const Session* session);
+    /// Draws it at the origin, sizeHint() in size: for image files.
+    void draw(QPainter& painter) const;
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -55,6 +57,7 @@ public:
 
     /// All figures as plain text, in the order shown.
     [[nodiscard]] QString text() const;
+    [[nodiscard]] const Legend& legend() const { return *legend_; }
 
 signals:
     /// The finding was clicked.

@@ -3,13 +3,14 @@
 #include <QKeySequence>
 #include <QString>
 
+#include <array>
 #include <span>
 
 class QKeyEvent;
 
 namespace bubblescope::gui {
 
-/// The timeline's commands. A single table feeds key handling, the menu and the shortcut sheet.
+/// The timeline's commands. A single table feeds key handling and the menus.
 enum class Command : std::uint8_t {
     ZoomIn,
     ZoomOut,
@@ -20,6 +21,7 @@ enum class Command : std::uint8_t {
     Focus,
     ZoomToSelection,
     Undo,
+    Redo,
     NextOp,
     PreviousOp,
     Consumer,
@@ -50,20 +52,22 @@ enum class Command : std::uint8_t {
     NextNote,
     PreviousNote,
     Search,
+    NextHit,
+    PreviousHit,
     Clear,
 };
 
 struct CommandInfo {
     Command command;
-    Qt::KeyboardModifier modifier; ///< must be held, and no other
-    Qt::Key key;
+    /// The first is the usual one; the others are those of other programs. Qt::Key_unknown = none.
+    std::array<QKeyCombination, 3> keys;
     const char* text; ///< untranslated; see commandText()
 };
 
 [[nodiscard]] std::span<const CommandInfo> commandTable();
 [[nodiscard]] QString commandText(const CommandInfo& info);
-/// "W", "Ctrl+0", …, in the platform's spelling.
-[[nodiscard]] QString commandKeys(const CommandInfo& info);
+[[nodiscard]] const CommandInfo& commandInfo(Command command);
+[[nodiscard]] QList<QKeySequence> commandKeys(const CommandInfo& info);
 /// Null if the key has no command.
 [[nodiscard]] const CommandInfo* findCommand(const QKeyEvent& event);
 

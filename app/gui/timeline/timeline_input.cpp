@@ -129,9 +129,18 @@ void TimelineView::turnStep(int direction) {
     state_.showStep(state_.step() + direction); // a run that is not analysed
 }
 
+void TimelineView::setSelecting(bool on) {
+    if (on == selecting_) return;
+    selecting_ = on;
+    emit selectingChanged(on);
+}
+
+bool TimelineView::onRuler(const QPointF& position) const {
+    return position.y() >= kStepBandHeight && position.y() < kRulerHeight && position.x() >= kHeaderWidth;
+}
+
 int TimelineView::noteUnder(const QPointF& position) const {
-    const bool ruler = position.y() >= kStepBandHeight && position.y() < kRulerHeight && position.x() >= kHeaderWidth;
-    if (note_store_ == nullptr || !state_.session() || !ruler) return -1;
+    if (note_store_ == nullptr || !state_.session() || !onRuler(position)) return -1;
     return noteAt(buildNoteFlags(note_store_->notes(), scale()), position.x() - kHeaderWidth);
 }
 
@@ -141,8 +150,9 @@ void TimelineView::mousePressEvent(QMouseEvent* event) {
     dragging_ = false;
     press_position_ = drag_position_ = event->position();
     measure_from_.reset();
-    if (!event->modifiers().testFlag(Qt::ShiftModifier) || !plot().contains(press_position_.toPoint())) return;
-    measure_from_ = snappedTime(press_position_);
+    const bool selects = selecting_ || event->modifiers().testFlag(Qt::ShiftModifier);
+    const bool measures = selects && plot().contains(press_position_.toPoint());
+    if (measures || onRuler(press_position_)) measure_from_ = snappedTime(press_position_);
 }
 
 TimeNs TimelineView::snappedTime(const QPointF& position) const {
@@ -182,9 +192,11 @@ void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
         dragging_ = false;
         viewport()->unsetCursor();
         state_.range().endGesture();
+        if (measure_from_) emit timeRangeChosen();
         return;
     }
     if (const int note = noteUnder(event->position()); note >= 0) return note_store_->goTo(note);
+    if (onRuler(event->position())) return state_.measure({});
     if (!selectStepAt(event->position()) && !foldAt(event->position())) state_.select(itemAt(event->position()));
 }
 
@@ -217,8 +229,8 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     } else if (sideways) {
         const int delta = angle.x() != 0 ? angle.x() : angle.y();
         state_.range().panBy(-delta / kWheelNotch * kWheelPan);
-    } else if (x < 0) {
-        // Over the rank names the wheel scrolls the rows.
+    } else if (x < 0 || event->modifiers().testFlag(Qt::ControlModifier) == (wheel_ == Wheel::Zooms)) {
+        // Over the rank names the wheel always scrolls the rows.
         const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
         verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
     } else {
@@ -226,6 +238,7 @@ void TimelineView::wheelEvent(QWheelEvent* event) {
     }
     gesture_end_.start();
     setHover(itemAt(event->position()));
+    if (x >= 0 && event->modifiers() == Qt::NoModifier) emit wheelTurned();
 }
 
 bool TimelineView::foldAt(const QPointF& position) {
@@ -242,8 +255,14 @@ bool TimelineView::foldAt(const QPointF& position) {
     return true;
 }
 
-/// The menu of the row whose name is under the pointer.
+/// The menu of the item under the pointer, or of the row whose name is there. The menu key asks for the selection's.
 void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
+    const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+    if (const ItemRef item = by_key ? state_.selection() : itemAt(event->pos()); item) {
+        state_.select(item);
+        const QPoint where = by_key ? viewport()->mapToGlobal(centreOf(item).toPoint()) : event->globalPos();
+        return emit menuRequested(item, where);
+    }
     const int row = state_.session() && event->y() >= kRulerHeight && event->x() < kHeaderWidth
                         ? rows_.rowAt(contentY(event->pos()))
                         : -1;
@@ -274,6 +293,7 @@ namespace {
 constexpr double kKeyZoom = 0.8;       ///< per key press
 constexpr double kKeyPan = 0.1;        ///< of the view
 constexpr double kReferenceStep = 0.1; ///< step of the blend between observed and reference
+constexpr double kRangePadding = 0.02; ///< around a selected time range
 
 } // namespace
 
@@ -298,8 +318,15 @@ void TimelineView::run(Command command) {
     case Command::FitAll: state_.range().showAll(); break;
     case Command::FitStep: state_.showStep(state_.step()); break;
     case Command::Focus: focusSelection(); break;
-    case Command::ZoomToSelection: state_.zoomTo(selection); break;
+    case Command::ZoomToSelection:
+        if (state_.measured().length() > TimeNs{0}) {
+            state_.range().show(padded(state_.measured(), kRangePadding));
+        } else {
+            state_.zoomTo(selection);
+        }
+        break;
     case Command::Undo: state_.undo(); break;
+    case Command::Redo: state_.redo(); break;
     case Command::NextOp:
         moveTo(selection ? neighbourOp(session, selection, 1)
                          : opNear(session, std::max(0, focusedLine()), session.window(state_.step()).begin));
@@ -339,6 +366,8 @@ void TimelineView::run(Command command) {
         if (note_store_ != nullptr) note_store_->goToNext(-1);
         break;
     case Command::Search: emit searchRequested(); break;
+    case Command::NextHit: emit hitRequested(1); break;
+    case Command::PreviousHit: emit hitRequested(-1); break;
     case Command::Clear:
         state_.select({});
         state_.highlight({}, {});

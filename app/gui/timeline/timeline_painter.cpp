@@ -352,7 +352,7 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
 void TimelinePainter::paintHighlight(const Highlight& highlight) {
     if (overlap(highlight.range, f_.geometry.scale.range) == TimeNs{0}) return;
     const RowLayout& rows = f_.geometry.rows;
-    const int row = rows.rowOf(f_.session.lanes.lineOf(f_.step, highlight.rank));
+    const int row = rows.rowOf(f_.session.lanes.lineOf(highlight.step < 0 ? f_.step : highlight.step, highlight.rank));
     if (row < 0) return;
     const LaneBand& band = rows.bands().front();
     const int top = rows.rowTop(row) + band.top - f_.geometry.scroll_y;

@@ -7,6 +7,7 @@
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/timeline_painter.h"
 
+#include <QApplication>
 #include <QEvent>
 #include <QFontMetricsF>
 #include <QPaintEngine>
@@ -20,6 +21,7 @@ namespace bubblescope::gui {
 
 namespace {
 
+constexpr int kFocusFrame = 2;       ///< pixels
 constexpr int kMinScroll = 12;       ///< pixels per notch of the wheel over the names
 constexpr int kGesturePauseMs = 600; ///< wheel events closer than this form one entry of the zoom history
 
@@ -38,6 +40,7 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     gesture_end_.setSingleShot(true);
     gesture_end_.setInterval(kGesturePauseMs);
 
+    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it is framed
     connect(&gesture_end_, &QTimer::timeout, &state_.range(), &VisibleRange::endGesture);
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
@@ -355,9 +358,14 @@ void TimelineView::paintEvent(QPaintEvent*) {
     const bool pins = pinsCover();
     if (again && pins) renderBase(Part::Pinned, pinned_);
     if (again) columns_.endFrame();
-    if (!pins) return;
-    painter.drawImage(0, 0, pinned_);
-    drawOverlay(painter, Part::Pinned, hover_);
+    if (pins) {
+        painter.drawImage(0, 0, pinned_);
+        drawOverlay(painter, Part::Pinned, hover_);
+    }
+    if (!hasFocus()) return;
+    painter.setPen(QPen(palette().color(QPalette::Highlight), kFocusFrame));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(viewport()->rect().adjusted(1, 1, -1, -1));
 }
 
 } // namespace bubblescope::gui

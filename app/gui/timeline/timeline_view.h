@@ -48,6 +48,15 @@ public:
     void setUnfolded(int line, bool unfolded);
     /// Shows counters on each line once they are computed. Not in compact rows.
     void showCounters(bool on);
+    /// What the wheel does over the ops without a modifier; with Ctrl it does the other.
+    enum class Wheel : std::uint8_t {
+        Zooms,
+        Scrolls, ///< as in Perfetto: the rows
+    };
+    void setWheel(Wheel wheel) { wheel_ = wheel; }
+    /// Whether dragging over the ops selects a time range rather than moving the view.
+    void setSelecting(bool on);
+    [[nodiscard]] bool selecting() const { return selecting_; }
     [[nodiscard]] bool showsCounters() const { return state_.rows().counters; }
     /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
@@ -66,6 +75,15 @@ signals:
     void hovered(const bubblescope::gui::ItemRef& item);
     void idealRequested();
     void searchRequested();
+    /// The next (+1) or previous (−1) result of the search.
+    void hitRequested(int direction);
+    /// The user wants a menu for what lies at a point of the screen.
+    void menuRequested(const bubblescope::gui::ItemRef& item, const QPoint& where);
+    /// A time range was selected by dragging; it is ViewState::measured().
+    void timeRangeChosen();
+    void selectingChanged(bool on);
+    /// The wheel was turned over the ops without a modifier.
+    void wheelTurned();
     void filterRequested();
 
 protected:
@@ -102,6 +120,7 @@ private:
     void drawOverlay(QPainter& painter, Part part, const ItemRef& hover);
     StepFlows& flows();
     void toggle(FlowOverlay flow) { state_.showFlow(flow, !state_.shows(flow)); }
+    [[nodiscard]] bool onRuler(const QPointF& position) const;
     void measureTo(const QPointF& position);
     [[nodiscard]] TimeNs snappedTime(const QPointF& position) const;
     void setHover(const ItemRef& item);
@@ -151,6 +170,8 @@ private:
     QPointF drag_position_;
     bool pressed_ = false;
     bool dragging_ = false;
+    Wheel wheel_ = Wheel::Zooms;
+    bool selecting_ = false;
     std::optional<TimeNs> measure_from_; ///< start of an interval being measured
     QTimer gesture_end_;
 };

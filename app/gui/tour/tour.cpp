@@ -12,7 +12,6 @@
 #include <QPainterPath>
 #include <QPushButton>
 #include <QSettings>
-#include <QShortcut>
 #include <QTimer>
 #include <QVBoxLayout>
 
@@ -156,9 +155,6 @@ Tour::Tour(TourPlace where, int at)
     connect(skip_, &QPushButton::clicked, this, &Tour::end);
     connect(back_, &QPushButton::clicked, this, [this] { show(step_ - 1); });
     connect(next_, &QPushButton::clicked, this, [this] { step_ + 1 < count() ? show(step_ + 1) : end(); });
-    // Also if another widget of the window has the focus.
-    connect(new QShortcut(QKeySequence(Qt::Key_Escape), this, nullptr, nullptr, Qt::WindowShortcut),
-            &QShortcut::activated, this, &Tour::end);
     connect(&where_.themes, &ThemeManager::changed, this, &Tour::applyTheme);
     // The window's own connection is older, so it rebuilds its widgets first.
     connect(

@@ -77,6 +77,9 @@ public:
     [[nodiscard]] QWidget* target() const { return target_; }
     [[nodiscard]] const TourSpotlight& spotlight() const { return *spotlight_; }
 
+    /// Ends the tour, as its last button and Escape do.
+    void end();
+
     /// Whether the user has taken or skipped a tour.
     [[nodiscard]] static bool seen();
     static void setSeen(bool seen);
@@ -89,7 +92,6 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
-    void end();
     void say();
     void place();
     void placeLater();

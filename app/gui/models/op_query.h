@@ -1,0 +1,68 @@
+#pragma once
+
+#include "app/gui/models/rows.h"
+#include "core/base/time.h"
+#include "core/schedule/op.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// What a query may ask for.
+enum class QueryKind : std::uint8_t {
+    Forward,
+    Backward, ///< whole
+    BackwardInput,
+    BackwardWeight,
+    Optimizer,
+    Bubble,
+    Send,
+    Receive,
+    Wait,
+    Collective,
+    Check,
+    Slice, ///< of the raw trace: kernels, host functions
+};
+inline constexpr std::size_t kQueryKinds = 12;
+
+/// A condition on the items of a trace. Empty lists accept everything.
+struct OpQuery {
+    std::uint32_t kinds = 0; ///< a bit per QueryKind; 0 = ops, or slices where `words` are given
+    std::optional<Op> op;    ///< exactly this one, on any rank and in any step
+    std::vector<RowFilter::Span> rank;
+    std::vector<RowFilter::Span> step; ///< by number
+    std::vector<RowFilter::Span> replica;
+    std::vector<RowFilter::Span> stage;
+    std::vector<RowFilter::Span> microbatch;
+    std::vector<RowFilter::Span> chunk;
+    /// Inclusive limits of the duration, and of the start counted from the step's begin.
+    TimeNs shortest{0};
+    TimeNs longest{TimeNs::max()};
+    TimeNs earliest{TimeNs::min()};
+    TimeNs latest{TimeNs::max()};
+    std::vector<std::string> words; ///< parts of a slice's name, in lower case; all must be there
+
+    [[nodiscard]] bool wants(QueryKind kind) const { return (kinds >> static_cast<unsigned>(kind) & 1U) != 0; }
+};
+
+/// Whether the text is meant as a query: it has a condition such as "rank=3" or begins with a kind such as "B" or
+/// "bubble". Other texts are names to look for.
+[[nodiscard]] bool looksLikeQuery(std::string_view text);
+
+/// Parses words separated by blanks, all of which must hold:
+///   F, B (whole, or for the input), I, W, O, op, bubble, send, receive, wait, collective, check, kernel
+///   F3.1                                         one op
+///   rank=, step=, replica=, stage=, mb=, chunk=  numbers: "3", "0-3,7"
+///   dur, start with <, <=, > or >=               a time: "20ms"; start counts from the step's begin
+///   name=TEXT, or a word by itself               a part of a slice's name
+/// Kinds add up: "send receive". Case does not matter. Errors: Usage, naming the word.
+[[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text);
+
+[[nodiscard]] bool accepts(const std::vector<RowFilter::Span>& spans, int number);
+
+} // namespace bubblescope::gui

@@ -1,0 +1,213 @@
+#include "app/gui/models/range_table.h"
+
+#include "app/gui/language/text.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/models/rows.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct RangeText {
+    Q_DECLARE_TR_FUNCTIONS(RangeTable)
+};
+
+QString laneText(LaneKind lane) {
+    switch (lane) {
+    case LaneKind::Bubble: return RangeText::tr("bubble");
+    case LaneKind::Check: return RangeText::tr("check");
+    case LaneKind::Send: return RangeText::tr("send");
+    case LaneKind::Receive: return RangeText::tr("receive");
+    case LaneKind::Wait: return RangeText::tr("wait");
+    case LaneKind::Collective: return RangeText::tr("collective");
+    case LaneKind::ReplicaWait: return RangeText::tr("wait for other replicas");
+    case LaneKind::Exposed:
+    case LaneKind::Compute: break;
+    }
+    return {};
+}
+
+/// Adds up what lies in the range.
+class RangeSum {
+public:
+    RangeSum(const Session& session, const TimeRange& range, std::stop_token stop)
+        : session_(session), range_(range), stop_(std::move(stop)) {}
+
+    void addLanes(RangeGroup group) {
+        for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
+            addLane(line, LaneKind::Compute, group);
+            if (group != RangeGroup::Kind) continue;
+            for (const LaneKind kind : {LaneKind::Bubble, LaneKind::Check, LaneKind::Send, LaneKind::Receive,
+                                        LaneKind::Wait, LaneKind::Collective, LaneKind::ReplicaWait})
+                addLane(line, kind, group);
+        }
+    }
+
+    void addSlices() {
+        if (!session_.raw.any()) return;
+        const Trace& trace = *session_.run.trace;
+        struct Sum {
+            std::size_t count = 0;
+            TimeNs total{0};
+            TimeNs longest{0};
+            SliceId slice = 0;
+            int line = 0;
+        };
+        std::unordered_map<StringId, Sum> sums;
+        for (int line = 0; line < static_cast<int>(session_.lanes.lineCount()); ++line) {
+            for (const RawLane& lane : session_.raw.of(line)) {
+                if (stop_.stop_requested()) return;
+                const TimeRange wanted = lane.toLaneTime(range_);
+                const Track& track = trace.tracks()[lane.track];
+                for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+                    const TimeRange own{trace.start(slice), trace.end(slice)};
+                    const TimeNs shared = overlap(own, wanted);
+                    if (shared == TimeNs{0}) continue;
+                    Sum& sum = sums[trace.sliceNames()[slice]];
+                    ++sum.count;
+                    sum.total += shared;
+                    if (own.length() <= sum.longest) continue;
+                    sum.longest = own.length();
+                    sum.slice = slice;
+                    sum.line = line;
+                }
+            }
+        }
+        for (const auto& [name, sum] : sums) {
+            const std::string_view text = trace.text(name);
+            rows_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())), sum.count, sum.total,
+                             sum.longest, session_.sliceItem(sum.line, sum.slice)});
+        }
+    }
+
+    std::vector<RangeRow> take() {
+        for (auto& [name, row] : named_)
+            rows_.push_back(std::move(row));
+        std::ranges::stable_sort(rows_, [](const RangeRow& a, const RangeRow& b) { return a.total > b.total; });
+        return std::move(rows_);
+    }
+
+private:
+    void addLane(int line, LaneKind kind, RangeGroup group) {
+        const Lane& lane = session_.lanes.lane(static_cast<std::size_t>(line), kind);
+        const int rank = session_.lanes.rankOf(line);
+        for (std::size_t i = lane.firstEndingAfter(range_.begin); i < lane.spans().size(); ++i) {
+            const Span& span = lane.spans()[i];
+            if (span.start >= range_.end || stop_.stop_requested()) return;
+            const TimeRange own{span.start, span.end};
+            const TimeNs shared = overlap(own, range_);
+            if (shared == TimeNs{0}) continue;
+            const ItemRef item{itemKind(kind), span.step, rank, span.index};
+            const QString name = kind == LaneKind::Compute ? nameOf(item, line, group) : laneText(kind);
+            RangeRow& row = named_[name];
+            row.name = name;
+            ++row.count;
+            row.total += shared;
+            if (own.length() <= row.longest) continue;
+            row.longest = own.length();
+            row.longest_item = item;
+        }
+    }
+
+    [[nodiscard]] QString nameOf(const ItemRef& item, int line, RangeGroup group) const {
+        const Op& op = session_.op(item).op;
+        switch (group) {
+        case RangeGroup::Op: return fromUtf8(opName(op));
+        case RangeGroup::Rank: return lineName(session_, line);
+        case RangeGroup::Stage:
+            return op.kind == OpKind::Optimizer
+                       ? opKindText(op.kind)
+                       : RangeText::tr("Stage %1")
+                             .arg(session_.step(item.step).stageOf(Rank{item.rank}, op.chunk).value);
+        case RangeGroup::Kind:
+        case RangeGroup::Kernel: break;
+        }
+        return opKindText(op.kind);
+    }
+
+    const Session& session_;
+    TimeRange range_;
+    std::stop_token stop_;
+    std::map<QString, RangeRow> named_;
+    std::vector<RangeRow> rows_;
+};
+
+} // namespace
+
+std::vector<RangeRow> rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
+                                 std::stop_token stop) {
+    RangeSum sum(session, range, std::move(stop));
+    if (group == RangeGroup::Kernel) {
+        sum.addSlices();
+    } else {
+        sum.addLanes(group);
+    }
+    return sum.take();
+}
+
+void RangeTableModel::show(std::vector<RangeRow> rows, TimeNs whole, const QString& name_title) {
+    beginResetModel();
+    rows_ = std::move(rows);
+    whole_ = whole;
+    name_title_ = name_title;
+    endResetModel();
+}
+
+int RangeTableModel::rowCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : static_cast<int>(rows_.size());
+}
+
+int RangeTableModel::columnCount(const QModelIndex& parent) const {
+    return parent.isValid() ? 0 : ColumnCount;
+}
+
+QVariant RangeTableModel::data(const QModelIndex& index, int role) const {
+    if (!checkIndex(index, CheckIndexOption::IndexIsValid | CheckIndexOption::ParentIsInvalid)) return {};
+    const RangeRow& row = at(index.row());
+    const bool sorts = role == kSortRole;
+    if (role == Qt::TextAlignmentRole)
+        return QVariant::fromValue<int>((index.column() == NameColumn ? Qt::AlignLeft : Qt::AlignRight) |
+                                        Qt::AlignVCenter);
+    if (role != Qt::DisplayRole && !sorts) return {};
+    const auto time = [sorts](TimeNs value) {
+        return sorts ? QVariant(static_cast<qlonglong>(value.count())) : QVariant(exactTime(value));
+    };
+    switch (index.column()) {
+    case NameColumn: return row.name;
+    case CountColumn: {
+        const auto count = static_cast<qulonglong>(row.count);
+        return sorts ? QVariant(count) : QVariant(QLocale().toString(count));
+    }
+    case TotalColumn: return time(row.total);
+    case MeanColumn: return time(row.mean());
+    case LongestColumn: return time(row.longest);
+    default: break;
+    }
+    const double share =
+        whole_ > TimeNs{0} ? static_cast<double>(row.total.count()) / static_cast<double>(whole_.count()) : 0;
+    return sorts ? QVariant(share) : QVariant(percent(share));
+}
+
+QVariant RangeTableModel::headerData(int section, Qt::Orientation orientation, int role) const {
+    if (orientation != Qt::Horizontal) return {};
+    if (role == Qt::ToolTipRole && section == ShareColumn) return tr("Of the time of all ranks in the range");
+    if (role != Qt::DisplayRole) return {};
+    switch (section) {
+    case NameColumn: return name_title_;
+    case CountColumn: return tr("Count");
+    case TotalColumn: return tr("Total in the range");
+    case MeanColumn: return tr("Mean");
+    case LongestColumn: return tr("Longest");
+    case ShareColumn: return tr("Share");
+    default: return {};
+    }
+}
+
+} // namespace bubblescope::gui

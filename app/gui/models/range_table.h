@@ -1,0 +1,65 @@
+#pragma once
+
+#include "app/gui/models/session.h"
+
+#include <QAbstractTableModel>
+#include <QString>
+
+#include <cstddef>
+#include <stop_token>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// By what the content of a time range is added up.
+enum class RangeGroup : std::uint8_t {
+    Kind,   ///< forward, backward, …, bubbles, transfers
+    Op,     ///< "F3.1" on all ranks
+    Rank,   ///< a rank's ops
+    Stage,  ///< ops of a stage
+    Kernel, ///< slices of the raw trace by name
+};
+inline constexpr std::size_t kRangeGroups = 5;
+
+/// What lies in a time range, of one name.
+struct RangeRow {
+    QString name;
+    std::size_t count = 0; ///< that overlap the range
+    TimeNs total{0};       ///< within the range
+    TimeNs longest{0};     ///< of one as a whole
+    ItemRef longest_item;
+
+    [[nodiscard]] TimeNs mean() const { return count == 0 ? TimeNs{0} : total / static_cast<std::int64_t>(count); }
+};
+
+/// By total time, descending. Linear in what overlaps the range. Returns early with what it has when asked to stop. Any
+/// thread.
+[[nodiscard]] std::vector<RangeRow> rangeTable(const Session& session, const TimeRange& range, RangeGroup group,
+                                               std::stop_token stop = {});
+
+/// The rows as a table. Sorts numerically by kSortRole.
+class RangeTableModel : public QAbstractTableModel {
+    Q_OBJECT
+
+public:
+    enum Column { NameColumn, CountColumn, TotalColumn, MeanColumn, LongestColumn, ShareColumn, ColumnCount };
+    static constexpr int kSortRole = Qt::UserRole;
+
+    using QAbstractTableModel::QAbstractTableModel;
+
+    /// `whole`: what 100 % is, such as all ranks' time in the range.
+    void show(std::vector<RangeRow> rows, TimeNs whole, const QString& name_title);
+    [[nodiscard]] const RangeRow& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
+
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    std::vector<RangeRow> rows_;
+    TimeNs whole_{0};
+    QString name_title_;
+};
+
+} // namespace bubblescope::gui

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "app/gui/jobs/background_job.h"
+#include "app/gui/models/range_table.h"
+#include "app/gui/models/view_state.h"
+#include "app/gui/panels/widgets.h"
+
+#include <QWidget>
+
+class QComboBox;
+class QLabel;
+class QSortFilterProxyModel;
+class QTableView;
+class QToolButton;
+
+namespace bubblescope::gui {
+
+/// What happens in the selected time range (ViewState::measured()), added up by kind, op, rank, stage or kernel. A row
+/// leads to its longest item.
+class RangePanel : public QWidget {
+    Q_OBJECT
+
+public:
+    explicit RangePanel(ViewState& state, QWidget* parent = nullptr);
+
+    [[nodiscard]] const RangeTableModel& model() const { return *model_; }
+    [[nodiscard]] QComboBox& groups() { return *groups_; }
+
+signals:
+    /// The table is up to date.
+    void filled();
+
+private:
+    void fill();
+    void show(std::vector<RangeRow> rows);
+    void go(const QModelIndex& index);
+
+    ViewState& state_;
+    BackgroundJob job_;
+    RangeTableModel* model_;
+    QSortFilterProxyModel* sorted_;
+    QTableView* table_;
+    QComboBox* groups_;
+    QLabel* title_;
+    QToolButton* zoom_;
+    QToolButton* save_;
+    FillWhenVisible* fill_;
+};
+
+} // namespace bubblescope::gui
