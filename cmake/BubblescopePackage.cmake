@@ -1,4 +1,4 @@
-# What is installed beside the programs, and packages of all of it: `cpack` in the build folder makes a .deb.
+# What is installed beside the programs, and packages of all of it: `./bootstrap package` makes a .deb.
 include_guard()
 
 set(resources ${PROJECT_SOURCE_DIR}/resources)
@@ -13,6 +13,35 @@ install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY ${resources}/manual ${resources}/examples DESTINATION ${CMAKE_INSTALL_DOCDIR}
         PATTERN make EXCLUDE PATTERN cells EXCLUDE)
+
+# What the program itself writes at installation: completion for shells, and manual pages.
+set(shell ${PROJECT_BINARY_DIR}/shell)
+install(CODE "
+  set(program \"$<TARGET_FILE:bubblescope>\")
+  set(shell \"${shell}\")")
+install(CODE [[
+  file(REMOVE_RECURSE "${shell}")
+  file(MAKE_DIRECTORY "${shell}/man")
+  foreach(completion IN ITEMS "bash;bubblescope" "zsh;_bubblescope" "fish;bubblescope.fish")
+    list(GET completion 0 name)
+    list(GET completion 1 file)
+    file(MAKE_DIRECTORY "${shell}/${name}")
+    execute_process(COMMAND "${program}" completion ${name} OUTPUT_FILE "${shell}/${name}/${file}"
+                    COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  execute_process(COMMAND "${program}" help --man-pages "${shell}/man" COMMAND_ERROR_IS_FATAL ANY)
+  file(GLOB pages "${shell}/man/*.1")
+  find_program(GZIP gzip)
+  if(GZIP)
+    execute_process(COMMAND "${GZIP}" -9 -n ${pages} COMMAND_ERROR_IS_FATAL ANY)
+  endif()]])
+install(DIRECTORY ${shell}/bash/ DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(DIRECTORY ${shell}/zsh/ DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(DIRECTORY ${shell}/fish/ DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(DIRECTORY ${shell}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# cpack packs what was built, and does not build the tests.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 
 # A wheel: all in the package's folder, laid out as where it is installed otherwise.
 if(SKBUILD)

@@ -260,27 +260,36 @@ CommandResult plan(const AadiffArguments& options) {
 void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
     const Command aadiff = app.addCommand("aadiff", "Check in bubbles that the hardware computes the same thing twice");
     aadiff.needsCommand();
+    aadiff.examples({"aadiff run --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
+                     "aadiff compare before after"});
     addCheckedRunCommand(aadiff, action, team);
     addAadiffCompareCommand(aadiff, action);
-    const Command command = aadiff.addCommand("plan", "Which ops a schedule's bubbles can run again, and how soon all");
+    const Command command =
+        aadiff.addCommand("plan", "Find which ops a schedule's bubbles can run again, and how soon all of them");
     const auto options = std::make_shared<AadiffArguments>();
+    command.examples({"aadiff plan --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
+                      "aadiff plan --schedule zb-h1 --pp 8 --microbatches 32 --layers 4"});
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    addSimulationOptions(command, options->schedule);
-    addMemoryOptions(command, options->memory);
-    command.addOption("--layers", options->layers, "Layers of a chunk, each of which is checked by itself")
+    command.optionGroup("Checks");
+    command.addOption("--layers", options->layers, "Layers of a chunk; each is checked separately")
         .typeName("N")
         .range(1, 4096)
         .showDefault();
-    command.addOption("--margin", options->margin, "By how much a check may take longer and delay nobody, in percent")
+    command
+        .addOption("--margin", options->margin,
+                   "Safety margin: how much longer a check may take without a delay of the step, in percent")
         .typeName("PERCENT")
         .range(0.0, 1000.0)
         .showDefault();
     command.addOption("--latency", options->latency, "From the decision to check to the first work")
         .typeName("TIME")
         .showDefault();
+    command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--steps", options->steps, "With every check of every step until all is covered").needs(json);
+    addSimulationOptions(command, options->schedule);
+    addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] { action = [options] { return plan(*options); }; });
 }
 

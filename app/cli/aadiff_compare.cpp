@@ -60,9 +60,10 @@ CommandResult compare(const AadiffCompareArguments& options) {
 
 void addAadiffCompareCommand(Command aadiff, Action& action) {
     const Command command = aadiff.addCommand(
-        "compare", "Two recorded runs: the first number in which they differ, and what follows from it");
+        "compare", "Find the first number in which two recorded runs differ, and what follows from it");
     const auto options = std::make_shared<AadiffCompareArguments>();
-    command.addOption("RUN_A", options->a, "A trace file or a directory").required();
+    command.examples({"aadiff compare before after", "aadiff compare before after --fail-on unexpected"});
+    command.addOption("RUN_A", options->a, "A trace file or folder").required();
     command.addOption("RUN_B", options->b, "The other run").required();
     command
         .addOption("--fail-on", options->fail_on,

@@ -1,4 +1,5 @@
 #include "app/cli/command.h"
+#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
 #include "core/base/bytes.h"
@@ -55,8 +56,9 @@ CommandResult adviseOn(const AdviseArguments& options) {
     BUBBLESCOPE_ASSIGN(const TimeNs search_time, parseTime(options.search_time));
     if (search_time > TimeNs{0}) advice_options.search_time = search_time;
     if (!options.orders.empty()) advice_options.order_folder = (std::filesystem::path(options.orders) / "").string();
-    BUBBLESCOPE_ASSIGN(const Advice advice,
-                       advise(model, run.run.schedule, cut, advice_options, options.run.mostError()));
+    BUBBLESCOPE_ASSIGN(const Advice advice, watchTime("Trying schedules", [&] {
+                           return advise(model, run.run.schedule, cut, advice_options, options.run.mostError());
+                       }));
     BUBBLESCOPE_TRY(writeOrders(options, advice));
     printProblems(run.run.problems);
     print(report::adviceDocument(model, advice, options.run.words(), !options.orders.empty()), options.json);
@@ -67,8 +69,9 @@ CommandResult adviseOn(const AdviseArguments& options) {
 
 void addAdviseCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("advise", "Which schedule, chunks, micro-batches or layers would shorten a trace's steps");
+        app.addCommand("advise", "Find the schedule, chunks or split of layers that shortens the step of a trace");
     const auto options = std::make_shared<AdviseArguments>();
+    command.examples({"advise my-run", "advise my-run --layers 9,9,9,5 --orders found"});
     addRunModelOptions(command, options->run);
     const Option model =
         command.addOption("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")
@@ -80,11 +83,11 @@ void addAdviseCommand(Command app, Action& action) {
         .needs(model);
     command
         .addOption("--search-time", options->search_time,
-                   "How long an order of no family is searched, for each split of the layers; 0 = not at all (10s)")
+                   "How long to search for an order of no family, for each split of the layers; 0 = never (10s)")
         .typeName("TIME");
     command
         .addOutput("--orders", options->orders, OutputKind::Tables,
-                   "Write the orders that were found there, as PyTorch's CSV")
+                   "Write the orders that the search found there, as PyTorch's CSV")
         .typeName("FOLDER");
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return adviseOn(*options); }; });

@@ -124,13 +124,13 @@ Status help(const AnalyzeArguments& options, ProcessTeam& team) {
 /// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
     const bool about_steps = options.steps.any() || options.budgets.any() || !options.fail_on.empty();
+    printProblems(loaded.run.problems); // an error may follow from them
     if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, extract(loaded.run, kActivity));
     if (!report::showsActivity(files)) return *loaded.no_pipeline;
     const report::Document document = report::activityDocument(loaded, files, BUBBLESCOPE_VERSION);
     BUBBLESCOPE_TRY(writePage(document, options));
     BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
-    printProblems(loaded.run.problems);
     print(options.summary ? report::activitySummary(loaded, files) : document, options.json);
     return 0;
 }
@@ -179,45 +179,52 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
     const Command command =
         app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
     const auto options = std::make_shared<AnalyzeArguments>();
-    command.addOption("FILES", options->files, "Trace files or directories").required();
+    command.examples({"analyze my-run --summary", "analyze my-run --html report.html"});
+    command.addOption("FILES", options->files, "Trace files or folders; - is standard input").required();
     addStepOptions(command, options->steps,
                    "Only these steps, and show the typical one of them (all but warm-up and outliers)");
     addRankOption(command, options->steps);
-    command
-        .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
-        .typeName("KIND")
-        .delimiter(',')
-        .oneOf(failKinds());
-    options->budgets.add(command);
-    command
-        .addOption("--clocks", options->clocks,
-                   "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
-        .typeName("auto|align|off")
-        .oneOf({"auto", "align", "off"});
-    command.addOption("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
-        .typeName("FILE");
-    command
-        .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
-        .typeName("NAME=VALUE");
-    addMemoryOptions(command, options->memory);
+    command.optionGroup("Output");
+    command.addFlag("--summary", options->summary, "Three lines: how the run is, what costs most, and what to do");
     command
         .addOutput("--html", options->html, OutputKind::File,
-                   "Write a report as one HTML file, with pictures, for others to read")
+                   "Write the report as one page with pictures, for others to read")
         .typeName("FILE");
     command
         .addOutput("--csv", options->csv, OutputKind::Tables,
                    "Write steps, accounting, findings, ops, bubbles and transfers as tables there")
         .typeName("FOLDER");
-    command.addFlag("--summary", options->summary,
-                    "Say in three lines how the run is, what costs most, and what to do");
-    addRecogniseOptions(command, options->recognise);
     options->svg.add(command);
+    command.addFlag("--json", options->json, "As a JSON document");
     command.addOption("--top", options->top, "Print so many findings (as many as fit on a screen)")
         .typeName("N")
         .positive();
     command.addFlag("--all", options->all, "Print all findings");
-    command.addFlag("--json", options->json, "As a JSON document");
+    command.optionGroup("Exit code");
+    command
+        .addOption("--fail-on", options->fail_on,
+                   "Exit with 1 on findings of these kinds: any, or a kind that `bubblescope anomalies` lists")
+        .typeName("KIND")
+        .delimiter(',')
+        .oneOf(failKinds());
+    options->budgets.add(command);
+    command.optionGroup("Diagnosis");
+    command
+        .addOption("--clocks", options->clocks,
+                   "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
+        .typeName("auto|align|off")
+        .oneOf({"auto", "align", "off"})
+        .rare();
+    command.addOption("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
+        .typeName("FILE")
+        .rare();
+    command
+        .addOption("--threshold", options->thresholds, "One threshold; `bubblescope anomalies --thresholds` lists them")
+        .typeName("NAME=VALUE")
+        .repeatable()
+        .rare();
+    addMemoryOptions(command, options->memory);
+    addRecogniseOptions(command, options->recognise);
     command.onParsed([&action, options, team] { action = [options, team] { return analyze(*options, team); }; });
 }
 

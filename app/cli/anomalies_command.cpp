@@ -49,7 +49,7 @@ report::Document toDocument(bool thresholds) {
 
 std::string toMarkdown(bool thresholds) {
     std::string out =
-        thresholds ? "| name | value | unit | meaning |\n|---|---|---|---|\n" : "| kind | told when |\n|---|---|\n";
+        thresholds ? "| name | value | unit | meaning |\n|---|---|---|---|\n" : "| kind | reported when |\n|---|---|\n";
     if (thresholds) {
         for (const ThresholdInfo& info : thresholdTable())
             out += fmt::format("| `{}` | {} | {} | {} |\n", info.name, defaultOf(info), info.unit, info.meaning);
@@ -63,10 +63,12 @@ std::string toMarkdown(bool thresholds) {
 } // namespace
 
 void addAnomaliesCommand(Command app, Action& action) {
-    const Command command = app.addCommand("anomalies", "List the kinds of findings of analyze, and their thresholds");
+    const Command command =
+        app.addCommand("anomalies", "List the kinds of findings that analyze reports, and their thresholds");
     const auto options = std::make_shared<AnomaliesArguments>();
+    command.examples({"anomalies", "anomalies --thresholds"});
     command.addFlag("--thresholds", options->thresholds, "The thresholds, with their units, in place of the kinds");
-    command.addFlag("--markdown", options->markdown, "As a table in Markdown");
+    command.addFlag("--markdown", options->markdown, "As a table in Markdown").rare();
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] {
         action = [options]() -> CommandResult {

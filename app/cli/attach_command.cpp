@@ -3,8 +3,10 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 namespace bubblescope::cli {
 namespace {
@@ -15,6 +17,9 @@ struct AttachArguments {
 };
 
 CommandResult attach(const AttachArguments& options) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(options.dir, error))
+        return inputError(options.dir, "there is no such folder", "name the one that `bubblescope env --out` did");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const profiler::CaptureReport captured,
                        watchLoad(control, [&] { return profiler::reportCapture(options.dir, control); }));
@@ -26,11 +31,11 @@ CommandResult attach(const AttachArguments& options) {
 } // namespace
 
 void addAttachCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "attach", "What jobs recorded and lost that were started in the environment that `env` prints, while they run "
-                  "or afterwards");
+    const Command command =
+        app.addCommand("attach", "Report what jobs record that were started in the environment of `bubblescope env`");
+    command.examples({"attach my-trace", "attach my-trace --json"});
     const auto options = std::make_shared<AttachArguments>();
-    command.addOption("DIR", options->dir, "Folder that the environment names").required();
+    command.addOption("DIR", options->dir, "The folder that --out of `bubblescope env` named").required();
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return attach(*options); }; });
 }

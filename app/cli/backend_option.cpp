@@ -10,27 +10,42 @@
 namespace bubblescope::cli {
 
 void BackendOption::add(Command command) {
-    command.addOption("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)").typeName("NAME");
+    const std::string group = "GPU";
+    command.addOption("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)")
+        .typeName("NAME")
+        .suggests({"cpu", "cuda"})
+        .group("Run");
     command
         .addOption("--gpu", gpu_,
                    "Which GPU, with --backend cuda (0; of several processes on a host each takes its own)")
         .notNegative()
-        .typeName("N");
+        .typeName("N")
+        .group(group)
+        .rare();
     command
         .addOption("--precision", precision_,
                    "How a GPU stores activations and the weights that it multiplies: bf16 or fp32 (bf16); "
                    "the CPU computes in fp32")
         .oneOf({"bf16", "fp32"})
-        .typeName("NAME");
-    command.addFlag("--cuda-graphs", graphs_, "With --backend cuda, launch the kernels of an op as one CUDA graph");
+        .typeName("NAME")
+        .group(group)
+        .rare();
+    command.addFlag("--cuda-graphs", graphs_, "With --backend cuda, launch the kernels of an op as one CUDA graph")
+        .group(group)
+        .rare();
     command
         .addOption("--gpu-partition", partition_,
                    "Whether ranks that share a GPU get equal parts of its processors: auto where the driver can, or "
                    "off (auto)")
         .oneOf({"auto", "off"})
-        .typeName("NAME");
-    command.addFlag("--no-kernels", no_kernels_,
-                    "With --backend cuda, record ops alone, by events, and not the kernels that CUPTI reports");
+        .typeName("NAME")
+        .group(group)
+        .rare();
+    command
+        .addFlag("--no-kernels", no_kernels_,
+                 "With --backend cuda, record ops alone, by events, and not the kernels that CUPTI reports")
+        .group(group)
+        .rare();
 }
 
 std::shared_ptr<profiler::KernelRecorder> BackendOption::recordKernels(std::string& reason) const {

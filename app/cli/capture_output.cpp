@@ -79,7 +79,7 @@ void CaptureCommandOptions::addTo(const Command& command) {
                     "Where the job's ranks wait, compute again what they have computed, and compare the bits");
     command
         .addOption("--aadiff-margin", aadiff_margin_,
-                   "By how much a check may take longer and delay nobody, in percent")
+                   "Safety margin: how much longer a check may take without a delay of the step, in percent")
         .range(0.0, 1000.0)
         .typeName("PERCENT")
         .showDefault();

@@ -52,21 +52,28 @@ void CheckOptions::add(Command command, bool always) {
         command.addFlag("--aadiff", on_, "Compute again in bubbles what has been computed, and compare the bits")
             .group(group);
     }
-    command.addOption("--aadiff-margin", margin_, "By how much a check may take longer and delay nobody, in percent")
+    command
+        .addOption("--aadiff-margin", margin_,
+                   "Safety margin: how much longer a check may take without a delay of the step, in percent")
         .range(0.0, 1000.0)
         .typeName("PERCENT")
         .showDefault()
-        .group(group);
+        .group(group)
+        .rare();
     command.addOption("--aadiff-memory", memory_, "What a rank may keep for checks, such as 64MiB (what they take)")
         .typeName("BYTES")
-        .group(group);
-    command.addFlag("--no-digests", no_digests_, "Leave out the digests by which runs can be compared").group(group);
+        .group(group)
+        .rare();
+    command.addFlag("--no-digests", no_digests_, "Leave out the digests by which runs can be compared")
+        .group(group)
+        .rare();
     command
         .addOption("--on-mismatch", on_mismatch_,
                    "warn, stop, or a command to call, which finds what was found in BUBBLESCOPE_MISMATCH")
         .typeName("warn|stop|COMMAND")
         .showDefault()
-        .group(group);
+        .group(group)
+        .rare();
 }
 
 Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string device) const {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include "app/cli/command_line.h"
+#include "app/cli/config.h"
+#include "app/cli/terminal.h"
 #include "core/base/process_team.h"
 #include "core/base/result.h"
 
@@ -44,5 +46,13 @@ void addViewCommand(Command app, Action& action);
 void addRecordCommand(Command app, Action& action);
 void addEnvCommand(Command app, Action& action);
 void addAttachCommand(Command app, Action& action);
+void addHelpCommand(Command app, Action& action, const CommandLine& line);
+void addCompletionCommand(Command app, Action& action, const CommandLine& line);
+void addDemoCommand(Command app, Action& action);
+void addConfigCommand(Command app, Action& action, const Config& config);
+
+/// All of the above, with the options about the terminal. `terminal` and `config` outlive the line; `config` may be
+/// read after this, since it names commands.
+void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalOptions& terminal, const Config& config);
 
 } // namespace bubblescope::cli

@@ -1,19 +1,177 @@
 #include "app/cli/command_line.h"
 
+#include "app/cli/help.h"
+#include "app/cli/output.h"
+#include "app/cli/terminal.h"
+#include "core/base/suggestion.h"
 #include "core/formats/source/existing_results.h"
 #include "core/formats/source/standard_output.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 namespace bubblescope::cli {
+
+struct OptionTraits {
+    std::vector<std::string> choices;
+    bool rare = false;
+};
+
+struct CommandTraits {
+    std::vector<std::string> examples;
+    std::string option_group = "Options";
+    std::string command_group;
+};
+
+class Outputs;
+
+/// What CLI11 does not keep.
+struct CommandRegistry {
+    std::unique_ptr<Outputs> outputs;
+    std::map<const CLI::Option*, OptionTraits> options;
+    std::map<const CLI::App*, CommandTraits> commands;
+    std::function<void(Command)> add_to_every;
+};
+
 namespace {
 
 constexpr int kUsage = 2;
+constexpr std::array<std::string_view, 3> kHelpWords{"-h", "--help", "--help-all"};
+
+/// Rejects a value with `complaint`, unless it is a number for which `holds`.
+template <class Holds>
+CLI::Validator numberCheck(Holds holds, std::string complaint) {
+    return CLI::Validator(
+        [holds, complaint = std::move(complaint)](std::string& text) {
+            double number = 0;
+            const bool valid = CLI::detail::lexical_cast(text, number) && holds(number);
+            return valid ? std::string() : fmt::format("'{}' is not {}", text, complaint);
+        },
+        "");
+}
+
+/// CLI11's remark in our words.
+std::string complaintOf(const CLI::ParseError& error) {
+    std::string text = error.what();
+    const std::string_view name = error.get_name();
+    const auto after = [&text](std::string_view head) { return text.substr(std::min(head.size(), text.size())); };
+    const auto halves = [&text](std::string_view between) {
+        const auto at = text.find(between);
+        return at == std::string::npos ? std::pair(text, std::string())
+                                       : std::pair(text.substr(0, at), text.substr(at + between.size()));
+    };
+    if (name == "ConversionError" && text.starts_with("Could not convert: ")) {
+        text = after("Could not convert: ");
+        const auto [option, value] = halves(" = ");
+        return fmt::format("{}: '{}' is not a number", option, value);
+    }
+    if (name == "RequiredError") return halves(" is required").first + " is missing";
+    if (name == "RequiresError") {
+        const auto [option, other] = halves(" requires ");
+        return fmt::format("{} needs {}", option, other);
+    }
+    if (name == "ExcludesError") {
+        const auto [option, other] = halves(" excludes ");
+        return fmt::format("{} and {} cannot be given together", option, other);
+    }
+    if (name == "ArgumentMismatch" && text.find("required") != std::string::npos)
+        return halves(":").first + " needs a value";
+    return text;
+}
+
+OptionInfo infoOf(const CLI::Option& option, const OptionTraits& traits) {
+    OptionInfo info;
+    if (option.get_positional()) {
+        info.names.push_back(option.get_name(true, false));
+    } else {
+        for (const std::string& name : option.get_snames())
+            info.names.push_back("-" + name);
+        for (const std::string& name : option.get_lnames())
+            info.names.push_back("--" + name);
+    }
+    info.positional = option.get_positional();
+    if (option.get_items_expected_max() > 0 && !info.positional) info.value = option.get_type_name();
+    info.about = option.get_description();
+    if (!option.get_default_str().empty()) info.about += fmt::format(" ({})", option.get_default_str());
+    info.group = option.get_group();
+    info.choices = traits.choices;
+    info.required = option.get_required();
+    info.repeats = option.get_items_expected_max() > 1;
+    info.rare = traits.rare;
+    return info;
+}
+
+CommandInfo infoOf(const CLI::App& app, const CommandRegistry& registry, const std::string& parent) {
+    CommandInfo info;
+    info.name = app.get_name();
+    info.path = parent.empty() ? info.name : parent + " " + info.name;
+    info.about = app.get_description();
+    info.group = app.get_group();
+    info.footer = parent.empty() ? app.get_footer() : "";
+    if (const auto found = registry.commands.find(&app); found != registry.commands.end())
+        info.examples = found->second.examples;
+    for (const CLI::Option* const option : app.get_options()) {
+        const auto found = registry.options.find(option);
+        info.options.push_back(infoOf(*option, found == registry.options.end() ? OptionTraits{} : found->second));
+    }
+    for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; }))
+        info.commands.push_back(infoOf(*command, registry, info.path));
+    return info;
+}
+
+/// Null if there is none.
+const CLI::App* commandOf(const CLI::App& app, const std::string& name) {
+    const auto found = app.get_subcommands([&name](const CLI::App* command) { return command->get_name() == name; });
+    return found.empty() ? nullptr : found.front();
+}
+
+std::vector<std::string> commandNames(const CommandInfo& command) {
+    std::vector<std::string> names;
+    for (const CommandInfo& each : command.commands)
+        names.push_back(each.name);
+    return names;
+}
+
+bool asksForHelp(const std::string& word) {
+    return std::ranges::find(kHelpWords, word) != kHelpWords.end();
+}
+
+/// The name of an option without its value; empty for other words.
+std::string optionName(const std::string& word) {
+    return word.size() > 1 && word.front() == '-' ? word.substr(0, word.find('=')) : std::string();
+}
+
+/// What is wrong with a word that is no command.
+std::string unknownCommand(const CommandInfo& command, const std::string& word) {
+    if (!optionName(word).empty())
+        return fmt::format("unknown option '{}'{}", word, didYouMean(optionName(word), optionNames(command)));
+    return fmt::format("unknown command '{}'{}", word, didYouMean(word, commandNames(command)));
+}
+
+/// What is wrong with the first word that nothing takes.
+std::string unexpectedWord(const CommandInfo& command, const std::vector<std::string>& left) {
+    const auto option = std::ranges::find_if(left, [](const std::string& word) { return !optionName(word).empty(); });
+    if (option != left.end())
+        return fmt::format("unknown option '{}'{}", optionName(*option),
+                           didYouMean(optionName(*option), optionNames(command)));
+    return fmt::format("unexpected argument '{}'", left.empty() ? "" : left.front());
+}
+
+int complain(const CommandInfo& command, const std::string& complaint, bool speaks) {
+    if (!speaks) return kUsage;
+    printError(usageError(complaint, fmt::format("`{} --help` lists {}", command.path,
+                                                 command.commands.empty() ? "its options" : "its commands")));
+    return kUsage;
+}
 
 std::string_view endingOf(OutputKind folder) {
     return folder == OutputKind::Traces ? kTraceEnding : ".csv";
@@ -83,6 +241,11 @@ Option Option::showDefault() const {
     return *this;
 }
 
+Option Option::rare() const {
+    traits_->rare = true;
+    return *this;
+}
+
 Option Option::required() const {
     option_->required();
     return *this;
@@ -115,37 +278,56 @@ Option Option::expected(int least, int most) const {
 }
 
 Option Option::repeatable() const {
-    option_->expected(1)->take_all();
+    // Otherwise an option before the files would take them as values.
+    option_->expected(1)->take_all()->allow_extra_args(false);
     return *this;
 }
 
 Option Option::range(int least, int most) const {
-    option_->check(CLI::Range(least, most));
+    option_->check(numberCheck([least, most](double number) { return number >= least && number <= most; },
+                               fmt::format("a number from {} to {}", least, most)));
     return *this;
 }
 
 Option Option::range(double least, double most) const {
-    option_->check(CLI::Range(least, most));
+    option_->check(numberCheck([least, most](double number) { return number >= least && number <= most; },
+                               fmt::format("a number from {} to {}", least, most)));
     return *this;
 }
 
 Option Option::positive() const {
-    option_->check(CLI::PositiveNumber);
+    option_->check(numberCheck([](double number) { return number > 0; }, "a number above 0"));
     return *this;
 }
 
 Option Option::notNegative() const {
-    option_->check(CLI::NonNegativeNumber);
+    option_->check(numberCheck([](double number) { return number >= 0; }, "a number of 0 or more"));
     return *this;
 }
 
 Option Option::oneOf(std::vector<std::string> words) const {
-    option_->check(CLI::IsMember(std::move(words)));
+    traits_->choices = words;
+    option_->check(CLI::Validator(
+        [words = std::move(words)](std::string& text) {
+            if (std::ranges::find(words, text) != words.end()) return std::string();
+            const std::string closest = closestName(text, words);
+            return closest.empty()
+                       ? fmt::format("'{}' is none of {}", text, fmt::join(words, ", "))
+                       : fmt::format("'{}' is none of {}; did you mean '{}'?", text, fmt::join(words, ", "), closest);
+        },
+        ""));
+    return *this;
+}
+
+Option Option::suggests(std::vector<std::string> words) const {
+    traits_->choices = std::move(words);
     return *this;
 }
 
 Command Command::addCommand(const std::string& name, const std::string& help) const {
-    return {app_->add_subcommand(name, help), outputs_};
+    CLI::App* const command = app_->add_subcommand(name, help);
+    command->group(registry_->commands[app_].command_group);
+    return {command, registry_};
 }
 
 void Command::needsCommand() const {
@@ -154,7 +336,8 @@ void Command::needsCommand() const {
 
 template <class T>
 Option Command::addOption(const std::string& name, T& value, const std::string& help) const {
-    return Option(app_->add_option(name, value, help));
+    CLI::Option* const option = app_->add_option(name, value, help)->group(registry_->commands[app_].option_group);
+    return {option, &registry_->options[option]};
 }
 
 template Option Command::addOption(const std::string&, std::string&, const std::string&) const;
@@ -171,46 +354,147 @@ template Option Command::addOption(const std::string&, std::vector<int>&, const 
 template Option Command::addOption(const std::string&, std::vector<std::int64_t>&, const std::string&) const;
 
 Option Command::addFlag(const std::string& name, bool& value, const std::string& help) const {
-    return Option(app_->add_flag(name, value, help));
+    CLI::Option* const option = app_->add_flag(name, value, help)->group(registry_->commands[app_].option_group);
+    return {option, &registry_->options[option]};
 }
 
 Option Command::addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const {
-    outputs_->of(*app_).outputs.push_back({&value, kind});
+    registry_->outputs->of(*app_).outputs.push_back({&value, kind});
     return addOption(name, value, help);
 }
 
 const bool& Command::force() const {
-    return outputs_->of(*app_).force;
+    return registry_->outputs->of(*app_).force;
 }
 
 void Command::onParsed(std::function<void()> action) const {
     app_->callback(std::move(action));
+    if (registry_->add_to_every) registry_->add_to_every(*this);
+}
+
+void Command::commandGroup(const std::string& heading) const {
+    registry_->commands[app_].command_group = heading;
+}
+
+void Command::examples(std::vector<std::string> lines) const {
+    registry_->commands[app_].examples = std::move(lines);
+}
+
+void Command::optionGroup(const std::string& heading) const {
+    registry_->commands[app_].option_group = heading;
 }
 
 CommandLine::CommandLine(const std::string& about, const std::string& name, const std::string& version,
                          const std::string& footer)
-    : app_(std::make_unique<CLI::App>(about, name)), outputs_(std::make_unique<Outputs>()) {
-    app_->set_version_flag("--version", version);
+    : app_(std::make_unique<CLI::App>(about, name)), registry_(std::make_unique<CommandRegistry>()) {
+    registry_->outputs = std::make_unique<Outputs>();
+    app_->set_help_flag("-h,--help", "Print this help");
+    app_->set_help_all_flag("--help-all", "Print help with all options");
+    app_->set_version_flag("--version", version, "Print the version");
     app_->footer(footer);
 }
 
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::root() const {
-    return {app_.get(), outputs_.get()};
+    return {app_.get(), registry_.get()};
 }
 
-std::optional<int> CommandLine::parse(int argc, char** argv, bool speaks) {
+CommandInfo CommandLine::describe() const {
+    return infoOf(*app_, *registry_, "");
+}
+
+void CommandLine::addToEvery(std::function<void(Command)> add) {
+    registry_->add_to_every = std::move(add);
+}
+
+void CommandLine::setDefaults(std::vector<OptionDefault> defaults) {
+    defaults_ = std::move(defaults);
+}
+
+std::vector<std::string> CommandLine::withDefaults(const std::vector<std::string>& words) {
+    used_.clear();
+    std::vector<std::string> path;
+    const CLI::App* at = app_.get();
+    for (const std::string& word : words) {
+        const CLI::App* const next = commandOf(*at, word);
+        if (next == nullptr) break;
+        path.push_back(word);
+        at = next;
+    }
+    const auto own = std::ranges::find(words, "--");
+    const auto given = [&](const CLI::Option& option) {
+        return std::any_of(words.begin(), own, [&option](const std::string& word) {
+            return !optionName(word).empty() && option.check_name(optionName(word));
+        });
+    };
+    std::vector<std::string> out = path;
+    for (const OptionDefault& entry : defaults_) {
+        if (!entry.command.empty() && entry.command != path) continue;
+        const CLI::Option* const option = at->get_option_no_throw("--" + entry.option);
+        if (option == nullptr || path.empty()) continue;
+        const auto excluded = option->get_excludes();
+        const bool adds = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+        if ((!adds && given(*option)) ||
+            std::ranges::any_of(excluded, [&given](const CLI::Option* other) { return given(*other); }))
+            continue;
+        out.push_back(fmt::format("--{}={}", entry.option, entry.value));
+        used_.push_back(entry);
+    }
+    out.insert(out.end(), words.begin() + static_cast<std::ptrdiff_t>(path.size()), words.end());
+    return out;
+}
+
+std::optional<int> CommandLine::parse(const std::vector<std::string>& words, bool speaks) {
+    const CommandInfo program = describe();
+    const auto [command, named] = commandNamed(program, words);
+    const auto help = [&](bool all) {
+        if (speaks) printText(helpText(*command, all, outputWidth()));
+        return 0;
+    };
+    if (words.empty()) {
+        if (speaks) printText(helpText(program, false, outputWidth()));
+        return kUsage;
+    }
+    const bool ends = named == words.size();
+    if (!command->commands.empty() && !ends) {
+        const std::string& next = words[named];
+        if (asksForHelp(next)) return help(next == "--help-all");
+        if (next != "--version") return complain(*command, unknownCommand(*command, next), speaks);
+    }
+    if (!command->commands.empty() && ends)
+        return complain(
+            *command,
+            fmt::format("{} needs one of its commands: {}", command->name, fmt::join(commandNames(*command), ", ")),
+            speaks);
+    std::vector<std::string> all = withDefaults(words);
+    std::ranges::reverse(all); // as CLI11 takes them
     try {
-        app_->parse(argc, argv);
+        app_->parse(std::move(all));
         return std::nullopt;
+    } catch (const CLI::CallForVersion& version) {
+        if (speaks) printText(std::string(version.what()) + "\n");
+        return 0;
+    } catch (const CLI::CallForAllHelp&) {
+        return help(true);
+    } catch (const CLI::CallForHelp&) {
+        return help(false);
     } catch (const CLI::ParseError& error) {
-        return (speaks ? app_->exit(error) : error.get_exit_code()) == 0 ? 0 : kUsage;
+        const CLI::App* at = app_.get();
+        for (std::size_t i = 0; i < named; ++i)
+            at = commandOf(*at, words[i]);
+        std::string complaint = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr
+                                    ? unexpectedWord(*command, at->remaining(true))
+                                    : complaintOf(error);
+        for (const OptionDefault& entry : used_) {
+            if (complaint.starts_with("--" + entry.option)) complaint = entry.source + ": " + complaint;
+        }
+        return complain(*command, fmt::format("{}: {}", command->name, complaint), speaks);
     }
 }
 
 Status CommandLine::prepareOutputs() const {
-    return outputs_->prepare();
+    return registry_->outputs->prepare();
 }
 
 bool CommandLine::names(const std::string& command) const {
@@ -220,6 +504,24 @@ bool CommandLine::names(const std::string& command) const {
         if (!at->got_subcommand(word)) return false;
     }
     return true;
+}
+
+NamedCommand commandNamed(const CommandInfo& program, const std::vector<std::string>& words) {
+    NamedCommand found{&program, 0};
+    for (const std::string& word : words) {
+        const auto next = std::ranges::find(found.command->commands, word, &CommandInfo::name);
+        if (next == found.command->commands.end()) break;
+        found = {&*next, found.words + 1};
+    }
+    return found;
+}
+
+std::vector<std::string> optionNames(const CommandInfo& command) {
+    std::vector<std::string> names;
+    for (const OptionInfo& option : command.options) {
+        if (!option.positional) names.insert(names.end(), option.names.begin(), option.names.end());
+    }
+    return names;
 }
 
 } // namespace bubblescope::cli

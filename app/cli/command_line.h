@@ -16,12 +16,15 @@ class Option;
 
 namespace bubblescope::cli {
 
+struct OptionTraits;
+struct CommandRegistry;
+
 /// An option, flag or positional argument of a command: a handle, cheap to copy, good as long as its CommandLine lives.
-/// Every setter gives the option back, so that calls can be chained. What is wrong on a line is told by
-/// CommandLine::parse().
+/// Every setter gives the option back, so that calls can be chained. CommandLine::parse() reports what is wrong on a
+/// line.
 class Option {
 public:
-    explicit Option(CLI::Option* option) : option_(option) {}
+    Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
 
     /// What stands for the value in the help.
     Option typeName(const std::string& name) const;
@@ -29,6 +32,8 @@ public:
     Option group(const std::string& heading) const;
     /// Shows in the help what the value is if nothing is given.
     Option showDefault() const;
+    /// Only --help-all lists it.
+    Option rare() const;
 
     Option required() const;
     /// Only together with, and never together with.
@@ -48,20 +53,21 @@ public:
     Option positive() const;
     Option notNegative() const;
     Option oneOf(std::vector<std::string> words) const;
+    /// Words that a shell offers; others are values, too.
+    Option suggests(std::vector<std::string> words) const;
 
 private:
     CLI::Option* option_;
+    OptionTraits* traits_;
 };
 
 /// What an output's name stands for.
 enum class OutputKind : std::uint8_t { File, Traces, Tables };
 
-class Outputs;
-
 /// A command of the program, or a command's own command: a handle, as Option is.
 class Command {
 public:
-    Command(CLI::App* app, Outputs* outputs) : app_(app), outputs_(outputs) {}
+    Command(CLI::App* app, CommandRegistry* registry) : app_(app), registry_(registry) {}
 
     [[nodiscard]] Command addCommand(const std::string& name, const std::string& help) const;
     /// One of its commands has to be named.
@@ -79,10 +85,49 @@ public:
     [[nodiscard]] const bool& force() const;
     /// Called when the line names the command and is well formed.
     void onParsed(std::function<void()> action) const;
+    /// The heading, in the help, of the commands that are added from now on.
+    void commandGroup(const std::string& heading) const;
+    /// Lines that a user may type, without the program's name; the help shows them.
+    void examples(std::vector<std::string> lines) const;
+    /// The heading of the options that are added from now on and get no other.
+    void optionGroup(const std::string& heading) const;
 
 private:
     CLI::App* app_;
-    Outputs* outputs_;
+    CommandRegistry* registry_;
+};
+
+/// An option as the help, a shell's completion and a manual page show it.
+struct OptionInfo {
+    std::vector<std::string> names; ///< "-h" and "--help"; of a positional argument its name
+    std::string value;              ///< what the help calls the value; empty for a flag
+    std::string about;
+    std::string group;
+    std::vector<std::string> choices;
+    bool positional = false;
+    bool required = false;
+    bool repeats = false; ///< takes several values, for a positional argument
+    bool rare = false;
+};
+
+/// A command, or the program itself.
+struct CommandInfo {
+    std::string path; ///< "bubblescope aadiff plan"
+    std::string name; ///< "plan"
+    std::string about;
+    std::string group;
+    std::vector<std::string> examples;
+    std::vector<OptionInfo> options;
+    std::vector<CommandInfo> commands;
+    std::string footer;
+};
+
+/// A value that a file states for an option of a command.
+struct OptionDefault {
+    std::vector<std::string> command; ///< {"aadiff", "plan"}; empty: every command that has the option
+    std::string option;               ///< without dashes
+    std::string value;
+    std::string source; ///< "FILE:LINE"
 };
 
 /// The program's line: the whole of what users may type. CLI11 does the work; its headers, which take seconds to
@@ -97,20 +142,43 @@ public:
 
     /// The program itself, whose commands are to be added.
     [[nodiscard]] Command root() const;
+    /// Called for each command without commands of its own when its options are complete: adds what every one has.
+    void addToEvery(std::function<void(Command)> add);
+    /// Values that stand for options which the line does not give. Call before parse().
+    void setDefaults(std::vector<OptionDefault> defaults);
+    /// What of the defaults stood for options of the command that was parsed.
+    [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }
     /// Fills in the values and calls onParsed() of the command that the line names. Otherwise, which is if the line is
     /// wrong or asks for help or the version, returns the exit code that the process is to end with; if `speaks`, says
     /// on stdout or stderr what there is to say.
-    [[nodiscard]] std::optional<int> parse(int argc, char** argv, bool speaks);
+    [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// After parse(): whether the line names this command, "aadiff run" for one of another's.
     [[nodiscard]] bool names(const std::string& command) const;
     /// After parse(), before the command begins: rejects outputs that would overwrite earlier results, or with --force
     /// removes those of which parts could stay beside the new ones. Where an output is -, whatever else is printed goes
     /// to standard error. Errors: Usage; Input, if something cannot be removed.
     [[nodiscard]] Status prepareOutputs() const;
+    /// All that can be typed.
+    [[nodiscard]] CommandInfo describe() const;
 
 private:
+    /// The words with those for defaults among them.
+    [[nodiscard]] std::vector<std::string> withDefaults(const std::vector<std::string>& words);
+
     std::unique_ptr<CLI::App> app_;
-    std::unique_ptr<Outputs> outputs_;
+    std::unique_ptr<CommandRegistry> registry_;
+    std::vector<OptionDefault> defaults_;
+    std::vector<OptionDefault> used_;
 };
+
+/// The command that the words begin with, and how many words name it.
+struct NamedCommand {
+    const CommandInfo* command = nullptr;
+    std::size_t words = 0;
+};
+[[nodiscard]] NamedCommand commandNamed(const CommandInfo& program, const std::vector<std::string>& words);
+
+/// The long and short names of all options of a command.
+[[nodiscard]] std::vector<std::string> optionNames(const CommandInfo& command);
 
 } // namespace bubblescope::cli

@@ -1,17 +1,15 @@
 #include "app/cli/command.h"
+#include "app/cli/load_options.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/step_options.h"
+#include "app/cli/trace_output.h"
 #include "core/analysis/report.h"
 #include "core/base/bytes.h"
 #include "core/formats/chakra/writer.h"
-#include "core/formats/chrome/writer.h"
-#include "core/formats/csv/writer.h"
 #include "core/formats/kineto/writer.h"
-#include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/existing_results.h"
-#include "core/formats/source/packing.h"
 #include "core/formats/source/standard_output.h"
 #include "core/recognise/run.h"
 #include "core/report/svg/draw_trace.h"
@@ -40,17 +38,13 @@ struct ConvertArguments {
     const bool* force = nullptr; ///< the line's
 };
 
-/// By the name's ending, before the one that asks for packing.
-Result<std::string> formatOf(const std::filesystem::path& out) {
-    const std::string extension = (packingAskedFor(out) ? out.stem() : out).extension().string();
-    if (extension == ".json") return std::string("chrome");
-    if (extension == ".pftrace" || extension == ".perfetto-trace") return std::string("perfetto");
-    if (extension == ".csv") return std::string("csv");
-    if (extension == ".svg") return std::string("svg");
+Result<std::string> formatOf(const std::string& out) {
+    if (const auto format = traceFormatOf(out)) return *format;
     return usageError(
-        fmt::format("'{}' does not tell a format", out.string()),
-        "end it in .json, .pftrace, .csv or .svg, packed also in .gz or .zst, or give --to chrome, kineto, chakra, "
-        "perfetto, csv or svg");
+        out == "-" ? std::string("standard output has no name that states a format")
+                   : fmt::format("the name '{}' states no format", out),
+        "give --to chrome, kineto, chakra, perfetto, csv or svg, or end the name in .json, .pftrace, .csv "
+        "or .svg, packed also in .gz or .zst");
 }
 
 Status draw(const ConvertArguments& options, const std::filesystem::path& file, const Trace& trace) {
@@ -63,12 +57,6 @@ Status draw(const ConvertArguments& options, const std::filesystem::path& file, 
         BUBBLESCOPE_ASSIGN(drawing.to, parseTime(*options.to));
     }
     return svg::writeTrace(file, trace, drawing);
-}
-
-Status write(const std::string& format, const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log) {
-    if (format == "chrome") return chrome::writeChrome(file, trace, log);
-    if (format == "perfetto") return perfetto::writeTrace(file, trace, log);
-    return csv::writeSlices(file, trace);
 }
 
 /// What is written is the last of the files, and a folder for some formats: CommandLine::prepareOutputs() cannot know.
@@ -89,10 +77,7 @@ CommandResult writeChakra(const ConvertArguments& options, const std::filesystem
     if (!options.transfer_bytes.empty()) {
         BUBBLESCOPE_ASSIGN(bytes, parseBytes(options.transfer_bytes));
     }
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] {
-                           return loadRun({options.files.begin(), options.files.end() - 1}, control);
-                       }));
+    BUBBLESCOPE_ASSIGN(Run recorded, loadWatched({options.files.begin(), options.files.end() - 1}, {}));
     BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(recorded)));
     printProblems(aligned.run.problems);
     BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(aligned.run.steps, request));
@@ -109,7 +94,7 @@ CommandResult convert(const ConvertArguments& options) {
     const std::filesystem::path out = options.files.back();
     std::string format = options.format;
     if (format.empty()) {
-        BUBBLESCOPE_ASSIGN(format, formatOf(out));
+        BUBBLESCOPE_ASSIGN(format, formatOf(options.files.back()));
     }
     if (format != "svg" && (options.from || options.to))
         return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
@@ -128,12 +113,12 @@ CommandResult convert(const ConvertArguments& options) {
         return 0;
     }
     if (format == "kineto") {
-        BUBBLESCOPE_ASSIGN(const int files, kineto::writeRanks(out, *read.trace));
+        BUBBLESCOPE_ASSIGN(const int files, watchTime("Writing", [&] { return kineto::writeRanks(out, *read.trace); }));
         fmt::print(stderr, "{} slices written to {}, in {} files\n", read.trace->sliceCount(), out.string(), files);
         return 0;
     }
     DiagnosticLog log;
-    BUBBLESCOPE_TRY(write(format, out, *read.trace, log));
+    BUBBLESCOPE_TRY(watchTime("Writing", [&] { return writeTraceAs(format, out, *read.trace, log); }));
     printProblems(log.entries());
     fmt::print(stderr, "{} slices written to {}\n", read.trace->sliceCount(), out.string());
     return 0;
@@ -146,6 +131,7 @@ void addConvertCommand(Command app, Action& action) {
         app.addCommand("convert", "Write traces in another format, several files as one, or draw their slices");
     const auto options = std::make_shared<ConvertArguments>();
     options->force = &command.force();
+    command.examples({"convert trace.json.gz trace.pftrace", "convert rank0.json rank1.json both.svg"});
     command
         .addOption("FILES", options->files,
                    "Traces to read (- is standard input), then the file to write (- is standard output)")
@@ -155,8 +141,8 @@ void addConvertCommand(Command app, Action& action) {
         .addOption(
             "--to", options->format,
             "chrome (JSON), kineto (PyTorch's profiler), chakra (a step as an execution trace), perfetto, csv or "
-            "svg; by the ending of the name if not given. Of kineto and chakra OUT is a folder, with a file for "
-            "each rank")
+            "svg (by the name's ending). kineto and chakra write a folder with a file for each rank")
+        .typeName("FORMAT")
         .oneOf({"chrome", "kineto", "chakra", "perfetto", "csv", "svg"});
     addStepOptions(command, options->step, "The step that --to chakra writes (the typical one)");
     command.addOption("--transfer-bytes", options->transfer_bytes, "Size of a transfer for --to chakra (1)")

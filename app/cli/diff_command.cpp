@@ -1,6 +1,5 @@
 #include "app/cli/command.h"
 #include "app/cli/load_options.h"
-#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "core/analysis/report.h"
 #include "core/report/results/comparison.h"
@@ -28,9 +27,8 @@ bool failsOn(const RunComparison& result, const std::string& what) {
 
 CommandResult diff(const DiffArguments& options) {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
-    JobControl control;
     const auto load = [&](const std::string& file) -> Result<Run> {
-        BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] { return loadRun({file}, control, known_of); }));
+        BUBBLESCOPE_ASSIGN(Run recorded, loadWatched({file}, known_of));
         BUBBLESCOPE_ASSIGN(AlignedRun aligned, alignedRun(std::move(recorded)));
         return std::move(aligned.run);
     };
@@ -48,23 +46,24 @@ CommandResult diff(const DiffArguments& options) {
 
 void addDiffCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and how surely it is no chance");
+        app.addCommand("diff", "Compare two runs op by op: what changed, by how much, and how surely");
     const auto options = std::make_shared<DiffArguments>();
-    command.addOption("A", options->a, "A trace file or a directory: the run before").required();
+    command.examples({"diff before after", "diff before after --fail-on slower"});
+    command.addOption("A", options->a, "A trace file or folder: the run before").required();
     command.addOption("B", options->b, "The run after").required();
     addNameOptions(command, options->recognise);
-    command
-        .addOption("--alpha", options->limits.alpha,
-                   "The chance with which equal runs may show any change at all (0.05)")
+    command.addOption("--alpha", options->limits.alpha, "Probability that two equal runs show any change at all (0.05)")
+        .typeName("P")
         .range(0.0001, 0.5);
     command
         .addOption("--least", options->limits.least_share,
-                   "Leave out changes of less: a share of the op's or transfer's time, of the step's for idle time "
-                   "and single ops (0.005)")
+                   "Leave out smaller changes: a share of the op's or transfer's time; for idle time and single ops "
+                   "of the step's (0.005)")
+        .typeName("SHARE")
         .range(0.0, 1.0);
     command
         .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 when the step got slower, the order changed, or anything changed")
+                   "Exit with 1 if the step got slower, the order changed, or anything changed")
         .typeName("slower|order|change")
         .delimiter(',')
         .oneOf({"slower", "order", "change"});

@@ -41,8 +41,9 @@ CommandResult env(const EnvArguments& options) {
 
 void addEnvCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("env", "Prints the environment in which jobs record themselves, for a cluster's launcher");
+        app.addCommand("env", "Print the environment in which jobs record themselves, for a cluster's launcher");
     const auto options = std::make_shared<EnvArguments>();
+    command.examples({"env --out my-trace", "env --out my-trace --json"});
     options->capture.addTo(command);
     command.addFlag("--json", options->json, "As a JSON document; otherwise for a shell's eval");
     command.onParsed([&action, options] { action = [options] { return env(*options); }; });

@@ -24,9 +24,12 @@ bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found) {
 }
 
 void Budgets::add(Command command) {
-    command.addOption("--max-step", step_text_, "Exit with 1 if a step takes longer, such as 700ms").typeName("TIME");
+    command.addOption("--max-step", step_text_, "Exit with 1 if a step takes longer, such as 700ms")
+        .typeName("TIME")
+        .group("Exit code");
     command.addOption("--max-bubble", bubble_text_, "Exit with 1 if ranks idle more of a step, such as 20%")
-        .typeName("PERCENT");
+        .typeName("PERCENT")
+        .group("Exit code");
 }
 
 Status Budgets::parse() {

@@ -1,5 +1,5 @@
 #include "app/cli/command.h"
-#include "app/cli/load_watch.h"
+#include "app/cli/load_options.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
@@ -219,10 +219,7 @@ CommandResult fillTrace(const FillArguments& options) {
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
     BUBBLESCOPE_ASSIGN(const StepRequest request, options.steps.request());
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(Run loaded, watchLoad(control, [&] {
-                           return loadRun({options.files.begin(), options.files.end()}, control, known);
-                       }));
+    BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
     BUBBLESCOPE_ASSIGN(const AlignedRun run, alignedRun(std::move(loaded)));
     BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, request));
     std::vector<const StepTimeline*> steps;
@@ -244,14 +241,14 @@ CommandResult fillSchedule(const FillArguments& options) {
 
 void addFillCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("fill", "What fits into the bubbles of a trace or a schedule, and whether it is worth it");
+        app.addCommand("fill", "Find what fits into the bubbles of a trace or schedule, and whether it is worth it");
     const auto options = std::make_shared<FillArguments>();
-    command.addOption("FILES", options->files, "Trace files or directories; without them the schedule is simulated");
+    command.examples({"fill my-run --optimizer 12ms", "fill --schedule 1f1b --pp 4 --microbatches 8 --encoder 2ms"});
+    command.addOption("FILES", options->files, "Trace files or folders; without them the schedule is simulated");
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    addSimulationOptions(command, options->schedule);
     addStepOptions(command, options->steps, "Only these steps of the trace (all but warm-up and outliers)");
-    addMemoryOptions(command, options->memory);
+    command.optionGroup("Cost of a piece");
     command.addOption("--margin", options->margin, "How much longer a piece of work may take than stated (10)")
         .typeName("PERCENT")
         .range(0.0, 1000.0);
@@ -288,8 +285,11 @@ void addFillCommand(Command app, Action& action) {
         .typeName("SIZE")
         .needs(side)
         .group(group);
+    command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--csv", options->csv, "A line a bubble and work that it holds").excludes(json);
+    addSimulationOptions(command, options->schedule);
+    addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] {
         action = [options] { return options->files.empty() ? fillSchedule(*options) : fillTrace(*options); };
     });

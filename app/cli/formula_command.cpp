@@ -28,11 +28,14 @@ CommandResult run(const FormulaArguments& options) {
 void addFormulaCommand(Command app, Action& action) {
     const Command command = app.addCommand("formula", "Print a schedule's closed-form bubbles, by rank and position");
     const auto options = std::make_shared<FormulaArguments>();
+    command.examples({"formula --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
+                      "formula --schedule zb-h1 --pp 8 --microbatches 32 --explain"});
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    addSimulationOptions(command, options->schedule);
-    command.addFlag("--explain", options->explain, "Also what is quoted of it elsewhere, with a verdict each");
+    command.optionGroup("Output");
+    command.addFlag("--explain", options->explain, "Add the formulas that papers quote, each with a verdict");
     command.addFlag("--json", options->json, "As a JSON document");
+    addSimulationOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

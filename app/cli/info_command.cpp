@@ -116,10 +116,11 @@ CommandResult info(const InfoArguments& options) {
 } // namespace
 
 void addInfoCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "info", "What trace files hold: format, rank, slices by category, busy time per thread and stream, problems");
+    const Command command =
+        app.addCommand("info", "List what trace files hold: format, ranks, slices, busy time, problems");
+    command.examples({"info trace.json.gz", "info my-run --json"});
     const auto options = std::make_shared<InfoArguments>();
-    command.addOption("FILES", options->files, "Trace files or directories; - is standard input").required();
+    command.addOption("FILES", options->files, "Trace files or folders; - is standard input").required();
     addMeshOptions(command, options->recognise);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return info(*options); }; });

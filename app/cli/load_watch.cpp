@@ -1,17 +1,12 @@
 #include "app/cli/load_watch.h"
 
-#include "core/base/progress_estimate.h"
+#include "app/cli/terminal.h"
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
-
-#ifdef _WIN32
-#include <io.h>
-#else
-#include <unistd.h>
-#endif
+#include <utility>
 
 namespace bubblescope::cli {
 namespace {
@@ -21,19 +16,28 @@ using namespace std::chrono_literals;
 constexpr auto kMoment = 700ms;
 constexpr auto kInterval = 100ms;
 
-bool stderrIsTerminal() {
-#ifdef _WIN32
-    return _isatty(_fileno(stderr)) != 0;
-#else
-    return isatty(STDERR_FILENO) != 0;
-#endif
-}
-
 } // namespace
 
-LoadWatch::LoadWatch(const JobControl& control) {
-    if (!stderrIsTerminal()) return;
-    thread_ = std::jthread([this, &control](const std::stop_token& stop) {
+std::string progressText(const std::string& what, WorkUnit unit, const ProgressEstimate& estimate, TimeNs passed) {
+    if (unit == WorkUnit::Nothing || (unit == WorkUnit::Ops && estimate.total() == 0))
+        return fmt::format("{}: {} s", what, std::chrono::duration_cast<std::chrono::seconds>(passed).count());
+    const double scale = unit == WorkUnit::Bytes ? 1e-6 : 1;
+    const char* const name = unit == WorkUnit::Bytes ? "MB" : "ops";
+    const auto amount = [scale](std::uint64_t count) { return static_cast<double>(count) * scale; };
+    if (estimate.readAll() && unit == WorkUnit::Bytes)
+        return fmt::format("{}: {:.0f} MB read, putting in order", what, amount(estimate.total()));
+    if (estimate.readAll()) return fmt::format("{}: {:.0f} {}, analysing", what, amount(estimate.total()), name);
+    std::string text = fmt::format("{}: {:.0f}", what, amount(estimate.done()));
+    if (estimate.total() > 0) text += fmt::format(" of {:.0f}", amount(estimate.total()));
+    text += fmt::format(" {}", name);
+    if (estimate.rate() > 0) text += fmt::format(", {:.0f} {}/s", estimate.rate() * scale, name);
+    if (const auto left = estimate.remaining()) text += fmt::format(", about {} left", roughTime(*left));
+    return text;
+}
+
+ProgressWatch::ProgressWatch(const JobControl& control, std::string what, WorkUnit unit) {
+    if (!errorIsTerminal()) return;
+    thread_ = std::jthread([this, &control, what = std::move(what), unit](const std::stop_token& stop) {
         using Clock = std::chrono::steady_clock;
         const auto begin = Clock::now();
         ProgressEstimate estimate;
@@ -44,7 +48,7 @@ LoadWatch::LoadWatch(const JobControl& control) {
             estimate.observe(passed, control.done, control.total);
             if (passed < kMoment) continue;
             // To the line's begin, and clear what an earlier text leaves behind.
-            fmt::print(stderr, "\rLoading: {}\x1b[K", estimate.text());
+            fmt::print(stderr, "\r{}\x1b[K", progressText(what, unit, estimate, passed).substr(0, errorWidth() - 1));
             std::fflush(stderr);
             shown = true;
         }

@@ -12,8 +12,10 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::cli {
 namespace {
@@ -27,14 +29,23 @@ bool isTogether(const CommandLine& line) {
     return std::ranges::any_of(kTogether, [&line](std::string_view name) { return line.names(std::string(name)); });
 }
 
+/// The error with the lines of the configuration file whose values it names.
+Error withSources(Error error, const std::vector<OptionDefault>& defaults) {
+    for (const OptionDefault& entry : defaults) {
+        const bool named = error.message.find(fmt::format("'{}'", entry.value)) != std::string::npos;
+        if (error.kind == ErrorKind::Usage && error.where.empty() && named) error.where = entry.source;
+    }
+    return error;
+}
+
 /// The root speaks for all processes, and its exit code is the job's.
-int execute(const Action& action, const LaunchSession& session) {
+int execute(const Action& action, const LaunchSession& session, const CommandLine& line) {
     const CommandResult result = action();
     if (!session.isRoot()) return 0;
-    // A closed pipe or a full disk must not look like success.
-    const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+    // A closed pipe or a full disk must not look like success; a pager may be left before the end.
+    const bool written = endPager() || (std::fflush(stdout) == 0 && std::ferror(stdout) == 0);
     if (!result.ok()) {
-        printError(result.error().text());
+        printError(withSources(result.error(), line.usedDefaults()));
         return exitCode(result.error().kind);
     }
     if (!written) {
@@ -71,51 +82,39 @@ Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
 int run(int argc, char** argv) {
     const auto started = startSession(std::span(argv, static_cast<std::size_t>(argc)));
     if (!started.ok()) {
-        printError(started.error().text());
+        printError(started.error());
         return exitCode(started.error().kind);
     }
     LaunchSession& session = *started.value();
-    CommandLine line("Bubblescope: where are the bubbles of a training pipeline, and how far are they from theory?",
-                     "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
-                     "Exit codes: 0 fine, 1 a finding that --fail-on asked to fail on, 2 wrong usage,\n"
-                     "3 unreadable or invalid input, 4 a run failed. `bubblescope COMMAND --help` tells more.");
-    const Command app = line.root();
-    app.needsCommand();
+    CommandLine line(
+        "Bubblescope: where a training pipeline idles, how far that is from theory, and who is to blame.",
+        "bubblescope", "bubblescope " BUBBLESCOPE_VERSION,
+        "`bubblescope help COMMAND` explains a command. Exit codes: 0 fine, 1 a finding or budget that was "
+        "asked to fail on, 2 wrong usage, 3 bad input, 4 a run failed.");
+    line.root().examples({"demo slow-last-stage && bubblescope analyze slow-last-stage.pftrace"});
     Action action;
-    addRunCommand(app, action, session.team());
-    addAnalyzeCommand(app, action, session.team());
-    addAnomaliesCommand(app, action);
-    addDiffCommand(app, action);
-    addWhatIfCommand(app, action);
-    addAdviseCommand(app, action);
-    addScheduleCommand(app, action);
-    addSchedulesCommand(app, action);
-    addSimulateCommand(app, action);
-    addFormulaCommand(app, action);
-    addOverlapCommand(app, action);
-    addPartitionCommand(app, action);
-    addSearchCommand(app, action);
-    addFillCommand(app, action);
-    addInfoCommand(app, action);
-    addConvertCommand(app, action);
-    addMemoryCommand(app, action);
-    addValidateCommand(app, action);
-    addAadiffCommand(app, action, session.team());
-    addMonitorCommand(app, action);
-    addViewCommand(app, action);
-    addRecordCommand(app, action);
-    addEnvCommand(app, action);
-    addAttachCommand(app, action);
-    if (const auto ended = line.parse(argc, argv, session.isRoot())) return session.isRoot() ? *ended : 0;
+    TerminalOptions terminal;
+    Config config;
+    addCommands(line, action, session.team(), terminal, config);
+    if (Result<Config> read = readConfig(configFile(), line.describe()); read.ok()) {
+        config = std::move(read).value();
+        line.setDefaults(config.defaults);
+    } else {
+        if (session.isRoot()) printError(read.error());
+        return exitCode(read.error().kind);
+    }
+    const std::vector<std::string> words(argv + 1, argv + std::max(argc, 1));
+    if (const auto ended = line.parse(words, session.isRoot())) return session.isRoot() ? *ended : 0;
+    setTerminalOptions(terminal);
     if (!session.isRoot() && !isTogether(line)) return 0;
     Status writable = session.isRoot() ? line.prepareOutputs() : Status();
     if (isTogether(line) && session.team() != nullptr) writable = runtime::agree(std::move(writable), *session.team());
-    if (!writable.ok()) return execute([&]() -> CommandResult { return writable.error(); }, session);
+    if (!writable.ok()) return execute([&]() -> CommandResult { return writable.error(); }, session, line);
     if (session.size() > 1 && session.team() == nullptr) {
         fmt::print(stderr, "bubblescope: built without MPI, so the first of the {} processes does all the work\n",
                    session.size());
     }
-    return execute(action, session);
+    return execute(action, session, line);
 }
 
 } // namespace

@@ -1,13 +1,14 @@
 #include "app/cli/command.h"
-#include "app/cli/memory_options.h"
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "core/base/bytes.h"
+#include "core/cost/model_presets.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/report/results/memory.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <memory>
 
@@ -67,10 +68,33 @@ CommandResult estimate(const MemoryArguments& options) {
     // An order with missing ops would release what it never took.
     BUBBLESCOPE_TRY(completeGraph(planned.schedule));
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
-    if (!memory) return usageError("no tensor sizes are given", "use --memory-model FILE");
+    if (!memory)
+        return usageError("no model is given", "use --preset, such as --preset llama3-8b, or --memory-model FILE");
     BUBBLESCOPE_ASSIGN(const report::Document document, toDocument(planned, *memory, options.curve));
     print(document, options.json);
     return memory->overBudget() && !options.fail_on.empty() ? 1 : 0;
+}
+
+/// The model, from a file or by name.
+void addModelChoice(Command command, MemoryRequest& request) {
+    command.optionGroup("Model");
+    const Option preset = command
+                              .addOption("--preset", request.preset,
+                                         fmt::format("A known model: {}", fmt::join(modelPresetNames(), ", ")))
+                              .typeName("MODEL")
+                              .suggests(modelPresetNames());
+    const auto number = [&](const char* name, std::optional<int>& value, const char* about) {
+        command.addOption(name, value, about).range(1, 1 << 20).typeName("N").needs(preset);
+    };
+    number("--tp", request.tensor_ranks, "Tensor-parallel ranks that share each layer of a preset (1)");
+    number("--sequence", request.sequence, "Tokens of a preset's sequence (as the model was trained)");
+    number("--batch", request.microbatch, "Sequences of a micro-batch of a preset (1)");
+    command.addOption("--memory-model", request.model, "Tensor sizes of another model's layers, as JSON")
+        .typeName("FILE")
+        .excludes(preset);
+    command
+        .addOption("--memory-budget", request.budget, "Memory of a rank, such as 80GiB: reports the first op beyond it")
+        .typeName("SIZE");
 }
 
 } // namespace
@@ -78,15 +102,18 @@ CommandResult estimate(const MemoryArguments& options) {
 void addMemoryCommand(Command app, Action& action) {
     const Command command = app.addCommand("memory", "Estimate each rank's weights, optimizer state and activations");
     const auto options = std::make_shared<MemoryArguments>();
+    command.examples({"memory --preset llama3-8b --schedule 1f1b --pp 4 --microbatches 16",
+                      "memory --preset gpt3-175b --tp 8 --schedule zb-h1 --pp 8 --microbatches 32"});
+    addModelChoice(command, options->memory);
     addScheduleOptions(command, options->schedule);
-    addTimeOptions(command, options->schedule);
-    addMemoryOptions(command, options->memory);
+    command.optionGroup("Output");
     command.addOption("--fail-on", options->fail_on, "Exit with 1 if a rank exceeds the budget: over-budget, any")
         .typeName("KIND")
         .delimiter(',')
         .oneOf({"any", "over-budget"});
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--curve", options->curve, "With each rank's memory over time, as [time_ns, bytes]").needs(json);
+    addTimeOptions(command, options->schedule, Listed::InFullHelp);
     command.onParsed([&action, options] { action = [options] { return estimate(*options); }; });
 }
 

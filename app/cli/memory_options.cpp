@@ -1,15 +1,23 @@
 #include "app/cli/memory_options.h"
 
+#include "core/cost/model_presets.h"
+
 namespace bubblescope::cli {
 
-void addMemoryOptions(Command command, MemoryRequest& request) {
+void addMemoryOptions(Command command, MemoryRequest& request, Listed listed) {
+    const std::string group = "Memory";
+    const auto add = [&](const char* name, auto& value, const char* about) {
+        const Option option = command.addOption(name, value, about).group(group);
+        return listed == Listed::Always ? option : option.rare();
+    };
     const Option model =
-        command.addOption("--memory-model", request.model, "Tensor sizes of the model's layers, as JSON")
-            .typeName("FILE");
-    command
-        .addOption("--memory-budget", request.budget, "Memory of a rank, such as 80GiB: names the first op beyond it")
-        .typeName("SIZE")
-        .needs(model);
+        add("--memory-model", request.model, "Tensor sizes of the model's layers, as JSON").typeName("FILE");
+    add("--memory-preset", request.preset, "Those of a known model instead, such as llama3-8b or gpt3-175b")
+        .typeName("MODEL")
+        .suggests(modelPresetNames())
+        .excludes(model);
+    add("--memory-budget", request.budget, "Memory of a rank, such as 80GiB: reports the first op beyond it")
+        .typeName("SIZE");
 }
 
 } // namespace bubblescope::cli

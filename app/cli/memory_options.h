@@ -1,11 +1,12 @@
 #pragma once
 
 #include "app/cli/command_line.h"
+#include "app/cli/schedule_options.h"
 #include "core/request/memory_request.h"
 
 namespace bubblescope::cli {
 
 /// --memory-model and --memory-budget. `request` outlives the parsing.
-void addMemoryOptions(Command command, MemoryRequest& request);
+void addMemoryOptions(Command command, MemoryRequest& request, Listed listed = Listed::InFullHelp);
 
 } // namespace bubblescope::cli

@@ -23,11 +23,15 @@ int placesOf(const Schedule& schedule) {
 
 void ModelOptions::add(Command command) {
     const std::string group = "Model (a GPT over the bytes of a text)";
+    std::vector<std::string> presets;
+    for (const runtime::ModelPreset& preset : runtime::modelPresets())
+        presets.emplace_back(preset.name);
     const auto number = [&](const char* name, std::optional<int>& value, int most, const char* text) {
-        command.addOption(name, value, text).range(1, most).typeName("N").group(group);
+        command.addOption(name, value, text).range(1, most).typeName("N").group(group).rare();
     };
     command.addOption("--preset", preset_, fmt::format("Its size: {} (tiny)", presetsText()))
         .typeName("NAME")
+        .suggests(presets)
         .group(group);
     number("--width", width_, 65536, "Features of a token, in place of the preset's");
     number("--heads", heads_, 1024, "Heads of attention");
@@ -36,24 +40,29 @@ void ModelOptions::add(Command command) {
     const Option layers = command.addOption("--layers", layers_, "Layers in each chunk (of the first schedule)")
                               .range(1, 1000)
                               .typeName("N")
-                              .group(group);
+                              .group(group)
+                              .rare();
     command.addOption("--layer-cut", cut_, "Layers of each stage, in the order of the model")
         .typeName("LIST")
         .delimiter(',')
         .excludes(layers)
+        .group(group)
+        .rare();
+    command.addOption("--text", text_, "The text to train on (a short one that comes along)")
+        .typeName("FILE")
         .group(group);
-    command.addOption("--text", text_, "The text to train on (a short one of our own)").typeName("FILE").group(group);
     command.addOption("--learning-rate", optimizer_.learning_rate, "AdamW's step (0.001)")
         .range(0.0F, 10.0F)
         .typeName("X")
-        .group(group);
-    command.addOption("--seed", seed_, "Seed of weights and data").typeName("N").group(group);
+        .group(group)
+        .rare();
+    command.addOption("--seed", seed_, "Seed of weights and data").typeName("N").group(group).rare();
 }
 
 Result<runtime::ModelConfig> ModelOptions::config() const {
     const runtime::ModelPreset* const preset = runtime::findModelPreset(preset_);
     if (preset == nullptr)
-        return usageError(fmt::format("there is no model preset '{}'", preset_), "one of " + presetsText());
+        return usageError(fmt::format("there is no model preset '{}'", preset_), "known: " + presetsText());
     runtime::ModelConfig model;
     model.width = width_.value_or(preset->width);
     model.heads = heads_.value_or(preset->heads);

@@ -316,6 +316,7 @@ void addMonitorCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("monitor", "Watch a run while it writes its trace: steps, bubbles, anomalies");
     const auto options = std::make_shared<MonitorArguments>();
+    command.examples({"monitor my-run", "monitor my-run --metrics 9095 --fail-on any"});
     command.addOption("FOLDERS", options->folders, "Folders that the run's ranks record into, now or later");
     command.addOption("--steps", options->steps, "End after so many steps (with the run)").typeName("N").positive();
     command.addOption("--metrics", options->metrics, "Serve metrics for Prometheus there, as HOST:PORT or PORT")
@@ -329,7 +330,7 @@ void addMonitorCommand(Command app, Action& action) {
         .showDefault();
     command
         .addOption("--patience", options->patience,
-                   "How long a step waits for ranks whose records lack when others have ended it")
+                   "How long a step waits for the records of late ranks after others have ended it")
         .typeName("TIME")
         .showDefault();
     command
@@ -340,7 +341,8 @@ void addMonitorCommand(Command app, Action& action) {
         .oneOf(failKinds());
     command
         .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
-        .typeName("NAME=VALUE");
+        .typeName("NAME=VALUE")
+        .repeatable();
     options->budgets.add(command);
     options->streams.add(command);
     command.addFlag("--json", options->json, "As JSON documents, one a line, also in a terminal");

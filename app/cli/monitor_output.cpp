@@ -195,7 +195,7 @@ std::string capturedText(const LiveAnalyzer& analyzer) {
         if (count > 0) out += fmt::format(", {} {}", count, what);
     };
     tell(counts.dropped, "lost by the ranks");
-    tell(counts.undelivered, "never heard");
+    tell(counts.undelivered, "not received");
     tell(counts.damaged, "damaged");
     tell(counts.torn, "places torn");
     tell(counts.late, "too late");

@@ -1,5 +1,6 @@
 #include "app/cli/output.h"
 
+#include "app/cli/terminal.h"
 #include "core/report/json.h"
 #include "core/report/text.h"
 
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace bubblescope::cli {
@@ -29,11 +31,23 @@ std::size_t controlAt(std::string_view text) {
     return embeds || isolates ? 3 : 0;
 }
 
+/// The length of the style that `text` begins with, 0 if there is none.
+std::size_t styleAt(std::string_view text) {
+    const auto style =
+        std::ranges::find_if(report::kStyles, [text](std::string_view each) { return text.starts_with(each); });
+    return style == report::kStyles.end() ? 0 : style->size();
+}
+
 /// Names in traces come from whoever wrote them, and a terminal obeys what control characters say.
-std::string withoutControls(std::string_view text) {
+std::string withoutControls(std::string_view text, bool styles = false) {
     std::string out;
     out.reserve(text.size());
     while (!text.empty()) {
+        if (const std::size_t style = styles ? styleAt(text) : 0; style > 0) {
+            out += text.substr(0, style);
+            text.remove_prefix(style);
+            continue;
+        }
         const std::size_t control = controlAt(text);
         out += control > 0 ? '?' : text.front();
         text.remove_prefix(std::max<std::size_t>(control, 1));
@@ -41,19 +55,83 @@ std::string withoutControls(std::string_view text) {
     return out;
 }
 
+bool isChart(std::string_view line) {
+    return line.starts_with("rank ") && line.find(" | ") != std::string_view::npos;
+}
+
+/// The beginning of `line` that has `width` characters, the last of which says that there is more.
+std::string cutLine(std::string_view line, std::size_t width) {
+    if (report::characters(line) <= width) return std::string(line);
+    std::size_t shown = 0;
+    std::size_t end = 0;
+    for (; end < line.size(); ++end) {
+        const bool begins = (static_cast<unsigned char>(line[end]) & 0xC0U) != 0x80U;
+        if (begins && ++shown == width) break;
+    }
+    return std::string(line.substr(0, end)) + "…";
+}
+
+/// Charts no wider than the terminal, with a remark where something was cut.
+std::string fittingCharts(std::string_view text, std::optional<std::size_t> width) {
+    if (!width) return std::string(text);
+    std::string out;
+    bool cut = false;
+    while (!text.empty()) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        const bool chart = isChart(line);
+        if (cut && !chart) {
+            out += "… cut to fit: --wide prints all columns, --svg FILE draws them\n";
+            cut = false;
+        }
+        cut = cut || (chart && report::characters(line) > *width);
+        out += chart ? cutLine(line, *width) : std::string(line);
+        text.remove_prefix(line.size());
+        if (text.starts_with('\n')) {
+            out += '\n';
+            text.remove_prefix(1);
+        }
+    }
+    if (cut) out += "… cut to fit: --wide prints all columns, --svg FILE draws them\n";
+    return out;
+}
+
+/// A message in lines that fit the terminal, all but the first indented by two columns.
+std::string wrappedError(std::string_view head, std::string_view text) {
+    std::string out = report::wrapped("  ", fmt::format("{}{}", head, text), errorWidth());
+    out.erase(0, 2);
+    if (colorsError())
+        out.replace(0, head.size(), fmt::format("{}{}{}", report::kSeriousStyle, head, report::kPlainStyle));
+    return out;
+}
+
 } // namespace
 
 void print(const report::Section& document, bool json) {
-    printText(json ? report::toJson(document) + "\n" : report::toText(document));
+    if (json) return printText(report::toJson(document) + "\n");
+    const bool colors = colorsOutput();
+    const std::string text = withoutControls(report::toText(document, {outputWidth(), colors}), colors);
+    const std::string fitting = fittingCharts(text, chartWidth());
+    startPager(static_cast<std::size_t>(std::ranges::count(fitting, '\n')));
+    std::fwrite(fitting.data(), 1, fitting.size(), stdout);
 }
 
 void printText(std::string_view text) {
-    const std::string harmless = withoutControls(text);
-    std::fwrite(harmless.data(), 1, harmless.size(), stdout);
+    const std::string fitting = fittingCharts(withoutControls(text), chartWidth());
+    std::fwrite(fitting.data(), 1, fitting.size(), stdout);
 }
 
 void printError(std::string_view text) {
-    fmt::print(stderr, "bubblescope: {}\n", withoutControls(text));
+    constexpr std::string_view kHead = "bubblescope: ";
+    std::string line = wrappedError(kHead, withoutControls(text));
+    std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+void printError(const Error& error) {
+    const std::string where = error.where.empty() ? "" : error.where + ": ";
+    printError(where + error.message);
+    if (error.hint.empty()) return;
+    const std::string line = report::wrapped("  -> ", withoutControls(error.hint), errorWidth());
+    std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 void printProblems(const std::vector<Diagnostic>& problems) {

@@ -1,13 +1,17 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "app/cli/terminal.h"
 #include "core/base/text.h"
+#include "core/cost/model_presets.h"
 #include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/streams.h"
 #include "core/optimize/overlap/study.h"
 #include "core/report/text.h"
+#include "core/request/model_costs.h"
 #include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
@@ -23,13 +27,15 @@ using namespace overlap;
 
 struct OverlapArguments {
     std::string file;
+    std::string preset;
+    int tensor_ranks = 8;
     int pp = 0;
     int microbatches = 0;
     std::optional<int> layers;
     std::string comm = "0";
     std::string explain = "paddle";
     std::vector<std::string> charts;
-    int width = 110;
+    std::optional<int> width;
     bool json = false;
 };
 
@@ -290,7 +296,12 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
     OverlapStudy study;
     study.pp = options.pp;
     study.microbatches = options.microbatches;
-    BUBBLESCOPE_ASSIGN(study.costs, readOpCosts(options.file));
+    if (options.file.empty() && options.preset.empty())
+        return usageError("no model is given", "use --preset, such as --preset llama3-8b, or --op-costs FILE");
+    constexpr int kUsualLayers = 4;
+    BUBBLESCOPE_ASSIGN(study.costs, options.file.empty() ? modelOpCosts(options.preset, options.tensor_ranks,
+                                                                        options.layers.value_or(kUsualLayers))
+                                                         : readOpCosts(options.file));
     BUBBLESCOPE_ASSIGN(const TimeNs comm, parseTime(options.comm));
     if (options.layers) {
         BUBBLESCOPE_ASSIGN(study.costs, withLayers(std::move(study.costs), *options.layers));
@@ -309,6 +320,13 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
     return study;
 }
 
+int chartColumns(const OverlapArguments& options) {
+    constexpr std::size_t kUsual = 110;
+    constexpr std::size_t kLabels = 16; // beside the chart
+    if (options.width) return *options.width;
+    return static_cast<int>(std::min(kUsual, chartWidth().value_or(kUsual + kLabels) - kLabels));
+}
+
 CommandResult run(const OverlapArguments& options) {
     BUBBLESCOPE_ASSIGN(const Variant explained, variantNamed(options.explain));
     std::vector<Variant> charted;
@@ -319,7 +337,7 @@ CommandResult run(const OverlapArguments& options) {
     print(toDocument(result, explained.name), options.json);
     if (options.json) return 0;
     for (const Variant& variant : charted)
-        printText(chartText(result, variant.name, options.width));
+        printText(chartText(result, variant.name, chartColumns(options)));
     return 0;
 }
 
@@ -327,23 +345,40 @@ CommandResult run(const OverlapArguments& options) {
 
 void addOverlapCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("overlap", "Tensor-parallel all-reduces behind computation: what is hidden, and why not more");
+        app.addCommand("overlap", "Find the tensor-parallel all-reduces that computation hides, and why not more");
     const auto options = std::make_shared<OverlapArguments>();
-    command.addOption("--op-costs", options->file, "Cost model: a layer's operators and their times")
+    command.examples({"overlap --preset llama3-70b --pp 4 --microbatches 16",
+                      "overlap --op-costs layer.json --pp 4 --microbatches 16 --chart paddle"});
+    command.optionGroup("Model");
+    const Option preset =
+        command
+            .addOption("--preset", options->preset,
+                       fmt::format("A known model, with estimated times: {}", fmt::join(modelPresetNames(), ", ")))
+            .typeName("MODEL")
+            .suggests(modelPresetNames());
+    command.addOption("--tp", options->tensor_ranks, "Tensor-parallel ranks of a preset (8)")
+        .typeName("N")
+        .range(1, 1024)
+        .needs(preset);
+    command.addOption("--op-costs", options->file, "Your own cost model: a layer's operators and their times")
         .typeName("FILE")
-        .required();
+        .excludes(preset);
+    command.optionGroup("Schedule");
     command.addOption("--pp", options->pp, "Pipeline ranks, p").typeName("P").required();
     command.addOption("--microbatches", options->microbatches, "Micro-batches of a step, m").typeName("M").required();
-    command.addOption("--layers", options->layers, "Layers of a stage, instead of the file's")
+    command.addOption("--layers", options->layers, "Layers of a stage (those of the file; 4 of a preset)")
         .typeName("N")
         .range(1, 1000);
     command.addOption("--comm", options->comm, "Latency of a transfer between ranks (0)").typeName("TIME");
+    command.optionGroup("Output");
     command.addOption("--explain", options->explain, "Variant whose exposed all-reduces are explained (paddle)")
         .typeName("NAME");
     command.addOption("--chart", options->charts, "Draw the two streams of a pair under these variants")
         .typeName("LIST")
         .delimiter(',');
-    command.addOption("--width", options->width, "Columns of a chart (110)").typeName("N").range(20, 10'000);
+    command.addOption("--width", options->width, "Columns of a chart (110, or what the terminal has)")
+        .typeName("N")
+        .range(20, 10'000);
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }

@@ -255,7 +255,10 @@ CommandResult printBest(const PartitionArguments& options) {
 void addPartitionCommand(Command app, Action& action) {
     const Command command = app.addCommand("partition", "Cut a model's layers into stages, by rule or by their times");
     const auto options = std::make_shared<PartitionArguments>();
+    command.examples({"partition --layers 32 --pp 4 --vpp 2",
+                      "partition --layer-times times.csv --schedule 1f1b --pp 4 --microbatches 16"});
     addScheduleOptions(command, options->schedule);
+    command.optionGroup("Layers");
     command.addOption("--layers", options->layers, "Layers of the model").typeName("N");
     const Option per_rank = command.addOption("--layers-per-rank", options->per_rank, "Layers on each rank, a,b,…")
                                 .typeName("LIST")

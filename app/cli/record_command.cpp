@@ -98,7 +98,7 @@ CommandResult record(const RecordArguments& options) {
         const auto before = profiler::ownVariable(name);
         const bool replaced = before && *before != value && !value.ends_with(":" + *before); // PYTHONPATH grows
         if (replaced && !before->empty() && isFirstOfJob())
-            fmt::print(stderr, "bubblescope: {} was '{}'; for the job it names this recording\n", name, *before);
+            fmt::print(stderr, "bubblescope: {} was '{}'; the job gets this recording instead\n", name, *before);
     }
     std::string why_not;
     const int exit_code = profiler::runJob(options.command, variables, why_not);
@@ -119,9 +119,10 @@ CommandResult record(const RecordArguments& options) {
 } // namespace
 
 void addRecordCommand(Command app, Action& action) {
-    const Command command = app.addCommand(
-        "record", "Runs a job and records it: bubblescope record [options] -- COMMAND…; its exit code is the job's");
+    const Command command = app.addCommand("record", "Run a job and record it; the exit code is the job's");
     const auto options = std::make_shared<RecordArguments>();
+    command.examples({"record --out my-trace -- torchrun --nproc-per-node 4 train.py",
+                      "record --out my-trace --steps 10-20 -- python train.py"});
     options->capture.addTo(command);
     options->force = &command.force();
     command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")

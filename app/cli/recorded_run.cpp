@@ -1,5 +1,6 @@
 #include "app/cli/recorded_run.h"
 
+#include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "core/aadiff/coverage.h"
 #include "core/base/temporary_folder.h"
@@ -36,8 +37,10 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
 Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem::path& folder, ProcessTeam* team) {
     config.out_dir = folder;
     JobControl control;
-    BUBBLESCOPE_ASSIGN(runtime::RunSummary training, severalProcesses(team) ? trainTogether(config, control, *team)
-                                                                            : runtime::runPipeline(config, control));
+    const auto train = [&] {
+        return severalProcesses(team) ? trainTogether(config, control, *team) : runtime::runPipeline(config, control);
+    };
+    BUBBLESCOPE_ASSIGN(runtime::RunSummary training, watchWork(control, "Running", WorkUnit::Ops, train));
     if (severalProcesses(team) && !team->isRoot()) return RecordedRun{std::move(training), {}, {}};
     BUBBLESCOPE_ASSIGN(Run run, loadRun(training.files, control));
     BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run)));

@@ -183,10 +183,10 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     options->force = &command.force();
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
+    command.optionGroup("Run");
     command
         .addOption("--compare", options->compare,
-                   "Train the same model with these too, at equal work: NAME, NAME/FLAVOR or /FLAVOR; shows a table. "
-                   "Times are those of the first schedule's ops")
+                   "Train the same model with these too: NAME, NAME/FLAVOR or /FLAVOR; shows a table")
         .typeName("LIST")
         .delimiter(',');
     options->backend.add(command);
@@ -195,57 +195,60 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
                    "How tensors travel: inproc between threads of this process, mpi between processes on the CPU, "
                    "nccl between processes with a GPU each (what fits)")
         .oneOf({"inproc", "mpi", "nccl"})
-        .typeName("NAME");
+        .typeName("NAME")
+        .rare();
     command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
-    command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this directory")
-        .typeName("DIR");
+    command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this folder").typeName("DIR");
     command
-        .addOption(
-            "--size", options->size,
-            "What the trace of a rank may take (no limit), in parts of a quarter; beyond it its oldest part goes")
-        .typeName("BYTES");
-    command.addFlag("--no-pace", options->no_pace, "Let ops take as long as their maths, not their nominal time");
+        .addOption("--size", options->size,
+                   "Most that a rank's trace may take (no limit); beyond it its oldest quarter is dropped")
+        .typeName("BYTES")
+        .rare();
+    command.addFlag("--no-pace", options->no_pace, "Let ops take as long as they compute, not their nominal time");
     command
         .addOption("--pace-tolerance", options->pace_tolerance,
                    "Lateness above which a paced op ends when it really did (10ms)")
-        .typeName("TIME");
-    command
-        .addOption("--dp", options->replicas,
-                   "Replicas of the pipeline, which train on data of their own and add up their gradients (1)")
+        .typeName("TIME")
+        .rare();
+    command.addOption("--dp", options->replicas, "Data-parallel replicas of the pipeline (1)")
         .range(1, 1024)
         .typeName("N");
-    command
-        .addOption("--tp", options->tensor_ranks,
-                   "Ranks that share each stage's attention heads and MLP (1); a divisor of --heads")
+    command.addOption("--tp", options->tensor_ranks, "Tensor-parallel ranks of each stage (1); a divisor of --heads")
         .range(1, 1024)
         .typeName("N");
     command
         .addOption("--inject", options->faults,
-                   "Plant a fault: slow:rank=2,factor=1.3, op:F3.1,rank=1,add=5ms, link:0>1,latency=2ms and others, "
-                   "see the manual's page on running; repeat for more")
+                   "Plant a fault, such as slow:rank=2,factor=1.3 or link:0>1,latency=2ms; may be repeated")
         .typeName("FAULT")
         .repeatable();
     command
         .addOption("--timeout", options->timeout,
                    "End the run when a rank keeps the others waiting longer than this (60s)")
-        .typeName("TIME");
+        .typeName("TIME")
+        .rare();
+    command.addFlag("--json", options->json, "As a JSON document");
     options->checks.add(command, checks);
     options->model.add(command);
     options->svg.add(command);
-    command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options, team] { action = [options, team] { return run(*options, team); }; });
 }
 
 } // namespace
 
 void addRunCommand(Command app, Action& action, ProcessTeam* team) {
-    addOptions(app.addCommand("run", "Train a small model with a pipeline schedule and account for its bubbles"),
-               action, team, false);
+    const Command command =
+        app.addCommand("run", "Train a small model with a pipeline schedule and account for its bubbles");
+    command.examples({"run --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms --out my-run",
+                      "run --schedule zb-h1 --pp 4 --microbatches 8 --inject slow:rank=2,factor=1.3"});
+    addOptions(command, action, team, false);
 }
 
 void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team) {
-    addOptions(aadiff.addCommand("run", "Train as `run` does, and check in its bubbles what was computed"), action,
-               team, true);
+    const Command command =
+        aadiff.addCommand("run", "Train as `bubblescope run` does, and check in its bubbles what was computed");
+    command.examples({"aadiff run --schedule 1f1b --pp 4 --microbatches 8 --forward 5ms --backward 10ms",
+                      "aadiff run --schedule 1f1b --pp 4 --microbatches 8 --on-mismatch stop --out checked"});
+    addOptions(command, action, team, true);
 }
 
 } // namespace bubblescope::cli

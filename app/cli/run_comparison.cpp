@@ -78,8 +78,9 @@ std::string weightsText(const std::vector<RecordedRun>& runs, const std::vector<
         return out + fmt::format(" Their weights are equal bit for bit ({}).",
                                  digestText(runs.front().training.weights_digest));
     }
-    return out + " Weights are equal bit for bit where the last column says the same;\ntwo pipelines and slices of a "
-                 "sequence sum the same gradients in another order and differ in the last bits.";
+    return out +
+           " Weights are equal bit for bit where the last column has the same letter;\ntwo pipelines and slices of a "
+           "sequence sum the same gradients in another order and differ in the last bits.";
 }
 
 void addLateOps(report::Section& document, const std::vector<RecordedRun>& runs) {

@@ -1,38 +1,35 @@
 #include "app/cli/run_model_options.h"
 
 #include "app/cli/load_options.h"
-#include "app/cli/load_watch.h"
 #include "app/cli/step_options.h"
 
 namespace bubblescope::cli {
 
 void addRunModelOptions(Command command, RunModelRequest& request) {
-    command.addOption("FILES", request.files, "Trace files or directories").required();
+    command.addOption("FILES", request.files, "Trace files or folders; - is standard input").required();
     addNameOptions(command, request.recognise);
     addStepOptions(command, request.steps, "Only these steps (all but warm-up and outliers)");
     command
-        .addOption(
-            "--layers", request.layers,
-            "How many layers each stage of the trace has; or Megatron-core's layout, or DeepSpeed's parts (0,5,9)")
+        .addOption("--layers", request.layers,
+                   "Layers of each stage of the trace; or Megatron-core's layout, or DeepSpeed's parts (0,5,9)")
         .typeName("N,N,…");
     command
         .addOption("--input-share", request.input_share,
-                   "Part of a whole backward that is the gradient for the input, where a schedule splits it (50)")
+                   "Share of a whole backward that is the gradient for the input, where a schedule splits it (50)")
         .typeName("PERCENT")
-        .range(0.0, 100.0);
+        .range(0.0, 100.0)
+        .rare();
     command
         .addOption("--max-error", request.max_error,
                    "Give no answer where the replay is further off the steps that were measured (any)")
         .typeName("PERCENT")
-        .range(0.0, 1e6);
+        .range(0.0, 1e6)
+        .rare();
 }
 
 Result<AlignedRun> loadAligned(const RunModelRequest& request) {
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, request.recognise.options());
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(Run recorded, watchLoad(control, [&] {
-                           return loadRun({request.files.begin(), request.files.end()}, control, known_of);
-                       }));
+    BUBBLESCOPE_ASSIGN(Run recorded, loadWatched(request.files, known_of));
     return alignedRun(std::move(recorded));
 }
 

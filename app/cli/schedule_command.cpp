@@ -68,15 +68,18 @@ CommandResult printSchedule(const ScheduleArguments& options) {
 } // namespace
 
 void addScheduleCommand(Command app, Action& action) {
-    const Command command = app.addCommand("schedule", "Print a schedule's order");
+    const Command command = app.addCommand("schedule", "Print the order in which each rank runs its ops");
     const auto options = std::make_shared<ScheduleArguments>();
+    command.examples({"schedule --schedule 1f1b --pp 4 --microbatches 6",
+                      "schedule --schedule ZBVZeroBubble --pp 4 --microbatches 8 --out order.csv"});
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    options->svg.add(command);
-    addSimulationOptions(command, options->schedule);
+    command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--csv", options->csv, "As PyTorch's schedule file").excludes(json);
     options->output.add(command);
+    options->svg.add(command);
+    addSimulationOptions(command, options->schedule);
     command.onParsed([&action, options] { action = [options] { return printSchedule(*options); }; });
 }
 

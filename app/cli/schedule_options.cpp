@@ -1,80 +1,145 @@
 #include "app/cli/schedule_options.h"
 
 #include "app/cli/transfer_options.h"
+#include "core/schedule/families/registry.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace bubblescope::cli {
 
-void addScheduleOptions(Command command, ScheduleRequest& request) {
+namespace {
+
+std::vector<std::string> familyNames() {
+    std::vector<std::string> names;
+    for (const ScheduleFamily& family : scheduleFamilies())
+        names.emplace_back(family.name);
+    return names;
+}
+
+std::vector<std::string> flavorNames() {
+    std::vector<std::string> names;
+    for (const ScheduleFamily& family : scheduleFamilies()) {
+        for (const std::string_view flavor : family.flavors) {
+            if (std::ranges::find(names, flavor) == names.end()) names.emplace_back(flavor);
+        }
+    }
+    return names;
+}
+
+} // namespace
+
+void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed) {
+    const std::string group = "Schedule";
+    const auto common = [&](const Option& option) { return listed == Listed::Always ? option : option.rare(); };
     const Option name =
-        command.addOption("--schedule", request.name, "Schedule family, see `bubblescope schedules`").typeName("NAME");
+        common(command
+                   .addOption("--schedule", request.name,
+                              "Family, such as 1f1b; `bubblescope schedules` lists them. Class names of "
+                              "PyTorch work, too")
+                   .typeName("NAME")
+                   .suggests(familyNames())
+                   .group(group));
     const Option file =
         command
             .addOption("--schedule-file", request.file,
-                       "Schedule file instead: a JSON document as `schedule --json` prints it, or PyTorch's CSV")
-            .typeName("FILE");
+                       "A file with the order instead: JSON, as `schedule --json` prints it, or PyTorch's CSV")
+            .typeName("FILE")
+            .group(group);
     name.excludes(file);
-    command.addOption("--pp", request.pp, "Pipeline ranks, p").typeName("P").excludes(file);
-    command.addOption("--microbatches", request.microbatches, "Micro-batches of a step, m")
-        .typeName("M")
-        .excludes(file);
-    command.addOption("--vpp", request.vpp, "Chunks a rank, v (1)").typeName("V").excludes(file);
+    common(command.addOption("--pp", request.pp, "Pipeline ranks, p").typeName("P").excludes(file).group(group));
+    common(command.addOption("--microbatches", request.microbatches, "Micro-batches of a step, m")
+               .typeName("M")
+               .excludes(file)
+               .group(group));
+    common(command.addOption("--vpp", request.vpp, "Chunks a rank, v (1)").typeName("V").excludes(file).group(group));
+    common(command.addOption("--flavor", request.flavor, "Whose order, where frameworks differ")
+               .typeName("NAME")
+               .suggests(flavorNames())
+               .excludes(file)
+               .group(group));
+    if (listed == Listed::InFullHelp) file.rare();
     command.addOption("--group-size", request.group_size, "Micro-batches that pass a chunk together (interleaved)")
         .typeName("N")
         .positive()
-        .excludes(file);
-    command
-        .addOption("--memory-limit", request.memory_limit, "Activations a rank may hold, in forward ops of one chunk")
+        .excludes(file)
+        .group(group)
+        .rare();
+    command.addOption("--memory-limit", request.memory_limit, "Most activations of a rank, in forward ops of one chunk")
         .typeName("N")
         .positive()
-        .excludes(file);
+        .excludes(file)
+        .group(group)
+        .rare();
     command
         .addOption("--activation-sizes", request.activation_sizes,
-                   "What a forward takes and its input and weight gradients free, in any unit (2,1,1)")
+                   "What a forward allocates and its input and weight gradients free, in any unit (2,1,1)")
         .typeName("F,I,W")
         .delimiter(',')
         .expected(3)
-        .excludes(file);
+        .excludes(file)
+        .group(group)
+        .rare();
     command.addOption("--sequence-slices", request.sequence_slices, "Slices of each sequence (families that split it)")
         .typeName("K")
         .positive()
-        .excludes(file);
-    command.addOption("--flavor", request.flavor, "Whose order, where frameworks differ")
-        .typeName("NAME")
-        .excludes(file);
+        .excludes(file)
+        .group(group)
+        .rare();
 }
 
 void addSizeOptions(Command command, ScheduleRequest& request) {
-    command.addOption("--pp", request.pp, "Pipeline ranks, p").typeName("P").positive();
-    command.addOption("--microbatches", request.microbatches, "Micro-batches of a step, m").typeName("M").positive();
-    command.addOption("--vpp", request.vpp, "Chunks a rank, v (1)").typeName("V").positive();
+    const std::string group = "Schedule";
+    command.addOption("--pp", request.pp, "Pipeline ranks, p").typeName("P").positive().group(group);
+    command.addOption("--microbatches", request.microbatches, "Micro-batches of a step, m")
+        .typeName("M")
+        .positive()
+        .group(group);
+    command.addOption("--vpp", request.vpp, "Chunks a rank, v (1)").typeName("V").positive().group(group);
 }
 
-void addTimeOptions(Command command, ScheduleRequest& request) {
+void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
+    const std::string group = "Times (with a unit: 5ms, 800us, 0.5s)";
     const Option op_costs = command
                                 .addOption("--op-costs", request.op_costs,
                                            "Take the times from a cost model of a layer's operators, see `overlap`")
-                                .typeName("FILE");
+                                .typeName("FILE")
+                                .group(group)
+                                .rare();
     command
         .addOption("--pair-cuts", request.pair_cuts,
                    "How --op-costs interleaves a pair: a variant of `overlap` (paddle)")
         .typeName("NAME")
-        .needs(op_costs);
+        .needs(op_costs)
+        .group(group)
+        .rare();
     const Option file =
         command.addOption("--stage-times", request.stage_times, "Times of each stage's ops instead, as JSON or CSV")
             .typeName("FILE")
-            .excludes(op_costs);
+            .excludes(op_costs)
+            .group(group);
+    if (listed == Listed::InFullHelp) file.rare();
     const auto time = [&](const char* name, std::optional<std::string>& text, const char* description) {
-        command.addOption(name, text, description).typeName("TIME").excludes(file);
+        const Option option = command.addOption(name, text, description).typeName("TIME").excludes(file).group(group);
+        return listed == Listed::Always ? option : option.rare();
     };
-    time("--forward", request.forward, "Time of one forward op (of one chunk)");
-    time("--backward", request.backward, "Time of one whole backward op");
-    time("--input-grad", request.input_grad, "Time of one backward op for the input");
-    time("--weight-grad", request.weight_grad, "Time of one backward op for the weights");
-    command.addOption("--overlapped", request.overlapped, "Time of an overlapped forward and backward (their sum)")
-        .typeName("TIME");
-    command.addOption("--comm", request.comm, "Latency of a transfer between ranks (0)").typeName("TIME");
+    time("--forward", request.forward, "One forward op (of one chunk)");
+    time("--backward", request.backward, "One whole backward op (twice the forward)");
+    time("--input-grad", request.input_grad, "One backward op for the input").rare();
+    time("--weight-grad", request.weight_grad, "One backward op for the weights").rare();
+    command.addOption("--overlapped", request.overlapped, "An overlapped forward and backward (their sum)")
+        .typeName("TIME")
+        .group(group)
+        .rare();
+    const Option comm = command.addOption("--comm", request.comm, "Latency of a transfer between ranks (0)")
+                            .typeName("TIME")
+                            .group(group);
+    if (listed == Listed::InFullHelp) comm.rare();
     time("--loss", request.loss,
-         "Time of the loss, by which the last stage's forward and either half of its backward take longer (0)");
+         "The loss: the last stage's forward and each half of its backward take that much longer (0)")
+        .rare();
 }
 
 void addSimulationOptions(Command command, ScheduleRequest& request) {
@@ -82,7 +147,9 @@ void addSimulationOptions(Command command, ScheduleRequest& request) {
     command
         .addOption("--op-times", request.op_times,
                    "Measured times of single ops, as JSON (also of `simulate --json --ops`) or CSV")
-        .typeName("FILE");
+        .typeName("FILE")
+        .group("Transfers and single ops")
+        .rare();
 }
 
 } // namespace bubblescope::cli

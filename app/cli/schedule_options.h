@@ -5,11 +5,14 @@
 
 namespace bubblescope::cli {
 
+/// Whether the help of a command lists options always, or only with --help-all.
+enum class Listed { Always, InFullHelp };
+
 /// The options that `schedule`, `formula`, `simulate` and `run` share: which schedule, at which times.
-void addScheduleOptions(Command command, ScheduleRequest& request);
+void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always);
 /// --pp, --microbatches and --vpp alone, for commands that make an order of their own.
 void addSizeOptions(Command command, ScheduleRequest& request);
-void addTimeOptions(Command command, ScheduleRequest& request);
+void addTimeOptions(Command command, ScheduleRequest& request, Listed listed = Listed::Always);
 /// What only a simulation can follow: transfers that cost more than a latency, and times of single ops.
 void addSimulationOptions(Command command, ScheduleRequest& request);
 

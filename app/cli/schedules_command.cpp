@@ -176,8 +176,7 @@ CommandResult list(const SchedulesArguments& options) {
     for (const std::string& name : options.names) {
         families.push_back(findScheduleFamily(name));
         if (families.back() == nullptr) {
-            return usageError(fmt::format("unknown schedule '{}'", name),
-                              "`bubblescope schedules` lists those there are");
+            return makeSchedule({name, "", 1, 1}).error(); // names those there are
         }
     }
     if (families.empty()) {
@@ -202,9 +201,15 @@ CommandResult list(const SchedulesArguments& options) {
 void addSchedulesCommand(Command app, Action& action) {
     const Command command = app.addCommand("schedules", "List the schedule families, their limits and formulas");
     const auto options = std::make_shared<SchedulesArguments>();
-    command.addOption("names", options->names, "Only these families").typeName("NAME");
+    command.examples({"schedules", "schedules zb-v dualpipev"});
+    command.addOption("NAMES", options->names, "Only these families").suggests([] {
+        std::vector<std::string> names;
+        for (const ScheduleFamily& family : scheduleFamilies())
+            names.emplace_back(family.name);
+        return names;
+    }());
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
-    command.addFlag("--markdown", options->markdown, "As a table in Markdown").excludes(json);
+    command.addFlag("--markdown", options->markdown, "As a table in Markdown").excludes(json).rare();
     command.onParsed([&action, options] { action = [options] { return list(*options); }; });
 }
 

@@ -90,6 +90,8 @@ void addSearchCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("search", "Search the order with the shortest step for given times and memory, with a bound");
     const auto options = std::make_shared<SearchArguments>();
+    command.examples({"search --pp 4 --microbatches 8 --stage-times times.json --out order.csv",
+                      "search --from my-run --time-limit 60s"});
     addSizeOptions(command, options->texts.schedule);
     const Option from =
         command

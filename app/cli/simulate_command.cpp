@@ -3,7 +3,7 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/svg_options.h"
-#include "core/formats/perfetto/writer.h"
+#include "app/cli/trace_output.h"
 #include "core/report/json.h"
 #include "core/report/results/simulation.h"
 
@@ -49,8 +49,7 @@ CommandResult run(const SimulateArguments& options) {
     const CostModel& costs = planned.costs;
     BUBBLESCOPE_ASSIGN(report::Simulated result, report::simulated(std::move(planned.schedule), costs, options.memory));
     if (!options.out.empty()) {
-        BUBBLESCOPE_TRY(
-            perfetto::writeTimeline(options.out, RunInfo::of("simulate", result.schedule), {&result.step, 1}));
+        BUBBLESCOPE_TRY(writeStep(options.out, RunInfo::of("simulate", result.schedule), result.step));
     }
     if (!options.compare.empty()) return compare(options, std::move(result), costs);
     BUBBLESCOPE_TRY(draw(options, {&result, 1}, costs));
@@ -68,19 +67,25 @@ CommandResult run(const SimulateArguments& options) {
 void addSimulateCommand(Command app, Action& action) {
     const Command command = app.addCommand("simulate", "Run a schedule on op times: makespan, bubbles, memory");
     const auto options = std::make_shared<SimulateArguments>();
+    command.examples({"simulate --schedule interleaved --pp 4 --microbatches 8 --vpp 2 --forward 5ms",
+                      "simulate --schedule 1f1b --pp 4 --microbatches 8 --compare zb-h1,zb-v --svg both.svg"});
     addScheduleOptions(command, options->schedule);
     addTimeOptions(command, options->schedule);
-    addSimulationOptions(command, options->schedule);
-    addMemoryOptions(command, options->memory);
+    command.optionGroup("Output");
     command
         .addOption("--compare", options->compare,
                    "Also run these, at the same sizes: NAME, NAME/FLAVOR or /FLAVOR; shows tables and timelines")
         .typeName("LIST")
         .delimiter(',');
-    options->svg.add(command);
-    command.addOutput("--out", options->out, OutputKind::File, "Write the timeline as a trace file").typeName("FILE");
+    command
+        .addOutput("--out", options->out, OutputKind::File,
+                   "Write the timeline as a trace, in the format of the name: .pftrace, .json, .csv")
+        .typeName("FILE");
     command.addFlag("--ops", options->ops, "List every op with its start and end");
     command.addFlag("--json", options->json, "As a JSON document");
+    options->svg.add(command);
+    addSimulationOptions(command, options->schedule);
+    addMemoryOptions(command, options->memory);
     command.onParsed([&action, options] { action = [options] { return run(*options); }; });
 }
 

@@ -43,21 +43,28 @@ void SvgOptions::add(Command command) {
         .typeName("LIST")
         .delimiter(',')
         .needs(file)
-        .group(group);
+        .group(group)
+        .rare();
     command.addOption("--svg-from", from_, "Draw from this time of the step on (0)")
         .typeName("TIME")
         .needs(file)
-        .group(group);
+        .group(group)
+        .rare();
     command.addOption("--svg-to", to_, "Draw up to this time of the step (its end)")
         .typeName("TIME")
         .needs(file)
-        .group(group);
+        .group(group)
+        .rare();
     command.addOption("--svg-width", width_, "Width of the drawing in pixels (900)")
         .typeName("PIXELS")
         .range(200, 20000)
         .needs(file)
-        .group(group);
-    command.addFlag("--svg-consolidated", consolidated_, "Draw the consolidated step too").needs(file).group(group);
+        .group(group)
+        .rare();
+    command.addFlag("--svg-consolidated", consolidated_, "Draw the consolidated step too")
+        .needs(file)
+        .group(group)
+        .rare();
 }
 
 Status SvgOptions::write(std::span<const report::Drawn> drawn) const {

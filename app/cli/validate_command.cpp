@@ -41,7 +41,9 @@ CommandResult check(const ValidateArguments& options) {
 void addValidateCommand(Command app, Action& action) {
     const Command command = app.addCommand("validate", "Check a schedule file: dependencies, deadlock, counts, memory");
     const auto options = std::make_shared<ValidateArguments>();
-    command.addOption("FILE", options->file, "Schedule document, as `schedule --json` prints it").required();
+    command.addOption("FILE", options->file, "The order: JSON, as `schedule --json` prints it, or PyTorch's CSV")
+        .required();
+    command.examples({"validate order.json", "validate order.csv --memory-limit 8"});
     command.addOption("--memory-limit", options->memory_limit, "Most activations a rank may hold, in forward ops")
         .typeName("N");
     addMemoryOptions(command, options->memory);

@@ -51,7 +51,8 @@ CommandResult open(const ViewArguments& options) {
 void addViewCommand(Command app, Action& action) {
     const Command command = app.addCommand("view", "Open traces in the desktop app");
     const auto options = std::make_shared<ViewArguments>();
-    command.addOption("FILES", options->files, "Trace files or directories");
+    command.examples({"view my-run", "view before after"});
+    command.addOption("FILES", options->files, "Trace files or folders");
     addNameOptions(command, options->recognise);
     command.onParsed([&action, options] { action = [options] { return open(*options); }; });
 }

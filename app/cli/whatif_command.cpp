@@ -66,8 +66,9 @@ CommandResult whatIf(WhatifArguments& options) {
 
 void addWhatIfCommand(Command app, Action& action) {
     const Command command =
-        app.addCommand("whatif", "Replay a trace with other times: who makes the step slow, what would help");
+        app.addCommand("whatif", "Replay a trace with other times: what makes the step slow, what would help");
     const auto options = std::make_shared<WhatifArguments>();
+    command.examples({"whatif my-run", "whatif my-run --if rank:3=usual --if comm=0"});
     addRunModelOptions(command, options->run);
     command
         .addOption("--if", options->changes,
@@ -77,7 +78,7 @@ void addWhatIfCommand(Command app, Action& action) {
         .repeatable();
     command
         .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 when the run is straggling (S of 1.1 or more), or when what --if says makes it slower")
+                   "Exit with 1 if the run straggles (S of 1.1 or more), or if --if makes it slower")
         .typeName("straggling|slower")
         .delimiter(',')
         .oneOf({"straggling", "slower"});

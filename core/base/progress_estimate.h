@@ -18,6 +18,8 @@ public:
     [[nodiscard]] std::uint64_t done() const { return done_; }
     [[nodiscard]] std::uint64_t total() const { return total_; }
     [[nodiscard]] bool readAll() const { return total_ > 0 && done_ >= total_; }
+    /// Units of work a second, lately; 0 while unknown.
+    [[nodiscard]] double rate() const { return speed_ * 1e9; }
     /// Nothing in the first half second, while nothing progresses, and when the total is unknown.
     [[nodiscard]] std::optional<TimeNs> remaining() const;
 

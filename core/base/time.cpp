@@ -13,11 +13,24 @@ struct TimeUnit {
     std::string_view name;
     std::int64_t ns;
 };
-constexpr std::array<TimeUnit, 4> kTimeUnits{{{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}}};
+constexpr std::array<TimeUnit, 6> kTimeUnits{{{"ns", 1},
+                                              {"us", 1'000},
+                                              {"\u00b5s", 1'000}, // the micro sign
+                                              {"\u03bcs", 1'000}, // the Greek letter
+                                              {"ms", 1'000'000},
+                                              {"s", 1'000'000'000}}};
 
 Error badTime(std::string_view text, std::string_view why) {
     return usageError(fmt::format("'{}' is not a time: {}", text, why),
                       "write a number and a unit, such as 1.5ms, 800us, 20ns or 2s");
+}
+
+std::string_view withoutBlanks(std::string_view text) {
+    while (text.starts_with(' '))
+        text.remove_prefix(1);
+    while (text.ends_with(' '))
+        text.remove_suffix(1);
+    return text;
 }
 
 bool isDigit(char c) {
@@ -26,7 +39,9 @@ bool isDigit(char c) {
 
 } // namespace
 
-Result<TimeNs> parseTime(std::string_view text) {
+/// Also takes blanks around the number and its unit, and the micro sign for "u".
+Result<TimeNs> parseTime(std::string_view given) {
+    const std::string_view text = withoutBlanks(given);
     std::size_t i = 0;
     std::int64_t mantissa = 0;
     int decimals = 0;
@@ -43,10 +58,10 @@ Result<TimeNs> parseTime(std::string_view text) {
         ++digits;
     }
     if (digits == 0) return badTime(text, "it does not start with a number");
-    const std::string_view suffix = text.substr(i);
+    const std::string_view suffix = withoutBlanks(text.substr(i));
     if (suffix.empty()) {
         if (mantissa == 0) return TimeNs{0};
-        return badTime(text, "the unit is missing");
+        return badTime(text, "the unit is missing, which is one of ns, us, ms and s");
     }
     for (const TimeUnit& unit : kTimeUnits) {
         if (suffix != unit.name) continue;

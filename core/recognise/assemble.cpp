@@ -33,7 +33,7 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
             op.microbatch >= kMaxSlots || op.owner < 0 || op.owner > INT32_MAX || op.step < 0 || op.step > INT32_MAX ||
             op.sequence < 0 || op.sequence >= kMaxSequenceSlices) {
-            return inputError(where, fmt::format("an op has numbers that cannot be: rank {}, part {}, micro-batch {}, "
+            return inputError(where, fmt::format("an op has invalid numbers: rank {}, part {}, micro-batch {}, "
                                                  "step {}, sequence slice {}",
                                                  op.owner, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
         }

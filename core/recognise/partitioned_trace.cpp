@@ -225,7 +225,7 @@ Result<std::string> PartitionTasks::handle(TracePartition& partition, std::strin
     std::string name;
     in(name);
     const auto known = handlers_.find(name);
-    if (known == handlers_.end()) return runError(fmt::format("a process was asked what it does not know: {}", name));
+    if (known == handlers_.end()) return runError(fmt::format("a process received an unknown request: {}", name));
     return known->second(partition, in);
 }
 

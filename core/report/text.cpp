@@ -102,15 +102,28 @@ std::string matrixText(const Matrix& matrix) {
     return grid.text();
 }
 
-std::string findingsText(const Findings& findings) {
+/// `text` in a style, if there are any.
+std::string styled(std::string_view text, std::string_view style, const TextLayout& layout) {
+    return layout.colors ? fmt::format("{}{}{}", style, text, kPlainStyle) : std::string(text);
+}
+
+std::string_view severityStyle(std::string_view severity) {
+    return severity == "serious" ? kSeriousStyle : severity == "warning" ? kWarningStyle : kHeadingStyle;
+}
+
+std::string findingsText(const Findings& findings, const TextLayout& layout) {
     constexpr std::ptrdiff_t kScreen = 24;
+    constexpr std::size_t kIndent = 2;
     std::string out;
     std::size_t shown = 0;
     for (const Finding& finding : findings.list) {
-        std::string text = wrapped(fmt::format("  {} ({}): ", finding.severity, finding.kind), finding.message.text());
-        if (!finding.seen.empty()) text += wrapped("    ", finding.seen.text());
-        text += wrapped("    -> ", finding.suggestion.text());
-        if (!finding.command.empty()) text += "    $ " + finding.command + "\n";
+        const std::string severity(finding.severity);
+        std::string text =
+            wrapped(fmt::format("  {} ({}): ", severity, finding.kind), finding.message.text(), layout.width);
+        text.replace(kIndent, severity.size(), styled(severity, severityStyle(severity), layout));
+        if (!finding.seen.empty()) text += wrapped("    ", finding.seen.text(), layout.width);
+        text += wrapped("    -> ", finding.suggestion.text(), layout.width);
+        if (!finding.command.empty()) text += "    " + styled("$ " + finding.command, kCommandStyle, layout) + "\n";
         const bool fits = findings.most == Findings::kScreen
                               ? shown == 0 || std::ranges::count(out + text, '\n') <= kScreen
                               : shown < findings.most;
@@ -124,9 +137,12 @@ std::string findingsText(const Findings& findings) {
 }
 
 struct TextOf {
+    TextLayout layout;
+
     std::string operator()(const Line& line) const {
         if (!showsAsText(line.reader)) return {};
-        return (line.apart ? "\n" : "") + (line.wrap ? wrapped(line.head, line.text) : line.head + line.text + "\n");
+        return (line.apart ? "\n" : "") +
+               (line.wrap ? wrapped(line.head, line.text, layout.width) : line.head + line.text + "\n");
     }
     std::string operator()(const Table& table) const {
         return showsAsText(table.reader) ? toText(table) : std::string();
@@ -134,13 +150,13 @@ struct TextOf {
     std::string operator()(const Matrix& matrix) const {
         return showsAsText(matrix.reader) ? matrixText(matrix) : std::string();
     }
-    std::string operator()(const Findings& findings) const { return findingsText(findings); }
-    std::string operator()(const Section& section) const { return toText(section); }
+    std::string operator()(const Findings& findings) const { return findingsText(findings, layout); }
+    std::string operator()(const Section& section) const { return toText(section, layout); }
     std::string operator()(const Sections& sections) const {
         std::string out;
         if (!showsAsText(sections.reader)) return out;
         for (const Section& section : sections.list)
-            out += toText(section);
+            out += toText(section, layout);
         return out;
     }
     template <class Other>
@@ -151,14 +167,14 @@ struct TextOf {
 
 } // namespace
 
-std::string toText(const Section& document) {
+std::string toText(const Section& document, const TextLayout& layout) {
     std::string out;
     if (!showsAsText(document.reader)) return out;
     for (const Block& block : document.blocks)
-        out += std::visit(TextOf{}, block);
+        out += std::visit(TextOf{layout}, block);
     if (document.heading.empty() || out.empty()) return out;
     const std::string note = document.note.empty() ? "" : fmt::format(" ({})", document.note);
-    return fmt::format("\n{}{}\n{}", document.heading, note, out);
+    return fmt::format("\n{}{}\n{}", styled(document.heading, kHeadingStyle, layout), note, out);
 }
 
 std::string toText(const Table& table) {
@@ -185,7 +201,7 @@ std::size_t characters(std::string_view text) {
     return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-std::string wrapped(std::string_view head, std::string_view text) {
+std::string wrapped(std::string_view head, std::string_view text, std::size_t width) {
     const std::size_t indent = characters(head);
     std::string out(head);
     std::size_t column = indent;
@@ -194,7 +210,7 @@ std::string wrapped(std::string_view head, std::string_view text) {
         const std::string_view word = text.substr(0, text.find(' '));
         text.remove_prefix(std::min(word.size() + 1, text.size()));
         const std::size_t length = characters(word);
-        if (begun && column + 1 + length > kTextWidth) {
+        if (begun && column + 1 + length > width) {
             out += "\n" + std::string(indent, ' ');
             column = indent;
             begun = false;

@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/cost/memory_estimate.h"
+#include "core/cost/model_presets.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,12 +14,25 @@ bool MemoryReport::overBudget() const {
 }
 
 Result<MemoryModel> MemoryRequest::readModel(const Schedule& schedule) const {
-    BUBBLESCOPE_ASSIGN(const ModelSizes sizes, readModelSizes(model));
-    return memoryModel(sizes, schedule);
+    BUBBLESCOPE_ASSIGN(const ModelSizes read, sizes());
+    return memoryModel(read, schedule);
+}
+
+Result<ModelSizes> MemoryRequest::sizes() const {
+    const bool shaped = tensor_ranks || sequence || microbatch;
+    if (preset.empty() && shaped)
+        return usageError("a file states its own tensor ranks, sequence and micro-batch", "use a preset instead");
+    if (preset.empty()) return readModelSizes(model);
+    BUBBLESCOPE_ASSIGN(TransformerShape shape, modelPresetShape(preset));
+    shape.tp = tensor_ranks.value_or(1);
+    shape.sequence_parallel = shape.tp > 1;
+    if (sequence) shape.sequence = *sequence;
+    if (microbatch) shape.microbatch = *microbatch;
+    return transformerSizes(shape);
 }
 
 Result<std::optional<MemoryModel>> MemoryRequest::use(const Schedule& schedule) const {
-    if (model.empty()) return std::optional<MemoryModel>{};
+    if (!hasModel()) return std::optional<MemoryModel>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
     return std::optional(std::move(read));
 }
@@ -30,7 +44,10 @@ Result<std::optional<std::int64_t>> MemoryRequest::limit() const {
 }
 
 Result<std::optional<MemoryReport>> MemoryRequest::report(const Schedule& schedule) const {
-    if (model.empty()) return std::optional<MemoryReport>{};
+    if (!hasModel() && budget)
+        return usageError("a memory budget needs the model's tensor sizes",
+                          "add --memory-model FILE or --memory-preset");
+    if (!hasModel()) return std::optional<MemoryReport>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
     BUBBLESCOPE_ASSIGN(const auto bytes, limit());
     MemoryReport made{std::move(read), bytes, {}};

@@ -256,7 +256,7 @@ void RankLoop::injectFaults(std::span<const Op> ops) {
 void RankLoop::die() {
     if (rank_.config.die) rank_.config.die();
     rank_.transport.fail(
-        runError(fmt::format("{}: it died as it was told to", rank_.description()), "this is an injected fault"));
+        runError(fmt::format("{}: terminated by an injected fault", rank_.description()), "this is an injected fault"));
     throw RunEnded{};
 }
 

@@ -15,6 +15,15 @@ std::string quoted(const std::string& word) {
     return out + "'";
 }
 
+/// Messages are broken into lines of 100 characters, all but the first indented by two or five columns.
+std::string unbroken(std::string text) {
+    for (auto at = text.find("\n  "); at != std::string::npos; at = text.find("\n  ", at)) {
+        const auto begin = text.find_first_not_of(' ', at + 1);
+        if (begin != std::string::npos) text.replace(at, begin - at, " ");
+    }
+    return text;
+}
+
 } // namespace
 
 nlohmann::json ProgramResult::json() const {
@@ -31,7 +40,8 @@ ProgramResult runProgram(const std::vector<std::string>& arguments, const std::s
     line += " >" + quoted(scratch.file("out")) + " 2>" + quoted(scratch.file("err")) + " <" +
             quoted(input.empty() ? "/dev/null" : input);
     const int status = std::system(line.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readAll(scratch.file("out")), readAll(scratch.file("err"))};
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readAll(scratch.file("out")),
+            unbroken(readAll(scratch.file("err")))};
 }
 
 } // namespace bubblescope::test

@@ -187,7 +187,13 @@ class Failures(unittest.TestCase):
                 (lambda: bs.load(trace(), steps=99), ("analyze", trace(), "--step", "99"), 2)):
             with self.assertRaises(bs.Error) as raised:
                 call()
-            self.assertEqual(f"bubblescope: {raised.exception}", run(*words, code=code).strip().splitlines()[-1])
+            # In a terminal's lines: the cause, then the way out on a line of its own.
+            printed = " ".join(run(*words, code=code).split("bubblescope: ")[-1].split())
+            way_out = raised.exception.way_out
+            expected = str(raised.exception)
+            if way_out:
+                expected = f"{expected.removesuffix(f' ({way_out})')} -> {way_out}"
+            self.assertEqual(expected, printed)
             self.assertEqual(isinstance(raised.exception, bs.UsageError), code == 2)
             self.assertEqual(isinstance(raised.exception, bs.InputError), code == 3)
 

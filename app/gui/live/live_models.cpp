@@ -93,12 +93,12 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
         if (count > 0) lines << QStringLiteral("%1: %2").arg(what, number(count));
     };
     addLine(counts.dropped, LiveText::tr("Lost by the ranks themselves"));
-    addLine(counts.undelivered, LiveText::tr("Written and never heard"));
+    addLine(counts.undelivered, LiveText::tr("Written but not received"));
     addLine(counts.damaged, LiveText::tr("Damaged"));
     addLine(counts.torn, LiveText::tr("Places where a file was torn"));
     addLine(counts.late, LiveText::tr("Too late for their step"));
     addLine(counts.duplicates, LiveText::tr("Came twice, used once"));
-    addLine(counts.bad, LiveText::tr("With numbers that cannot be"));
+    addLine(counts.bad, LiveText::tr("Invalid values"));
     if (snapshot.latency.p99 > TimeNs{0})
         lines << LiveText::tr("An op is heard %1 after its end, 99 % of them within %2")
                      .arg(shortTime(snapshot.latency.median), shortTime(snapshot.latency.p99));

@@ -277,7 +277,7 @@ void AccountingPanel::choose(int bar, int part) {
     chart_->setMarked(bar, part);
     if (row.rank) emit state_.rankRequested(*row.rank);
     if (nowhere)
-        note_->setText(tr("%1 acts on this rank through other ranks; it has no place of its own here.")
+        note_->setText(tr("%1 affects this rank only through other ranks, so there is no interval to show.")
                            .arg(sentence(pieceText(piece))));
 }
 

@@ -42,7 +42,7 @@ std::vector<TourStep> tourSteps() {
          TourText::tr("Every bubble by rank and position: as observed, as the closed form says, and the difference. "
                       "Select a row to see it on the timeline.")},
         {name("detailsDock"), QString(), TourText::tr("Why a rank waits"),
-         TourText::tr("Click a bubble or an op on the timeline: here stands when it began and ended, what it waited "
+         TourText::tr("Click a bubble or an op on the timeline: its start and end appear here, what it waited "
                       "for and who is to blame.")},
         {name("anomaliesDock"), name("anomalies"), TourText::tr("What is wrong"),
          TourText::tr(

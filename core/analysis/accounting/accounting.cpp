@@ -247,8 +247,9 @@ std::vector<Sentence> accountingNotes(const StepAccounting& account) {
     if (!account.planned_order)
         notes.push_back(say("the step's ops are not those of the schedule; its own order counts as planned"));
     if (account.early_starts > 0) {
-        notes.push_back(say("{} ops began before their input was there, by the record: clocks or records err",
-                            account.early_starts));
+        notes.push_back(
+            say("{} ops began before their input was there, by the record: clocks or records are inconsistent",
+                account.early_starts));
     }
     return notes;
 }

@@ -114,7 +114,7 @@ Section waterfallSection(const StepAccounting& account, TimeNs wall, bool people
     Section section;
     section.key = "ladder";
     section.heading = "What made the step longer";
-    section.note = "one after another; each alone; each gone from the whole";
+    section.note = "cumulative; in isolation; if removed";
     section.data("ideal_ns", account.ideal);
     Table table("causes", {data("cause"), shown("", Align::Left), column("adds_ns", "adds"),
                            column("alone_ns", "alone"), column("without_ns", "gone, saves")});

@@ -39,7 +39,7 @@ void addVerdict(Section& document, const StragglerStudy& study) {
                         "median, a step would take {}: S = {:.4f}, so {} of the time is lost to stragglers.",
                         formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
     if (study.slowdown < kAttributed || !study.m_w || !study.m_s) {
-        document.paragraph("", fmt::format("Below S = {} no cause is sought: nearly nothing can be won.", kAttributed));
+        document.paragraph("", fmt::format("Below S = {} the loss is too small to attribute.", kAttributed));
         return;
     }
     const auto explains = [](double fraction) { return fraction > kExplains ? "explains it" : "does not explain it"; };

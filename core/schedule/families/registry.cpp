@@ -1,6 +1,8 @@
 #include "core/schedule/families/registry.h"
 
+#include "core/base/suggestion.h"
 #include "core/schedule/families/families.h"
+#include "core/schedule/families/schedule_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,11 +17,50 @@ namespace {
 /// A larger order does not fit into memory.
 constexpr std::int64_t kMaxOps = 200'000'000;
 
+/// What frameworks call a schedule: classes of PyTorch and DeepSpeed, functions of Megatron-core.
+struct FrameworkName {
+    std::string_view name; ///< as plainName() gives it
+    std::string_view family;
+    std::string_view flavor = {};
+};
+
+constexpr std::array<FrameworkName, 13> kFrameworkNames{{
+    {"schedulegpipe", "fthenb"},
+    {"schedule1f1b", "1f1b"},
+    {"scheduleinterleaved1f1b", "interleaved", "torch"},
+    {"scheduleloopedbfs", "looped-bfs", "torch"},
+    {"scheduleinterleavedzerobubble", "interleaved-zb"},
+    {"interleavedzerobubble", "interleaved-zb"},
+    {"schedulezbvzerobubble", "zb-v"},
+    {"zbvzerobubble", "zb-v"},
+    {"scheduledualpipev", "dualpipev"},
+    {"forwardbackwardpipeliningwithoutinterleaving", "1f1b"},
+    {"forwardbackwardpipeliningwithinterleaving", "interleaved", "megatron"},
+    {"trainschedule", "1f1b"},
+    {"pipedreamflush", "1f1b"},
+}};
+
+const FrameworkName* findFrameworkName(std::string_view name) {
+    const auto found = std::ranges::find(kFrameworkNames, plainName(name), &FrameworkName::name);
+    return found == kFrameworkNames.end() ? nullptr : &*found;
+}
+
 Error unknownFamily(std::string_view name) {
-    std::vector<std::string_view> names;
+    std::vector<std::string> names;
     for (const ScheduleFamily& family : scheduleFamilies())
-        names.push_back(family.name);
-    return usageError(fmt::format("unknown schedule '{}'", name), fmt::format("known: {}", fmt::join(names, ", ")));
+        names.emplace_back(family.name);
+    const std::string closest = closestName(name, names);
+    return usageError(fmt::format("unknown schedule '{}'", name),
+                      closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                                      : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
+}
+
+/// The family's flavor that is meant: a word that differs in case, '-' and '_' alone. Empty if there is none.
+std::string_view matchingFlavor(const ScheduleFamily& family, std::string_view word) {
+    const std::string plain = plainName(word);
+    const auto found =
+        std::ranges::find_if(family.flavors, [&plain](std::string_view flavor) { return plainName(flavor) == plain; });
+    return found == family.flavors.end() ? std::string_view() : *found;
 }
 
 Status checkSizes(const ScheduleSpec& spec) {
@@ -38,6 +79,16 @@ Status checkSizes(const ScheduleSpec& spec) {
         return usageError("the two gradients must free together what a forward takes, the weight gradient some of it");
     }
     return {};
+}
+
+Error unknownFlavor(const ScheduleFamily& family, const std::string& flavor) {
+    const std::vector<std::string> names(family.flavors.begin(), family.flavors.end());
+    if (names.empty())
+        return usageError(fmt::format("{} has no flavor '{}'", family.name, flavor), "leave --flavor out");
+    const std::string closest = closestName(flavor, names);
+    return usageError(fmt::format("{} has no flavor '{}'", family.name, flavor),
+                      closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                                      : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
 }
 
 } // namespace
@@ -70,10 +121,20 @@ std::span<const ScheduleFamily> scheduleFamilies() {
 }
 
 const ScheduleFamily* findScheduleFamily(std::string_view name) {
+    const std::string plain = plainName(name);
+    const FrameworkName* const framework = findFrameworkName(name);
+    const auto matches = [&](std::string_view known) {
+        return framework != nullptr ? known == framework->family : plainName(known) == plain;
+    };
     for (const ScheduleFamily& family : scheduleFamilies()) {
-        if (family.name == name || std::ranges::find(family.aliases, name) != family.aliases.end()) return &family;
+        if (matches(family.name) || std::ranges::any_of(family.aliases, matches)) return &family;
     }
     return nullptr;
+}
+
+std::string_view flavorOfScheduleName(std::string_view name) {
+    const FrameworkName* const framework = findFrameworkName(name);
+    return framework != nullptr ? framework->flavor : std::string_view();
 }
 
 Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
@@ -82,11 +143,14 @@ Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
     BUBBLESCOPE_TRY(checkSizes(spec));
     ScheduleSpec full = spec;
     full.name = family->name;
+    if (full.flavor.empty()) full.flavor = flavorOfScheduleName(spec.name);
     if (full.flavor.empty() && !family->flavors.empty()) full.flavor = family->flavors.front();
-    if (!full.flavor.empty() && std::ranges::find(family->flavors, full.flavor) == family->flavors.end()) {
-        return usageError(fmt::format("{} has no flavor '{}'", full.name, full.flavor),
-                          family->flavors.empty() ? "leave --flavor out"
-                                                  : fmt::format("known: {}", fmt::join(family->flavors, ", ")));
+    if (!full.flavor.empty()) {
+        const std::string_view flavor = matchingFlavor(*family, full.flavor);
+        if (flavor.empty()) {
+            return unknownFlavor(*family, full.flavor);
+        }
+        full.flavor = flavor;
     }
     return family->generate(full);
 }

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "app/cli/command_line.h"
+#include "core/base/result.h"
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// A user's own defaults. Lines of the file:
+///
+///   # a remark
+///   color = never                 an option that every command has, without its dashes
+///   [analyze]                     a command, or [aadiff plan]
+///   max-bubble = 20%              one of its options; a flag is "true" or "false"
+///   [thresholds]
+///   cost.least = 0.05             as `bubblescope anomalies --thresholds` lists them
+struct Config {
+    std::filesystem::path file; ///< that was read, or would be if it existed; empty without a home folder
+    bool exists = false;
+    std::vector<OptionDefault> defaults; ///< in the order of the file
+};
+
+/// Names the file: BUBBLESCOPE_CONFIG, else bubblescope/config in XDG_CONFIG_HOME or ~/.config.
+[[nodiscard]] std::filesystem::path configFile();
+
+/// Reads the file. Errors: Input, naming the file and the line, for lines that are none of the above and for commands,
+/// options and thresholds that do not exist.
+[[nodiscard]] Result<Config> readConfig(const std::filesystem::path& file, const CommandInfo& program);
+[[nodiscard]] Result<Config> configFrom(std::string_view text, const std::filesystem::path& file,
+                                        const CommandInfo& program);
+
+} // namespace bubblescope::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "app/cli/command_line.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace bubblescope::cli {
+
+/// Lines and columns that the help of any command keeps to, so that it fits a screen.
+inline constexpr std::size_t kHelpLines = 40;
+inline constexpr std::size_t kHelpColumns = 100;
+
+/// What a command is for, its usage and examples, and its options by group: the common ones, or all of them. Of the
+/// program: its commands. Lines have at most `width` characters, which is limited to 40 to kHelpColumns.
+[[nodiscard]] std::string helpText(const CommandInfo& command, bool all, std::size_t width = kHelpColumns);
+
+/// "bubblescope diff [OPTIONS] A B"
+[[nodiscard]] std::string usageText(const CommandInfo& command);
+
+/// An option as it is typed: "--pp P", "-h, --help".
+[[nodiscard]] std::string typedOption(const OptionInfo& option);
+
+/// The headings of a command's options, in the order in which they first appear.
+[[nodiscard]] std::vector<std::string> optionGroups(const CommandInfo& command);
+
+/// Whether an option only asks for help.
+[[nodiscard]] bool isHelp(const OptionInfo& option);
+
+} // namespace bubblescope::cli

@@ -1,0 +1,45 @@
+#include "app/cli/trace_output.h"
+
+#include "core/base/temporary_folder.h"
+#include "core/formats/chrome/writer.h"
+#include "core/formats/csv/writer.h"
+#include "core/formats/perfetto/writer.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/source/packing.h"
+#include "core/report/svg/draw_trace.h"
+
+namespace bubblescope::cli {
+
+std::optional<std::string> traceFormatOf(const std::filesystem::path& file) {
+    const std::string extension = (packingAskedFor(file) ? file.stem() : file).extension().string();
+    if (extension == ".json") return "chrome";
+    if (extension == ".pftrace" || extension == ".perfetto-trace") return "perfetto";
+    if (extension == ".csv") return "csv";
+    if (extension == ".svg") return "svg";
+    return std::nullopt;
+}
+
+Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
+                    DiagnosticLog& log) {
+    if (format == "chrome") return chrome::writeChrome(file, trace, log);
+    if (format == "perfetto") return perfetto::writeTrace(file, trace, log);
+    return csv::writeSlices(file, trace);
+}
+
+Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step) {
+    const std::string format = traceFormatOf(file).value_or("perfetto");
+    if (format == "perfetto") return perfetto::writeTimeline(file, info, {&step, 1});
+    // Other formats are written from slices, which Perfetto's file holds.
+    BUBBLESCOPE_ASSIGN(
+        const TemporaryFolder folder,
+        TemporaryFolder::make("bubblescope", runError("no temporary folder can be made", "end the name in .pftrace")));
+    const std::filesystem::path slices = folder.path() / "step.pftrace";
+    BUBBLESCOPE_TRY(perfetto::writeTimeline(slices, info, {&step, 1}));
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(const ReadTraces read, readTraces({slices}, control));
+    if (format == "svg") return svg::writeTrace(file, *read.trace, {});
+    DiagnosticLog log;
+    return writeTraceAs(format, file, *read.trace, log);
+}
+
+} // namespace bubblescope::cli

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/timeline/run_info.h"
+#include "core/timeline/step_timeline.h"
+#include "core/trace/trace.h"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace bubblescope::cli {
+
+/// "chrome", "perfetto", "csv" or "svg" by the name's ending, before the one that asks for packing; none for others.
+[[nodiscard]] std::optional<std::string> traceFormatOf(const std::filesystem::path& file);
+
+/// Writes all of a trace as "chrome", "perfetto" or "csv". What cannot be written goes to `log`.
+[[nodiscard]] Status writeTraceAs(const std::string& format, const std::filesystem::path& file, const Trace& trace,
+                                  DiagnosticLog& log);
+
+/// Writes a made-up step in the format of the file's name, as Perfetto's where that is unknown.
+[[nodiscard]] Status writeStep(const std::filesystem::path& file, const RunInfo& info, const StepTimeline& step);
+
+} // namespace bubblescope::cli
