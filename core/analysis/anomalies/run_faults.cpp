@@ -115,6 +115,33 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
     found.push_back(std::move(anomaly));
 }
 
+/// The first rank of each clock that was set.
+void tellSteps(const AnomalyInput& input, Anomalies& found) {
+    if (input.clocks.method != ClockMethod::Aligned) return;
+    std::vector<std::pair<std::string, TimeNs>> told; // ranks of one host share a clock
+    for (const ClockStep& step : input.clocks.steps()) {
+        const RankClock& clock = *step.clock;
+        if (!clock.host.empty() && std::ranges::find(told, std::pair(clock.host, step.at)) != told.end()) continue;
+        told.emplace_back(clock.host, step.at);
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::ClockSkew;
+        anomaly.severity = Severity::Warning;
+        anomaly.rank = clock.rank;
+        if (clock.replica != 0) anomaly.replica = clock.replica;
+        anomaly.when = TimeInterval{step.at - step.within, step.at + step.within};
+        anomaly.evidence = {{"size_ns", static_cast<double>(step.size.count())},
+                            {"at_ns", static_cast<double>(step.at.count())},
+                            {"within_ns", static_cast<double>(step.within.count())},
+                            {"bound_ns", static_cast<double>(clock.fit.bound.count())}};
+        anomaly.message =
+            say("the clock of rank {} was set by {} while the run went on, at {}, give or take {}; the "
+                "times before and after it were put on one clock separately.",
+                clock.rank.value, formatTimeDelta(step.size), formatTime(step.at), formatTime(step.within));
+        anomaly.suggestion = say("Let the hosts' time service slew clocks while jobs run, and step them at boot only.");
+        found.push_back(std::move(anomaly));
+    }
+}
+
 void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     const TimeNs bound = input.clocks.bound() + TimeNs{static_cast<std::int64_t>(1e3 * input.limits.clock_tolerance)} +
                          2 * input.clocks.residual;
@@ -154,6 +181,7 @@ void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, 
 
 void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     tellSkew(input, found);
+    tellSteps(input, found);
     tellCausality(input, transfers, found);
 }
 

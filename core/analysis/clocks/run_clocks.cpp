@@ -21,6 +21,18 @@ std::string_view clockMethodName(ClockMethod method) {
     return "";
 }
 
+std::vector<ClockStep> RunClocks::steps() const {
+    std::vector<ClockStep> steps;
+    for (const RankClock& rank : ranks) {
+        TimeNs before = rank.fit.offset;
+        for (const ClockSpan& span : rank.fit.later) {
+            steps.push_back({&rank, rank.fit.toReference(span.from), span.within, span.offset - before});
+            before = span.offset;
+        }
+    }
+    return steps;
+}
+
 TimeNs RunClocks::bound() const {
     // Both ends of a comparison may be off, the reference itself is not.
     TimeNs largest{0};
@@ -141,10 +153,12 @@ Result<Events> collectEvents(const Run& run, const ClockOwners& owners, OpOrder 
 }
 
 Status fitClocks(const Run& run, const ClockOwners& owners, OpOrder op_order, const ClockOptions& options,
-                 std::span<const NativeClocks> native, RunClocks& report) {
+                 std::span<const NativeClocks> native, RunClocks& report, bool stepped = false) {
     BUBBLESCOPE_ASSIGN(const Events events, collectEvents(run, owners, op_order, options, native, report));
+    const auto clocks = static_cast<int>(owners.host.size());
     const auto fits =
-        solveClocks(static_cast<int>(owners.host.size()), events.precedences, events.coincidences, options.limits);
+        stepped ? solveSteppedClocks(clocks, events.precedences, events.coincidences, options.limits, options.tolerance)
+                : solveClocks(clocks, events.precedences, events.coincidences, options.limits);
     report.residual = TimeNs{0};
     for (RankClock& rank : report.ranks) {
         rank.fit = fits[static_cast<std::size_t>(owners.clock.at({rank.replica, rank.rank}))];
@@ -221,16 +235,26 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
         return report;
     }
 
-    BUBBLESCOPE_TRY(fitClocks(run, owners, OpOrder::EndToStart, options, native, report));
+    OpOrder order = OpOrder::EndToStart;
+    BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, report));
     if (report.residual > options.tolerance && report.op_orders > 0) { // do the ops hold waits?
         RunClocks looser = report;
         BUBBLESCOPE_TRY(fitClocks(run, owners, OpOrder::StartToEnd, options, native, looser));
-        if (looser.residual < report.residual / 2) report = std::move(looser);
+        if (looser.residual < report.residual / 2) {
+            report = std::move(looser);
+            order = OpOrder::StartToEnd;
+        }
+    }
+    if (report.residual > options.tolerance) { // was a clock set meanwhile?
+        RunClocks stepped = report;
+        BUBBLESCOPE_TRY(fitClocks(run, owners, order, options, native, stepped, true));
+        if (stepped.residual < report.residual) report = std::move(stepped);
     }
     const bool known_to_differ = options.use == ClockUse::Align || nameless == 0;
     const auto unrelated = whyUnrelated(run, report, options);
     const bool contradicted = std::ranges::any_of(report.ranks, [&](const RankClock& rank) {
-        return std::chrono::abs(rank.fit.offset) > rank.fit.bound + options.tolerance || rank.fit.drift != 0;
+        return std::chrono::abs(rank.fit.offset) > rank.fit.bound + options.tolerance || rank.fit.drift != 0 ||
+               !rank.fit.later.empty();
     });
     if (unrelated && known_to_differ) return *unrelated;
     if (unrelated || (!known_to_differ && !contradicted)) {
@@ -251,6 +275,10 @@ Result<RunClocks> estimateClocks(const Run& run, const ClockOptions& options) {
                                                    : "events contradict the clocks as recorded";
     for (const RankClock& rank : report.ranks)
         report.moved = std::max(report.moved, TimeNs{std::chrono::abs(rank.fit.offset)});
+    for (const RankClock& rank : report.ranks) {
+        for (const ClockSpan& span : rank.fit.later)
+            report.moved = std::max(report.moved, TimeNs{std::chrono::abs(span.offset)});
+    }
     return report;
 }
 

@@ -36,6 +36,14 @@ struct RankClock {
     std::optional<std::uint32_t> file = std::nullopt;
 };
 
+/// A clock was set while the run went on.
+struct ClockStep {
+    const RankClock* clock = nullptr; ///< one of RunClocks::ranks
+    TimeNs at{0};                     ///< on the reference's clock
+    TimeNs within{0};                 ///< of the true time
+    TimeNs size{0};                   ///< by which it was set ahead
+};
+
 /// How the times of a run's ranks compare.
 struct RunClocks {
     ClockMethod method = ClockMethod::Shared;
@@ -50,6 +58,8 @@ struct RunClocks {
 
     /// No two ranks of one step are further off each other than this: what is smaller than it says nothing.
     [[nodiscard]] TimeNs bound() const;
+    /// By rank, then time; several ranks may share a clock.
+    [[nodiscard]] std::vector<ClockStep> steps() const;
 };
 
 struct ClockOptions {

@@ -18,13 +18,24 @@ void addPing(const Ping& ping, std::vector<Precedence>& into) {
 }
 
 TimeNs ClockFit::toReference(TimeNs shown) const {
-    const TimeNs since = shown - offset - origin;
+    ClockSpan span{{}, {}, offset, drift};
+    for (const ClockSpan& next : later) {
+        if (shown >= next.from) span = next;
+    }
+    const TimeNs since = shown - span.offset - origin;
     // since = elapsed * (1 + drift)
-    return origin + since - TimeNs{std::llround(static_cast<double>(since.count()) * (drift / (1 + drift)))};
+    return origin + since - TimeNs{std::llround(static_cast<double>(since.count()) * (span.drift / (1 + span.drift)))};
 }
 
 TimeNs ClockFit::fromReference(TimeNs time) const {
-    return time + offset + TimeNs{std::llround(static_cast<double>((time - origin).count()) * drift)};
+    const auto shown = [&](TimeNs by_offset, double by_drift) {
+        return time + by_offset + TimeNs{std::llround(static_cast<double>((time - origin).count()) * by_drift)};
+    };
+    TimeNs at = shown(offset, drift);
+    for (const ClockSpan& next : later) {
+        if (const TimeNs then = shown(next.offset, next.drift); then >= next.from) at = then;
+    }
+    return at;
 }
 
 namespace {

@@ -28,7 +28,15 @@ struct Coincidence {
 void addPing(const Ping& ping, std::vector<Precedence>& into);
 
 struct ClockLimits {
-    double most_drift_ppm = 200; ///< between two clocks; quartz stays within 100 each
+    double most_drift_ppm = 1000; ///< between two clocks: quartz stays within 100 each, some virtual machines do not
+};
+
+/// From when on a clock that was set goes otherwise, see solveSteppedClocks().
+struct ClockSpan {
+    TimeNs from{0};   ///< on the clock itself; what it showed before and shows again counts as before
+    TimeNs within{0}; ///< it was set at some time between this much before `from` and this much after it
+    TimeNs offset{0}; ///< as in ClockFit
+    double drift = 0;
 };
 
 /// How one clock goes, measured by its group's first clock.
@@ -39,6 +47,7 @@ struct ClockFit {
     double drift = 0;   ///< nanoseconds that it gains in a nanosecond; 0 where the events need none
     TimeNs bound{0};    ///< the true difference to the reference is no further off, anywhere in the events' time
     TimeNs residual{0}; ///< by how much the group's events contradict each other, whatever the offsets
+    std::vector<ClockSpan> later{}; ///< where the clock was set: what holds from then on; by `from`
 
     /// A time of this clock as the reference would show it.
     [[nodiscard]] TimeNs toReference(TimeNs shown) const;
@@ -64,5 +73,13 @@ struct ClockFit {
 [[nodiscard]] std::vector<ClockFit> solveClocks(int clocks, std::span<const Precedence> precedences,
                                                 std::span<const Coincidence> coincidences,
                                                 const ClockLimits& limits = {});
+
+/// As solveClocks(), where clocks may have been set while the run went on. Where the events contradict each other by
+/// more than `tolerance`, the clock and the time are looked for at which one step, or a few, explain that; each begins
+/// a ClockSpan. Where none do, the result is that of solveClocks(). Of two clocks alone it cannot be told which was
+/// set: the second counts.
+[[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
+                                                       std::span<const Coincidence> coincidences,
+                                                       const ClockLimits& limits, TimeNs tolerance);
 
 } // namespace bubblescope

@@ -47,6 +47,107 @@ TEST(LineSet, KeepsOnlyBoundsThatCanTouch) {
     EXPECT_EQ(tightestLower({{0, 1}, {0.5, -3}, {1, 1}}).size(), 2U);
 }
 
+/// Three clocks that exchange messages for two seconds; one of them is set ahead in the middle.
+struct SetAhead {
+    int clock = 0;
+    double size = 0;
+    double at = 1.0e9;
+    double drift = 0; ///< of the third clock
+
+    [[nodiscard]] TimeNs show(int which, double time) const {
+        const double offset = 3e6 * which + (which == 2 ? drift * time : 0);
+        return TimeNs{std::llround(time + offset + (which == clock && time >= at ? size : 0))};
+    }
+    [[nodiscard]] std::vector<Precedence> events(std::uint64_t seed) const {
+        std::mt19937_64 random(seed);
+        std::exponential_distribution<double> delay(1.0 / 20e3);
+        std::vector<Precedence> events;
+        for (double time = 0; time < 2e9; time += 2e6) {
+            for (int from = 0; from < 3; ++from) {
+                for (const int to : {(from + 1) % 3, (from + 2) % 3}) {
+                    const double sent = time + from * 0.3e6 + to * 0.1e6;
+                    events.push_back({from, to, show(from, sent), show(to, sent + 4'000 + delay(random))});
+                }
+            }
+        }
+        return events;
+    }
+};
+
+constexpr TimeNs kTolerance{10'000};
+
+TEST(SteppedClocks, FindsWhichClockWasSetWhenAndByHowMuch) {
+    for (const int clock : {0, 1, 2}) {
+        for (const double size : {-0.1e6, 0.1e6, 0.5e6, 2.2e6, -2.2e6, 50e6}) {
+            const SetAhead truth{clock, size};
+            const auto events = truth.events(7);
+            EXPECT_GT(solveClocks(3, events, {})[1].residual, kTolerance);
+            const auto fits = solveSteppedClocks(3, events, {}, {}, kTolerance);
+            for (int c = 0; c < 3; ++c) {
+                const ClockFit& fit = fits[static_cast<std::size_t>(c)];
+                ASSERT_EQ(fit.later.size(), c == clock ? 1U : 0U) << clock << " " << size << " " << c;
+                EXPECT_LE(fit.residual, kTolerance);
+                if (c != clock) continue;
+                const ClockSpan& span = fit.later.front();
+                const double found = static_cast<double>((span.offset - fit.offset).count());
+                EXPECT_NEAR(found, size, 2 * static_cast<double>(fit.bound.count())) << clock << " " << size;
+                const double at = static_cast<double>(fit.toReference(span.from).count());
+                EXPECT_NEAR(at, truth.at, static_cast<double>(span.within.count()) + 10e6) << clock << " " << size;
+            }
+            // Times on both sides come back as the first clock, as it was before, had them.
+            for (const double time : {0.2e9, 0.9e9, 1.1e9, 1.9e9}) {
+                for (int c = 0; c < 3; ++c) {
+                    const ClockFit& fit = fits[static_cast<std::size_t>(c)];
+                    EXPECT_NEAR(static_cast<double>(fit.toReference(truth.show(c, time)).count()), time,
+                                static_cast<double>(fit.bound.count()) + 10)
+                        << clock << " " << size << " " << c << " " << time;
+                }
+            }
+        }
+    }
+}
+
+TEST(SteppedClocks, LeavesClocksAloneThatNobodySet) {
+    const auto events = SetAhead{1, 0}.events(3);
+    for (const ClockFit& fit : solveSteppedClocks(3, events, {}, {}, kTolerance))
+        EXPECT_TRUE(fit.later.empty());
+    // One wrong event is no step.
+    auto wrong = events;
+    wrong[1000].after -= TimeNs{5'000'000};
+    const auto fits = solveSteppedClocks(3, wrong, {}, {}, kTolerance);
+    const auto plain = solveClocks(3, wrong, {});
+    for (std::size_t c = 0; c < 3; ++c) {
+        EXPECT_TRUE(fits[c].later.empty()) << c;
+        EXPECT_EQ(fits[c].offset, plain[c].offset);
+    }
+}
+
+TEST(SteppedClocks, FindsSeveralSteps) {
+    SetAhead truth{1, 1e6, 0.5e9};
+    auto events = truth.events(11);
+    for (Precedence& event : events) { // and back later
+        if (event.before_clock == 1 && event.before >= TimeNs{1'404'000'000}) event.before -= TimeNs{700'000};
+        if (event.after_clock == 1 && event.after >= TimeNs{1'404'000'000}) event.after -= TimeNs{700'000};
+    }
+    const auto fits = solveSteppedClocks(3, events, {}, {}, kTolerance);
+    ASSERT_EQ(fits[1].later.size(), 2U);
+    EXPECT_NEAR(static_cast<double>((fits[1].later[0].offset - fits[1].offset).count()), 1e6, 30e3);
+    EXPECT_NEAR(static_cast<double>((fits[1].later[1].offset - fits[1].later[0].offset).count()), -0.7e6, 30e3);
+}
+
+TEST(SolveClocks, ErrorsHoldForClocksThatDriftByAThousandthPart) {
+    for (const double ppm : {100.0, 300.0, 1000.0, -1000.0}) {
+        const SetAhead truth{0, 0, 0, ppm * 1e-6};
+        const auto fits = solveClocks(3, truth.events(5), {});
+        EXPECT_LE(fits[2].residual, TimeNs{100}) << ppm;
+        for (const double time : {0.0, 0.7e9, 1.9e9}) {
+            EXPECT_NEAR(static_cast<double>(fits[2].toReference(truth.show(2, time)).count()), time,
+                        static_cast<double>(fits[2].bound.count()) + 10)
+                << ppm;
+        }
+    }
+}
+
 TEST(SolveClocks, APingIsOffByHalfItsRoundTripAtMost) {
     std::vector<Precedence> events;
     // The replier shows 1000 more; 30 there, 10 back.
