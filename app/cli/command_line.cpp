@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -453,7 +454,7 @@ std::optional<int> CommandLine::parse(const std::vector<std::string>& words, boo
         return 0;
     };
     if (words.empty()) {
-        if (speaks) printText(helpText(program, false, outputWidth()));
+        if (speaks) std::fputs(helpText(program, false, outputWidth()).c_str(), stderr);
         return kUsage;
     }
     const bool ends = named == words.size();

@@ -2,6 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/report/text.h"
+#include "runtime/launch/launcher.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -21,7 +22,8 @@ constexpr std::size_t kLeastWidth = 40;
 
 struct Terminal {
     TerminalOptions options;
-    bool output = isatty(STDOUT_FILENO) != 0;
+    // Launchers give processes a terminal that nobody sits at.
+    bool output = isatty(STDOUT_FILENO) != 0 && !launchedAs();
     bool error = isatty(STDERR_FILENO) != 0;
     pid_t pager = -1;
 };

@@ -19,7 +19,7 @@ Result<std::vector<CategoryCounts>> extractCategories(TracePartition& partition)
 
 PartitionTasks loadTasks() {
     PartitionTasks tasks;
-    tasks.add(kNativeMarks, kRuleFinds, kProfilerMarks, kComputeBlocks, kCategories, kNativeChecks);
+    tasks.add(kNativeMarks, kRuleFinds, kProfilerMarks, kComputeBlocks, kCategories, kNativeChecks, kStepValues);
     return tasks;
 }
 

@@ -6,6 +6,7 @@
 #include "core/recognise/partitioned_trace.h"
 #include "core/recognise/profiler_marks.h"
 #include "core/recognise/rule_matches.h"
+#include "core/recognise/stated_values.h"
 
 #include <cstddef>
 #include <map>

@@ -41,17 +41,28 @@ std::optional<std::pair<int, StepValues>> valuesIn(const Trace& trace, const Ins
 
 } // namespace
 
-StepValueMap statedValues(const Run& run) {
-    StepValueMap all;
-    if (run.trace == nullptr) return all;
-    const Trace& trace = *run.trace;
+Result<std::vector<FileStepValues>> extractStepValues(TracePartition& partition) {
+    const Trace& trace = partition.trace();
+    std::vector<FileStepValues> files(partition.fileCount());
     const StringId name = trace.strings().find(perfetto::kCaptureStepValues);
-    if (name == 0) return all;
+    if (name == 0) return files;
     for (const Instant& instant : trace.instants()) {
         if (instant.name != name) continue;
-        const auto replica = replicaOf(trace.files()[trace.tracks()[instant.track].file], run.places);
-        const auto found = valuesIn(trace, instant);
-        if (replica && found) all[{found->first, *replica}].fill(found->second);
+        if (const auto found = valuesIn(trace, instant))
+            files[trace.tracks()[instant.track].file][found->first].fill(found->second);
+    }
+    return files;
+}
+
+StepValueMap statedValues(const Run& run) {
+    StepValueMap all;
+    const auto files = extract(run, kStepValues);
+    if (!files.ok()) return all;
+    for (std::size_t file = 0; file < files.value().size(); ++file) {
+        const auto replica = replicaOf(run.inputs()[file], run.places);
+        if (!replica) continue;
+        for (const auto& [step, values] : files.value()[file])
+            all[{step, *replica}].fill(values);
     }
     return all;
 }

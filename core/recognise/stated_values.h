@@ -1,10 +1,12 @@
 #pragma once
 
+#include "core/recognise/partitioned_trace.h"
 #include "core/recognise/run.h"
 #include "core/timeline/step_values.h"
 
 #include <map>
 #include <utility>
+#include <vector>
 
 namespace bubblescope {
 
@@ -12,11 +14,22 @@ namespace bubblescope {
 using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 
 /// What the framework of a recorded job states of its steps, put together from its ranks. The first rank of a tensor-
-/// or context-parallel group stands for it. Empty where nothing is stated, and where other processes hold the raw
-/// slices.
+/// or context-parallel group stands for it. Empty where nothing is stated, and where a process that holds raw slices
+/// failed.
 [[nodiscard]] StepValueMap statedValues(const Run& run);
+
+/// What the framework states in one file, by index of the step.
+using FileStepValues = std::map<int, StepValues>;
+[[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(TracePartition& partition);
+inline constexpr Extractor<FileStepValues> kStepValues{"step values", withoutQuery<extractStepValues>};
 
 /// Empty values if there are none.
 [[nodiscard]] StepValues valuesOf(const StepValueMap& all, const StepTimeline& step);
+
+template <class Wire>
+void fields(Wire& wire, StepValues& value) {
+    auto& [loss, tokens, samples, sequence_length] = value;
+    wire(loss, tokens, samples, sequence_length);
+}
 
 } // namespace bubblescope

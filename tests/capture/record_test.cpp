@@ -29,7 +29,7 @@ using testing::UnorderedElementsAre;
 class Record : public testing::Test {
 protected:
     ProgramResult record(const std::string& what, std::vector<std::string> options = {}) {
-        std::vector<std::string> words{"record", "--out", dir(), "--report", scratch_.file("report")};
+        std::vector<std::string> words{"record", "--out", dir(), "--report", scratch_.file("report"), "--force"};
         words.insert(words.end(), options.begin(), options.end());
         words.insert(words.end(), {"--", BUBBLESCOPE_TEST_JOB, what});
         return runProgram(words);

@@ -227,11 +227,12 @@ TEST(RunClocks, RefusesRanksThatNothingRelates) {
 
 TEST(RunClocks, RefusesEventsThatContradictEachOtherTooMuch) {
     auto run = onHosts(simulated({"1f1b", "", 4, 8, 1}, TimeNs{20'000}, 2), {"a", "a", "b", "b"});
-    for (auto* span : {&run.steps[1].comm[2].front()}) {
-        span->start -= TimeNs{50'000'000};
-        span->end -= TimeNs{50'000'000};
+    for (StepTimeline& step : run.steps) { // no clock goes back and forth with every transfer
+        for (std::size_t i = 0; i < step.comm[2].size(); i += 2) {
+            step.comm[2][i].start -= TimeNs{50'000'000};
+            step.comm[2][i].end -= TimeNs{50'000'000};
+        }
     }
-    skew(run.steps[1], {{}, {}, {4e7, 0}, {}});
     const auto refused = align(run);
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().text().find("contradict each other"), std::string::npos) << refused.error().text();
