@@ -29,10 +29,14 @@ using testing::UnorderedElementsAre;
 class Record : public testing::Test {
 protected:
     ProgramResult record(const std::string& what, std::vector<std::string> options = {}) {
-        std::vector<std::string> words{"record", "--out", dir(), "--report", scratch_.file("report"), "--force"};
+        std::vector<std::string> words{"record", "--out", dir(), "--report", scratch_.file("report")};
         words.insert(words.end(), options.begin(), options.end());
         words.insert(words.end(), {"--", BUBBLESCOPE_TEST_JOB, what});
         return runProgram(words);
+    }
+    void removeResults() const {
+        std::filesystem::remove_all(dir());
+        std::filesystem::remove(scratch_.file("report"));
     }
     [[nodiscard]] std::string dir() const { return scratch_.file("traces"); }
     [[nodiscard]] nlohmann::json report() const {
@@ -207,7 +211,7 @@ TEST_F(Record, AllThreadsTogetherKeepToTheLimitOfSize) {
 TEST_F(Record, WritesWhatAProcessLeavesThatEndsWithoutItsDestructors) {
     for (const auto& [how, exit_code] :
          {std::pair("kill", 128 + SIGKILL), std::pair("exec", 0), std::pair("_exit", 0)}) {
-        std::filesystem::remove_all(dir());
+        removeResults();
         const ProgramResult recorded = record(how);
         EXPECT_EQ(recorded.exit_code, exit_code) << how;
         const auto process = report()["processes"][0];
@@ -229,7 +233,7 @@ TEST_F(Record, ForkedChildrenThatExitHaveTracesOfTheirOwn) {
 
 TEST_F(Record, AJobsOwnLimitsCostItNothing) {
     for (const auto& [how, ranges] : {std::pair("limited", 8'000), std::pair("descriptors", 51)}) {
-        std::filesystem::remove_all(dir());
+        removeResults();
         const ProgramResult recorded = record(how);
         EXPECT_EQ(recorded.exit_code, 42) << how;
         EXPECT_EQ(recorded.out, "the job's own output\n") << how;

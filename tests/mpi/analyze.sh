@@ -93,7 +93,9 @@ chmod +x "$scratch/elsewhere"
     >"$scratch/out" 2>"$scratch/raw"
 seen=$?
 ((seen == 3)) || fail "a process without its file: exit code $seen"
-[[ $(without_mpirun "$scratch/raw" | grep -c .) == 1 && ! -s $scratch/out ]] || {
+# One error: its cause and its way out.
+[[ $(without_mpirun "$scratch/raw" | grep -c '^bubblescope: ') == 1 && $(without_mpirun "$scratch/raw" | grep -c .) == 2 &&
+    ! -s $scratch/out ]] || {
     fail "a process without its file: messages"
     cat "$scratch/out" "$scratch/raw"
 }
