@@ -79,7 +79,7 @@ void Alert::tend(TimeNs now) {
 
 void Alert::stop(std::chrono::milliseconds patience) {
     constexpr std::chrono::milliseconds kPause{10};
-    const auto end = [this](Running& each) { return each.process.hasEnded(); };
+    const auto end = [](Running& each) { return each.process.hasEnded(); };
     for (const Running& each : running_)
         each.process.signalGroup(SIGTERM);
     for (auto waited = kPause * 0; waited < patience && !running_.empty(); waited += kPause) {
