@@ -63,7 +63,7 @@ CLI::Validator numberCheck(Holds holds, std::string complaint) {
 /// CLI11's remark in our words.
 std::string complaintOf(const CLI::ParseError& error) {
     std::string text = error.what();
-    const std::string_view name = error.get_name();
+    const std::string name = error.get_name();
     const auto after = [&text](std::string_view head) { return text.substr(std::min(head.size(), text.size())); };
     const auto halves = [&text](std::string_view between) {
         const auto at = text.find(between);
@@ -449,8 +449,8 @@ std::vector<std::string> CommandLine::withDefaults(const std::vector<std::string
 std::optional<int> CommandLine::parse(const std::vector<std::string>& words, bool speaks) {
     const CommandInfo program = describe();
     const auto [command, named] = commandNamed(program, words);
-    const auto help = [&](bool all) {
-        if (speaks) printText(helpText(*command, all, outputWidth()));
+    const auto help = [speaks, asked = command](bool all) {
+        if (speaks) printText(helpText(*asked, all, outputWidth()));
         return 0;
     };
     if (words.empty()) {
