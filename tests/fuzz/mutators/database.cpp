@@ -44,20 +44,20 @@ std::vector<std::string> listed(sqlite3* connection, const std::string& query) {
     return rows;
 }
 
-constexpr std::array<const char*, 14> kValues{"NULL",
-                                              "0",
-                                              "-1",
-                                              "9223372036854775807",
-                                              "-9223372036854775808",
-                                              "1e308",
-                                              "9e999",
-                                              "''",
-                                              "'text'",
-                                              "x'00ff'",
-                                              "zeroblob(1000)",
-                                              "printf('%1000d', 1)",
-                                              "rowid * 1000",
-                                              "abs(random()) % 1000000"};
+constexpr std::array<const char*, 14> kSqlValues{"NULL",
+                                                 "0",
+                                                 "-1",
+                                                 "9223372036854775807",
+                                                 "-9223372036854775808",
+                                                 "1e308",
+                                                 "9e999",
+                                                 "''",
+                                                 "'text'",
+                                                 "x'00ff'",
+                                                 "zeroblob(1000)",
+                                                 "printf('%1000d', 1)",
+                                                 "rowid * 1000",
+                                                 "abs(random()) % 1000000"};
 
 } // namespace
 
@@ -72,7 +72,7 @@ std::string mutateDatabase(std::string_view file, std::size_t most, Random& rand
         listed(connection.get(), fmt::format("SELECT name FROM pragma_table_info({})", table));
     const std::string column =
         columns.empty() ? std::string("rowid") : fmt::format("\"{}\"", columns[below(random, columns.size())]);
-    const char* const value = kValues[below(random, kValues.size())];
+    const char* const value = kSqlValues[below(random, kSqlValues.size())];
     const auto one = fmt::format("rowid IN (SELECT rowid FROM {} ORDER BY random() LIMIT 1)", table);
     std::string change;
     switch (below(random, 9)) {

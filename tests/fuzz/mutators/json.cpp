@@ -40,30 +40,30 @@ std::vector<Piece> piecesOf(std::string_view text) {
     return pieces;
 }
 
-constexpr std::array<std::string_view, 24> kValues{"0",
-                                                   "-0",
-                                                   "-1",
-                                                   "1e308",
-                                                   "1e999",
-                                                   "-1e999",
-                                                   "9223372036854775807",
-                                                   "-9223372036854775808",
-                                                   "18446744073709551616",
-                                                   "0.0000001",
-                                                   "1.5",
-                                                   "null",
-                                                   "true",
-                                                   "[]",
-                                                   "{}",
-                                                   "\"\"",
-                                                   "\"\\u0000\"",
-                                                   "\"\\ud800\"",
-                                                   "\"B\"",
-                                                   "\"E\"",
-                                                   "\"X\"",
-                                                   "\"name\"",
-                                                   "\"args\"",
-                                                   "4294967296"};
+constexpr std::array<std::string_view, 24> kJsonValues{"0",
+                                                       "-0",
+                                                       "-1",
+                                                       "1e308",
+                                                       "1e999",
+                                                       "-1e999",
+                                                       "9223372036854775807",
+                                                       "-9223372036854775808",
+                                                       "18446744073709551616",
+                                                       "0.0000001",
+                                                       "1.5",
+                                                       "null",
+                                                       "true",
+                                                       "[]",
+                                                       "{}",
+                                                       "\"\"",
+                                                       "\"\\u0000\"",
+                                                       "\"\\ud800\"",
+                                                       "\"B\"",
+                                                       "\"E\"",
+                                                       "\"X\"",
+                                                       "\"name\"",
+                                                       "\"args\"",
+                                                       "4294967296"};
 
 } // namespace
 
@@ -79,7 +79,7 @@ std::string mutateJson(std::string_view text, std::size_t most, Random& random) 
     switch (below(random, 7)) {
     case 0: // leave it out, with the comma behind it
         return out + std::string(after.substr(after.starts_with(',') ? 1 : 0));
-    case 1: out += kValues[below(random, kValues.size())]; break;
+    case 1: out += kJsonValues[below(random, kJsonValues.size())]; break;
     case 2: { // another piece in its place
         const Piece other = any();
         out += text.substr(other.begin, other.end - other.begin);

@@ -75,7 +75,7 @@ TEST(StepSelection, TheTypicalStepIsTheLowerMedianOfWhatIsLeft) {
 /// Runs of steps of about 100 with normal noise, always the same.
 std::vector<std::vector<double>> noisyRuns() {
     std::vector<std::vector<double>> runs;
-    for (const std::size_t size : {1, 2, 3, 4, 5, 8, 16, 17, 40, 200}) {
+    for (const std::size_t size : {1U, 2U, 3U, 4U, 5U, 8U, 16U, 17U, 40U, 200U}) {
         for (const double noise : {0.0, 0.001, 0.02}) {
             for (unsigned seed = 1; seed <= 5; ++seed) {
                 std::mt19937 random(seed);

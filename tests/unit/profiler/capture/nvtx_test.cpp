@@ -100,7 +100,7 @@ TEST_F(NvtxInjection, RecordsPushedRangesWithTheirDepth) {
 TEST(HostRecord, IsReadAsItWasWrittenWhateverItSays) {
     const std::string letters = "F12.3 of micro-batch twelve, and so on: a name that fills more than a slot of a ring";
     for (std::size_t size = 0; size <= letters.size(); ++size) {
-        for (const std::uint64_t id : {0, 7}) { // what says no more than a name and a time is written in short
+        for (const std::uint64_t id : {0U, 7U}) { // what says no more than a name and a time is written in short
             HostRecord record;
             record.type = HostRecord::Type::Push;
             record.ticks = -3;
