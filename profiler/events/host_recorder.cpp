@@ -51,7 +51,7 @@ void HostRecorder::Owner::release() noexcept {
 
 HostRecorder::Owner::~Owner() {
     release();
-    local_ = {kOfNone, nullptr, true, 0};
+    local_ = {kOfNone, nullptr, true, 0, 0};
 }
 
 EventMemory* HostRecorder::beginLocked() noexcept {
@@ -85,12 +85,17 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
         }
         thread->chunk = event_memory::Place::of(thread->slot->begin).chunk;
         thread->words = memory->words(thread->chunk);
+        if (local_.lost != 0) { // the reader must not take an end for that of another begin
+            thread->words[thread->at++] = EventReader::gapWord(local_.lost);
+            const event_memory::Place behind{thread->chunk, static_cast<std::uint32_t>(thread->at)};
+            thread->slot->tail.store(behind.packed(), std::memory_order_release);
+        }
         Owner& owner = own();
         owner.release();
         owner.thread = std::move(thread);
         owner.current = generation_;
         owner.generation = generation_->load(std::memory_order_relaxed);
-        local_ = {owner.generation, owner.thread.get(), false, 0};
+        local_ = {owner.generation, owner.thread.get(), false, 0, 0};
         if (on_thread_) on_thread_();
         return local_.thread;
     } catch (const std::exception&) {
@@ -103,6 +108,7 @@ void HostRecorder::refuse(HostRecord::Type type) noexcept {
     if (memory == nullptr) return;
     const bool begin = host_record::begins(static_cast<std::uint64_t>(type));
     (begin ? memory->header().lost_begins : memory->header().lost_ends).fetch_add(1, std::memory_order_relaxed);
+    ++local_.lost;
 }
 
 bool HostRecorder::nextChunk(Thread& thread) noexcept {

@@ -107,6 +107,7 @@ private:
         Thread* thread; ///< owned by Owner
         bool ending;    ///< the thread is ending, and Owner is gone
         std::uint8_t refused;
+        std::uint64_t lost; ///< records made before the thread had memory
     };
     /// Gives a thread's slot back when the thread ends.
     struct Owner {
@@ -161,7 +162,7 @@ private:
         });
     }
 
-    static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false, 0};
+    static inline constinit thread_local LocalThread local_{kOfNone, nullptr, false, 0, 0};
 
     Begin begin_;
     std::function<void()> on_thread_;
