@@ -563,7 +563,7 @@ void LiveAnalyzer::closeStep(ClosedStep closed) {
         if (at != step.replicas.end() && at->replica == replica) continue;
         ReducedReplica& lacking = *step.replicas.insert(at, ReducedReplica{});
         lacking.replica = replica;
-        lacking.fault = closed.fault;
+        lacking.fault = closed.fault.empty() ? "no op of this replica was recorded" : closed.fault;
         for (const std::size_t place : closed.missing) {
             if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
         }
