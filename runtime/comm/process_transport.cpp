@@ -346,11 +346,7 @@ void ProcessTransport::progress() {
     const TimeNs now = clock_.now();
     watchdog_.heardFrom(rank_, now);
     pingIfDue(now);
-    // What a rank that dies was doing is known as of its last sign, so news are told soon; of many ranks less often.
-    const bool news = !sameWork(activity_, told_activity_);
-    const TimeNs soon = std::max<TimeNs>(5ms, size_ * TimeNs{500us});
-    const TimeNs due = std::min<TimeNs>(timeout_ / kSignsPerTimeout, 500ms);
-    if (now - told_ < (news ? std::min(soon, due) : due)) return;
+    if (now - told_ < std::min<TimeNs>(timeout_ / kSignsPerTimeout, 500ms)) return;
     tellAlive(now);
     if (end_.ended() || all_left_) return;
     if (auto error = watchdog_.verdict(now)) endWith(std::move(*error), true);
@@ -406,7 +402,6 @@ void ProcessTransport::handleArrival(const ControlMessage& message) {
 
 void ProcessTransport::tellAlive(TimeNs now) {
     told_ = now;
-    told_activity_ = activity_;
     ControlMessage alive;
     alive.activity = activity_;
     alive.activity.since = now - activity_.since;

@@ -122,7 +122,6 @@ private:
     std::unique_ptr<ControlChannel> control_;
     std::map<MessageKey, Message> to_self_;
     Activity activity_;
-    Activity told_activity_; ///< as the others know it
     TimeNs told_{0};
     std::int64_t round_ = 0;             ///< number of the barrier
     int arrived_ = 0;                    ///< on the root: ranks that have arrived in this round

@@ -35,10 +35,6 @@ struct Activity {
     TimeNs since{0};
     TimeNs due{0}; ///< of Computing: the expected end of the op; no earlier than `since`
 };
-/// Whether both are of the same work, whenever it began.
-[[nodiscard]] inline bool sameWork(const Activity& a, const Activity& b) {
-    return a.kind == b.kind && a.step == b.step && a.op == b.op && a.peer == b.peer;
-}
 
 /// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on many
 /// hosts. Only the rank's thread uses it; fail() and ended() are for any thread.

@@ -57,7 +57,7 @@ std::optional<Error> Watchdog::verdict(TimeNs now) const {
 std::optional<Error> Watchdog::silent(Rank rank, TimeNs now) const {
     const Seen& seen = ranks_[rank.index()];
     if (!seen.heard || now - *seen.heard <= timeout_ || seen.activity.kind == Activity::Kind::Done) return std::nullopt;
-    return runError(fmt::format("rank {} has not been heard of for {}; when last heard of it was {}", rank.value,
+    return runError(fmt::format("rank {} has not been heard of for {}; it was {}", rank.value,
                                 formatTime(now - *seen.heard), placeOf(seen.activity)),
                     "its process has died or was stopped, or its host cannot be reached: see what it printed last");
 }
