@@ -130,7 +130,8 @@ TEST(ProcessChecks, TellTheRankThatIsWrong) {
 TEST(ProcessChecks, LeaveAVerdictOpenWhereWhoWasAskedDies) {
     // Rank 1 asks its successor in the first forward; that one dies before it comes to a step's end.
     const Verdicts open = run(3, {"flip:F,rank=1,layer=3,tensor=hidden,bit=9,stay=sticky", "die:rank=2,step=0,op=B0"});
-    EXPECT_NE(open.error.find("rank 2, B0.0 of step 0: terminated by an injected fault"), std::string::npos) << open.error;
+    EXPECT_NE(open.error.find("rank 2, B0.0 of step 0: terminated by an injected fault"), std::string::npos)
+        << open.error;
     EXPECT_EQ(open.on, (std::map<Verdict, std::set<Rank>>{{Verdict::Open, {Rank{1}}}}));
 }
 
