@@ -2,6 +2,8 @@
 
 #include "app/gui/timeline/commands.h"
 
+class QToolBar;
+
 namespace bubblescope::gui {
 
 class DockPanels;
@@ -32,5 +34,8 @@ struct MenuTargets {
 /// Fills the window's empty menu bar, in the user's language. All keys are shortcuts of the window, wherever in it the
 /// focus is; see KeyGuard.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
+
+/// Adds the tool bar to a window whose menus are built: the most frequent of their actions, with icons.
+[[nodiscard]] QToolBar* makeToolBar(MainWindow& window);
 
 } // namespace bubblescope::gui

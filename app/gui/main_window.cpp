@@ -23,7 +23,6 @@
 #include "app/gui/plain/plain_page.h"
 #include "app/gui/timeline/load_preview_view.h"
 #include "app/gui/timeline/overview_bar.h"
-#include "app/gui/tool_bar.h"
 
 #include <QApplication>
 #include <QClipboard>

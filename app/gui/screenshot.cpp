@@ -154,6 +154,7 @@ int takeScreenshot(MainWindow& window, const Options& options) {
                      [](const Error& error) { QApplication::exit(fail(error)); });
     // No trace is opened, so no signal will follow.
     if (needsNoTrace(options.panel)) {
+        QApplication::sendPostedEvents(); // menus in the chosen language
         writeWhenIdle(firstPageOrDialog(window, options), options);
         return QApplication::exec();
     }

@@ -1,5 +1,3 @@
-#include "app/gui/tool_bar.h"
-
 #include "app/gui/key_sheet.h"
 #include "app/gui/main_menus.h"
 #include "app/gui/main_window.h"

@@ -193,7 +193,7 @@ void TraceTabs::open(const QStringList& paths) {
     load({paths, false, std::nullopt, {}, false});
 }
 
-void TraceTabs::reopen(const LoadOptions& taught) {
+void TraceTabs::reopen(const Taught& taught) {
     if (front().paths.isEmpty()) return;
     waiting_.clear();
     load({front().paths, false, std::nullopt, {}, false, taught});
@@ -220,9 +220,11 @@ void TraceTabs::load(const Request& request) {
     const auto preview = std::make_shared<LoadPreview>();
     preview_ = preview;
     job_.start(
-        [loader = loader_, files = toFiles(request.paths), taught = request.taught, preview](JobControl& control) {
+        [loader = loader_, files = toFiles(request.paths), taught = request.taught,
+         preview](JobControl& control) -> Result<OpenedTrace> {
             control.preview = preview.get();
-            return openTrace(loader, files, control, taught);
+            BUBBLESCOPE_ASSIGN(const LoadOptions options, taught.options());
+            return openTrace(loader, files, control, options);
         },
         [this, request](Result<OpenedTrace> result) { finishLoad(request, std::move(result)); });
 }
@@ -253,6 +255,7 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
     tab.title = request.paths.size() > 1 ? tr("%1 and more").arg(name) : name;
     tab.session = result.value().session;
     tab.plain = result.value().plain;
+    tab.taught = request.taught;
     if (request.view && tab.session) {
         state_.restore(tab.session, *request.view);
     } else {
@@ -279,7 +282,8 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
         if (trace.paths.isEmpty() || (!trace.session && !trace.plain))
             continue; // a run that is being watched is in no file yet
         if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
-        session.traces.push_back({toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal});
+        session.traces.push_back(
+            {toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal, trace.taught});
     }
     if (session.traces.empty())
         return usageError(tr("There is no trace to save a session of").toStdString(),
@@ -301,7 +305,8 @@ void TraceTabs::openSession(const QString& file) {
         close(count() - 1);
     close(0);
     for (const SavedTrace& trace : read.value().traces)
-        waiting_.push_back({toStrings(trace.files), true, trace.view, toStrings(trace.compare), trace.ideal});
+        waiting_.push_back(
+            {toStrings(trace.files), true, trace.view, toStrings(trace.compare), trace.ideal, trace.taught});
     opening_ =
         OpeningSession{read.value().current, QByteArray::fromBase64(QByteArray::fromStdString(read.value().docks))};
     loadNext();

@@ -33,6 +33,7 @@ struct TraceTab {
     ViewSnapshot view;
     SavedComparison comparison;
     bool ideal = false; ///< whether the ideal step was shown
+    Taught taught;      ///< where the pipeline is, if the user stated that
     bool live = false;  ///< whether this is the watched run
     QString alert;      ///< the worst open alert of a watched run, for its tab; empty if there is none
 
@@ -61,7 +62,7 @@ public:
     /// The same in a new tab, unless the one in front is empty. Calls are queued.
     void openBeside(const QStringList& paths);
     /// Loads the trace in front again, with what the user states about it.
-    void reopen(const LoadOptions& taught);
+    void reopen(const Taught& taught);
     /// Cancels the current load and those queued; cancelled() follows.
     void cancelLoad();
     /// Cancels the current load without a signal, for a window that closes.
@@ -121,7 +122,7 @@ private:
         std::optional<ViewSnapshot> view; ///< if absent, the default view
         QStringList compare;
         bool ideal = false;
-        LoadOptions taught = {};
+        Taught taught = {};
     };
     /// A session whose traces are being loaded.
     struct OpeningSession {

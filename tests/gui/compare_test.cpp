@@ -1,6 +1,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/models/comparison.h"
 #include "app/gui/panels/compare_panel.h"
+#include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
@@ -9,8 +10,10 @@
 #include <QAction>
 #include <QApplication>
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDropEvent>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
 #include <QSignalSpy>
@@ -113,6 +116,110 @@ private slots:
         QVERIFY(state.reference() != nullptr);
         state.setSession(makeSession(runWith(1), JobControl()).value());
         QVERIFY(!panel.comparison() && state.reference() == nullptr);
+    }
+
+    void changesAreFiltered() {
+        ViewState state;
+        ComparePanel panel(state, load);
+        panel.show();
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        panel.compareWith({QStringLiteral("slow.pftrace")});
+        QVERIFY(compared.wait(20000));
+        auto& table = child<QTableView>(panel, "compareTable");
+        const auto& model = *panel.findChild<ComparisonModel*>();
+        auto& sorted = *panel.findChild<SortedChanges*>();
+        const auto shown = [&](const auto& holds) {
+            int count = 0;
+            for (int row = 1; row < sorted.rowCount(); ++row) {
+                ++count;
+                if (!holds(model.at(sorted.mapToSource(sorted.index(row, 0)).row()))) return -1;
+            }
+            return count;
+        };
+        const int all = table.model()->rowCount();
+        auto& kinds = child<QComboBox>(panel, "compareKinds");
+        kinds.setCurrentIndex(ChangeFilter::Idle);
+        QVERIFY(shown([](const Change& change) {
+                    return change.key.subject == Subject::RankBubble || change.key.subject == Subject::Bubble;
+                }) > 0);
+        kinds.setCurrentIndex(ChangeFilter::Ops);
+        auto& words = child<QLineEdit>(panel, "compareWords");
+        words.setText(QStringLiteral("B rank=2"));
+        QVERIFY(shown([](const Change& change) {
+                    return change.key.kind == OpKind::Backward && change.key.rank == 2;
+                }) > 0);
+        words.setText(QStringLiteral("rank=0"));
+        QCOMPARE(shown([](const Change&) { return true; }), 0); // only the step is left: rank 2 alone changed
+        QCOMPARE(table.model()->rowCount(), 1);
+        words.clear();
+        kinds.setCurrentIndex(ChangeFilter::All);
+        QCOMPARE(table.model()->rowCount(), all);
+        child<QCheckBox>(panel, "compareBeyond").setChecked(true);
+        QVERIFY(shown([&](const Change& change) { return change.chance && *change.chance < model.alpha(); }) > 0);
+    }
+
+    void opsThatDifferAreColoured() {
+        const SessionPtr session = makeSession(runWith(1), JobControl()).value();
+        const StepTimeline& step = session->step(1);
+        StepTimeline other = step;
+        auto& ops = other.ranks[2];
+        ops[0].end = ops[0].start + ops[0].duration() * 2;
+        ops[10].end = ops[10].start + ops[10].duration() / 2;
+        std::swap(ops[5].op, ops[6].op);
+        TimelineOp more = ops.back();
+        more.op.microbatch = Microbatch(77);
+        ops.push_back(more);
+        const OpChanges changes(step, other);
+        QCOMPARE(changes.of(2, ops[0].op), OpChange::Longer);
+        QCOMPARE(changes.of(2, ops[10].op), OpChange::Shorter);
+        QCOMPARE(changes.of(2, ops[5].op), OpChange::Moved);
+        QCOMPARE(changes.of(2, ops[6].op), OpChange::Moved);
+        QCOMPARE(changes.of(2, more.op), OpChange::Added);
+        QCOMPARE(changes.of(1, step.ranks[1][0].op), OpChange::Same);
+        QCOMPARE(changes.count(OpChange::Longer), 1);
+        QCOMPARE(OpChanges(step, step).count(OpChange::Same), 4 * 16);
+
+        // On the timeline: equal ops are half transparent, the others have the colours of their change.
+        ThemeManager themes;
+        ViewState state;
+        TimelineView view(state, themes);
+        view.resize(1600, 700);
+        view.show();
+        state.setSession(session);
+        state.showStep(1);
+        ReferenceOverlay overlay =
+            ReferenceOverlay::make(QStringLiteral("other"), {}, 1, other, session->window(1).begin);
+        state.setReference(std::make_shared<const ReferenceOverlay>(overlay));
+        const auto has = [&](const QColor& colour) {
+            const QImage image = view.viewport()->grab().toImage();
+            for (int y = 0; y < image.height(); ++y) {
+                for (int x = 0; x < image.width(); ++x) {
+                    if (image.pixelColor(x, y) == colour) return true;
+                }
+            }
+            return false;
+        };
+        QVERIFY(!has(themes.theme().bad) && !has(themes.theme().good));
+        overlay.changes = std::make_shared<const OpChanges>(changes);
+        state.setReference(std::make_shared<const ReferenceOverlay>(overlay));
+        QVERIFY(has(themes.theme().bad) && has(themes.theme().good));
+    }
+
+    void theLegendCountsWhatDiffers() {
+        ViewState state;
+        ComparePanel panel(state, load);
+        panel.show();
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        panel.compareWith({QStringLiteral("slow.pftrace")});
+        QVERIFY(compared.wait(20000));
+        QVERIFY(state.reference()->changes != nullptr);
+        const QString legend = child<QLabel>(panel, "compareDifferences").text();
+        const QString longer = QStringLiteral("▲ %1 longer").arg(state.reference()->changes->count(OpChange::Longer));
+        QVERIFY2(legend.contains(longer), qPrintable(legend));
+        child<QCheckBox>(panel, "compareBelow").setChecked(false);
+        QVERIFY(child<QLabel>(panel, "compareDifferences").text().isEmpty());
     }
 
     void equalRunsAreNotSaidToDiffer() {

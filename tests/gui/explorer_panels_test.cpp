@@ -14,6 +14,7 @@
 #include <QComboBox>
 #include <QFile>
 #include <QLabel>
+#include <QLineEdit>
 #include <QListWidget>
 #include <QMenu>
 #include <QPushButton>
@@ -116,14 +117,19 @@ private slots:
         WhatIfPanel panel(state, themes);
         panel.show();
         state.setSession(slowRank());
-        QSignalSpy answered(&panel, &WhatIfPanel::answered);
+        // Opening the panel is enough.
+        QSignalSpy advised(&panel, &WhatIfPanel::advised);
+        QVERIFY(advised.wait(60000));
         auto& advise = child<QPushButton>(panel, "whatIfAdvise");
-        advise.click();
-        QVERIFY(answered.wait(60000));
         QVERIFY(advise.menu() != nullptr && !advise.menu()->isEmpty());
+        QVERIFY(child<QLabel>(panel, "whatIfNote").text().contains(advise.menu()->actions().front()->text()));
+        QSignalSpy answered(&panel, &WhatIfPanel::answered);
         advise.menu()->actions().front()->trigger();
         QVERIFY(!panel.changes().empty());
         QVERIFY(answered.wait());
+        // Suggestions for other layers are dropped.
+        child<QLineEdit>(panel, "whatIfLayers").setText(QStringLiteral("8"));
+        QVERIFY(advise.menu() == nullptr && advise.isEnabled());
         state.setSession(nullptr);
         QVERIFY(advise.menu() == nullptr);
     }
@@ -164,6 +170,9 @@ private slots:
         explorer.show();
         QTRY_VERIFY(explorer.result().has_value());
         child<QComboBox>(explorer, "explorerFamily").setCurrentText(QStringLiteral("zb-v")); // needs two chunks
+        QTRY_VERIFY(explorer.result().has_value() && explorer.result()->spec.name == "zb-v");
+        QCOMPARE(child<QSpinBox>(explorer, "explorerVpp").value(), 2); // set with the family
+        child<QSpinBox>(explorer, "explorerVpp").setValue(3);
         QTRY_VERIFY(!explorer.result().has_value());
         // Beside the fields, in their words; the old drawing is gone.
         const auto& problem = child<QLabel>(explorer, "explorerProblem");

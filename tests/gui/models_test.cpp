@@ -252,7 +252,7 @@ private slots:
         QTest::newRow("rounds up") << qint64{999'960'000} << "1.00 s";
         QTest::newRow("rounds to 10") << qint64{9'999'000} << "10.0 ms";
         QTest::newRow("s") << qint64{12'345'000'000} << "12.3 s";
-        QTest::newRow("negative") << qint64{-2'500'000} << "-2.50 ms";
+        QTest::newRow("negative") << qint64{-2'500'000} << QStringLiteral("−2.50 ms");
     }
     void times() {
         QFETCH(const qint64, ns);

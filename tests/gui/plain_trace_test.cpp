@@ -122,7 +122,7 @@ private slots:
         const PlainLayout rows(*trace, {});
         const PlainInput input{*trace, {trace->extent(), 1000}, rows, 0, 400, 1, eightPixels};
         int slices = 0;
-        for (const PlainShape& shape : buildPlainShapes(input)) {
+        for (const SliceShape& shape : buildPlainShapes(input)) {
             QVERIFY(shape.slice != kNoId);
             ++slices;
             QCOMPARE(plainHit(input, shape.rect.center().x(), shape.rect.center().y()), shape.slice);
@@ -195,7 +195,7 @@ private slots:
         const auto shapes = buildPlainShapes(input);
         QVERIFY(!shapes.empty());
         QVERIFY(shapes.size() <= 1000); // at most one per pixel and lane
-        for (const PlainShape& shape : shapes) {
+        for (const SliceShape& shape : shapes) {
             QCOMPARE(shape.slice, kNoId);
             QVERIFY(shape.rect.height() > 4); // both lanes are busy for 60 %
         }
@@ -324,6 +324,21 @@ private slots:
         QVERIFY(!page.isVisible());
         window.showTab(1);
         QVERIFY(page.isVisible()); // this one is still without
+
+        // A session keeps what was taught.
+        const QTemporaryDir folder;
+        const QString file = folder.filePath(QStringLiteral("s.bubblescope-session.json"));
+        window.saveSession(file);
+        MainWindow again(loadTaught, false);
+        again.show();
+        QSignalSpy reloaded(&again, &MainWindow::loaded);
+        again.openSession(file);
+        QVERIFY(reloaded.wait());
+        QCOMPARE(again.tabCount(), 2);
+        again.showTab(0);
+        QVERIFY(again.state().session() != nullptr);
+        again.showTab(1);
+        QVERIFY(again.state().session() == nullptr);
     }
 };
 

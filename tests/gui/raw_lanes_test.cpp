@@ -97,9 +97,9 @@ private slots:
         const RowLayout rows(session->lanes, 400, {false, {{2}}});
         const TimeRange range = session->window(0);
         const GeometryInput input = inputFor(*session, rows, range);
-        const std::vector<RawShape> shapes = buildRawShapes(input);
+        const std::vector<SliceShape> shapes = buildRawShapes(input);
         int kernels = 0;
-        for (const RawShape& shape : shapes) {
+        for (const SliceShape& shape : shapes) {
             if (shape.slice == kNoId) continue;
             const TimeNs start = session->run.trace->start(shape.slice);
             QVERIFY(std::abs(shape.rect.left() - input.scale.x(start)) <= 1);
@@ -116,10 +116,10 @@ private slots:
         spec.schedule.microbatches = 32;
         const SessionPtr session = sampleSession(spec);
         const RowLayout rows(session->lanes, 400, {false, {{1}}});
-        const std::vector<RawShape> shapes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
+        const std::vector<SliceShape> shapes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
         QVERIFY(!shapes.empty());
         QVERIFY(shapes.size() <= 300);
-        for (const RawShape& shape : shapes) {
+        for (const SliceShape& shape : shapes) {
             QCOMPARE(shape.slice, kNoId);
             QVERIFY(shape.rect.height() >= 1 && shape.rect.height() < RowLayout::kRawHeight); // three quarters at most
         }

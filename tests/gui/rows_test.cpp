@@ -1,5 +1,9 @@
+#include "app/gui/charts/bar_chart.h"
+#include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
+#include "app/gui/models/bubble_table_model.h"
 #include "app/gui/models/rows.h"
+#include "app/gui/panels/accounting_panel.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
@@ -185,6 +189,44 @@ private slots:
         QCOMPARE(planned(facts, moved), (Lines{0, 1, 2, 3, 5, 4}));
     }
 
+    void waitingForReplicasIsARowOfItsOwn() {
+        const SessionPtr session = replicated();
+        // The second replica of a step ends earlier.
+        const int early = session->step(0).end < session->step(1).end ? 0 : 1;
+        const TimeRange wait = session->range({ItemKind::ReplicaWait, early, 0, 0});
+        QVERIFY(wait.length() > TimeNs{0});
+        BubbleTableModel bubbles;
+        bubbles.show(session, early);
+        int found = 0;
+        for (int row = 0; row < bubbles.rowCount(); ++row) {
+            const auto text = [&](int column) { return bubbles.index(row, column).data().toString(); };
+            if (text(BubbleTableModel::PositionColumn) != QStringLiteral("waiting for replicas")) continue;
+            ++found;
+            QVERIFY(!bubbles.data(bubbles.index(row, 0), BubbleTableModel::kTotalRole).toBool());
+            if (bubbles.rankOf(row) != 0) continue;
+            QCOMPARE(text(BubbleTableModel::AsRun), exactTime(wait.length()));
+            QCOMPARE(bubbles.extent(row), wait);
+            QCOMPARE(bubbles.rowOf(bubbles.longestBubble(row)), row);
+        }
+        QCOMPARE(found, 4);
+        bubbles.show(session, 1 - early);
+        for (int row = 0; row < bubbles.rowCount(); ++row)
+            QVERIFY(bubbles.longestBubble(row).kind != ItemKind::ReplicaWait);
+
+        ThemeManager themes;
+        ViewState state;
+        AccountingPanel panel(state, themes);
+        state.setSession(session);
+        state.showStep(early);
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+            const Bar& bar = panel.chart().bars()[rank];
+            const TimeNs waits = session->range({ItemKind::ReplicaWait, early, static_cast<int>(rank), 0}).length();
+            QCOMPARE(bar.above() + bar.below(), session->analysis(early).wall + waits);
+        }
+        state.showStep(1 - early);
+        QCOMPARE(panel.chart().bars()[0].above() + panel.chart().bars()[0].below(), session->analysis(1 - early).wall);
+    }
+
     void replicasHaveLinesOfTheirOwn() {
         const SessionPtr session = replicated();
         const Lanes& lanes = session->lanes;
@@ -303,8 +345,9 @@ private slots:
         QTest::mouseClick(s.view.viewport(), Qt::LeftButton, {}, header.center());
         QCOMPARE(s.lines(), (Lines{-1, 0, 1, 2, 3, -2}));
         QAccessibleInterface& access = *QAccessible::queryAccessibleInterface(&s.view);
-        QCOMPARE(access.child(5)->text(QAccessible::Name), QStringLiteral("dp 1 (rows: 4)"));
-        QVERIFY(access.child(5)->state().collapsed);
+        QAccessibleInterface* name = access.tableInterface()->cellAt(5, 0);
+        QCOMPARE(name->text(QAccessible::Name), QStringLiteral("dp 1 (rows: 4)"));
+        QVERIFY(name->state().collapsed);
         s.state.select({ItemKind::Op, 2, 1, 0});
         s.key(Qt::Key_X);
         QCOMPARE(s.lines(), (Lines{-1, -2}));
@@ -370,6 +413,25 @@ private slots:
         QScrollBar* bar = s.view.verticalScrollBar();
         bar->setValue(bar->maximum());
         QVERIFY(s.view.rowRect(3).bottom() < s.view.viewport()->height() - QFontMetrics(s.view.font()).height());
+    }
+
+    void captionsCoverNoRow() {
+        RowBench s(sampleSession(), 300);
+        // Of a measured range: below the rows, which make room.
+        const TimeRange window = s.state.session()->window(s.state.step());
+        s.state.measure({window.begin, window.begin + window.length() / 2});
+        QScrollBar* bar = s.view.verticalScrollBar();
+        bar->setValue(bar->maximum());
+        QVERIFY(s.view.rowRect(3).bottom() < s.view.viewport()->height() - QFontMetrics(s.view.font()).height());
+        s.state.measure({});
+        // Of the selection: in the ruler. The margin above the ops stays as it is.
+        bar->setValue(0);
+        const QRect margin(kHeaderWidth + 6, kRulerHeight + 1, 120, 4);
+        const QImage before = s.view.viewport()->grab(margin).toImage();
+        const QImage ruler = s.view.viewport()->grab(QRect(kHeaderWidth, 0, 200, kStepBandHeight)).toImage();
+        s.state.select({ItemKind::Bubble, s.state.step(), 3, 0});
+        QCOMPARE(s.view.viewport()->grab(margin).toImage(), before);
+        QVERIFY(s.view.viewport()->grab(QRect(kHeaderWidth, 0, 200, kStepBandHeight)).toImage() != ruler);
     }
 
     void theWindowFiltersAndGroups() {

@@ -1,4 +1,5 @@
 #include "app/gui/models/session_file.h"
+#include "core/recognise/rule_by_example.h"
 #include "tests/gui/gui_tests.h"
 
 #include <QTemporaryDir>
@@ -35,10 +36,12 @@ SavedSession sampleSaved(const fs::path& folder) {
     one.view.rows.hidden[2] = true;
     one.view.rows.counters = true;
     one.view.rows.height = 54;
+    one.taught.rules = rulesDocument({"mine", {{"vor {microbatch}", OpKind::Forward}}, RankSource::File, true});
     SavedTrace other;
     other.files = {"/traces/z.nsys-rep"};
     other.view.step = 0;
     other.view.range = {TimeNs{0}, TimeNs{1}};
+    other.taught.family = ScheduleSpec{"1f1b", "", 4, 8, 1};
     return {{one, other}, 1, "ZG9ja3M="};
 }
 
@@ -84,6 +87,13 @@ private slots:
             QVERIFY(b.view.flows == a.view.flows);
             QCOMPARE(b.view.measured, a.view.measured);
             QVERIFY(b.view.rows == a.view.rows);
+            QCOMPARE(b.taught.rules, a.taught.rules);
+            QCOMPARE(b.taught.family.has_value(), a.taught.family.has_value());
+            if (!a.taught.family) continue;
+            QCOMPARE(b.taught.family->name, a.taught.family->name);
+            QCOMPARE(b.taught.family->pp, 4);
+            QCOMPARE(b.taught.family->microbatches, 8);
+            QCOMPARE(b.taught.family->vpp, 1);
         }
     }
 
@@ -137,6 +147,11 @@ private slots:
         row("filter", view.arg(QStringLiteral("'rows':{'filter':'x'}")), "traces[0].view.rows.filter is no filter");
         row("pinned", view.arg(QStringLiteral("'rows':{'pinned':'x'}")), "traces[0].view.rows.pinned is no list");
         row("counters", view.arg(QStringLiteral("'rows':{'counters':1}")), "traces[0].view.rows.counters is 1");
+        const QString taught = trace.arg(QStringLiteral("{'files':['a'],'taught':%1}"));
+        row("rules", taught.arg(QStringLiteral("{'rules':'x'}")), "traces[0].taught.rules are no rules");
+        row("schedule", taught.arg(QStringLiteral("{'schedule':{'name':'dog'}}")),
+            "taught.schedule.name is no schedule");
+        row("sizes", taught.arg(QStringLiteral("{'schedule':{'name':'1f1b','pp':99999999}}")), "taught.schedule.pp is");
         row("share", view.arg(QStringLiteral("'ghost_share':2")), "traces[0].view.ghost_share is 2");
     }
 

@@ -247,7 +247,7 @@ QSet<int> filledPlaces(const QString& translation) {
 }
 
 QStringList placeholders(const QString& text) {
-    static const QRegularExpression mark(QStringLiteral("%(\\d|n)"));
+    static const QRegularExpression mark(QStringLiteral("%L?(\\d|n)"));
     QStringList out;
     for (auto found = mark.globalMatch(text); found.hasNext();)
         out << found.next().captured();

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 
+#include <QApplication>
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QPainter>
@@ -100,6 +101,7 @@ constexpr int kBarMargin = 10;
 BarChart::BarChart(ThemeManager& themes, QWidget* parent) : QAbstractScrollArea(parent), themes_(themes) {
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
+    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it is framed
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     connect(&themes_, &ThemeManager::changed, viewport(), qOverload<>(&QWidget::update));
@@ -179,7 +181,16 @@ void BarChart::paintEvent(QPaintEvent*) {
     const Theme& theme = themes_.theme();
     QPainter painter(viewport());
     painter.fillRect(viewport()->rect(), theme.timeline);
+    paintBars(painter);
+    if (!hasFocus()) return;
+    painter.setPen(QPen(theme.palette.color(QPalette::Highlight), 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(viewport()->rect().adjusted(1, 1, -1, -1));
+}
+
+void BarChart::paintBars(QPainter& painter) {
     if (bars_.empty()) return;
+    const Theme& theme = themes_.theme();
     const int scroll = verticalScrollBar()->value();
     const int height = viewport()->height();
     painter.save();

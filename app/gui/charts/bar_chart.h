@@ -97,6 +97,7 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    void paintBars(QPainter& painter);
     void relayout();
     void paintAxis(QPainter& painter) const;
     [[nodiscard]] int nameWidth() const;

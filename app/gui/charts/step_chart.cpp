@@ -5,12 +5,15 @@
 
 #include <QHelpEvent>
 #include <QKeyEvent>
+#include <QLocale>
 #include <QPainter>
+#include <QTextDocumentFragment>
 #include <QToolTip>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -131,7 +134,9 @@ StepChart::Curve StepChart::timeCurve() {
             {{}, false},
             [](double ns) { return shortTime(TimeNs{static_cast<std::int64_t>(ns)}); },
             [](const Theme& theme) { return theme.fill(Role::Forward); },
-            {}};
+            {},
+            {},
+            [](double ns) { return exactTime(TimeNs{static_cast<std::int64_t>(ns)}); }};
 }
 
 StepChart::Curve StepChart::bubbleRateCurve() {
@@ -140,6 +145,36 @@ StepChart::Curve StepChart::bubbleRateCurve() {
             [](double fraction) { return percent(fraction); },
             [](const Theme& theme) { return severityColour(theme, Severity::Warning); },
             {}};
+}
+
+std::vector<StepChart::Curve> StepChart::statedCurves(const std::vector<StepValues>& values,
+                                                      const std::vector<double>& walls) {
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    constexpr double kSecond = 1e9;
+    std::vector<Curve> out;
+    if (std::ranges::any_of(values, [](const StepValues& one) { return one.loss.has_value(); })) {
+        Curve loss{tr("Loss"),
+                   {{}, false},
+                   [](double value) { return QLocale().toString(value, 'g', 5); },
+                   [](const Theme& theme) { return theme.fill(Role::Optimizer); },
+                   {}};
+        for (const StepValues& one : values)
+            loss.data.values.push_back(one.loss && std::isfinite(*one.loss) ? *one.loss : kUnknown);
+        out.push_back(std::move(loss));
+    }
+    if (std::ranges::any_of(values, [](const StepValues& one) { return one.tokens.has_value(); })) {
+        Curve rate{tr("Tokens a second"),
+                   {{}, true},
+                   [](double value) { return QLocale().toString(std::llround(value)); },
+                   [](const Theme& theme) { return theme.fill(Role::Check); },
+                   {}};
+        for (std::size_t i = 0; i < values.size(); ++i)
+            rate.data.values.push_back(values[i].tokens && walls[i] > 0
+                                           ? static_cast<double>(*values[i].tokens) * kSecond / walls[i]
+                                           : kUnknown);
+        out.push_back(std::move(rate));
+    }
+    return out;
 }
 
 StepChart::StepChart(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
@@ -166,16 +201,30 @@ void StepChart::setCurves(std::vector<Curve> curves, std::vector<int> numbers, s
 }
 
 void StepChart::setCurrent(int step) {
+    const bool known = step >= 0 && static_cast<std::size_t>(step) < numbers_.size();
+    // Read by screen readers.
+    setAccessibleDescription(known ? QTextDocumentFragment::fromHtml(toolTipAt(step)).toPlainText() : QString());
     current_ = step;
     update();
+}
+
+std::vector<std::pair<double, QString>> StepChart::ticksOf(const Curve& curve, const Axis& axis) {
+    std::vector<std::pair<double, QString>> out;
+    for (const double tick : niceTicks(axis, kTicks))
+        out.emplace_back(tick, curve.text(tick));
+    const auto same = [](const auto& a, const auto& b) { return a.second == b.second; };
+    if (!curve.exact || std::ranges::adjacent_find(out, same) == out.end()) return out;
+    for (auto& [tick, label] : out)
+        label = curve.exact(tick);
+    return out;
 }
 
 int StepChart::axisWidth() const {
     int widest = 40;
     for (const Curve& curve : curves_) {
         const Axis axis = robustAxis(curve.data.values, curve.data.from_zero);
-        for (const double tick : niceTicks(axis, kTicks))
-            widest = std::max(widest, fontMetrics().horizontalAdvance(curve.text(tick)));
+        for (const auto& [tick, label] : ticksOf(curve, axis))
+            widest = std::max(widest, fontMetrics().horizontalAdvance(label));
     }
     return widest + 2 * kStepMargin;
 }
@@ -203,10 +252,10 @@ void StepChart::paintCurve(QPainter& painter, const StepLayout& layout, std::siz
     if (layout.axis(index).clipped) title += QStringLiteral("  ") + tr("(▲▼ beyond the axis)");
     painter.drawText(QRectF(plot.left(), plot.top() - kTitleHeight, plot.width(), kTitleHeight),
                      Qt::AlignLeft | Qt::AlignVCenter, title);
-    for (const double tick : niceTicks(layout.axis(index), kTicks)) {
+    for (const auto& [tick, label] : ticksOf(curve, layout.axis(index))) {
         const double y = std::round(layout.y(index, tick));
         painter.fillRect(QRectF(plot.left(), y, plot.width(), 1), theme.grid);
-        painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, curve.text(tick));
+        painter.drawText(QRectF(0, y - 10, plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, label);
     }
     painter.fillRect(QRectF(plot.left(), plot.bottom(), plot.width(), 1), theme.line);
     const QColor colour = curve.colour(theme);

@@ -3,6 +3,7 @@
 #include "app/gui/charts/axis.h"
 #include "app/gui/theme/theme.h"
 #include "core/analysis/anomalies/anomaly.h"
+#include "core/timeline/step_values.h"
 
 #include <QPointF>
 #include <QRectF>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -84,6 +86,7 @@ public:
         std::function<QColor(const Theme&)> colour;
         std::vector<double> expected = {};           ///< drawn dashed; empty, or one per step, NaN if unknown
         std::vector<std::vector<double>> lines = {}; ///< drawn thinly below: one list each, as `expected`
+        std::function<QString(double)> exact = {};   ///< for an axis whose values `text` does not tell apart
     };
     /// A step at which something changes.
     struct Mark {
@@ -114,6 +117,9 @@ protected:
     /// Curves that all views of a run have, without values.
     [[nodiscard]] static Curve timeCurve();
     [[nodiscard]] static Curve bubbleRateCurve();
+    /// Loss, and tokens a second, of steps that take `walls` nanoseconds; only those of which any value is known.
+    [[nodiscard]] static std::vector<Curve> statedCurves(const std::vector<StepValues>& values,
+                                                         const std::vector<double>& walls);
 
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
@@ -123,6 +129,8 @@ protected:
     bool event(QEvent* event) override;
 
 private:
+    /// The ticks of a curve's axis with their labels.
+    [[nodiscard]] static std::vector<std::pair<double, QString>> ticksOf(const Curve& curve, const Axis& axis);
     [[nodiscard]] StepLayout plotLayout() const;
     [[nodiscard]] int axisWidth() const;
     void paintCurve(QPainter& painter, const StepLayout& layout, std::size_t curve) const;

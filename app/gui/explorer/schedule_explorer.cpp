@@ -5,6 +5,7 @@
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QPushButton>
+#include <QScopedValueRollback>
 #include <QSpinBox>
 #include <QSplitter>
 #include <QTabWidget>
@@ -28,6 +30,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace bubblescope::gui {
 
@@ -188,7 +191,60 @@ void ScheduleExplorer::fillFlavors() {
     limits_->setText(
         tr("%1. Needs %2.")
             .arg(translatedText(std::string(family->title)), fieldWords(translatedText(std::string(family->limits)))));
+    fitSizes();
     compute();
+}
+
+namespace {
+
+/// `value` first, then the others from `low` to `high` by their distance.
+std::vector<int> byDistance(int value, int low, int high) {
+    std::vector<int> out{value};
+    for (int other = low; other <= high; ++other) {
+        if (other != value) out.push_back(other);
+    }
+    std::ranges::stable_sort(out, {}, [value](int other) { return std::abs(other - value); });
+    return out;
+}
+
+/// The spec with sizes that the family takes: v is changed first, then m, then p. Nothing if none are near.
+std::optional<ScheduleSpec> nearestSizes(ScheduleSpec spec) {
+    constexpr int kMostChunks = 8;
+    const int wanted_m = spec.microbatches;
+    const int wanted_v = spec.vpp;
+    for (const int p : byDistance(spec.pp, std::max(1, spec.pp - 1), spec.pp + 1)) {
+        const auto multiple = [&](int of) { return (wanted_m + of - 1) / of * of; };
+        for (const int m : {wanted_m, multiple(2), multiple(p), multiple(2 * p), 2 * p}) {
+            for (const int v : byDistance(wanted_v, 1, kMostChunks)) {
+                spec.pp = p;
+                spec.microbatches = m;
+                spec.vpp = v;
+                if (makeSchedule(spec).ok()) return spec;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace
+
+void ScheduleExplorer::fitSizes() {
+    if (filling_ || timeline_ == nullptr) return;
+    const ScheduleSpec wanted = spec();
+    if (makeSchedule(wanted).ok()) return;
+    const std::optional<ScheduleSpec> near = nearestSizes(wanted);
+    if (!near) return;
+    QStringList changed;
+    const auto set = [&](QSpinBox& box, const QString& name, int value) {
+        if (box.value() == value) return;
+        changed << QStringLiteral("%1 = %2").arg(name).arg(value);
+        box.setValue(value);
+    };
+    const QScopedValueRollback quiet(filling_, true);
+    set(*vpp_, tr("Chunks per rank v"), near->vpp);
+    set(*microbatches_, tr("Micro-batches m"), near->microbatches);
+    set(*pp_, tr("Ranks p"), near->pp);
+    if (!changed.isEmpty()) limits_->setText(tr("%1 Changed for it: %2.").arg(limits_->text(), changed.join(tr(", "))));
 }
 
 ScheduleSpec ScheduleExplorer::spec() const {

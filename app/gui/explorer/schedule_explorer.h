@@ -58,6 +58,8 @@ private:
     QWidget* buildForm();
     QWidget* buildViews();
     void fillFlavors();
+    /// Sets the sizes nearest to the chosen ones that the family takes, and states what was changed.
+    void fitSizes();
     void compute();
     void finish(Result<ExplorerResult> result);
     void keep();

@@ -45,6 +45,14 @@ QString TableTranslator::translate(const char*, const char* source, const char*,
     return texts_.value(QByteArray::fromRawData(source, static_cast<qsizetype>(qstrlen(source))));
 }
 
+QString PluralTranslator::translate(const char*, const char* source, const char*, int n) const {
+    if (n < 0 || qstrlen(source) == 0) return {};
+    const QString text = QString::fromUtf8(source);
+    return text.contains(QLatin1String("(s)"))
+               ? QString(text).replace(QLatin1String("(s)"), n == 1 ? QString() : QStringLiteral("s"))
+               : QString();
+}
+
 QString languageKey(Language language) {
     switch (language) {
     case Language::System: return QStringLiteral("system");
@@ -61,7 +69,12 @@ std::optional<Language> languageFromKey(const QString& key) {
     return std::nullopt;
 }
 
+LanguageManager::LanguageManager(QObject* parent) : QObject(parent) {
+    QCoreApplication::installTranslator(&plurals_);
+}
+
 LanguageManager::~LanguageManager() {
+    QCoreApplication::removeTranslator(&plurals_);
     QCoreApplication::removeTranslator(&table_);
     QCoreApplication::removeTranslator(&qt_);
 }

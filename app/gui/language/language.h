@@ -28,6 +28,18 @@ private:
     QHash<QByteArray, QString> texts_;
 };
 
+/// English texts with a number (%Ln) in singular or plural: "%Ln slice(s)" becomes "1 slice" or "26,933 slices".
+class PluralTranslator : public QTranslator {
+    Q_OBJECT
+
+public:
+    explicit PluralTranslator(QObject* parent = nullptr) : QTranslator(parent) {}
+
+    [[nodiscard]] bool isEmpty() const override { return false; }
+    [[nodiscard]] QString translate(const char* context, const char* source, const char* disambiguation,
+                                    int n) const override;
+};
+
 enum class Language : std::uint8_t { System, English, Chinese };
 
 [[nodiscard]] QString languageKey(Language language); ///< "system", "en", "zh_CN"; also the setting's value
@@ -39,7 +51,7 @@ class LanguageManager : public QObject {
     Q_OBJECT
 
 public:
-    explicit LanguageManager(QObject* parent = nullptr) : QObject(parent) {}
+    explicit LanguageManager(QObject* parent = nullptr);
     ~LanguageManager() override;
 
     /// System means Chinese on a Chinese system, otherwise English.
@@ -56,6 +68,7 @@ signals:
 private:
     Language choice_ = Language::System;
     Language current_ = Language::English;
+    PluralTranslator plurals_; ///< always installed; another language comes before it
     TableTranslator table_;
     QTranslator qt_; ///< for Qt's own dialogs, if Qt's translations are installed
 };

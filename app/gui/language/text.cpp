@@ -24,9 +24,13 @@ struct Unit {
 };
 constexpr std::array kUnits{Unit{1e9, "s"}, Unit{1e6, "ms"}, Unit{1e3, "µs"}, Unit{1, "ns"}};
 
-/// Core writes ASCII units for terminals and scripts.
-QString micro(QString text) {
-    return text.replace(QLatin1String(" us"), QStringLiteral(" µs"));
+/// Core writes ASCII for terminals and scripts: "us", and a hyphen as minus. Commands keep theirs, which follow "=".
+QString typeset(QString text) {
+    static const QRegularExpression micro(QStringLiteral("(?<=\\d) us\\b"));
+    static const QRegularExpression minus(QStringLiteral("(?<![^ (])-(?=\\d)"));
+    if (text.contains(QLatin1String(" us"))) text.replace(micro, QStringLiteral(" µs"));
+    if (text.contains(QLatin1Char('-'))) text.replace(minus, QStringLiteral("−"));
+    return text;
 }
 
 } // namespace
@@ -40,17 +44,18 @@ QString shortTime(TimeNs time) {
         if (std::abs(value) < kRoundsUp && unit.ns > 1) continue;
         const double size = std::abs(value);
         const int decimals = unit.ns <= 1 ? 0 : size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
-        return QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name));
+        return typeset(
+            QStringLiteral("%1 %2").arg(QLocale().toString(value, 'f', decimals), QString::fromUtf8(unit.name)));
     }
     return {};
 }
 
 QString exactTime(TimeNs time) {
-    return micro(fromUtf8(formatTime(time)));
+    return typeset(fromUtf8(formatTime(time)));
 }
 
 QString timeDelta(TimeNs time) {
-    return micro(fromUtf8(formatTimeDelta(time)));
+    return typeset(fromUtf8(formatTimeDelta(time)));
 }
 
 QString percent(double fraction) {
@@ -169,7 +174,7 @@ QString translatedWords(const QString& english, int depth) {
 QString translated(const Sentence& sentence) {
     const std::span<const Sentence> arguments = sentence.arguments();
     if (sentence.pattern().empty()) {
-        if (arguments.empty()) return fromUtf8(sentence.text());
+        if (arguments.empty()) return typeset(fromUtf8(sentence.text()));
         QString out;
         for (const Sentence& part : arguments)
             out += translated(part);
@@ -177,13 +182,13 @@ QString translated(const Sentence& sentence) {
     }
     const QString translation =
         translationOf(QByteArray(sentence.pattern().data(), static_cast<qsizetype>(sentence.pattern().size())));
-    if (translation.isEmpty()) return fromUtf8(sentence.text());
+    if (translation.isEmpty()) return typeset(fromUtf8(sentence.text()));
     return filled(translation, static_cast<qsizetype>(arguments.size()),
                   [&](qsizetype index) { return translated(arguments[static_cast<std::size_t>(index)]); });
 }
 
 QString translatedText(const std::string& english) {
-    return translatedWords(fromUtf8(english), 0);
+    return typeset(translatedWords(fromUtf8(english), 0));
 }
 
 QString errorText(const Error& error) {

@@ -86,7 +86,12 @@ void LiveStepChart::refresh() {
         rates.data.values.push_back(step.complete ? step.bubble_rate : kUnknown);
         rates.expected.push_back(step.complete ? step.expected_rate.value_or(kUnknown) : kUnknown);
     }
-    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), marksOf(*snapshot));
+    std::vector<StepValues> stated;
+    for (const live::LiveStep& step : snapshot->steps)
+        stated.push_back(step.values);
+    std::vector<Curve> curves = statedCurves(stated, walls.data.values);
+    curves.insert(curves.begin(), {std::move(walls), std::move(rates)});
+    setCurves(std::move(curves), std::move(numbers), marksOf(*snapshot));
     markCurrent();
 }
 

@@ -41,7 +41,7 @@ void BubbleTableModel::addRank(const StepAnalysis& analysis, const RankAccount& 
         observed += account.observed[i];
         if (account.executed[i] == TimeNs{0} && account.observed[i] == TimeNs{0} && account.expected[i] == TimeNs{0})
             continue;
-        Row row{account.rank.value, position, account.executed[i], account.observed[i], std::nullopt, {}, {}};
+        Row row{account.rank.value, position, false, account.executed[i], account.observed[i], std::nullopt, {}, {}};
         if (analysis.positionsKnown()) row.form = account.expected[i];
         if (const PositionForm* form = findForm(analysis, account.rank, position)) {
             row.expression = fromUtf8(form->expression);
@@ -49,9 +49,12 @@ void BubbleTableModel::addRank(const StepAnalysis& analysis, const RankAccount& 
         }
         rows_.push_back(std::move(row));
     }
-    Row total{account.rank.value, std::nullopt, as_run, observed, account.expected_bubble, {}, {}};
+    Row total{account.rank.value, std::nullopt, false, as_run, observed, account.expected_bubble, {}, {}};
     if (analysis.form) total.expression = fromUtf8(analysis.form->bubble_expression);
     rows_.push_back(std::move(total));
+    const TimeNs wait = session_->range(replicaWait(account.rank.value)).length();
+    if (wait > TimeNs{0})
+        rows_.push_back({account.rank.value, std::nullopt, true, wait, TimeNs{0}, std::nullopt, {}, {}});
 }
 
 int BubbleTableModel::rowCount(const QModelIndex& parent) const {
@@ -66,9 +69,12 @@ QString BubbleTableModel::text(const Row& row, int column) const {
     const StepAnalysis& analysis = session_->analysis(step_);
     switch (column) {
     case RankColumn: return QString::number(row.rank);
-    case PositionColumn: return row.position ? positionText(analysis, *row.position) : tr("total");
+    case PositionColumn:
+        return row.position ? positionText(analysis, *row.position)
+               : row.wait   ? tr("waiting for replicas")
+                            : tr("total");
     case AsRun: return exactTime(row.as_run);
-    case Observed: return exactTime(row.observed);
+    case Observed: return row.wait ? kNothing : exactTime(row.observed);
     case Form: return row.form ? exactTime(*row.form) : kNothing;
     case Difference: return row.form ? timeDelta(row.observed - *row.form) : kNothing;
     case Percent: {
@@ -84,7 +90,8 @@ QVariant BubbleTableModel::raw(const Row& row, int column) const {
     const auto ns = [](TimeNs time) { return QVariant::fromValue<qlonglong>(time.count()); };
     switch (column) {
     case RankColumn: return row.rank;
-    case PositionColumn: return row.position ? static_cast<int>(*row.position) : static_cast<int>(kPositionCount);
+    case PositionColumn:
+        return row.position ? static_cast<int>(*row.position) : static_cast<int>(kPositionCount) + row.wait;
     case AsRun: return ns(row.as_run);
     case Observed: return ns(row.observed);
     case Form: return row.form ? ns(*row.form) : QVariant();
@@ -102,14 +109,17 @@ QVariant BubbleTableModel::data(const QModelIndex& index, int role) const {
     switch (role) {
     case Qt::DisplayRole: return text(row, index.column());
     case kSortRole: return raw(row, index.column());
-    case kTotalRole: return !row.position.has_value();
+    case kTotalRole: return !row.position && !row.wait;
     case Qt::TextAlignmentRole:
         return QVariant::fromValue<int>((isNumber(index.column()) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     case Qt::ToolTipRole:
         if (index.column() == Expression && !row.domain.isEmpty()) return tr("Holds for: %1").arg(row.domain);
+        if (row.wait)
+            return tr("After the rank's own step, until the slowest replica's has ended. Not part of the pipeline's "
+                      "bubble.");
         return {};
     case Qt::FontRole:
-        if (!row.position) {
+        if (!row.position && !row.wait) {
             QFont font;
             font.setBold(true);
             return font;
@@ -149,6 +159,7 @@ QVariant BubbleTableModel::headerData(int section, Qt::Orientation orientation, 
 
 ItemRef BubbleTableModel::longestBubble(int row) const {
     const Row& r = rows_[static_cast<std::size_t>(row)];
+    if (r.wait) return replicaWait(r.rank);
     ItemRef best;
     TimeNs longest{0};
     const auto& bubbles = session_->analysis(step_).bubbles[static_cast<std::size_t>(r.rank)];
@@ -162,6 +173,7 @@ ItemRef BubbleTableModel::longestBubble(int row) const {
 
 TimeRange BubbleTableModel::extent(int row) const {
     const Row& r = rows_[static_cast<std::size_t>(row)];
+    if (r.wait) return session_->range(replicaWait(r.rank));
     TimeRange range{TimeNs::max(), TimeNs::min()};
     for (const Bubble& bubble : session_->analysis(step_).bubbles[static_cast<std::size_t>(r.rank)]) {
         if (bubble.position != r.position) continue;
@@ -175,10 +187,12 @@ int BubbleTableModel::rankOf(int row) const {
 }
 
 int BubbleTableModel::rowOf(const ItemRef& item) const {
-    if (item.kind != ItemKind::Bubble || item.step != step_) return -1;
-    const Position position = session_->bubble(item).position;
-    const auto found = std::find_if(rows_.begin(), rows_.end(),
-                                    [&](const Row& row) { return row.rank == item.rank && row.position == position; });
+    const bool wait = item.kind == ItemKind::ReplicaWait;
+    if ((item.kind != ItemKind::Bubble && !wait) || item.step != step_) return -1;
+    const std::optional<Position> position = wait ? std::nullopt : std::optional(session_->bubble(item).position);
+    const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
+        return row.rank == item.rank && row.wait == wait && row.position == position;
+    });
     return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
 }
 

@@ -31,8 +31,8 @@ public:
     [[nodiscard]] QVariant data(const QModelIndex& index, int role) const override;
     [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-    /// The longest executed bubble of the row's rank and position; none for totals and for positions without a bubble
-    /// as run.
+    /// The longest executed bubble of the row's rank and position, or its wait for the other replicas; none for totals
+    /// and for positions without a bubble as run.
     [[nodiscard]] ItemRef longestBubble(int row) const;
     /// From the first to the last executed bubble of the row; for a total, the step.
     [[nodiscard]] TimeRange extent(int row) const;
@@ -43,7 +43,8 @@ public:
 private:
     struct Row {
         int rank = 0;
-        std::optional<Position> position; ///< none for the rank's total
+        std::optional<Position> position; ///< none for the rank's total and for its wait
+        bool wait = false;                ///< for the other replicas, after the rank's step
         TimeNs as_run{0};
         TimeNs observed{0};
         std::optional<TimeNs> form;
@@ -52,6 +53,7 @@ private:
     };
 
     void addRank(const StepAnalysis& analysis, const RankAccount& account);
+    [[nodiscard]] ItemRef replicaWait(int rank) const { return {ItemKind::ReplicaWait, step_, rank, 0}; }
     [[nodiscard]] QString text(const Row& row, int column) const;
     [[nodiscard]] QVariant raw(const Row& row, int column) const;
 

@@ -82,6 +82,74 @@ std::vector<Highlight> placesOf(const Session& session, int place, const Measure
     return out;
 }
 
+namespace {
+
+bool isIdle(const MeasureKey& key) {
+    return key.subject == Subject::RankBubble || key.subject == Subject::Bubble;
+}
+
+bool isOp(const MeasureKey& key) {
+    return key.subject == Subject::OpGroup || key.subject == Subject::Op;
+}
+
+bool acceptsWord(const MeasureKey& key, const QString& text, const QString& word) {
+    const qsizetype at = word.indexOf(QLatin1Char('='));
+    bool is_number = false;
+    const int number = at < 0 ? 0 : word.mid(at + 1).toInt(&is_number);
+    if (is_number) {
+        const QString name = word.left(at).toLower();
+        if (name == QLatin1String("rank")) return key.rank == number || (key.peer == number && key.peer >= 0);
+        if (name == QLatin1String("stage")) return key.stage == number;
+        if (name == QLatin1String("chunk")) return key.chunk == number;
+        if (name == QLatin1String("replica")) return key.replica == number;
+        if (name == QLatin1String("mb")) return key.microbatch == number;
+    }
+    if (word.size() == 1 && QStringLiteral("FBIWO").contains(word.front()))
+        return isOp(key) && word.front() == QChar::fromLatin1(opLetter(key.kind));
+    return text.contains(word, Qt::CaseInsensitive);
+}
+
+} // namespace
+
+bool ChangeFilter::accepts(const Change& change, double alpha) const {
+    const MeasureKey& key = change.key;
+    if (key.subject == Subject::Step) return true;
+    switch (kind) {
+    case All: break;
+    case Ops:
+        if (!isOp(key)) return false;
+        break;
+    case Transfers:
+        if (key.subject != Subject::Transfer) return false;
+        break;
+    case Idle:
+        if (!isIdle(key)) return false;
+        break;
+    case Stages:
+        if (key.subject != Subject::StageWork) return false;
+        break;
+    }
+    if (beyond_chance && (!change.chance || *change.chance >= alpha)) return false;
+    const QString text = measureText(key);
+    const QStringList list = words.split(QLatin1Char(' '), Qt::SkipEmptyParts);
+    return std::ranges::all_of(list, [&](const QString& word) { return acceptsWord(key, text, word); });
+}
+
+SortedChanges::SortedChanges(ComparisonModel& changes, QObject* parent)
+    : QSortFilterProxyModel(parent), changes_(changes) {
+    setSourceModel(&changes);
+    setSortRole(ComparisonModel::kSortRole);
+}
+
+void SortedChanges::show(const ChangeFilter& filter) {
+    filter_ = filter;
+    invalidateFilter();
+}
+
+bool SortedChanges::filterAcceptsRow(int row, const QModelIndex&) const {
+    return filter_.accepts(changes_.at(row), changes_.alpha());
+}
+
 void ComparisonModel::show(ComparisonPtr comparison) {
     beginResetModel();
     rows_.clear();
@@ -89,12 +157,10 @@ void ComparisonModel::show(ComparisonPtr comparison) {
         const RunComparison& result = comparison->result;
         rows_ = result.changes;
         rows_.insert(rows_.end(), result.ops.begin(), result.ops.end());
+        alpha_ = result.limits.alpha;
         // Ops and transfers first, of which idle time is the consequence; each by cost.
-        const auto idle = [](const Change& change) {
-            return change.key.subject == Subject::RankBubble || change.key.subject == Subject::Bubble;
-        };
         std::ranges::stable_sort(rows_, [&](const Change& a, const Change& b) {
-            if (idle(a) != idle(b)) return idle(b);
+            if (isIdle(a.key) != isIdle(b.key)) return isIdle(b.key);
             return std::chrono::abs(a.per_step) > std::chrono::abs(b.per_step);
         });
         rows_.insert(rows_.begin(), result.step);

@@ -4,6 +4,7 @@
 #include "core/analysis/comparison/compare_runs.h"
 
 #include <QAbstractTableModel>
+#include <QSortFilterProxyModel>
 #include <QString>
 
 #include <memory>
@@ -44,6 +45,8 @@ public:
 
     void show(ComparisonPtr comparison);
     [[nodiscard]] const Change& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
+    /// See CompareLimits.
+    [[nodiscard]] double alpha() const { return alpha_; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
     [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
@@ -55,6 +58,36 @@ private:
     [[nodiscard]] static QString text(const Change& change, int column);
 
     std::vector<Change> rows_;
+    double alpha_ = CompareLimits().alpha;
+};
+
+/// Which rows of a ComparisonModel are shown. The step time always is.
+struct ChangeFilter {
+    enum Kind { All, Ops, Transfers, Idle, Stages };
+    Kind kind = All;
+    /// Each word must occur in the row's text; "rank=2", "stage=", "chunk=", "replica=" and "mb=" state a number, and
+    /// F, B, I, W the kind of op.
+    QString words;
+    bool beyond_chance = false; ///< only changes that the test confirms
+
+    [[nodiscard]] bool accepts(const Change& change, double alpha) const;
+};
+
+/// A ComparisonModel, sorted and filtered.
+class SortedChanges : public QSortFilterProxyModel {
+    Q_OBJECT
+
+public:
+    explicit SortedChanges(ComparisonModel& changes, QObject* parent = nullptr);
+
+    void show(const ChangeFilter& filter);
+
+protected:
+    [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
+
+private:
+    ComparisonModel& changes_;
+    ChangeFilter filter_;
 };
 
 } // namespace bubblescope::gui

@@ -7,6 +7,7 @@
 #include "core/aadiff/mismatch.h"
 
 #include <QCoreApplication>
+#include <QLocale>
 #include <QStringList>
 
 #include <algorithm>
@@ -43,7 +44,11 @@ void addPlace(ItemDescription& out, const Session& session, const ItemRef& item)
                              ItemText::tr("One of %1 pipelines that run the same step at the same time.")
                                  .arg(session.lanes.replicas().size())});
     out.facts.push_back({ItemText::tr("Rank"), number(item.rank), {}});
-    out.facts.push_back({ItemText::tr("Step"), number(session.step(item.step).index), {}});
+    QString step = number(session.step(item.step).index);
+    const StepValues values = valuesOf(session.values, session.step(item.step));
+    if (values.loss) step += ItemText::tr(", loss %1").arg(QLocale().toString(*values.loss, 'g', 5));
+    if (values.tokens) step += ItemText::tr(", %Ln token(s)", nullptr, static_cast<int>(*values.tokens));
+    out.facts.push_back({ItemText::tr("Step"), step, {}});
 }
 
 void addTimes(ItemDescription& out, const Session& session, const ItemRef& item) {
@@ -101,7 +106,7 @@ void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const
                              .arg(shortTime(median)),
                          what});
     out.facts.push_back({ItemText::tr("p1 to p99"),
-                         ItemText::tr("%1 to %2, %n in all", nullptr, static_cast<int>(likes.size()))
+                         ItemText::tr("%1 to %2, %Ln in all", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),
                          what});
     // A histogram of one line; ▼ stands before the bar of this one.

@@ -6,7 +6,58 @@
 #include "core/graph/simulate.h"
 #include "core/timeline/step_timeline.h"
 
+#include <chrono>
+#include <optional>
+
 namespace bubblescope::gui {
+
+QString opChangeSign(OpChange change) {
+    switch (change) {
+    case OpChange::Longer: return QStringLiteral("▲");
+    case OpChange::Shorter: return QStringLiteral("▼");
+    case OpChange::Moved: return QStringLiteral("◆");
+    case OpChange::Added: return QStringLiteral("+");
+    case OpChange::Same: break;
+    }
+    return {};
+}
+
+OpChanges::OpChanges(const StepTimeline& observed, const StepTimeline& other) {
+    constexpr int kTenth = 10;
+    struct Known {
+        TimeNs time;
+        std::optional<Op> after;
+    };
+    for (std::size_t rank = 0; rank < other.ranks.size(); ++rank) {
+        std::map<Op, Known> known;
+        std::optional<Op> last;
+        for (const TimelineOp& op : rank < observed.ranks.size() ? observed.ranks[rank] : std::vector<TimelineOp>()) {
+            known.emplace(op.op, Known{op.duration(), last});
+            last = op.op;
+        }
+        last.reset();
+        for (const TimelineOp& op : other.ranks[rank]) {
+            const auto same = known.find(op.op);
+            OpChange change = OpChange::Same;
+            if (same == known.end()) {
+                change = OpChange::Added;
+            } else if (same->second.after != last) {
+                change = OpChange::Moved;
+            } else if (const TimeNs by = op.duration() - same->second.time;
+                       std::chrono::abs(by) * kTenth >= same->second.time && by != TimeNs{0}) {
+                change = by > TimeNs{0} ? OpChange::Longer : OpChange::Shorter;
+            }
+            last = op.op;
+            ++counts_[static_cast<std::size_t>(change)];
+            if (change != OpChange::Same) changed_.emplace(std::pair(static_cast<int>(rank), op.op), change);
+        }
+    }
+}
+
+OpChange OpChanges::of(int rank, const Op& op) const {
+    const auto found = changed_.find({rank, op});
+    return found == changed_.end() ? OpChange::Same : found->second;
+}
 
 ReferenceOverlay ReferenceOverlay::make(QString name, QString explanation, int step, StepTimeline timeline,
                                         TimeNs begin) {
@@ -16,7 +67,7 @@ ReferenceOverlay ReferenceOverlay::make(QString name, QString explanation, int s
 }
 
 ReferenceOverlay ReferenceOverlay::partWay(const StepTimeline& observed, double fraction) const {
-    ReferenceOverlay out{name, explanation, step, blend(observed, timeline, fraction)};
+    ReferenceOverlay out{name, explanation, step, blend(observed, timeline, fraction), changes};
     out.timeline.comm.clear();
     return out;
 }

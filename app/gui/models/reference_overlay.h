@@ -5,18 +5,44 @@
 
 #include <QString>
 
+#include <array>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <utility>
 
 namespace bubblescope::gui {
 
 class ViewState;
 
+/// How an op of another timeline differs from the same op of the observed one.
+enum class OpChange : std::uint8_t { Same, Longer, Shorter, Moved, Added };
+inline constexpr std::size_t kOpChangeCount = 5;
+
+/// "▲" for longer: a sign besides the colour. Empty for equal ops.
+[[nodiscard]] QString opChangeSign(OpChange change);
+
+/// The changes of all ops of a step.
+class OpChanges {
+public:
+    /// An op is moved if another one precedes it on its rank, and longer or shorter from a tenth of its time on.
+    OpChanges(const StepTimeline& observed, const StepTimeline& other);
+
+    [[nodiscard]] OpChange of(int rank, const Op& op) const;
+    [[nodiscard]] int count(OpChange change) const { return counts_[static_cast<std::size_t>(change)]; }
+
+private:
+    std::map<std::pair<int, Op>, OpChange> changed_; ///< all but Same
+    std::array<int, kOpChangeCount> counts_{};
+};
+
 /// Another timeline of a step, drawn below the observed one.
 struct ReferenceOverlay {
-    QString name;          ///< "ideal"
-    QString explanation;   ///< a sentence
-    int step = 0;          ///< the observed one, as an index in Run::steps
-    StepTimeline timeline; ///< begins where the observed one does
+    QString name;                                       ///< "ideal"
+    QString explanation;                                ///< a sentence
+    int step = 0;                                       ///< the observed one, as an index in Run::steps
+    StepTimeline timeline;                              ///< begins where the observed one does
+    std::shared_ptr<const OpChanges> changes = nullptr; ///< colours the ops; null if the timeline is no other run
 
     /// Moves the timeline so that it begins at `begin`.
     static ReferenceOverlay make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin);

@@ -125,7 +125,7 @@ private:
             const ItemRef item = session_.sliceItem(line, first[name]);
             const std::string_view text = trace.text(name);
             hits_.push_back({QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size())),
-                             SearchText::tr("%n slice(s)", nullptr, static_cast<int>(count[name])), item, item.step,
+                             SearchText::tr("%Ln slice(s)", nullptr, static_cast<int>(count[name])), item, item.step,
                              item.rank, -1});
         }
     }

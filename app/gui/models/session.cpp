@@ -77,6 +77,21 @@ int Session::stepOn(int line, int wanted) const {
     return wanted;
 }
 
+StepValues Session::valuesOf(const SelectedStep& step) const {
+    std::vector<StepValues> replicas;
+    for (const std::size_t timeline : step.timelines)
+        replicas.push_back(bubblescope::valuesOf(values, run.steps[timeline]));
+    return together(replicas);
+}
+
+Result<LoadOptions> Taught::options() const {
+    LoadOptions out;
+    out.family = family;
+    if (rules.empty()) return out;
+    BUBBLESCOPE_ASSIGN(out.rules, rulesFrom(rules, "rule"));
+    return out;
+}
+
 TimeRange Session::window(int index) const {
     return {step(index).begin, step(index).end};
 }
@@ -93,6 +108,7 @@ Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control
     session->report = std::move(diagnosed.report);
     session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);
+    session->values = statedValues(session->run);
     BUBBLESCOPE_ASSIGN(session->raw, RawLanes::build(session->run, session->report.clocks, session->lanes, control));
     return SessionPtr(std::move(session));
 }

@@ -4,10 +4,13 @@
 #include "app/gui/models/lanes.h"
 #include "core/analysis/report.h"
 #include "core/recognise/run.h"
+#include "core/recognise/stated_values.h"
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,6 +25,10 @@ struct Session {
     Lanes lanes;
     Overview overview;
     RawLanes raw;
+    StepValueMap values; ///< what the job's framework states of its steps: loss, tokens
+
+    /// Of all replicas of a step.
+    [[nodiscard]] StepValues valuesOf(const SelectedStep& step) const;
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
@@ -44,6 +51,15 @@ struct Session {
 };
 
 using SessionPtr = std::shared_ptr<const Session>;
+
+/// What a user states about a trace in which no pipeline was recognised.
+struct Taught {
+    std::string rules;                  ///< a document for `--rules`; empty: none
+    std::optional<ScheduleSpec> family; ///< name and sizes of the schedule that ran
+
+    /// Errors: those of rulesFrom().
+    [[nodiscard]] Result<LoadOptions> options() const;
+};
 
 /// Loads files as a trace, with the pipeline in it if there is one: loadTrace(), or a test's replacement. For worker
 /// threads.

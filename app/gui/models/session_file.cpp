@@ -2,6 +2,7 @@
 
 #include "core/base/input_file.h"
 #include "core/formats/source/replacing_file.h"
+#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -146,6 +147,25 @@ RowChoice rowsIn(const Place& place) {
     return rows;
 }
 
+Taught taughtIn(const Place& place) {
+    Taught taught;
+    taught.rules = place.at("rules").text();
+    if (const auto rules = taught.options(); !rules.ok())
+        place.at("rules").fail("are no rules: " + rules.error().message);
+    const Place family = place.at("schedule");
+    if (!family.there()) return taught;
+    ScheduleSpec spec;
+    spec.name = family.at("name").text();
+    if (findScheduleFamily(spec.name) == nullptr) family.at("name").fail("is no schedule");
+    constexpr std::int64_t kMost = 65'536; // a file of somebody else must not ask for all memory
+    const auto size = [&](const char* name) { return static_cast<int>(family.at(name).number(0, kMost, 0)); };
+    spec.pp = size("pp");
+    spec.microbatches = size("microbatches");
+    spec.vpp = size("vpp");
+    taught.family = spec;
+    return taught;
+}
+
 ViewSnapshot viewIn(const Place& place) {
     ViewSnapshot view;
     view.range = rangeIn(place.at("range_ns"));
@@ -175,7 +195,7 @@ SessionJson toJson(const RowChoice& rows) {
 
 SessionJson toJson(const ViewSnapshot& view) {
     SessionJson json{{"range_ns", {view.range.begin.count(), view.range.end.count()}},
-                     {"step", view.step},
+                     {"step", std::max(0, view.step)}, // none in a trace without a pipeline
                      {"ghost_share", view.reference_blend},
                      {"trails", SessionJson::array()},
                      {"rows", toJson(view.rows)}};
@@ -189,6 +209,15 @@ SessionJson toJson(const ViewSnapshot& view) {
                             {"index", view.selection.index}};
     if (view.measured.length() > TimeNs{0})
         json["measured_ns"] = {view.measured.begin.count(), view.measured.end.count()};
+    return json;
+}
+
+SessionJson toJson(const Taught& taught) {
+    SessionJson json = SessionJson::object();
+    if (!taught.rules.empty()) json["rules"] = taught.rules;
+    if (const auto& spec = taught.family)
+        json["schedule"] = {
+            {"name", spec->name}, {"pp", spec->pp}, {"microbatches", spec->microbatches}, {"vpp", spec->vpp}};
     return json;
 }
 
@@ -233,6 +262,7 @@ Result<SavedSession> readSession(const fs::path& file) {
         const Place view = one.at("view");
         trace.view = viewIn(view);
         trace.ideal = view.at("ideal").flag();
+        if (const Place taught = one.at("taught"); taught.there()) trace.taught = taughtIn(taught);
         session.traces.push_back(std::move(trace));
     }
     if (session.traces.empty()) root.at("traces").fail("has no trace");
@@ -253,9 +283,11 @@ Status writeSession(const fs::path& file, const SavedSession& session) {
     for (const SavedTrace& trace : session.traces) {
         SessionJson view = toJson(trace.view);
         view["ideal"] = trace.ideal;
-        json["traces"].push_back({{"files", toJson(trace.files, folder)},
-                                  {"compare", toJson(trace.compare, folder)},
-                                  {"view", std::move(view)}});
+        SessionJson one{{"files", toJson(trace.files, folder)},
+                        {"compare", toJson(trace.compare, folder)},
+                        {"view", std::move(view)}};
+        if (SessionJson taught = toJson(trace.taught); !taught.empty()) one["taught"] = std::move(taught);
+        json["traces"].push_back(std::move(one));
     }
     ReplacingFile out(file);
     // File names need not be valid UTF-8.

@@ -15,6 +15,7 @@ struct SavedTrace {
     std::vector<std::filesystem::path> compare; ///< the run compared with; empty = none
     ViewSnapshot view;                          ///< without reference and highlights, which are recomputed
     bool ideal = false;                         ///< whether the ideal step was shown
+    Taught taught = {};                         ///< where its pipeline is, if a user stated that
 };
 
 /// The state of a window, saved to a file that others can open.

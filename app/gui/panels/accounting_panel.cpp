@@ -24,6 +24,20 @@ constexpr int kPieceGap = 6;
 constexpr int kPieceEntryGap = 16;
 constexpr int kLineGap = 4;
 
+/// The pieces of the accounting, then the wait for the other replicas.
+ShownPiece pieceAt(int piece) {
+    const auto at = static_cast<std::size_t>(piece);
+    return at < accountPieces().size() ? ShownPiece(accountPieces()[at]) : std::nullopt;
+}
+
+std::size_t pieceCount() {
+    return accountPieces().size() + 1;
+}
+
+QColor shownColour(const Theme& theme, const ShownPiece& piece) {
+    return piece ? pieceColour(theme, *piece) : theme.fill(Role::ReplicaWait);
+}
+
 } // namespace
 
 PieceLegend::PieceLegend(ThemeManager& themes, QWidget* parent) : QWidget(parent), themes_(themes) {
@@ -33,7 +47,7 @@ PieceLegend::PieceLegend(ThemeManager& themes, QWidget* parent) : QWidget(parent
     connect(&themes_, &ThemeManager::changed, this, qOverload<>(&QWidget::update));
 }
 
-void PieceLegend::setPieces(const std::vector<AccountPiece>& pieces) {
+void PieceLegend::setPieces(const std::vector<ShownPiece>& pieces) {
     pieces_ = pieces;
     updateGeometry();
     update();
@@ -43,7 +57,7 @@ std::vector<QPoint> PieceLegend::places(int width) const {
     std::vector<QPoint> out;
     const int line = fontMetrics().height() + kLineGap;
     QPoint at(kPieceMargin, kLineGap);
-    for (const AccountPiece& piece : pieces_) {
+    for (const ShownPiece& piece : pieces_) {
         const int entry = kPieceChip + kPieceGap + fontMetrics().horizontalAdvance(pieceText(piece));
         if (at.x() > kPieceMargin && at.x() + entry > width - kPieceMargin) at = {kPieceMargin, at.y() + line};
         out.push_back(at);
@@ -68,28 +82,21 @@ void PieceLegend::paintEvent(QPaintEvent*) {
     const int height = fontMetrics().height();
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
         painter.fillRect(QRect(at[i].x(), at[i].y() + (height - kPieceChip) / 2, kPieceChip, kPieceChip),
-                         pieceColour(theme, pieces_[i]));
+                         shownColour(theme, pieces_[i]));
         painter.setPen(theme.text);
         painter.drawText(QPoint(at[i].x() + kPieceChip + kPieceGap, at[i].y() + fontMetrics().ascent()),
                          pieceText(pieces_[i]));
     }
 }
 
-namespace {
-
-const AccountPiece& pieceAt(int piece) {
-    return accountPieces()[static_cast<std::size_t>(piece)];
-}
-
-} // namespace
-
-QString pieceText(const AccountPiece& piece) {
-    switch (piece.kind) {
-    case AccountPiece::Kind::Compute: return opKindText(piece.op);
+QString pieceText(const ShownPiece& piece) {
+    if (!piece) return AccountingPanel::tr("waiting for replicas");
+    switch (piece->kind) {
+    case AccountPiece::Kind::Compute: return opKindText(piece->op);
     case AccountPiece::Kind::Overlapped: return AccountingPanel::tr("overlapped pairs");
     case AccountPiece::Kind::Cause: break;
     }
-    return QCoreApplication::translate("Cause", std::string(causeName(piece.cause)).c_str());
+    return QCoreApplication::translate("Cause", std::string(causeName(piece->cause)).c_str());
 }
 
 AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget* parent)
@@ -116,7 +123,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     column->addWidget(chart_, 1);
     column->addWidget(legend);
 
-    chart_->setLook([](const Theme& theme, int piece) { return pieceColour(theme, pieceAt(piece)); },
+    chart_->setLook([](const Theme& theme, int piece) { return shownColour(theme, pieceAt(piece)); },
                     [this](int row, int part) { return toolTipOf(row, part); });
     connect(chart_, &BarChart::clicked, this, &AccountingPanel::choose);
     connect(view_, &QComboBox::currentIndexChanged, this, &AccountingPanel::fill);
@@ -169,11 +176,16 @@ void AccountingPanel::showStep() {
     }
 }
 
-TimeNs AccountingPanel::timeIn(const Row& row, const AccountPiece& piece) const {
+TimeRange AccountingPanel::waitOf(int step, Rank rank) const {
+    return state_.session()->range({ItemKind::ReplicaWait, step, rank.value, 0});
+}
+
+TimeNs AccountingPanel::timeIn(const Row& row, const ShownPiece& piece) const {
     const auto& ranks = state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ranks;
     TimeNs sum{0};
     for (const RankAccounting& account : ranks) {
-        if (!row.rank || account.rank.value == *row.rank) sum += timeOf(account, piece);
+        if (!row.rank || account.rank.value == *row.rank)
+            sum += piece ? timeOf(account, *piece) : waitOf(row.step, account.rank).length();
     }
     return sum;
 }
@@ -182,7 +194,7 @@ void AccountingPanel::fill() {
     shown_step_ = state_.step();
     rows_.clear();
     std::vector<Bar> bars;
-    std::vector<bool> used(accountPieces().size(), false);
+    std::vector<bool> used(pieceCount(), false);
     if (const SessionPtr& session = state_.session()) {
         if (bySteps()) {
             const QVariant rank = view_->currentData();
@@ -195,8 +207,8 @@ void AccountingPanel::fill() {
         }
         for (const Row& row : rows_) {
             Bar bar{bySteps() ? tr("Step %1").arg(session->step(row.step).index) : tr("Rank %1").arg(*row.rank), {}};
-            for (std::size_t piece = 0; piece < accountPieces().size(); ++piece) {
-                const TimeNs time = timeIn(row, accountPieces()[piece]);
+            for (std::size_t piece = 0; piece < pieceCount(); ++piece) {
+                const TimeNs time = timeIn(row, pieceAt(static_cast<int>(piece)));
                 if (time == TimeNs{0}) continue;
                 used[piece] = true;
                 bar.parts.push_back({static_cast<int>(piece), time});
@@ -206,9 +218,9 @@ void AccountingPanel::fill() {
     }
     chart_->setBars(std::move(bars));
     chart_->setCurrent(bySteps() ? state_.step() : -1);
-    std::vector<AccountPiece> pieces;
+    std::vector<ShownPiece> pieces;
     for (std::size_t piece = 0; piece < used.size(); ++piece) {
-        if (used[piece]) pieces.push_back(accountPieces()[piece]);
+        if (used[piece]) pieces.push_back(pieceAt(static_cast<int>(piece)));
     }
     emit filled(pieces);
     describe();
@@ -229,13 +241,13 @@ void AccountingPanel::describe() {
     note_->setToolTip((QStringList(text) + notes).join(QLatin1Char('\n')));
 }
 
-AccountPiece AccountingPanel::pieceOf(int bar, int part) const {
+ShownPiece AccountingPanel::pieceOf(int bar, int part) const {
     return pieceAt(chart_->bars()[static_cast<std::size_t>(bar)].parts[static_cast<std::size_t>(part)].piece);
 }
 
 QString AccountingPanel::toolTipOf(int bar, int part) const {
     const Row& row = rows_[static_cast<std::size_t>(bar)];
-    const AccountPiece piece = pieceOf(bar, part);
+    const ShownPiece piece = pieceOf(bar, part);
     const TimeNs time = timeIn(row, piece);
     const auto ranks = row.rank ? 1 : static_cast<std::int64_t>(state_.session()->lanes.rankCount());
     const double whole = static_cast<double>(state_.session()->analysis(row.step).wall.count() * ranks);
@@ -243,10 +255,11 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
                        .arg(sentence(pieceText(piece)).toHtmlEscaped(), exactTime(time),
                             percent(whole > 0 ? static_cast<double>(time.count()) / whole : 0));
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
-    if (piece.kind != AccountPiece::Kind::Cause) return text;
+    if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step: not part of it.");
+    if (piece->kind != AccountPiece::Kind::Cause) return text;
     for (const WaterfallStep& step :
          state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.waterfall) {
-        if (step.cause == piece.cause)
+        if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
                     tr("Without it alone the step would take %1 less.").arg(exactTime(step.without));
     }
@@ -262,13 +275,18 @@ void AccountingPanel::choose(int bar, int part) {
         if (row.rank) emit state_.rankRequested(*row.rank);
         return;
     }
-    const AccountPiece piece = pieceOf(bar, part);
+    const ShownPiece piece = pieceOf(bar, part);
     std::vector<Highlight> stretches;
     for (const RankAccounting& account :
          session.report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ranks) {
         if (row.rank && account.rank.value != *row.rank) continue;
+        if (!piece) {
+            if (const TimeRange wait = waitOf(row.step, account.rank); wait.length() > TimeNs{0})
+                stretches.push_back({account.rank.value, wait});
+            continue;
+        }
         for (const TimeInterval& where :
-             whereIs(piece, session.step(row.step), session.report.diagnoses[static_cast<std::size_t>(row.step)],
+             whereIs(*piece, session.step(row.step), session.report.diagnoses[static_cast<std::size_t>(row.step)],
                      account.rank))
             stretches.push_back({account.rank.value, {where.start, where.end}});
     }

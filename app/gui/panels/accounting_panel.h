@@ -17,6 +17,9 @@ namespace bubblescope::gui {
 class BarChart;
 class FillWhenVisible;
 
+/// A part of a bar: a piece of the accounting, or none for the wait for the other replicas after the rank's step.
+using ShownPiece = std::optional<AccountPiece>;
+
 /// Names the colours of the pieces, in as many lines as necessary.
 class PieceLegend : public QWidget {
     Q_OBJECT
@@ -24,7 +27,7 @@ class PieceLegend : public QWidget {
 public:
     explicit PieceLegend(ThemeManager& themes, QWidget* parent = nullptr);
 
-    void setPieces(const std::vector<AccountPiece>& pieces);
+    void setPieces(const std::vector<ShownPiece>& pieces);
     [[nodiscard]] bool hasHeightForWidth() const override { return true; }
     [[nodiscard]] int heightForWidth(int width) const override;
     [[nodiscard]] QSize sizeHint() const override;
@@ -37,7 +40,7 @@ private:
     [[nodiscard]] std::vector<QPoint> places(int width) const;
 
     ThemeManager& themes_;
-    std::vector<AccountPiece> pieces_;
+    std::vector<ShownPiece> pieces_;
 };
 
 /// Where the ranks' time went: one bar per rank in the current step, or one bar per step for a rank or all ranks. A
@@ -52,7 +55,7 @@ public:
     [[nodiscard]] BarChart& chart();
 
 signals:
-    void filled(const std::vector<bubblescope::AccountPiece>& pieces);
+    void filled(const std::vector<bubblescope::gui::ShownPiece>& pieces);
 
 private:
     /// The subject of a bar: a step and a rank, or all ranks.
@@ -67,8 +70,9 @@ private:
     void fill();
     void choose(int bar, int part);
     void describe();
-    [[nodiscard]] TimeNs timeIn(const Row& row, const AccountPiece& piece) const;
-    [[nodiscard]] AccountPiece pieceOf(int bar, int part) const;
+    [[nodiscard]] TimeNs timeIn(const Row& row, const ShownPiece& piece) const;
+    [[nodiscard]] TimeRange waitOf(int step, Rank rank) const;
+    [[nodiscard]] ShownPiece pieceOf(int bar, int part) const;
     [[nodiscard]] QString toolTipOf(int bar, int part) const;
 
     ViewState& state_;
@@ -81,7 +85,7 @@ private:
     int shown_step_ = -1;
 };
 
-/// "forward", "exposed communication".
-[[nodiscard]] QString pieceText(const AccountPiece& piece);
+/// "forward", "exposed communication", "waiting for replicas".
+[[nodiscard]] QString pieceText(const ShownPiece& piece);
 
 } // namespace bubblescope::gui

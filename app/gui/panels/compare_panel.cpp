@@ -4,16 +4,20 @@
 #include "app/gui/panels/widgets.h"
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDropEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QLabel>
+#include <QLineEdit>
+#include <QLocale>
 #include <QMimeData>
 #include <QPushButton>
-#include <QSortFilterProxyModel>
 #include <QTableView>
 #include <QUrl>
 #include <QVBoxLayout>
+
+#include <initializer_list>
 
 namespace bubblescope::gui {
 
@@ -31,8 +35,10 @@ QStringList localFiles(const QMimeData& data) {
 
 ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     : QWidget(parent), state_(state), loader_(std::move(loader)), model_(new ComparisonModel(this)),
-      sorted_(new QSortFilterProxyModel(this)), table_(new QTableView(this)), headline_(new QLabel(this)),
-      choose_(new QPushButton(tr("Compare with…"), this)), below_(new QCheckBox(tr("Show the other run below"), this)) {
+      sorted_(new SortedChanges(*model_, this)), table_(new QTableView(this)), headline_(new QLabel(this)),
+      choose_(new QPushButton(tr("Compare with…"), this)), below_(new QCheckBox(tr("Show the other run below"), this)),
+      kinds_(new QComboBox(this)), words_(new QLineEdit(this)), beyond_(new QCheckBox(tr("Beyond chance only"), this)),
+      differences_(new QLabel(this)) {
     setObjectName(QStringLiteral("comparePanel"));
     setAcceptDrops(true);
     headline_->setObjectName(QStringLiteral("compareHeadline"));
@@ -44,9 +50,21 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     below_->setToolTip(tr("Its step of the same number, else its typical one, rank by rank below the open run's step"));
     table_->setObjectName(QStringLiteral("compareTable"));
     table_->setAccessibleName(tr("Changes"));
-    sorted_->setSourceModel(model_);
-    sorted_->setSortRole(ComparisonModel::kSortRole);
     table_->setModel(sorted_);
+    table_->setTextElideMode(Qt::ElideMiddle); // names differ at both ends
+    kinds_->setObjectName(QStringLiteral("compareKinds"));
+    kinds_->setAccessibleName(tr("Changes of"));
+    // In the order of ChangeFilter::Kind.
+    kinds_->addItems({tr("All changes"), tr("Ops"), tr("Transfers"), tr("Idle time"), tr("Stages")});
+    words_->setObjectName(QStringLiteral("compareWords"));
+    words_->setAccessibleName(tr("Filter"));
+    words_->setPlaceholderText(tr("Filter, such as B rank=2 steady"));
+    words_->setClearButtonEnabled(true);
+    beyond_->setObjectName(QStringLiteral("compareBeyond"));
+    beyond_->setToolTip(tr("Only changes that are larger than chance gives"));
+    differences_->setObjectName(QStringLiteral("compareDifferences"));
+    differences_->setTextFormat(Qt::PlainText);
+    differences_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     styleTable(*table_);
     table_->setSortingEnabled(true);
     table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then by cost
@@ -58,10 +76,18 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     bar->addWidget(choose_);
     bar->addWidget(below_);
     bar->addWidget(headline_, 1);
+    auto* filters = new QHBoxLayout;
+    filters->setContentsMargins(12, 0, 12, 6);
+    filters->setSpacing(12);
+    filters->addWidget(kinds_);
+    filters->addWidget(words_, 1);
+    filters->addWidget(beyond_);
+    filters->addWidget(differences_, 2);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     column->addLayout(bar);
+    column->addLayout(filters);
     column->addWidget(table_, 1);
 
     connect(&state_, &ViewState::sessionChanged, this, &ComparePanel::clear);
@@ -73,6 +99,9 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     });
     connect(choose_, &QPushButton::clicked, this, &ComparePanel::fileRequested);
     connect(below_, &QCheckBox::toggled, this, &ComparePanel::showOther);
+    connect(kinds_, &QComboBox::currentIndexChanged, this, &ComparePanel::showFilter);
+    connect(words_, &QLineEdit::textChanged, this, &ComparePanel::showFilter);
+    connect(beyond_, &QCheckBox::toggled, this, &ComparePanel::showFilter);
     connect(table_, &QTableView::clicked, this, &ComparePanel::goTo);
     connect(table_, &QTableView::activated, this, &ComparePanel::goTo);
     clear();
@@ -87,6 +116,8 @@ void ComparePanel::clear() {
     model_->show(nullptr);
     below_->setChecked(false);
     below_->setEnabled(false);
+    for (QWidget* filter : std::initializer_list<QWidget*>{kinds_, words_, beyond_})
+        filter->setEnabled(false);
     choose_->setEnabled(state_.session() != nullptr);
     headline_->setText(tr("Set another run beside this one: drop its trace here, or choose it."));
     headline_->setToolTip({});
@@ -136,6 +167,8 @@ void ComparePanel::take(ComparisonPtr comparison, bool below) {
     headline_->setText(headline());
     headline_->setToolTip(headline_->text() + QLatin1Char('\n') + notes());
     below_->setEnabled(true);
+    for (QWidget* filter : std::initializer_list<QWidget*>{kinds_, words_, beyond_})
+        filter->setEnabled(true);
     below_->setChecked(below);
     updateReference();
 }
@@ -168,7 +201,7 @@ QString whatChanged(const Comparison& comparison) {
         const auto name = [](const std::optional<Op>& op) {
             return op ? fromUtf8(opName(*op)) : ComparePanel::tr("nothing");
         };
-        out << ComparePanel::tr("Ops run in another order on %n rank(s): rank %1 runs %3 as op %4 where it ran %2.",
+        out << ComparePanel::tr("Ops run in another order on %Ln rank(s): rank %1 runs %3 as op %4 where it ran %2.",
                                 nullptr, static_cast<int>(result.order_changes.size()))
                    .arg(first.rank.value)
                    .arg(name(first.a), name(first.b))
@@ -213,18 +246,23 @@ QString ComparePanel::headline() const {
 
 QString ComparePanel::notes() const {
     const RunComparison& result = comparison_->result;
-    QStringList out{tr("Compared: %1 steps with %2; %3 groups of ops, links and idle times, %4 single ops.")
+    QStringList out{tr("Compared steps: %L1 and %L2; groups of ops, links and idle times: %L3; single ops: %L4.")
                         .arg(result.steps_a)
                         .arg(result.steps_b)
                         .arg(result.compared_groups)
                         .arg(result.compared_ops)};
     if (!result.matching_note.empty()) out << sentence(translated(result.matching_note));
     if (!result.order_changes.empty())
-        out << tr("The order of ops differs, on %1 of the ranks.").arg(result.order_changes.size());
+        out << tr("The order of ops differs on %Ln rank(s).", nullptr, static_cast<int>(result.order_changes.size()));
     return out.join(QLatin1Char('\n'));
 }
 
+void ComparePanel::showFilter() {
+    sorted_->show({static_cast<ChangeFilter::Kind>(kinds_->currentIndex()), words_->text(), beyond_->isChecked()});
+}
+
 void ComparePanel::showOther(bool on) {
+    differences_->clear();
     if (on) return updateReference();
     if (comparison_ && state_.reference() && state_.reference()->name == comparison_->after_name)
         state_.setReference(nullptr);
@@ -244,10 +282,32 @@ void ComparePanel::updateReference() {
         if (step.replica == shown.replica) break;
     }
     const StepTimeline& other = *same;
-    state_.setReference(std::make_shared<const ReferenceOverlay>(ReferenceOverlay::make(
+    ReferenceOverlay overlay = ReferenceOverlay::make(
         comparison_->after_name,
         found ? tr("The other run's step %1.").arg(other.index) : tr("The other run's typical step."), state_.step(),
-        other, state_.session()->window(state_.step()).begin)));
+        other, state_.session()->window(state_.step()).begin);
+    QStringList legend;
+    if (comparison_->result.matching == Matching::ByRank) { // else nothing says which op is the same
+        overlay.changes = std::make_shared<const OpChanges>(shown, other);
+        const auto add = [&](OpChange change, const QString& name) {
+            if (const int count = overlay.changes->count(change); count > 0)
+                legend << QStringLiteral("%1 %2").arg(opChangeSign(change), name.arg(QLocale().toString(count)));
+        };
+        add(OpChange::Longer, tr("%1 longer"));
+        add(OpChange::Shorter, tr("%1 shorter"));
+        add(OpChange::Moved, tr("%1 elsewhere in the order"));
+        add(OpChange::Added, tr("%1 only there"));
+        if (legend.isEmpty()) legend << tr("no op differs by a tenth");
+    }
+    differences_->setText(legend.isEmpty() ? QString() : tr("Step %1: %2").arg(shown.index).arg(legend.join(tr(", "))));
+    differences_->setToolTip(tr("Ops drawn below that differ by a tenth or more from the open run's are coloured."));
+    // A longer step must not run out of view.
+    const TimeRange window = state_.session()->window(state_.step());
+    const TimeRange seen = state_.range().range();
+    const TimeNs end = overlay.timeline.end;
+    state_.setReference(std::make_shared<const ReferenceOverlay>(std::move(overlay)));
+    if (seen.begin <= window.begin && seen.end >= window.end && seen.end < end)
+        state_.range().show(padded({window.begin, end}, 0.02));
 }
 
 void ComparePanel::goTo(const QModelIndex& index) {

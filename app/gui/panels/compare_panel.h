@@ -8,9 +8,10 @@
 #include <QWidget>
 
 class QCheckBox;
+class QComboBox;
 class QLabel;
+class QLineEdit;
 class QPushButton;
-class QSortFilterProxyModel;
 class QTableView;
 
 namespace bubblescope::gui {
@@ -22,8 +23,9 @@ struct SavedComparison {
     bool below = false;       ///< whether the other run was drawn below
 };
 
-/// Compares the open run with another one, measure by measure, sorted by cost. The other run's typical step can be
-/// drawn below the open one's. A click shows a measure's places on the timeline.
+/// Compares the open run with another one, measure by measure, sorted by cost, with filters. The other run's step of
+/// the same number can be drawn below the open one's, on the same axis; ops that differ are coloured. A click shows a
+/// measure's places on the timeline.
 class ComparePanel : public QWidget {
     Q_OBJECT
 
@@ -52,6 +54,7 @@ private:
     void clear();
     void showOther(bool on);
     void updateReference();
+    void showFilter();
     void goTo(const QModelIndex& index);
     [[nodiscard]] QString headline() const;
     [[nodiscard]] QString notes() const;
@@ -62,11 +65,15 @@ private:
     QStringList paths_;
     ComparisonPtr comparison_;
     ComparisonModel* model_;
-    QSortFilterProxyModel* sorted_;
+    SortedChanges* sorted_;
     QTableView* table_;
     QLabel* headline_;
     QPushButton* choose_;
     QCheckBox* below_;
+    QComboBox* kinds_;
+    QLineEdit* words_;
+    QCheckBox* beyond_;
+    QLabel* differences_; ///< of the ops drawn below: a legend with counts
 };
 
 } // namespace bubblescope::gui

@@ -192,7 +192,7 @@ void SearchBar::mark() {
     marks.reserve(found_.query.items.size());
     for (const ItemRef& item : found_.query.items)
         marks.push_back({item.rank, state_.session()->range(item), item.step});
-    state_.highlight(std::move(marks), tr("%n found", nullptr, static_cast<int>(found_.query.count)));
+    state_.highlight(std::move(marks), tr("%Ln found", nullptr, static_cast<int>(found_.query.count)));
 }
 
 void SearchBar::choose() {

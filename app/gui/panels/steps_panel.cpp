@@ -113,7 +113,12 @@ void StepsPanel::showSession() {
             rates.lines[replica][at] = session.report.steps[timeline].rates.over_makespan;
         }
     }
-    setCurves({std::move(walls), std::move(rates)}, std::move(numbers), changesOf(session), asideOf(session));
+    std::vector<StepValues> stated;
+    for (const SelectedStep& step : steps)
+        stated.push_back(session.valuesOf(step));
+    std::vector<Curve> curves = statedCurves(stated, walls.data.values);
+    curves.insert(curves.begin(), {std::move(walls), std::move(rates)});
+    setCurves(std::move(curves), std::move(numbers), changesOf(session), asideOf(session));
     setCurrent(chartStep(state_.step()));
 }
 

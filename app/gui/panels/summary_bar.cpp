@@ -11,6 +11,7 @@
 #include <QEvent>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLocale>
 #include <QPainter>
 #include <QStringList>
 #include <QVBoxLayout>
@@ -52,14 +53,29 @@ void Legend::show(const Session* session) {
         }
         for (std::size_t i = 0; i < used.size(); ++i) {
             const auto kind = static_cast<OpKind>(i);
-            if (used[i]) entries_.push_back({roleOf(kind), opKindText(kind)});
+            if (used[i])
+                entries_.push_back({roleOf(kind), opKindText(kind), QString(QChar::fromLatin1(opLetter(kind)))});
         }
-        if (session->lanes.uses(LaneKind::Bubble)) entries_.push_back({Role::Bubble, tr("bubble")});
+        if (session->lanes.uses(LaneKind::Bubble)) entries_.push_back({Role::Bubble, tr("bubble"), tr("bubble")});
         if (session->lanes.uses(LaneKind::ReplicaWait))
-            entries_.push_back({Role::ReplicaWait, tr("waiting for replicas")});
-        if (session->lanes.uses(LaneKind::Check)) entries_.push_back({Role::Check, tr("check")});
+            entries_.push_back({Role::ReplicaWait, tr("waiting for replicas"), tr("waiting")});
+        if (session->lanes.uses(LaneKind::Check)) entries_.push_back({Role::Check, tr("check"), tr("check")});
     }
     if (entries_ == before && chunks_ == chunks_before) return;
+    setShort(false);
+    updateGeometry();
+    update();
+}
+
+void Legend::setShort(bool on) {
+    if (on == short_) return;
+    short_ = on;
+    QStringList lines;
+    for (const Entry& entry : entries_) {
+        if (on && entry.brief != entry.text) lines << QStringLiteral("%1: %2").arg(entry.brief, entry.text);
+    }
+    if (chunks_ > 1) lines << tr("Shades of a colour: chunk 0 to %1.").arg(chunks_ - 1);
+    setToolTip(lines.join(QLatin1Char('\n')));
     updateGeometry();
     update();
 }
@@ -71,7 +87,7 @@ int Legend::chipWidth(const Entry& entry) const {
 }
 
 int Legend::entryWidth(const Entry& entry) const {
-    return chipWidth(entry) + kChipGap + fontMetrics().horizontalAdvance(entry.text);
+    return chipWidth(entry) + kChipGap + fontMetrics().horizontalAdvance(textOf(entry));
 }
 
 std::size_t Legend::lines() const {
@@ -123,7 +139,7 @@ void Legend::draw(QPainter& painter) const {
         }
         painter.setPen(theme.text_dim);
         painter.drawText(QRect(chip.right() + 1 + kChipGap, top, sizeHint().width(), lineHeight()),
-                         Qt::AlignLeft | Qt::AlignVCenter, entry.text);
+                         Qt::AlignLeft | Qt::AlignVCenter, textOf(entry));
         if (i % lines() + 1 == lines()) x += columnWidth(i / lines()) + kEntryGap;
     }
 }
@@ -144,6 +160,9 @@ enum FigureIndex : std::size_t {
 };
 
 constexpr int kMinFindingWidth = 90; ///< pixels
+constexpr int kMinBarWidth = 320;
+/// What is hidden first where there is no room.
+constexpr std::array kLeast{PacedFigure, TimesFigure, StepsFigure, ShapeFigure, ScheduleFigure};
 
 /// The title without the alternative names in brackets.
 QString familyTitle(const std::string& name) {
@@ -182,6 +201,38 @@ SummaryBar::SummaryBar(ViewState& state, ThemeManager& themes, QWidget* parent)
     connect(&themes_, &ThemeManager::changed, this, &SummaryBar::applyTheme);
     applyTheme();
     refresh();
+}
+
+/// Less than the content: a long name of a schedule must not widen the window.
+QSize SummaryBar::minimumSizeHint() const {
+    return {kMinBarWidth, QWidget::minimumSizeHint().height()};
+}
+
+void SummaryBar::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    fit();
+}
+
+void SummaryBar::fit() {
+    for (std::size_t i = 0; i < FigureCount; ++i)
+        figures_[i].box->setVisible(!(i == FindingFigure ? finding_ : figures_[i].value->text()).isEmpty());
+    legend_->setShort(false);
+    const auto wide = [this] {
+        layout()->activate();
+        return layout()->minimumSize().width() > width();
+    };
+    QStringList hidden;
+    if (wide()) legend_->setShort(true);
+    for (const FigureIndex index : kLeast) {
+        const Figure& figure = figures_[index];
+        if (figure.value->text().isEmpty() || !wide()) continue;
+        hidden << QStringLiteral("%1: %2").arg(figure.name->text(), figure.value->text());
+        figure.box->hide();
+    }
+    const QString more = (QStringList(schedule_) + hidden).join(QLatin1Char('\n'));
+    figures_[ScheduleFigure].box->setToolTip(more);
+    figures_[WallFigure].box->setToolTip(figures_[ScheduleFigure].box->isHidden() ? more : wall_);
+    elideFinding();
 }
 
 SummaryBar::Figure SummaryBar::addFigure(QHBoxLayout& row) {
@@ -230,6 +281,7 @@ void SummaryBar::refresh() {
     if (!state_.session()) return;
     refreshSchedule(*state_.session());
     refreshStep(*state_.session());
+    fit();
 }
 
 void SummaryBar::refreshSchedule(const Session& session) {
@@ -249,6 +301,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
         name = QStringLiteral("%1 (%2)").arg(name, fromUtf8(schedule.flavor));
     }
     set(figures_[ScheduleFigure], tr("Schedule"), name, explanation);
+    schedule_ = explanation;
     const StepSelection& selection = session.report.selection;
     QString shape = QStringLiteral("%1 · %2 · %3").arg(schedule.pp).arg(schedule.microbatches).arg(schedule.vpp);
     // Data and tensor parallelism are shown where there is any.
@@ -301,8 +354,16 @@ void SummaryBar::refreshStep(const Session& session) {
     // Replicas run a step in parallel: it takes as long as the slowest one.
     TimeNs takes = analysis.wall;
     QString how = tr("From the first op's start to the last one's end on any rank: %1").arg(exactTime(analysis.wall));
+    QStringList stated;
     for (const SelectedStep& step : session.report.selection.steps()) {
-        if (step.index != number || step.timelines.size() < 2) continue;
+        if (step.index != number) continue;
+        const StepValues values = session.valuesOf(step);
+        if (values.loss) stated << tr("Loss: %1").arg(QLocale().toString(*values.loss, 'g', 5));
+        if (values.tokens) stated << tr("Tokens: %1").arg(QLocale().toString(qlonglong{*values.tokens}));
+        if (values.samples) stated << tr("Samples: %1").arg(QLocale().toString(qlonglong{*values.samples}));
+        if (values.sequence_length)
+            stated << tr("Longest sequence: %1").arg(QLocale().toString(qlonglong{*values.sequence_length}));
+        if (step.timelines.size() < 2) continue;
         takes = step.time;
         how = tr("The slowest replica, %1, takes %2; replica %3, which is selected, takes %4.")
                   .arg(session.run.steps[step.longest].replica)
@@ -310,7 +371,8 @@ void SummaryBar::refreshStep(const Session& session) {
                   .arg(session.step(state_.step()).replica)
                   .arg(exactTime(analysis.wall));
     }
-    set(figures_[WallFigure], tr("Step %1 takes").arg(number), shortTime(takes), how);
+    wall_ = (QStringList(how) + stated).join(QLatin1Char('\n'));
+    set(figures_[WallFigure], tr("Step %1 takes").arg(number), shortTime(takes), wall_);
 
     QString rate = percent(analysis.rates.over_makespan);
     QString explanation = tr("Idle time over all ranks' time in step %1.").arg(number);

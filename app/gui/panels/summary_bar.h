@@ -21,6 +21,9 @@ public:
     explicit Legend(ThemeManager& themes, QWidget* parent = nullptr);
 
     void show(const Session* session);
+    /// Short: letters in place of the ops' names, as in the ops' labels.
+    void setShort(bool on);
+    [[nodiscard]] bool isShort() const { return short_; }
     /// Draws it at the origin, sizeHint() in size: for image files.
     void draw(QPainter& painter) const;
     [[nodiscard]] QSize sizeHint() const override;
@@ -33,9 +36,11 @@ private:
     struct Entry {
         Role role;
         QString text;
+        QString brief;
 
         friend bool operator==(const Entry&, const Entry&) = default;
     };
+    [[nodiscard]] const QString& textOf(const Entry& entry) const { return short_ ? entry.brief : entry.text; }
     [[nodiscard]] int chipWidth(const Entry& entry) const;
     [[nodiscard]] int entryWidth(const Entry& entry) const;
     /// Two if a single one would make the window too wide. Entries fill columns first.
@@ -46,9 +51,11 @@ private:
     ThemeManager& themes_;
     std::vector<Entry> entries_;
     int chunks_ = 1;
+    bool short_ = false;
 };
 
-/// A line above the timeline: what ran, its bubbles, and what theory allows.
+/// A line above the timeline: what ran, its bubbles, and what theory allows. Where it is narrow, the legend is short
+/// and the figures that matter least move to the tooltip of the schedule.
 class SummaryBar : public QWidget {
     Q_OBJECT
 
@@ -58,6 +65,7 @@ public:
     /// All figures as plain text, in the order shown.
     [[nodiscard]] QString text() const;
     [[nodiscard]] const Legend& legend() const { return *legend_; }
+    [[nodiscard]] QSize minimumSizeHint() const override;
 
 signals:
     /// The finding was clicked.
@@ -65,6 +73,7 @@ signals:
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     struct Figure {
@@ -77,6 +86,8 @@ private:
     void refresh();
     void refreshSchedule(const Session& session);
     void refreshStep(const Session& session);
+    /// Shortens and hides what the width has no room for.
+    void fit();
     void elideFinding();
     void refreshFindings(const std::vector<Anomaly>& anomalies);
     void applyTheme();
@@ -85,7 +96,9 @@ private:
     ThemeManager& themes_;
     std::vector<Figure> figures_;
     Legend* legend_;
-    QString finding_; ///< full text; the label may be elided
+    QString finding_;  ///< full text; the label may be elided
+    QString schedule_; ///< the tooltips of schedule and step time, without the figures that are hidden
+    QString wall_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;
 };

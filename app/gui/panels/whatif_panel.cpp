@@ -175,6 +175,10 @@ void WhatIfPanel::buildPipeline(QVBoxLayout& column) {
     connect(schedule_, &QComboBox::currentIndexChanged, this, &WhatIfPanel::ask);
     connect(vpp_, &QSpinBox::valueChanged, this, &WhatIfPanel::ask);
     connect(layers_, &QLineEdit::editingFinished, this, &WhatIfPanel::ask);
+    connect(layers_, &QLineEdit::textChanged, this, [this] { // suggestions were made for other layers
+        advice_job_.cancel();
+        forgetAdvice();
+    });
     connect(advise_, &QPushButton::clicked, this, &WhatIfPanel::suggest);
 }
 
@@ -228,6 +232,10 @@ void WhatIfPanel::showSession() {
     showSlider();
     setEnabled(state_.session() != nullptr);
     ask();
+    // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step.
+    if (!state_.session() || state_.session()->run.files == advised_for_) return;
+    advised_for_ = state_.session()->run.files;
+    suggest();
 }
 
 void WhatIfPanel::fillTargets() {
@@ -421,7 +429,8 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
     if (!advice.ok()) {
         note_->setText(sentence(errorText(advice.error())));
     } else if (advice.value().suggestions.empty()) {
-        note_->setText(tr("None of %1 orders that were tried gains half a percent.").arg(advice.value().tried));
+        note_->setText(tr("None of %Ln order(s) that were tried gains half a percent.", nullptr,
+                          static_cast<int>(advice.value().tried)));
     } else {
         auto* menu = new QMenu(advise_);
         for (const Suggestion& suggestion : advice.value().suggestions) {
@@ -436,8 +445,9 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
         }
         advise_->setMenu(menu);
         advise_->setText(tr("What would help most (%1)").arg(menu->actions().size()));
+        if (changes().empty()) note_->setText(tr("What would help most: %1").arg(menu->actions().front()->text()));
     }
-    emit answered();
+    emit advised();
 }
 
 void WhatIfPanel::forgetAdvice() {

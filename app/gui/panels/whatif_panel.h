@@ -9,6 +9,7 @@
 
 #include <QWidget>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,6 +53,8 @@ public:
 signals:
     /// A question has been answered, or has failed.
     void answered();
+    /// Suggestions are there, or none.
+    void advised();
 
 private:
     /// An answer and its model, which the next question reuses.
@@ -83,6 +86,8 @@ private:
     FillWhenVisible* fill_;
     BackgroundJob job_;
     BackgroundJob advice_job_;
+    /// Files of the run for which suggestions were made unasked.
+    std::optional<std::vector<std::filesystem::path>> advised_for_;
     WhatIfModelPtr model_;
     std::optional<ScenarioAnswer> answer_;
 

@@ -99,71 +99,32 @@ public:
         }
         std::vector<Pyramid::Column> columns(pixels);
         in_.trace.pyramid().columns(track_, range.begin, range.end, columns);
-        addColumns(columns);
+        const double height = row_.levels * PlainLayout::kLevelHeight - kLevelGap;
+        out_ = columnShapes(columns, range.length(), {0, top_, in_.scale.width, height});
     }
 
     /// Adds the labels, which need font metrics. GUI thread only.
     void name() {
         if (few_) addSlices();
     }
-    [[nodiscard]] std::vector<PlainShape>& shapes() { return out_; }
+    [[nodiscard]] std::vector<SliceShape>& shapes() { return out_; }
 
 private:
-    [[nodiscard]] double snap(double x) const {
-        return std::round(std::clamp(x, 0.0, in_.scale.width) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
-    }
-
-    void addColumns(const std::vector<Pyramid::Column>& columns) {
-        const double pixel = in_.scale.width / static_cast<double>(columns.size());
-        const double time = static_cast<double>(in_.scale.range.length().count()) / static_cast<double>(columns.size());
-        const double height = row_.levels * PlainLayout::kLevelHeight - kLevelGap;
-        std::size_t begin = 0;
-        double filled = 0;
-        const auto close = [&](std::size_t end) {
-            if (filled <= 0 || end <= begin) return;
-            const double left = static_cast<double>(begin) * pixel;
-            out_.push_back({{left, top_ + height - filled, static_cast<double>(end) * pixel - left, filled},
-                            columns[begin].key,
-                            kNoId,
-                            {}});
-        };
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-            const double fraction = static_cast<double>(columns[i].busy.count()) / time;
-            // At least one pixel, so that any activity is visible.
-            const double high = columns[i].busy > TimeNs{0} || columns[i].slices > 0
-                                    ? std::clamp(std::round(fraction * height), 1.0, height)
-                                    : 0;
-            if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
-            close(i);
-            begin = i;
-            filled = high;
-        }
-        close(columns.size());
-    }
+    [[nodiscard]] double snap(double x) const { return snapToPixel(x, in_.scale.width, in_.device_pixel_ratio); }
 
     void addSlices() {
         withLevels(trace_, slices_, [&](SliceId slice, int level) {
             const double left = snap(in_.scale.x(trace_.start(slice)));
             const double right = std::max(left + 1 / in_.device_pixel_ratio, snap(in_.scale.x(trace_.end(slice))));
             const double top = top_ + std::min(level, row_.levels - 1) * PlainLayout::kLevelHeight;
-            PlainShape shape{{left, top, right - left, PlainLayout::kLevelHeight - kLevelGap},
+            SliceShape shape{{left, top, right - left, PlainLayout::kLevelHeight - kLevelGap},
                              trace_.sliceNames()[slice],
                              slice,
                              {}};
-            if (shape.rect.width() >= kPlainLabelRoom) shape.label = label(slice, shape.rect.width());
+            if (shape.rect.width() >= kPlainLabelRoom)
+                shape.label = sliceLabel(trace_, slice, shape.rect.width(), in_.text_size);
             out_.push_back(std::move(shape));
         });
-    }
-
-    /// The name, elided to fit.
-    [[nodiscard]] QString label(SliceId slice, double room) const {
-        const std::string_view name = trace_.name(slice);
-        constexpr std::size_t kMaxBytes = 200; // longer than any lane is wide
-        QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMaxBytes, name.size())));
-        const double letter = std::max(1.0, in_.text_size(QStringLiteral("n")).width());
-        const auto fits = static_cast<qsizetype>((room - 6) / letter);
-        if (text.size() > fits) text = text.left(std::max<qsizetype>(0, fits - 1)) + QChar(0x2026);
-        return text;
     }
 
     const PlainInput& in_;
@@ -173,7 +134,7 @@ private:
     double top_;
     bool few_ = false;
     std::vector<SliceId> slices_;
-    std::vector<PlainShape> out_;
+    std::vector<SliceShape> out_;
 };
 
 /// The level of a slice on its track: how many slices are around it.
@@ -189,14 +150,14 @@ int levelOf(const PlainTrace& trace, SliceId wanted) {
 
 } // namespace
 
-std::vector<PlainShape> buildPlainShapes(const PlainInput& input) {
+std::vector<SliceShape> buildPlainShapes(const PlainInput& input) {
     std::deque<PlainLaneShapes> lanes; // a deque keeps its elements in place
     for (const PlainRow& row : input.layout.rows()) {
         if (row.header() || !input.sees(row)) continue;
         if (!input.trace.lanes()[static_cast<std::size_t>(row.lane)].isCounter()) lanes.emplace_back(input, row);
     }
     parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].read(); });
-    std::vector<PlainShape> shapes;
+    std::vector<SliceShape> shapes;
     for (PlainLaneShapes& lane : lanes) {
         lane.name();
         std::ranges::move(lane.shapes(), std::back_inserter(shapes));

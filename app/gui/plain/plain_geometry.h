@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/plain/plain_trace.h"
-#include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/time_axis.h"
 
 #include <QLineF>
@@ -72,17 +72,8 @@ struct PlainInput {
     }
 };
 
-/// A rectangle of a lane: a slice, or adjacent pixels in which the same name prevails, filled from the bottom in
-/// proportion to their busy time.
-struct PlainShape {
-    QRectF rect;
-    StringId name = 0;
-    SliceId slice = kNoId; ///< kNoId for pixels
-    QString label;         ///< fits the rectangle; may be empty
-};
-
 /// The visible slices. Time grows with the pixels, independent of the trace.
-[[nodiscard]] std::vector<PlainShape> buildPlainShapes(const PlainInput& input);
+[[nodiscard]] std::vector<SliceShape> buildPlainShapes(const PlainInput& input);
 
 /// The slice at a point of the plot, at its level; slices within `slack` pixels count too. kNoId if there is none.
 [[nodiscard]] SliceId plainHit(const PlainInput& input, double x, double y, double slack = 2);

@@ -214,7 +214,7 @@ void PlainPage::setTrace(PlainTracePtr trace) {
     const std::size_t problems = trace ? trace->run().problems.size() : 0;
     QString text = tr("No pipeline was found in this trace. It is shown as it was recorded.");
     if (problems > 0)
-        text += QLatin1Char(' ') + tr("%n problem(s) while loading.", nullptr, static_cast<int>(problems));
+        text += QLatin1Char(' ') + tr("%Ln problem(s) while loading.", nullptr, static_cast<int>(problems));
     reason_->setText(text);
     area_model_->show(nullptr, {});
     area_caption_->clear();
@@ -288,7 +288,7 @@ void PlainPage::showHit() {
     if (line_->text().trimmed().isEmpty()) return hit_->clear();
     if (hits_.empty()) return hit_->setText(tr("nothing"));
     hit_->setText(current_hit_ ? tr("%1 of %2").arg(*current_hit_ + 1).arg(hits_.size())
-                               : tr("%n hit(s)", nullptr, static_cast<int>(hits_.size())));
+                               : tr("%Ln hit(s)", nullptr, static_cast<int>(hits_.size())));
 }
 
 // ---- Selection and area --------------------------------------------------------------------------
@@ -318,7 +318,7 @@ void PlainPage::showSelection() {
             const TimeNs own = trace_->trace().end(slice) - trace_->trace().start(slice);
             if (of.count > 1 && of.median > TimeNs{0})
                 add(tr("Of its name"),
-                    tr("%1 × the median of %2; p99 %3, longest %4, %n slice(s)", nullptr, static_cast<int>(of.count))
+                    tr("%1 × the median of %2; p99 %3, longest %4, %Ln slice(s)", nullptr, static_cast<int>(of.count))
                         .arg(static_cast<double>(own.count()) / static_cast<double>(of.median.count()), 0, 'g', 3)
                         .arg(shortTime(of.median), shortTime(of.p99), shortTime(of.longest)));
             emit computed();
@@ -343,10 +343,8 @@ void PlainPage::takeArea(AreaTable table) {
     const QString what = whole ? tr("Whole trace, %1").arg(shortTime(table.area.range.length()))
                                : tr("Area of %1").arg(exactTime(table.area.range.length()));
     area_caption_->setText(
-        tr("%1: %n slice(s) on %2 lanes, which are busy for %3", nullptr, static_cast<int>(table.slices))
-            .arg(what)
-            .arg(table.lanes)
-            .arg(busy));
+        tr("%1: %Ln slice(s) on %2, busy for %3 of the time", nullptr, static_cast<int>(table.slices))
+            .arg(what, tr("%Ln lane(s)", nullptr, table.lanes), busy));
     area_model_->show(trace_, std::move(table));
     area_table_->resizeColumnsToContents();
     emit computed();

@@ -44,7 +44,7 @@ public:
 
 signals:
     /// Open the trace again with what was taught.
-    void reopenRequested(const bubblescope::LoadOptions& taught);
+    void reopenRequested(const bubblescope::gui::Taught& taught);
     void hovered(const QString& line);
     /// A search, statistics or likes are complete: for tests.
     void computed();

@@ -38,6 +38,7 @@ PlainView::PlainView(ThemeManager& themes, QWidget* parent) : QAbstractScrollAre
     setAccessibleName(tr("Trace"));
     setFrameShape(QFrame::NoFrame);
     setFocusPolicy(Qt::StrongFocus);
+    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it is framed
     setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
     viewport()->setMouseTracking(true);
@@ -286,8 +287,8 @@ QString PlainView::textUnder(const QPointF& position) const {
     if (position.x() < kNameWidth) return lane.name;
     const TimeNs time = scale().time(position.x() - kNameWidth);
     if (lane.isCounter())
-        return QStringLiteral("%1: %2").arg(lane.name,
-                                            counterText(counterAt(trace_->trace().counters()[lane.counter], time)));
+        return QStringLiteral("%1: %2").arg(
+            lane.name, counterText(counterAt(trace_->trace().counters()[lane.counter], time), lane.name));
     const SliceId slice = sliceUnder(position);
     if (slice != kNoId) {
         const std::string_view name = trace_->trace().name(slice);
@@ -457,6 +458,10 @@ void PlainView::paintEvent(QPaintEvent*) {
     }
     painter.drawImage(0, 0, base_);
     paintOverlay(painter);
+    if (!hasFocus()) return;
+    painter.setPen(QPen(themes_.theme().palette.color(QPalette::Highlight), 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(viewport()->rect().adjusted(1, 1, -1, -1));
 }
 
 void PlainView::paintBase(QImage& image) {
@@ -497,14 +502,14 @@ void PlainView::paintShapes(QPainter& painter, QImage& image) {
     const QRect area = plot();
     PixelCanvas pixels(image, area, devicePixelRatioF());
     const PlainInput in = input();
-    const std::vector<PlainShape> shapes = buildPlainShapes(in);
+    const std::vector<SliceShape> shapes = buildPlainShapes(in);
     const double pixel = 1 / devicePixelRatioF();
     painter.save();
     painter.setClipRect(area);
     painter.translate(area.topLeft());
     painter.setFont(smallFont(font()));
     labels_.setFont(painter.font());
-    for (const PlainShape& shape : shapes) {
+    for (const SliceShape& shape : shapes) {
         const QColor colour = colourOf(shape.name);
         QRectF body = shape.rect;
         if (shape.slice != kNoId && body.width() >= 3) body.setWidth(body.width() - pixel);
@@ -602,7 +607,7 @@ void PlainView::paintNames(QPainter& painter) {
         QRect box(18, std::max(top, kRuler), kNameWidth - 26, std::min(row.height, 20));
         box.moveBottom(std::min(box.bottom(), top + row.height - 1));
         QString name = lane.name;
-        if (lane.isCounter()) name += QStringLiteral("  ") + tr("max %1").arg(counterText(lane.high));
+        if (lane.isCounter()) name += QStringLiteral("  ") + tr("max %1").arg(counterText(lane.high, lane.name));
         painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
                          QFontMetrics(small).elidedText(name, Qt::ElideMiddle, box.width()));
     }

@@ -319,8 +319,8 @@ void TeachPanel::showMatches(const Result<TaughtMatches>& matches) {
     stated_matches_ = matches.value();
     const auto count = stated_matches_.slices.size();
     count_->setText(count == 0 ? tr("none")
-                               : tr("%n slice(s) on %1 lanes, micro-batches %2 to %3", nullptr, static_cast<int>(count))
-                                     .arg(stated_matches_.tracks)
+                               : tr("%Ln slice(s) on %1, micro-batches %2 to %3", nullptr, static_cast<int>(count))
+                                     .arg(tr("%Ln lane(s)", nullptr, static_cast<int>(stated_matches_.tracks)))
                                      .arg(stated_matches_.first_microbatch)
                                      .arg(stated_matches_.last_microbatch));
     add_->setEnabled(count > 0);
@@ -421,11 +421,9 @@ void TeachPanel::chooseFile() {
 void TeachPanel::reopenByNames() {
     const Result<std::string> text = document();
     if (!text.ok()) return complain(sentence(errorText(text.error())));
-    Result<std::vector<RecognitionRule>> rules = rulesFrom(text.value(), "rule");
-    if (!rules.ok()) return complain(sentence(errorText(rules.error())));
+    const Taught taught{text.value(), std::nullopt};
+    if (const auto options = taught.options(); !options.ok()) return complain(sentence(errorText(options.error())));
     complain({});
-    LoadOptions taught;
-    taught.rules = std::move(rules).value();
     emit reopenRequested(taught);
 }
 
@@ -436,9 +434,7 @@ void TeachPanel::reopenBySchedule() {
     spec.pp = pp_->value();
     spec.microbatches = microbatches_->value();
     spec.vpp = vpp_->value();
-    LoadOptions taught;
-    taught.family = spec;
-    emit reopenRequested(taught);
+    emit reopenRequested({{}, spec});
 }
 
 } // namespace bubblescope::gui

@@ -44,7 +44,7 @@ signals:
     /// The slices that the stated op and the rule match, ascending.
     void matched(const std::vector<bubblescope::SliceId>& slices);
     /// Open the trace again with what was taught.
-    void reopenRequested(const bubblescope::LoadOptions& taught);
+    void reopenRequested(const bubblescope::gui::Taught& taught);
 
 private:
     QWidget* namesPage();

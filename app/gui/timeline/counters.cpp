@@ -7,6 +7,7 @@
 #include <QLocale>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -98,8 +99,24 @@ Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr
     return std::shared_ptr<const CounterLanes>(std::move(lanes));
 }
 
-QString counterText(double value) {
-    return QLocale().toString(value, 'g', 5);
+QString counterText(double value, const QString& name) {
+    static const std::array kOfBytes{QLatin1String("byte"), QLatin1String("memory"), QLatin1String("allocated"),
+                                     QLatin1String("reserved")};
+    const bool bytes =
+        std::ranges::any_of(kOfBytes, [&](QLatin1String word) { return name.contains(word, Qt::CaseInsensitive); });
+    const double size = std::abs(value);
+    const double step = bytes ? 1024 : 1000;
+    static constexpr std::array kBytes{"B", "KiB", "MiB", "GiB", "TiB"};
+    static constexpr std::array kLarge{"", "k", "M", "G", "T"};
+    std::size_t unit = 0;
+    if (bytes || size >= 1e5) { // smaller counts stay as they are
+        for (double rest = size; rest >= step && unit + 1 < kBytes.size(); rest /= step)
+            ++unit;
+    }
+    const double scaled = value / std::pow(step, static_cast<double>(unit));
+    const QString number = QLocale().toString(scaled, 'g', unit > 0 ? 4 : 5);
+    const QString suffix = QString::fromLatin1(bytes ? kBytes[unit] : kLarge[unit]);
+    return suffix.isEmpty() ? number : QStringLiteral("%1 %2").arg(number, suffix);
 }
 
 const std::vector<CounterLane>& CounterLanes::of(int line) const {

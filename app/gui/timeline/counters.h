@@ -36,8 +36,8 @@ private:
     std::vector<std::vector<CounterLane>> lines_;
 };
 
-/// A counter's value: "3.5"; long ones as "1.2e+10".
-[[nodiscard]] QString counterText(double value);
+/// A counter's value: "3.5", "12.6 M"; "1.50 GiB" for counters that are bytes by their name, as traces state no units.
+[[nodiscard]] QString counterText(double value, const QString& name);
 
 /// Pixels with one height: the maximum of the counter's values there, so that peaks are kept.
 struct CounterShape {

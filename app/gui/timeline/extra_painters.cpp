@@ -44,14 +44,14 @@ QColor rawColour(const Theme& theme, StringId name) {
 ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
     : p_(painter), f_(frame), small_(smallFont(frame.font)) {}
 
-void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
+void ExtraPainter::paintRaw(const std::vector<SliceShape>& shapes) {
     p_.save();
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
     paintPixels(shapes);
     const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (const RawShape& shape : shapes) {
+    for (const SliceShape& shape : shapes) {
         if (shape.slice == kNoId) continue;
         const QColor background = rawColour(f_.theme, shape.name);
         QRectF body = shape.rect;
@@ -73,7 +73,7 @@ void ExtraPainter::paintRaw(const std::vector<RawShape>& shapes) {
     paintRawNames();
 }
 
-std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vector<RawShape>& shapes) {
+std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vector<SliceShape>& shapes) {
     std::vector<LanePixels> out;
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         if (shapes[i].slice != kNoId) continue;
@@ -87,7 +87,7 @@ std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vec
 
 /// A lane may have one rectangle per pixel, so they are written as pixels in one go. Lanes do not overlap and are drawn
 /// in parallel.
-void ExtraPainter::paintPixels(const std::vector<RawShape>& shapes) {
+void ExtraPainter::paintPixels(const std::vector<SliceShape>& shapes) {
     const std::vector<LanePixels> lanes = lanesOfPixels(shapes);
     const auto topOf = [&](const LanePixels& lane) { return shapes[lane.first].rect.bottom() - RowLayout::kRawHeight; };
     if (f_.pixels != nullptr) {
@@ -108,7 +108,7 @@ void ExtraPainter::paintPixels(const std::vector<RawShape>& shapes) {
     }
 }
 
-void ExtraPainter::writeLane(const std::vector<RawShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
+void ExtraPainter::writeLane(const std::vector<SliceShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
                              double top) const {
     std::vector<PixelBar> bars;
     bars.reserve(lane.end - lane.first);
@@ -173,12 +173,27 @@ void ExtraPainter::paintCounters(const std::vector<CounterShape>& shapes, const 
             const auto place = area(rows.counterTop(row, counter));
             if (!place) continue;
             const CounterLane& lane = counters.of(rows.lineAt(row))[static_cast<std::size_t>(counter)];
-            const QString maximum = ExtraText::tr("max %1").arg(counterText(lane.maximum));
+            const QString maximum = ExtraText::tr("max %1").arg(counterText(lane.maximum, lane.name));
             const int room = place->width() - metrics.horizontalAdvance(maximum) - 6;
             p_.drawText(*place, Qt::AlignRight | Qt::AlignVCenter,
                         metrics.elidedText(lane.name, Qt::ElideMiddle, room) + QLatin1Char(' ') + maximum);
         }
     });
+}
+
+/// Ops of a reference are half transparent, since they did not happen here; those that differ from the open run's stand
+/// out.
+QColor ExtraPainter::referenceColour(const TimelineShape& shape) const {
+    switch (shape.change) {
+    case OpChange::Longer: return f_.theme.bad;
+    case OpChange::Shorter: return f_.theme.good;
+    case OpChange::Moved:
+    case OpChange::Added: return f_.theme.selection;
+    case OpChange::Same: break;
+    }
+    QColor colour = f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
+    colour.setAlpha(120);
+    return colour;
 }
 
 void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference,
@@ -191,14 +206,12 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
     for (const TimelineShape& shape : shapes) {
-        // Half transparent: the reference did not happen.
-        QColor background = f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp);
-        background.setAlpha(120);
+        QColor background = referenceColour(shape);
         QRectF body = shape.rect;
         if (body.width() >= 3) body.setWidth(body.width() - 1);
         p_.fillRect(body, background);
         if (shape.label.isEmpty()) continue;
-        p_.setPen(f_.theme.text);
+        p_.setPen(shape.change == OpChange::Same ? f_.theme.text : textOn(background));
         p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
     }
     // Marks where the reference ends, and how much earlier that is.
@@ -252,8 +265,8 @@ int captionPitch(const QFont& font) {
     return static_cast<int>(std::ceil(QFontMetricsF(font).height())) + 10;
 }
 
-FlowPainter::FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge captions)
-    : p_(painter), f_(frame), edge_(captions) {}
+FlowPainter::FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge edge, int captions)
+    : p_(painter), f_(frame), edge_(edge), captions_(captions) {}
 
 /// The row of a rank in the current step; −1 if it is not shown.
 int FlowPainter::rowOf(int rank) const {
@@ -427,17 +440,25 @@ void FlowPainter::paintCaption(const QString& caption, const QColor& colour) {
     const QFontMetricsF metrics(f_.font);
     const double height = captionPitch(f_.font) - 4;
     const double width = std::min(metrics.horizontalAdvance(caption) + 16, f_.plot.width() - 8.0);
-    const double below = (height + 4) * ++captions_;
+    const int place = captions_++;
     if (f_.pinned) return; // the scrolled part draws it
-    // Below the rows if there is room, so as not to cover them.
-    const double bottom = edge_ == Qt::TopEdge ? 0 : f_.plot.height();
-    const QRectF box(6, edge_ == Qt::TopEdge ? f_.caption_top + below - height : bottom - below, width, height);
+    // Where it covers no row: below them, or in the ruler as far as that has room.
+    constexpr int kInRuler = 2;
+    QRectF box(6, f_.plot.height() - (height + 4) * (place + 1), width, height);
+    if (edge_ == Qt::TopEdge && place < kInRuler) {
+        box = {6, place * kStepBandHeight - kRulerHeight + 1.0, width, kStepBandHeight - 2.0};
+    } else if (edge_ == Qt::TopEdge) {
+        box.moveTop(f_.caption_top + (height + 4) * (place - kInRuler) + 4);
+    }
+    p_.save();
+    p_.setClipping(false);
     p_.setFont(f_.font);
     p_.fillRect(box, f_.theme.header);
     p_.fillRect(QRectF(box.left(), box.top(), 3, box.height()), colour);
     p_.setPen(f_.theme.text);
     p_.drawText(box.adjusted(8, 0, -4, 0), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine,
                 metrics.elidedText(caption, Qt::ElideRight, box.width() - 12));
+    p_.restore();
 }
 
 } // namespace bubblescope::gui

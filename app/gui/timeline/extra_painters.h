@@ -14,7 +14,7 @@ class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
-    void paintRaw(const std::vector<RawShape>& shapes);
+    void paintRaw(const std::vector<SliceShape>& shapes);
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `fraction` is the blend between the observed step and the reference.
     void paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference, double fraction);
@@ -25,9 +25,11 @@ private:
         std::size_t first = 0;
         std::size_t end = 0;
     };
-    static std::vector<LanePixels> lanesOfPixels(const std::vector<RawShape>& shapes);
-    void paintPixels(const std::vector<RawShape>& shapes);
-    void writeLane(const std::vector<RawShape>& shapes, const LanePixels& lane, PixelCanvas& pixels, double top) const;
+    static std::vector<LanePixels> lanesOfPixels(const std::vector<SliceShape>& shapes);
+    [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
+    void paintPixels(const std::vector<SliceShape>& shapes);
+    void writeLane(const std::vector<SliceShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
+                   double top) const;
     void paintRawNames();
     /// Calls `paint` for each row with a function that gives the position of a lane's name in the header, or nothing if
     /// it is out of sight.
@@ -48,8 +50,8 @@ public:
     /// More visible arrows than this are replaced by a line of text.
     static constexpr std::size_t kMaxArrows = 1500;
 
-    /// `captions`: the edge of the plot for captions, top or bottom.
-    FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge captions);
+    /// `edge`: of the plot for captions, top or bottom; `captions`: how many another painter has put there.
+    FlowPainter(QPainter& painter, const TimelineFrame& frame, Qt::Edge edge, int captions = 0);
 
     void paintArrows(const std::vector<Arrow>& arrows);
     void paintPath(const Path& path, const QColor& colour);

@@ -16,9 +16,10 @@ namespace {
 
 constexpr int kLaneMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
-constexpr int kComfortable = 110; ///< preferred height of the op band
+constexpr int kComfortable = 180; ///< the op band is at most this high unless people ask for more
 constexpr int kCommHeight = 12;
-constexpr int kReferenceHeight = 16;
+constexpr int kReferenceHeight = 16; ///< at least; else a third of the op band
+constexpr int kMaxReferenceHeight = 40;
 constexpr int kMaxViews = 4;       ///< number of screens to scroll; with more, rows become compact
 constexpr int kMinFreeHeight = 80; ///< pixels that must be free below pinned rows; otherwise these scroll too
 constexpr int kManyRows = 32;      ///< with fewer rows, compact rows are used only on request
@@ -59,8 +60,9 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
         layCompactRows(
             std::clamp(extras_.height > 0 ? extras_.height : room, kMinCompactHeight, kMinReadableHeight - 1));
     } else {
+        const int free = extras_.reference ? (room - fixed + kReferenceHeight) * 3 / 4 : room - fixed;
         layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
-                                           : std::clamp(room - fixed, kMinReadableHeight, kComfortable));
+                                           : std::clamp(free, kMinReadableHeight, kComfortable));
     }
     tops_.push_back(0);
     int pinned = 0;
@@ -106,8 +108,8 @@ void RowLayout::layBands(const Lanes& lanes, int compute) {
     bands_ = {{LaneKind::Compute, top, compute}};
     top += compute + kLaneGap;
     if (extras_.reference) {
-        reference_ = {LaneKind::Compute, top, kReferenceHeight};
-        top += kReferenceHeight + kLaneGap;
+        reference_ = {LaneKind::Compute, top, std::clamp(compute / 3, kReferenceHeight, kMaxReferenceHeight)};
+        top += reference_.height + kLaneGap;
     }
     for (const LaneKind kind : kCommLanes) {
         if (!lanes.uses(kind) || !extras_.transfers) continue;
@@ -551,7 +553,8 @@ std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input, cons
             shape.rect = {left, top, right - left, static_cast<double>(band.height)};
             shape.role = roleOf(op->op.kind);
             shape.chunk = op->op.chunk.value;
-            const QString label = labelOf(op->op, reference.timeline.vpp);
+            if (reference.changes) shape.change = reference.changes->of(rank, op->op);
+            const QString label = opChangeSign(shape.change) + labelOf(op->op, reference.timeline.vpp);
             if (input.text_size(label).width() + kLabelPadding <= shape.rect.width()) shape.label = label;
             shapes.push_back(std::move(shape));
         }

@@ -128,9 +128,10 @@ struct TimelineShape {
     QRectF rect;
     Role role = Role::Forward;
     int chunk = 0;
-    bool bad = false; ///< a check that found a difference
-    ItemRef item;     ///< empty if spans narrower than a pixel were merged
-    QString label;    ///< fits the rectangle; may be empty
+    bool bad = false;                 ///< a check that found a difference
+    ItemRef item;                     ///< empty if spans narrower than a pixel were merged
+    QString label;                    ///< fits the rectangle; may be empty
+    OpChange change = OpChange::Same; ///< of an op of a reference
 };
 
 /// Space between a label and the left and right edges together.

@@ -32,7 +32,7 @@ std::size_t LoadPreviewView::columns() const {
 void LoadPreviewView::setPicture(LoadPreview::Picture picture) {
     picture_ = std::move(picture);
     setAccessibleDescription(
-        tr("%n slices so far", nullptr,
+        tr("%Ln slice(s) so far", nullptr,
            static_cast<int>(std::min<std::int64_t>(picture_.slices, std::numeric_limits<int>::max()))));
     update();
 }
@@ -46,7 +46,7 @@ void LoadPreviewView::paintEvent(QPaintEvent*) {
     const int title = fontMetrics().height() + 2 * kPreviewMargin;
     painter.setPen(theme.text);
     painter.drawText(QRect(kPreviewMargin, 0, width() - 2 * kPreviewMargin, title), Qt::AlignVCenter | Qt::AlignLeft,
-                     tr("First picture, %1 slices so far").arg(QLocale().toString(qlonglong{picture_.slices})));
+                     tr("First picture, %1").arg(accessibleDescription()));
 
     const auto rows = static_cast<int>(picture_.rows.size());
     const int height = std::clamp((this->height() - title) / rows, kMinPreviewRowHeight, kTallestPreviewRow);

@@ -58,6 +58,50 @@ void ColumnCache::update(const Pyramid& pyramid, TrackId track, TimeNs from, Tim
     }
 }
 
+double snapToPixel(double x, double width, double device_pixel_ratio) {
+    return std::round(std::clamp(x, 0.0, width) * device_pixel_ratio) / device_pixel_ratio;
+}
+
+std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
+    std::vector<SliceShape> out;
+    const double pixel = lane.width() / static_cast<double>(columns.size());
+    const double time = static_cast<double>(length.count()) / static_cast<double>(columns.size());
+    std::size_t begin = 0;
+    double filled = 0;
+    const auto close = [&](std::size_t end) {
+        if (filled <= 0 || end <= begin) return;
+        const double left = lane.left() + static_cast<double>(begin) * pixel;
+        out.push_back({{left, lane.bottom() - filled, static_cast<double>(end - begin) * pixel, filled},
+                       columns[begin].key,
+                       kNoId,
+                       {}});
+    };
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        const double fraction = static_cast<double>(columns[i].busy.count()) / time;
+        // At least one pixel, so that any activity is visible.
+        const double high = columns[i].busy > TimeNs{0} || columns[i].slices > 0
+                                ? std::clamp(std::round(fraction * lane.height()), 1.0, lane.height())
+                                : 0;
+        if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
+        close(i);
+        begin = i;
+        filled = high;
+    }
+    close(columns.size());
+    return out;
+}
+
+QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size) {
+    const std::string_view name = trace.name(slice);
+    // Longer than any lane is wide; kernel names may have thousands of characters.
+    constexpr std::size_t kMaxLabelBytes = 200;
+    QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMaxLabelBytes, name.size())));
+    const double letter = std::max(1.0, text_size(QStringLiteral("n")).width());
+    const auto fits = static_cast<qsizetype>((room - 6) / letter);
+    if (text.size() > fits) text = text.left(std::max<qsizetype>(0, fits - 1)) + QChar(0x2026);
+    return text;
+}
+
 namespace {
 
 constexpr int kInset = 2;         ///< pixels by which an inner slice is lower than the one around it
@@ -81,7 +125,7 @@ public:
         } else {
             if (columns_ == nullptr) columns_ = &not_kept_.emplace();
             ColumnCache::update(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
-            addColumns(columns_->columns);
+            out_ = columnShapes(columns_->columns, own_.length(), {0, top_, in_.scale.width, height_});
         }
     }
 
@@ -89,43 +133,14 @@ public:
     void name() {
         if (few_) addSlices(slices_);
     }
-    [[nodiscard]] std::vector<RawShape>& shapes() { return out_; }
+    [[nodiscard]] std::vector<SliceShape>& shapes() { return out_; }
 
 private:
     [[nodiscard]] double x(TimeNs own) const {
         return static_cast<double>((own - own_.begin).count()) * in_.scale.width /
                static_cast<double>(std::max<std::int64_t>(1, own_.length().count()));
     }
-    [[nodiscard]] double snap(double x) const {
-        return std::round(std::clamp(x, 0.0, in_.scale.width) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
-    }
-
-    void addColumns(const std::vector<Pyramid::Column>& columns) {
-        const double pixel = in_.scale.width / static_cast<double>(columns.size());
-        const double time = static_cast<double>(own_.length().count()) / static_cast<double>(columns.size());
-        std::size_t begin = 0;
-        double filled = 0;
-        const auto close = [&](std::size_t end) {
-            if (filled <= 0 || end <= begin) return;
-            const double left = static_cast<double>(begin) * pixel;
-            out_.push_back({{left, top_ + height_ - filled, static_cast<double>(end) * pixel - left, filled},
-                            columns[begin].key,
-                            kNoId,
-                            {}});
-        };
-        for (std::size_t i = 0; i < columns.size(); ++i) {
-            const double fraction = static_cast<double>(columns[i].busy.count()) / time;
-            // At least one pixel, so that any activity is visible.
-            const double high = columns[i].busy > TimeNs{0} || columns[i].slices > 0
-                                    ? std::clamp(std::round(fraction * height_), 1.0, height_)
-                                    : 0;
-            if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
-            close(i);
-            begin = i;
-            filled = high;
-        }
-        close(columns.size());
-    }
+    [[nodiscard]] double snap(double x) const { return snapToPixel(x, in_.scale.width, in_.device_pixel_ratio); }
 
     void addSlices(const std::vector<SliceId>& slices) {
         std::vector<TimeNs> ends; // end times of the slices around the next one
@@ -138,22 +153,12 @@ private:
             ends.push_back(end);
             const double left = snap(x(start));
             const double right = std::max(left + 1 / in_.device_pixel_ratio, snap(x(end)));
-            RawShape shape{{left, top_ + inset, right - left, height_ - inset}, trace_.sliceNames()[slice], slice, {}};
-            if (shape.rect.width() >= kLabelRoom) shape.label = label(slice, shape.rect.width());
+            SliceShape shape{
+                {left, top_ + inset, right - left, height_ - inset}, trace_.sliceNames()[slice], slice, {}};
+            if (shape.rect.width() >= kLabelRoom)
+                shape.label = sliceLabel(trace_, slice, shape.rect.width(), in_.text_size);
             out_.push_back(std::move(shape));
         }
-    }
-
-    /// The name, elided to fit.
-    [[nodiscard]] QString label(SliceId slice, double room) const {
-        const std::string_view name = trace_.name(slice);
-        // Longer than any lane is wide; kernel names may have thousands of characters.
-        constexpr std::size_t kMaxLabelBytes = 160;
-        QString text = QString::fromUtf8(name.data(), static_cast<qsizetype>(std::min(kMaxLabelBytes, name.size())));
-        const double letter = std::max(1.0, in_.text_size(QStringLiteral("n")).width());
-        const auto fits = static_cast<qsizetype>((room - 6) / letter);
-        if (text.size() > fits) text = text.left(std::max<qsizetype>(0, fits - 1)) + QChar(0x2026);
-        return text;
     }
 
     const GeometryInput& in_;
@@ -166,13 +171,13 @@ private:
     std::optional<ColumnCache::Lane> not_kept_;
     bool few_ = false;
     std::vector<SliceId> slices_;
-    std::vector<RawShape> out_;
+    std::vector<SliceShape> out_;
 };
 
 } // namespace
 
-std::vector<RawShape> buildRawShapes(const GeometryInput& input) {
-    std::vector<RawShape> shapes;
+std::vector<SliceShape> buildRawShapes(const GeometryInput& input) {
+    std::vector<SliceShape> shapes;
     if (!input.session.raw.any()) return shapes;
     std::deque<LaneShapes> lanes; // a deque keeps its elements in place
     for (int row = 0; row < input.rows.rowCount(); ++row) {

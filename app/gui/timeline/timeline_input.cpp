@@ -76,8 +76,8 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
     if (const auto counter =
             counters_ ? counterAt(geometryAt(place.y()), *counters_, place.x(), place.y()) : std::nullopt;
         counter && plot().contains(position.toPoint()))
-        return Qt::convertFromPlainText(
-            QStringLiteral("%1: %2").arg(counter->lane->name, counterText(counter->lane->at(counter->time))));
+        return Qt::convertFromPlainText(QStringLiteral("%1: %2").arg(
+            counter->lane->name, counterText(counter->lane->at(counter->time), counter->lane->name)));
     const ItemRef item = itemAt(position);
     const QString shares = sharesAt(position, item);
     const QString text = item ? toolTipText(*state_.session(), item) : QString();

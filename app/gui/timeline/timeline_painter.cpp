@@ -113,12 +113,26 @@ void TimelinePainter::paintRows() {
     p_.restore();
 }
 
+/// The visible steps. Replicas of a step have one span: steps are sorted by number, the replicas of one adjacent.
+std::vector<TimelinePainter::StepSpan> TimelinePainter::stepSpans() const {
+    std::vector<StepSpan> spans;
+    for (int step = 0; step < f_.session.stepCount(); ++step) {
+        StepSpan span{f_.session.step(step).index, f_.session.window(step), step == f_.step};
+        while (step + 1 < f_.session.stepCount() && f_.session.step(step + 1).index == span.number) {
+            ++step;
+            span.window.begin = std::min(span.window.begin, f_.session.window(step).begin);
+            span.window.end = std::max(span.window.end, f_.session.window(step).end);
+            span.current = span.current || step == f_.step;
+        }
+        if (overlap(span.window, f_.geometry.scale.range) > TimeNs{0}) spans.push_back(span);
+    }
+    return spans;
+}
+
 void TimelinePainter::paintStepEdges() {
     const int height = std::min(f_.plot.height(), f_.geometry.rows.contentHeight() - f_.geometry.scroll_y);
-    for (int step = 0; step < f_.session.stepCount(); ++step) {
-        const TimeRange window = f_.session.window(step);
-        if (overlap(window, f_.geometry.scale.range) == TimeNs{0}) continue;
-        for (const TimeNs edge : {window.begin, window.end}) {
+    for (const StepSpan& span : stepSpans()) {
+        for (const TimeNs edge : {span.window.begin, span.window.end}) {
             const double x = std::round(f_.geometry.scale.x(edge));
             if (x >= 0 && x < f_.plot.width()) p_.fillRect(QRectF(x, 0, 1, height), f_.theme.line);
         }
@@ -209,18 +223,7 @@ void TimelinePainter::paintStepBand() {
     p_.setClipRect(QRect(f_.plot.left(), 0, f_.plot.width(), kStepBandHeight));
     p_.setFont(small_);
     const QFontMetrics metrics(small_);
-    for (int step = 0; step < f_.session.stepCount(); ++step) {
-        TimeRange window = f_.session.window(step);
-        const int number = f_.session.step(step).index;
-        // Replicas of a step have one box: steps are sorted by number, the replicas of one adjacent.
-        bool current = step == f_.step;
-        while (step + 1 < f_.session.stepCount() && f_.session.step(step + 1).index == number) {
-            ++step;
-            window.begin = std::min(window.begin, f_.session.window(step).begin);
-            window.end = std::max(window.end, f_.session.window(step).end);
-            current = current || step == f_.step;
-        }
-        if (overlap(window, f_.geometry.scale.range) == TimeNs{0}) continue;
+    for (const auto& [number, window, current] : stepSpans()) {
         const int left = std::max(-1, static_cast<int>(std::lround(f_.geometry.scale.x(window.begin))));
         const int right = std::min(f_.plot.width() + 1, static_cast<int>(std::lround(f_.geometry.scale.x(window.end))));
         const QRect box(f_.plot.left() + left, 2, std::max(1, right - left), kStepBandHeight - 3);
@@ -288,11 +291,11 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     const bool fits = QFontMetrics(small_).horizontalAdvance(word) <= room;
     p_.drawText(text, Qt::AlignRight | Qt::AlignVCenter, fits ? word : percent(bubble));
     if (!tall) return;
-    // Busy time as a bar; the rest of it is bubble.
+    // The bubble's share as a bar, as the caption states it.
     const QRect bar(box.left(), text.center().y() + line / 2 + 4, box.width(), 4);
     p_.fillRect(bar, f_.theme.line);
-    const int busy = static_cast<int>(std::lround(bar.width() * std::clamp(1 - bubble, 0.0, 1.0)));
-    p_.fillRect(QRect(bar.left(), bar.top(), busy, bar.height()), f_.theme.fill(Role::Forward));
+    const int idle = static_cast<int>(std::lround(bar.width() * std::clamp(bubble, 0.0, 1.0)));
+    p_.fillRect(QRect(bar.left(), bar.top(), idle, bar.height()), f_.theme.text_dim);
 }
 
 /// A triangle that shows whether the rank is unfolded.

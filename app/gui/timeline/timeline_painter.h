@@ -50,6 +50,12 @@ public:
     void paintOverlay(const ItemRef& selection, const ItemRef& hover, const std::vector<Highlight>& highlights);
 
 private:
+    struct StepSpan {
+        int number = 0;
+        TimeRange window;
+        bool current = false;
+    };
+    [[nodiscard]] std::vector<StepSpan> stepSpans() const;
     void paintRows();
     void paintStepEdges();
     void paintShapes();

@@ -63,7 +63,13 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::flowsChanged, this, &TimelineView::relayout); // their captions need room
-    connect(&state_, &ViewState::measuredChanged, viewport(), qOverload<>(&QWidget::update));
+    connect(&state_, &ViewState::measuredChanged, this, [this] {
+        if (const bool some = state_.measured().length() > TimeNs{0}; some != measures_) {
+            measures_ = some;
+            relayout(); // its caption needs room
+        }
+        viewport()->update();
+    });
     connect(&state_, &ViewState::referenceChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::referenceMoved, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
@@ -194,11 +200,14 @@ void TimelineView::setRowHeight(int height) {
     if (row >= 0) verticalScrollBar()->setValue(rows_.rowTop(row) + rows_.heightOf(row) / 2 - plot().height() / 2);
 }
 
+/// Captions at the bottom that the kept part draws.
+int TimelineView::baseCaptions() const {
+    return (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (state_.shows(FlowOverlay::CriticalPath) ? 1 : 0);
+}
+
 /// Room below the last row for captions at the bottom.
 int TimelineView::captionRoom() const {
-    const int captions =
-        (state_.shows(FlowOverlay::Transfers) ? 1 : 0) + (state_.shows(FlowOverlay::CriticalPath) ? 1 : 0);
-    return captions * captionPitch(font());
+    return (baseCaptions() + (measures_ ? 1 : 0)) * captionPitch(font());
 }
 
 void TimelineView::relayout() {
@@ -316,6 +325,9 @@ void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hove
     const TimelineFrame frame = frameOf(part, input);
     if (note_store_ != nullptr) NotePainter(painter, frame).paint(note_store_->notes(), note_store_->current());
     TimelinePainter(painter, frame).paintOverlay(state_.selection(), hover, state_.highlights());
+    if (measures_)
+        FlowPainter(painter, frame, Qt::BottomEdge, baseCaptions())
+            .paintMeasured(statsOf(*state_.session(), state_.measured()));
     FlowPainter flow(painter, frame, Qt::TopEdge);
     const ItemRef selection = state_.selection();
     if (selection && selection.step == state_.step()) {
@@ -324,7 +336,6 @@ void TimelineView::drawOverlay(QPainter& painter, Part part, const ItemRef& hove
         if (!state_.shows(FlowOverlay::Transfers)) flow.paintArrows(flows().transfersOf(selection));
         flow.paintPath(flows().causeOf(selection), themes_.theme().selection);
     }
-    if (state_.measured().length() > TimeNs{0}) flow.paintMeasured(statsOf(*state_.session(), state_.measured()));
 }
 
 StepFlows& TimelineView::flows() {

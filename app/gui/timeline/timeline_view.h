@@ -61,7 +61,7 @@ public:
     /// Height of the op band in logical pixels; 0 = automatic. Low values make rows compact.
     void setRowHeight(int height);
     [[nodiscard]] const RowLayout& rows() const { return rows_; }
-    [[nodiscard]] const ViewState& state() const { return state_; }
+    [[nodiscard]] ViewState& state() const { return state_; }
     /// The visible rows, from top to bottom.
     [[nodiscard]] std::vector<int> rowsInSight() const;
     /// The visible part of a row, with its name, in viewport coordinates.
@@ -106,6 +106,7 @@ private:
     [[nodiscard]] GeometryInput geometry() const;
     [[nodiscard]] GeometryInput geometryAt(double plot_y) const;
     [[nodiscard]] int contentY(const QPointF& position) const;
+    [[nodiscard]] int baseCaptions() const;
     [[nodiscard]] int captionRoom() const;
     [[nodiscard]] QSizeF textSize(const QString& text) const;
     void relayout();
@@ -157,7 +158,8 @@ private:
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
     QImage base_;
-    QImage pinned_; ///< the same for pinned rows, if rows are scrolled below them
+    QImage pinned_;         ///< the same for pinned rows, if rows are scrolled below them
+    bool measures_ = false; ///< whether a time range is measured, as of the layout
     bool base_valid_ = false;
     std::optional<StepFlows> flows_; ///< of the step requested last
     ColumnCache columns_;

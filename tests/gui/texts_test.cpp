@@ -1,0 +1,130 @@
+#include "app/gui/explorer/schedule_explorer.h"
+#include "app/gui/language/language.h"
+#include "app/gui/language/text.h"
+#include "app/gui/models/item_text.h"
+#include "app/gui/panels/steps_panel.h"
+#include "app/gui/panels/summary_bar.h"
+#include "app/gui/timeline/counters.h"
+#include "tests/gui/gui_tests.h"
+#include "tests/gui/sample_run.h"
+
+#include <QComboBox>
+#include <QLabel>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTest>
+#include <QThreadPool>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct SearchText {
+    Q_DECLARE_TR_FUNCTIONS(Search)
+};
+
+QString slices(int count) {
+    return SearchText::tr("%Ln slice(s)", nullptr, count);
+}
+
+/// A run whose framework states loss and tokens; of the last step only tokens.
+SessionPtr statedRun() {
+    auto session = std::make_shared<Session>(*sampleSession());
+    for (int step = 0; step < session->stepCount(); ++step) {
+        StepValues values;
+        if (step + 1 < session->stepCount()) values.loss = 2.5 - step;
+        values.tokens = 4096;
+        session->values[{session->step(step).index, 0}] = values;
+    }
+    return session;
+}
+
+class StatedChart : public StepsPanel {
+public:
+    using StepChart::statedCurves;
+    using StepsPanel::StepsPanel;
+};
+
+} // namespace
+
+/// What people read: numbers with their nouns and units, and what a framework states of its steps.
+class TextsTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void nounsAgreeWithTheirNumbers() {
+        LanguageManager languages;
+        languages.choose(Language::English);
+        QCOMPARE(slices(1), QStringLiteral("1 slice"));
+        QCOMPARE(slices(0), QStringLiteral("0 slices"));
+        QCOMPARE(slices(26933), QStringLiteral("%1 slices").arg(QLocale().toString(26933)));
+        QVERIFY(QLocale(QLocale::English).toString(26933).contains(QLatin1Char(',')));
+        languages.choose(Language::Chinese);
+        QVERIFY2(slices(1).startsWith(QStringLiteral("1 个")), qPrintable(slices(1)));
+    }
+
+    void signsAndUnitsAreSet() {
+        QCOMPARE(exactTime(963us + 500ns), QStringLiteral("963.500 µs"));
+        QCOMPARE(timeDelta(-51706us), QStringLiteral("−51.706 ms"));
+        QCOMPARE(translated(say("it took {} longer", Sentence(std::string("963.500 us")))),
+                 QStringLiteral("it took 963.500 µs longer"));
+        QCOMPARE(translated(say("shorter (-30.1 %), ranks 0-7")), QStringLiteral("shorter (−30.1 %), ranks 0-7"));
+        // Commands stay as they are typed.
+        QCOMPARE(translated(say("whatif --if \"compute=-20%\"")), QStringLiteral("whatif --if \"compute=-20%\""));
+    }
+
+    void countersHaveUnits() {
+        QCOMPARE(counterText(3 * 1024.0 * 1024 * 1024 / 2, QStringLiteral("Total Allocated")),
+                 QStringLiteral("1.5 GiB"));
+        QCOMPARE(counterText(512, QStringLiteral("memory")), QStringLiteral("512 B"));
+        QCOMPARE(counterText(3.5, QStringLiteral("activations held")), QStringLiteral("3.5"));
+        QCOMPARE(counterText(12.6e6, QStringLiteral("requests")), QStringLiteral("12.6 M"));
+    }
+
+    void statedValuesAreShown() {
+        const SessionPtr session = statedRun();
+        const QString details = oneLine(*session, {ItemKind::Op, 1, 0, 0});
+        QVERIFY2(details.contains(QStringLiteral("loss 1.5")), qPrintable(details));
+        QVERIFY2(details.contains(QLocale().toString(4096)), qPrintable(details));
+        const auto curves =
+            StatedChart::statedCurves({session->values.at({0, 0}), session->values.at({2, 0})}, {1e9, 2e9});
+        QCOMPARE(curves.size(), 2U);
+        QCOMPARE(curves[0].data.values[0], 2.5);
+        QVERIFY(std::isnan(curves[0].data.values[1])); // not stated
+        QCOMPARE(curves[1].data.values, (std::vector<double>{4096, 2048}));
+        QVERIFY(StatedChart::statedCurves({StepValues(), StepValues()}, {1e9, 1e9}).empty());
+
+        ThemeManager themes;
+        ViewState state;
+        StepsPanel panel(state, themes);
+        panel.resize(600, 400);
+        panel.show();
+        state.setSession(session);
+        QVERIFY(panel.pointOf(1, 2).y() > panel.pointOf(0, 2).y()); // the loss falls
+    }
+
+    void theLabTakesSizesThatFit() {
+        ThemeManager themes;
+        ScheduleExplorer lab(themes, nullptr);
+        lab.show();
+        QSignalSpy computed(&lab, &ScheduleExplorer::computed);
+        auto& family = child<QComboBox>(lab, "explorerFamily");
+        for (int row = 0; row < family.count(); ++row) {
+            family.setCurrentIndex(row);
+            ScheduleSpec spec;
+            spec.name = family.currentText().toStdString();
+            spec.flavor = child<QComboBox>(lab, "explorerFlavor").currentText().toStdString();
+            spec.pp = child<QSpinBox>(lab, "explorerPp").value();
+            spec.microbatches = child<QSpinBox>(lab, "explorerMicrobatches").value();
+            spec.vpp = child<QSpinBox>(lab, "explorerVpp").value();
+            QVERIFY2(makeSchedule(spec).ok(), spec.name.c_str());
+        }
+    }
+};
+
+BUBBLESCOPE_GUI_TEST(TextsTest, texts_test);
+#include "texts_test.moc"
