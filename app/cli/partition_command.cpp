@@ -101,7 +101,7 @@ Status addFrameworkText(report::Section& document, const PartitionArguments& opt
 }
 
 Result<Partition> byRule(const PartitionArguments& options, Placement placement) {
-    const int vpp = options.schedule.vpp;
+    const int vpp = options.schedule.chunks();
     if (!options.per_rank.empty()) return byRank(options, vpp, placement);
     if (!options.layers)
         return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
@@ -225,7 +225,7 @@ CommandResult printBest(const PartitionArguments& options) {
     PartitionOptions search;
     BUBBLESCOPE_ASSIGN(search.comm, parseTime(options.comm));
     search.memory_per_rank = options.memory_budget;
-    const int stages = std::max(1, options.schedule.pp) * std::max(1, options.schedule.vpp);
+    const int stages = std::max(1, options.schedule.pp) * std::max(1, options.schedule.chunks());
     BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(meanCosts(layers, stages, search.comm)));
     if (options.first_less != 0 || options.last_less != 0) {
         BUBBLESCOPE_ASSIGN(Partition given,

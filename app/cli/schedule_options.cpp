@@ -54,7 +54,10 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
                .typeName("M")
                .excludes(file)
                .group(group));
-    common(command.addOption("--vpp", request.vpp, "Chunks a rank, v (1)").typeName("V").excludes(file).group(group));
+    common(command.addOption("--vpp", request.vpp, "Chunks a rank, v (1, or what the schedule needs)")
+               .typeName("V")
+               .excludes(file)
+               .group(group));
     common(command.addOption("--flavor", request.flavor, "Whose order, where frameworks differ")
                .typeName("NAME")
                .suggests(flavorNames())

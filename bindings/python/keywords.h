@@ -42,7 +42,6 @@ public:
     void texts(const char* name, std::vector<std::string>& into);
     void sizes(const char* name, std::vector<std::string>& into);
 
-    [[nodiscard]] bool has(const char* name) const { return rest_.contains(name); }
     [[nodiscard]] pybind11::object taken(const char* name);
 
     /// Raises TypeError if a keyword is left.

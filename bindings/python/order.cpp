@@ -46,13 +46,12 @@ auto released(const Work& work) {
 
 Planned planOf(Keywords& from) {
     ScheduleRequest request;
-    const bool chunks_given = from.has("vpp");
     takeSchedule(from, request);
     takeTimes(from, request);
     takeTransfers(from, request.transfers);
     from.path("op_times", request.op_times);
     from.end();
-    return valueOf(released([&] { return (chunks_given ? request : request.withUsualChunks()).plan(kUsualForward); }));
+    return valueOf(released([&] { return request.plan(kUsualForward); }));
 }
 
 Order makeOrder(const py::dict& options) {

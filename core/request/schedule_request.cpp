@@ -56,14 +56,17 @@ Result<Schedule> ScheduleRequest::schedule(const CostModel& times) const {
     if (name.empty()) {
         return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
     }
-    return generate(name, flavor, times, vpp);
+    return generate(name, flavor, times, chunks());
 }
 
-ScheduleRequest ScheduleRequest::withUsualChunks() const {
-    ScheduleRequest usual = *this;
-    const auto makes = [&](int chunks) { return makeSchedule(spec(name, flavor, chunks)).ok(); };
-    if (findScheduleFamily(name) != nullptr && !makes(1) && makes(2)) usual.vpp = 2;
-    return usual;
+int ScheduleRequest::chunks() const {
+    if (vpp) return *vpp;
+    const auto makes = [&](int count) {
+        ScheduleSpec small = spec(name, flavor, count);
+        small.microbatches = std::min(small.microbatches, 2 * std::min(small.pp, 1 << 20)); // v does not depend on m
+        return makeSchedule(small).ok();
+    };
+    return findScheduleFamily(name) != nullptr && !makes(1) && makes(2) ? 2 : 1;
 }
 
 Status ScheduleRequest::open(LoadOptions& options) const {
@@ -72,7 +75,7 @@ Status ScheduleRequest::open(LoadOptions& options) const {
         return {};
     }
     const ScheduleFamily* const family = findScheduleFamily(name);
-    ScheduleSpec wanted = spec(name, flavor, vpp > 1 ? vpp : 0);
+    ScheduleSpec wanted = spec(name, flavor, vpp.value_or(0));
     if (family == nullptr) return makeSchedule(wanted).error(); // names those there are
     options.family = std::move(wanted);
     return {};
@@ -85,7 +88,7 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
     const auto slash = sibling_name.find('/');
     const std::string family = sibling_name.substr(0, slash);
     return generate(family.empty() ? name : family, slash == std::string::npos ? "" : sibling_name.substr(slash + 1),
-                    times, other_vpp.value_or(vpp));
+                    times, other_vpp.value_or(chunks()));
 }
 
 Result<CostModel> ScheduleRequest::operatorCosts() const {
@@ -133,7 +136,7 @@ Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
 
 Status ScheduleRequest::addLoss(CostModel& model, TimeNs time) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
-    const std::int64_t stages = std::int64_t{pp} * vpp;
+    const std::int64_t stages = std::int64_t{pp} * chunks();
     if (order || !file.empty() || stages > kMaxStages) {
         return usageError("--loss needs the schedule's sizes and no more than a million stages", "leave --loss out");
     }

@@ -28,7 +28,7 @@ struct ScheduleRequest {
     std::optional<Schedule> order; ///< at hand, in place of both
     int pp = 0;                    ///< 0 if not given
     int microbatches = 0;          ///< 0 if not given
-    int vpp = 1;                   ///< 1 if not given
+    std::optional<int> vpp;        ///< if not given: what chunks() finds
     int group_size = 0;
     int memory_limit = 0;
     std::vector<std::int64_t> activation_sizes; ///< three, or none
@@ -63,13 +63,13 @@ struct ScheduleRequest {
     [[nodiscard]] Result<Schedule> sibling(const std::string& sibling_name, const CostModel& times,
                                            std::optional<int> other_vpp = {}) const;
 
-    /// The same where v was not given: two chunks if the family cannot have one and can have two.
-    [[nodiscard]] ScheduleRequest withUsualChunks() const;
+    /// Chunks a rank: as given, else two if the family cannot have one and can have two, else one.
+    [[nodiscard]] int chunks() const;
 
-    /// The schedule that a trace is meant to show; sizes that are not given are left open, and so is v where it is 1.
+    /// The schedule that a trace is meant to show; sizes that are not given are left open.
     [[nodiscard]] Status open(LoadOptions& options) const;
     /// True if a size is given.
-    [[nodiscard]] bool sized() const { return pp > 0 || microbatches > 0 || vpp > 1; }
+    [[nodiscard]] bool sized() const { return pp > 0 || microbatches > 0 || vpp; }
 
     /// True if it says which schedule is meant.
     [[nodiscard]] bool given() const { return !name.empty() || !file.empty() || order.has_value(); }

@@ -126,7 +126,7 @@ Result<SearchRequest> SearchTexts::request() const {
     SearchRequest made;
     made.pp = schedule.pp;
     made.microbatches = schedule.microbatches;
-    made.vpp = schedule.vpp;
+    made.vpp = schedule.chunks();
     const bool sized = schedule.sized();
     if (!from.empty() && sized)
         return usageError("--from takes the sizes from the trace", "leave --pp, --microbatches and --vpp out");

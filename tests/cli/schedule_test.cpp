@@ -40,6 +40,35 @@ TEST(ScheduleCommand, DocumentFeedsTheOtherCommands) {
     EXPECT_EQ(simulated.json()["makespan_ns"], (4 * 2 + 1) * 3'000'000);
 }
 
+TEST(ScheduleCommand, TakesTheChunksThatAScheduleNeeds) {
+    const auto of = [](std::vector<std::string> more) {
+        const std::vector<std::string> sizes{"schedule", "--pp", "4", "--microbatches", "8", "--json", "--schedule"};
+        more.insert(more.begin(), sizes.begin(), sizes.end());
+        return runProgram(more);
+    };
+    EXPECT_EQ(of({"ZBVZeroBubble"}).json()["vpp"], 2);
+    EXPECT_EQ(of({"Interleaved1F1B"}).json()["vpp"], 2);
+    EXPECT_EQ(of({"1F1B"}).json()["vpp"], 1);
+    EXPECT_EQ(of({"interleaved", "--vpp", "4"}).json()["vpp"], 4);
+    const auto refused = of({"zb-v", "--vpp", "1"});
+    EXPECT_EQ(refused.exit_code, 2) << "who gives a number means it";
+    EXPECT_NE(refused.err.find("give --vpp 2"), std::string::npos) << refused.err;
+}
+
+TEST(ScheduleCommand, NamesWhatIsMissingOrMisspelt) {
+    const auto unsized = runProgram({"schedule", "--schedule", "1f1b", "--microbatches", "8"});
+    EXPECT_EQ(unsized.exit_code, 2);
+    EXPECT_NE(unsized.err.find("the number of pipeline ranks is missing"), std::string::npos) << unsized.err;
+    const auto misspelt = [](const std::string& name) {
+        const auto refused = runProgram({"schedule", "--schedule", name, "--pp", "4", "--microbatches", "8"});
+        EXPECT_EQ(refused.exit_code, 2);
+        return refused.err;
+    };
+    EXPECT_NE(misspelt("Interleved1F1B").find("did you mean 'interleaved'?"), std::string::npos);
+    EXPECT_NE(misspelt("ScheduleZBVZeroBuble").find("did you mean 'zb-v'?"), std::string::npos);
+    EXPECT_NE(misspelt("1f1bb").find("did you mean '1f1b'?"), std::string::npos);
+}
+
 TEST(ScheduleCommand, ChartIsToScale) {
     const auto chart = runProgram({"schedule", "--schedule", "gpipe", "--pp", "2", "--microbatches", "2"});
     ASSERT_EQ(chart.exit_code, 0);

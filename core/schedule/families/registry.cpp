@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 
 namespace bubblescope {
 namespace {
@@ -45,11 +46,32 @@ const FrameworkName* findFrameworkName(std::string_view name) {
     return found == kFrameworkNames.end() ? nullptr : &*found;
 }
 
+/// The family whose name, or whose name in a framework, is closest.
+std::string closestFamily(std::string_view name, std::vector<std::string> names) {
+    const std::size_t own = names.size();
+    for (const FrameworkName& known : kFrameworkNames) {
+        std::string_view word = known.name;
+        names.emplace_back(word);
+        constexpr std::string_view kClass = "schedule";
+        if (word.starts_with(kClass)) names.emplace_back(word.substr(kClass.size()));
+    }
+    const std::string plain = plainName(name);
+    std::vector<std::string> plain_names;
+    std::ranges::transform(names, std::back_inserter(plain_names), [](const auto& each) { return plainName(each); });
+    const std::string closest = closestName(plain, plain_names);
+    if (closest.empty()) return {};
+    const auto at = static_cast<std::size_t>(std::ranges::find(plain_names, closest) - plain_names.begin());
+    if (at < own) return names[at];
+    const FrameworkName* known = findFrameworkName(closest);
+    if (known == nullptr) known = findFrameworkName("schedule" + closest);
+    return std::string(known->family);
+}
+
 Error unknownFamily(std::string_view name) {
     std::vector<std::string> names;
     for (const ScheduleFamily& family : scheduleFamilies())
         names.emplace_back(family.name);
-    const std::string closest = closestName(name, names);
+    const std::string closest = closestFamily(name, names);
     return usageError(fmt::format("unknown schedule '{}'", name),
                       closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
                                       : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
@@ -64,6 +86,8 @@ std::string_view matchingFlavor(const ScheduleFamily& family, std::string_view w
 }
 
 Status checkSizes(const ScheduleSpec& spec) {
+    if (spec.pp == 0) return usageError("the number of pipeline ranks is missing", "give --pp P");
+    if (spec.microbatches == 0) return usageError("the number of micro-batches is missing", "give --microbatches M");
     if (spec.pp < 1) return usageError(fmt::format("--pp {} is not a number of ranks", spec.pp), "give 1 or more");
     if (spec.microbatches < 1) {
         return usageError(fmt::format("--microbatches {} is not a number of micro-batches", spec.microbatches),
