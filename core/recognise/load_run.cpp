@@ -101,6 +101,31 @@ void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& w
             static_cast<std::int64_t>(others.size()));
 }
 
+/// Files of jobs of different sizes are of different runs, and their ranks are not one pipeline.
+Status mustBeOneJob(std::span<const TraceFile> files, const std::string& where, DiagnosticLog& log) {
+    std::map<std::int32_t, std::vector<const TraceFile*>> jobs;
+    for (const TraceFile& file : files) {
+        if (file.world_size && !file.format.empty()) jobs[*file.world_size].push_back(&file);
+    }
+    if (jobs.size() < 2) return {};
+    std::vector<std::string> texts;
+    for (const auto& [size, of_job] : jobs)
+        texts.push_back(fmt::format("{} of {} ranks ({})", of_job.size(), size, of_job.front()->path.string()));
+    const std::string list = fmt::format("{}", fmt::join(texts, ", "));
+    log.add("different-jobs", where, say("the files are of different jobs, and no pipeline is looked for: {}", list));
+    return inputError(where, fmt::format("the files are of different jobs: {}", list),
+                      "name the files or the folder of one of them");
+}
+
+/// The user's mesh against the pipeline that was found.
+void compareMesh(const LoadOptions& options, const Layout& layout, const std::string& where, DiagnosticLog& log) {
+    if (!options.mesh) return;
+    const int stated = options.mesh->sizes.at(MeshAxis::Pipeline);
+    if (stated <= 1 || stated == layout.pp) return;
+    log.add("mesh-differs", where,
+            say("--mesh states {} pipeline ranks, but the trace shows {}; what it shows is used", stated, layout.pp));
+}
+
 bool holdsOps(const FoundOps& found) {
     return std::any_of(found.ops.begin(), found.ops.end(),
                        [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
@@ -142,6 +167,7 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
 Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = trace.files();
+    BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, trace.extract(kNativeMarks));
@@ -273,6 +299,7 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
 
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
+    compareMesh(options, layout, where, log);
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
     BUBBLESCOPE_ASSIGN(run.checks, readChecks(trace, layout, where, log));
     if (control.stopRequested()) return cancelledError();

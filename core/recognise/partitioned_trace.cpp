@@ -70,8 +70,8 @@ void fields(Wire& wire, ProcessGroup& value) {
 }
 template <class Wire>
 void fields(Wire& wire, TraceFile& value) {
-    auto& [path, format, rank, host, groups] = value;
-    wire(path, format, rank, host, groups);
+    auto& [path, format, rank, host, groups, world_size] = value;
+    wire(path, format, rank, host, groups, world_size);
 }
 template <class Wire>
 void fields(Wire& wire, TraceExtent& value) {

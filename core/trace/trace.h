@@ -35,7 +35,8 @@ struct TraceFile {
     std::optional<std::int32_t> rank;
     /// the machine it ran on; empty if the file does not state it
     std::string host = {};
-    std::vector<ProcessGroup> groups = {}; ///< Kineto's, of its own rank
+    std::vector<ProcessGroup> groups = {};       ///< Kineto's, of its own rank
+    std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
 };
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; those that did not were moved to a

@@ -2,6 +2,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::test {
@@ -193,6 +195,37 @@ TEST(AnalyzeCommand, SaysHowItFoundTheSchedule) {
     EXPECT_EQ(runProgram({"analyze", named, "--schedule", "interleaved", "--vpp", "4"}).exit_code, 3);
     EXPECT_EQ(runProgram({"analyze", named, "--schedule", "nonsense"}).exit_code, 2);
     EXPECT_EQ(runProgram({"analyze", named, "--pp", "4"}).exit_code, 2);
+}
+
+TEST(AnalyzeCommand, RefusesToTakeTwoJobsForOne) {
+    const ScratchFolder scratch;
+    for (const auto& [job, ranks] : {std::pair("big", 4), std::pair("small", 2)}) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            scratch.write(fmt::format("runs/{}/rank{}.json", job, rank),
+                          fmt::format(R"({{"schemaVersion":1,"distributedInfo":{{"rank":{},"world_size":{}}},)"
+                                      R"("traceEvents":[{{"ph":"X","name":"x","pid":1,"tid":1,"ts":0,"dur":10}}]}})",
+                                      rank, ranks));
+        }
+    }
+    const auto both = runProgram({"analyze", scratch.file("runs"), "--json"});
+    EXPECT_EQ(both.exit_code, 0) << both.err;
+    EXPECT_TRUE(both.json()["schedule"].is_null());
+    EXPECT_NE(both.out.find("the files are of different jobs: 2 of 2 ranks"), std::string::npos) << both.out;
+    EXPECT_NE(both.err.find("different jobs"), std::string::npos) << both.err;
+    EXPECT_EQ(runProgram({"whatif", scratch.file("runs")}).exit_code, 3);
+    const auto one = runProgram({"analyze", scratch.file("runs/big"), "--json"});
+    EXPECT_EQ(one.out.find("different jobs"), std::string::npos) << one.out;
+}
+
+TEST(AnalyzeCommand, SaysWhereAMeshDiffersFromThePipeline) {
+    const ScratchFolder scratch;
+    const std::string trace = scratch.file("run.pftrace");
+    ASSERT_EQ(
+        runProgram({"simulate", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8", "--out", trace}).exit_code,
+        0);
+    EXPECT_NE(runProgram({"analyze", trace, "--mesh", "pp=8"}).err.find("--mesh states 8 pipeline ranks"),
+              std::string::npos);
+    EXPECT_EQ(runProgram({"analyze", trace, "--mesh", "pp=4"}).err, "");
 }
 
 TEST(AnalyzeCommand, TakesRulesAndAMesh) {

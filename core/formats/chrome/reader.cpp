@@ -68,6 +68,17 @@ std::vector<ProcessGroup> processGroups(std::string_view distributed_info) {
     return groups;
 }
 
+/// A number of an object, or the text of one, from 0 to what an int holds.
+std::optional<std::int32_t> countIn(std::string_view object, std::string_view name) {
+    const auto found = findJsonArg(object, name);
+    std::optional<std::int64_t> number;
+    if (found && std::holds_alternative<std::int64_t>(*found)) number = std::get<std::int64_t>(*found);
+    if (found && std::holds_alternative<std::string>(*found))
+        number = EventParser::integer(std::get<std::string>(*found));
+    if (!number || *number < 0 || *number > INT32_MAX) return std::nullopt;
+    return static_cast<std::int32_t>(*number);
+}
+
 constexpr std::string_view kNotATraceHint = "a trace is an object with 'traceEvents' or an array of events with 'ph'";
 
 /// If a quote or a bracket is missing, the rest of a file looks like one entry: bounds how much of it is scanned. A
@@ -196,15 +207,10 @@ Reader::End Reader::field(std::string_view key) {
             log_.add("bad-time", here(), say("baseTimeNanoseconds is no usable time and is passed over"));
     } else if (key == "distributedInfo") {
         kineto_ = true;
-        const auto rank = findJsonArg(*value, "rank");
-        std::optional<std::int64_t> number;
-        if (rank && std::holds_alternative<std::int64_t>(*rank)) number = std::get<std::int64_t>(*rank);
-        if (rank && std::holds_alternative<std::string>(*rank))
-            number = EventParser::integer(std::get<std::string>(*rank));
-        if (number && *number >= 0 && *number <= INT32_MAX) {
-            builder_.file(builder_.currentFile()).rank = static_cast<std::int32_t>(*number);
-        }
-        builder_.file(builder_.currentFile()).groups = processGroups(*value);
+        TraceFile& file = builder_.file(builder_.currentFile());
+        if (const auto rank = countIn(*value, "rank")) file.rank = rank;
+        file.world_size = countIn(*value, "world_size");
+        file.groups = processGroups(*value);
     } else if (key == "host_name") {
         const auto host = findJsonArg(fmt::format(R"({{"host":{}}})", *value), "host");
         if (host && std::holds_alternative<std::string>(*host))
