@@ -14,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -77,8 +79,11 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
 CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_ASSIGN(profiler::CaptureOptions capture, options.capture.options());
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
+    std::error_code ignored;
+    const bool made = !std::filesystem::exists(capture.dir, ignored);
     const bool force = options.force != nullptr && *options.force;
     BUBBLESCOPE_TRY(mustBeFresh(capture.dir, force));
+    BUBBLESCOPE_TRY(makeWritableFolder(capture.dir));
     if (!force && !options.report_file.empty() && isFirstOfJob()) BUBBLESCOPE_TRY(mustBeNew(options.report_file));
     std::unique_ptr<CaptureForward> forward;
     if (sends(options)) {
@@ -87,7 +92,6 @@ CommandResult record(const RecordArguments& options) {
         ::unsetenv(net::kTokenVariable); // it is for the collector, not for the job
         BUBBLESCOPE_ASSIGN(forward, CaptureForward::start(std::move(sender), capture.dir));
     }
-    std::error_code ignored;
     auto watcher = profiler::ProcessWatcher::start(std::filesystem::absolute(capture.dir, ignored));
     if (watcher.ok())
         capture.watcher = watcher.value()->name();
@@ -110,6 +114,7 @@ CommandResult record(const RecordArguments& options) {
     } else if (isFirstOfJob()) {
         reportOn(options, capture.dir, watched);
     }
+    if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
     constexpr TimeNs kPatience{std::chrono::seconds(10)};
     const Status sent = forward ? forward->finish(kPatience) : Status();
     if (!sent.ok()) printError(sent.error().text());

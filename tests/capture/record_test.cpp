@@ -159,6 +159,14 @@ TEST_F(Record, AJobThatUsesNothingLeavesNothing) {
     EXPECT_THAT(recorded.err, HasSubstr("nothing was recorded"));
 }
 
+TEST_F(Record, AFolderThatCannotBeWrittenEndsBeforeTheJob) {
+    const std::string ran = scratch_.file("ran");
+    const ProgramResult recorded = runProgram({"record", "--out", "/proc/none", "--", "/usr/bin/touch", ran});
+    EXPECT_EQ(recorded.exit_code, 3);
+    EXPECT_THAT(recorded.err, HasSubstr("/proc/none"));
+    EXPECT_FALSE(std::filesystem::exists(ran));
+}
+
 TEST_F(Record, AKilledJobsFileIsReadable) {
     const ProgramResult recorded = record("killed");
     EXPECT_EQ(recorded.exit_code, 128 + 9);

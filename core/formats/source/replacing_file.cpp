@@ -161,4 +161,17 @@ Status makeFolder(const std::filesystem::path& folder) {
                       "name a folder that can be written");
 }
 
+Status makeWritableFolder(const std::filesystem::path& folder) {
+    BUBBLESCOPE_TRY(makeFolder(folder));
+    std::string name = (folder / ".bubblescope-XXXXXX").string();
+    const Descriptor file(::mkostemp(name.data(), O_CLOEXEC));
+    if (file.isOpen()) {
+        ::unlink(name.c_str());
+        return {};
+    }
+    if (errno == ENOSPC || errno == EDQUOT) return {}; // whoever writes says so, and may find room by then
+    return inputError(folder.string(), fmt::format("cannot be written to: {}", std::strerror(errno)),
+                      "name a folder that can be written");
+}
+
 } // namespace bubblescope

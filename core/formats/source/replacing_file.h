@@ -89,5 +89,7 @@ private:
 
 /// Makes the folder that files are to be written to, and those above it. Errors: Input, with the system's reason.
 [[nodiscard]] Status makeFolder(const std::filesystem::path& folder);
+/// The same, for files that others will write there: makes one and removes it. Errors: Input, with the system's reason.
+[[nodiscard]] Status makeWritableFolder(const std::filesystem::path& folder);
 
 } // namespace bubblescope
