@@ -71,14 +71,36 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
+/// The layers at a place of the pipeline, with the embedding at its beginning and the head at its end.
+bool holdsLayer(const ModelConfig& model, int place, int places, int layer) {
+    const int first = place == 0 ? 0 : model.layersBefore(place) + 1;
+    const int last = model.layersBefore(place + 1) + (place + 1 == places ? 1 : 0);
+    return first <= layer && layer <= last;
+}
+
+/// Whether an op that the fault names runs the layer that it names.
+bool runsLayer(const RunConfig& config, const Fault& fault, int places) {
+    const Schedule& schedule = config.schedule;
+    for (std::size_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+        if (!fault.ranks.holds(static_cast<int>(rank))) continue;
+        for (const Op& op : schedule.ranks[rank]) {
+            const int place = schedule.stageOf(Rank{rank}, op.chunk).value / routes(schedule.placement);
+            if (fault.ops.matches(op) && holdsLayer(config.model, place, places, *fault.layer)) return true;
+        }
+    }
+    return false;
+}
+
 /// Checks the layers that faults name, which only the model knows.
 Status checkFaultLayers(const RunConfig& config) {
     const int places = DataPlan(config.schedule).places();
     const int last = config.model.layersBefore(places) + 1;
     for (const Fault& fault : config.faults) {
-        if (!fault.layer || *fault.layer <= last) continue;
-        Error error = usageError(fmt::format("there is no layer {}", *fault.layer),
-                                 fmt::format("0 is the embedding, 1 to {} are blocks, {} is the head", last - 1, last));
+        if (!fault.layer || (*fault.layer <= last && runsLayer(config, fault, places))) continue;
+        const std::string known = fmt::format("0 is the embedding, 1 to {} are blocks, {} is the head", last - 1, last);
+        Error error = *fault.layer > last
+                          ? usageError(fmt::format("there is no layer {}", *fault.layer), known)
+                          : usageError(fmt::format("no op that it names runs layer {}", *fault.layer), known);
         error.where = "--inject " + fault.text;
         return error;
     }

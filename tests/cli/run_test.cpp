@@ -171,6 +171,11 @@ TEST(RunCommand, SaysWhereAFaultIsWrong) {
     const auto beyond = runProgram(run("1f1b", "1", {"--inject", "slow:rank=2,factor=2"}));
     EXPECT_EQ(beyond.exit_code, 2);
     EXPECT_NE(beyond.err.find("there is no rank 2"), std::string::npos) << beyond.err;
+    // The head of a model of two stages with a layer each is layer 3, and on rank 1.
+    const auto elsewhere = runProgram(run("1f1b", "1", {"--aadiff", "--inject", "flip:B2,rank=0,bit=3,layer=3"}));
+    EXPECT_EQ(elsewhere.exit_code, 2);
+    EXPECT_NE(elsewhere.err.find("no op that it names runs layer 3"), std::string::npos) << elsewhere.err;
+    EXPECT_EQ(runProgram(run("1f1b", "1", {"--aadiff", "--inject", "flip:B2,rank=1,bit=3,layer=3"})).exit_code, 0);
 }
 
 TEST(RunCommand, ADeadRankEndsTheRunWithFour) {
