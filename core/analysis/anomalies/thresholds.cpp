@@ -16,7 +16,7 @@ std::span<const ThresholdInfo> thresholdTable() {
     using T = Thresholds;
     static constexpr std::array kTable{
         ThresholdInfo{"cost.least", &T::least_cost, 0, 1, "share of the step",
-                      "what would shorten a step by less is not told"},
+                      "what would shorten a step by less is not reported"},
         ThresholdInfo{"cost.serious", &T::serious_cost, 0, 1, "share of the step", "what costs this much is serious"},
         ThresholdInfo{"chance", &T::chance, 0, 1, "probability",
                       "most chance of any false finding by a statistical test, over all that it compares"},

@@ -109,7 +109,7 @@ void addLargerMicrobatches(Section& document, const Advice& advice) {
     if (advice.larger) {
         document.paragraph(
             "", fmt::format("Fewer, larger micro-batches cannot be predicted: the trace has one size, and what a "
-                            "device gains with larger ones it does not tell. With {} twice as large the step "
+                            "device gains with larger ones it does not show. With {} twice as large the step "
                             "gets shorter if ops then take less than {:.2f} times what they take now; it "
                             "holds {:.2f} activations then.",
                             advice.larger->microbatches, advice.larger->break_even, advice.larger->memory.activations));
