@@ -1,6 +1,7 @@
 #include "runtime/run_setup.h"
 
 #include "core/graph/validate.h"
+#include "core/schedule/stage_ways.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 
 #include <fmt/format.h>
@@ -154,6 +155,9 @@ Status checkConfig(const RunConfig& config) {
         if (problems.size() > 1) message += fmt::format(" (and {} more problems)", problems.size() - 1);
         return inputError({}, std::move(message));
     }
+    if (StageWays::of(config.schedule).copies() > 1)
+        return inputError({}, "the schedule holds copies of a second, smaller model, and a run trains one model",
+                          "use an order of one model");
     BUBBLESCOPE_TRY(checkNumbers(config));
     BUBBLESCOPE_TRY(checkSlices(config));
     BUBBLESCOPE_TRY(checkFaultLayers(config));

@@ -129,13 +129,13 @@ void addSearchCommand(Command app, Action& action) {
         command
             .addOption("--second", options->texts.second,
                        "Stage times of a second model that shares the ranks in the opposite direction, as of "
-                       "--stage-times")
+                       "--stage-times; with half as many stages it runs twice, side by side")
             .typeName("FILE")
             .excludes(from)
             .excludes(model);
     command
         .addOption("--second-microbatches", options->texts.second_microbatches,
-                   "Micro-batches of the second model (as many as of the first)")
+                   "Micro-batches of each copy of the second model (together as many as of the first)")
         .typeName("M")
         .positive()
         .needs(second);

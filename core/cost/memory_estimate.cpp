@@ -1,6 +1,7 @@
 #include "core/cost/memory_estimate.h"
 
 #include "core/cost/partition.h"
+#include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
 
@@ -61,6 +62,9 @@ LayerSizes& LayerSizes::operator+=(const LayerSizes& other) {
 
 Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedule) {
     const int apart = routes(schedule.placement);
+    if (StageWays::of(schedule).copies() > 1)
+        return usageError("tensor sizes are of one model, and this order holds copies of a second, smaller one",
+                          "leave --memory-model out");
     BUBBLESCOPE_ASSIGN(const std::vector<int> layers, cut(sizes, schedule.stages() / apart));
     MemoryModel model;
     std::size_t next = 0;

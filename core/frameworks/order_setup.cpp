@@ -61,9 +61,17 @@ Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, con
     const bool automodel = framework == Framework::Automodel;
     const std::string prefix = automodel ? "pp_" : "--parallelism.pipeline_parallel_";
     setup.settings = {{prefix + "schedule", setup.schedule_name}, {prefix + "schedule_csv", file}};
-    setup.notes.push_back(fmt::format("The pipeline has {} ranks, and a batch of {} micro-batches: the file holds no "
-                                      "other sizes.",
-                                      schedule.pp, schedule.microbatches));
+    if (automodel) {
+        setup.notes.push_back(fmt::format("The pipeline has {} ranks, and pp_batch_size is {} times "
+                                          "pp_microbatch_size: the file holds no other sizes.",
+                                          schedule.pp, schedule.microbatches));
+    } else {
+        setup.settings.push_back({prefix + "degree", fmt::format("{}", schedule.pp)});
+        setup.settings.push_back({"--parallelism.num_pp_microbatches", fmt::format("{}", schedule.microbatches)});
+        setup.notes.push_back(fmt::format("Before torchtitan had num_pp_microbatches: {}microbatch_size, a batch of a "
+                                          "rank divided by {}.",
+                                          prefix, schedule.microbatches));
+    }
     if (schedule.vpp > 1) {
         setup.notes.push_back(fmt::format("{} stages on each rank: set {} so that there are {}.", schedule.vpp,
                                           automodel ? "layers_per_stage or module_fqns_per_model_part"

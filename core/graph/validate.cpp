@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/graph/rendezvous.h"
+#include "core/schedule/stage_ways.h"
 
 #include <algorithm>
 #include <cassert>
@@ -71,29 +72,28 @@ private:
         }
     }
 
-    /// Whether a micro-batch takes a route: always where there is one; where there are two, when any of its
-    /// ops is on it.
-    [[nodiscard]] bool takesRoute(Microbatch microbatch, int route) const {
-        const int apart = routes(schedule_.placement);
-        if (apart == 1) return true;
-        for (int stage = route; stage < schedule_.stages(); stage += apart) {
+    /// Whether a micro-batch takes a way: always where there is one; where there are more, when any of its ops is on
+    /// it.
+    [[nodiscard]] bool takes(Microbatch microbatch, const StageWays::Way& way) const {
+        if (all_ways_.size() == 1) return true;
+        for (int place = 0; place < way.count; ++place) {
+            const Stage stage{way.first + place * ways_.apart()};
             for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::BackwardWeight}) {
-                if (graph_.find(kind, microbatch, Stage{stage}) != kMissingOp) return true;
+                if (graph_.find(kind, microbatch, stage) != kMissingOp) return true;
             }
         }
         return false;
     }
 
     void checkCounts() {
-        const int apart = routes(schedule_.placement);
         std::int64_t units = 0;
         for (int m = 0; m < schedule_.microbatches; ++m) {
-            for (int route = 0; route < apart; ++route) {
-                if (!takesRoute(Microbatch{m}, route)) continue;
+            for (const StageWays::Way& way : all_ways_) {
+                if (!takes(Microbatch{m}, way)) continue;
                 ++units;
-                for (int stage = route; stage < schedule_.stages(); stage += apart) {
+                for (int place = 0; place < way.count; ++place) {
                     for (int sequence = 0; sequence < graph_.sequenceSlices(); ++sequence) {
-                        checkPresent(Microbatch{m}, Stage{stage}, sequence);
+                        checkPresent(Microbatch{m}, Stage{way.first + place * ways_.apart()}, sequence);
                     }
                 }
             }
@@ -258,6 +258,8 @@ private:
     const Schedule& schedule_;
     const ValidateOptions& options_;
     const OpGraph& graph_;
+    StageWays ways_ = StageWays::of(schedule_);
+    std::vector<StageWays::Way> all_ways_ = ways_.all();
     std::vector<ScheduleProblem> problems_;
 };
 

@@ -1,6 +1,7 @@
 #include "core/recognise/assemble.h"
 
 #include "core/schedule/dependency.h"
+#include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
 
@@ -241,11 +242,12 @@ public:
     [[nodiscard]] std::optional<Sentence> fault(bool expect_backward) const {
         if (fault_) return fault_;
         int units = 0;
+        const std::vector<Way> ways = findWays();
         for (int m = 0; m < layout_.microbatches; ++m) {
-            for (int route = 0; route < routes(layout_.placement); ++route) {
-                if (!takesRoute(Microbatch{m}, route)) continue;
+            for (const Way& way : ways) {
+                if (ways.size() > 1 && !takes(Microbatch{m}, way)) continue;
                 ++units;
-                if (auto fault = faultOnRoute(Microbatch{m}, route, expect_backward)) return fault;
+                if (auto fault = faultOn(Microbatch{m}, way, expect_backward)) return fault;
             }
         }
         if (units == layout_.microbatches) return std::nullopt;
@@ -253,6 +255,24 @@ public:
     }
 
 private:
+    /// Where a micro-batch runs, by rank and chunk.
+    using Way = std::vector<Location>;
+    [[nodiscard]] std::vector<Way> findWays() const {
+        const Layout& of = layout_;
+        const int copies = secondCopies(of.placement, of.pp, of.vpp, of.microbatches, [&](Microbatch m, Stage stage) {
+            const Location at = bubblescope::locate(of.placement, of.pp, stage);
+            return takes(m, {at});
+        });
+        const StageWays ways(of.placement, of.pp, of.vpp, copies);
+        std::vector<Way> found;
+        for (const StageWays::Way& way : ways.all()) {
+            Way& places = found.emplace_back();
+            for (int place = 0; place < way.count; ++place)
+                places.push_back(bubblescope::locate(of.placement, of.pp, Stage{way.first + place * ways.apart()}));
+            std::ranges::sort(places, {}, [](const Location& at) { return std::pair(at.rank.value, at.chunk.value); });
+        }
+        return found;
+    }
     /// Slots of one micro-batch.
     [[nodiscard]] std::size_t unitSize() const {
         return static_cast<std::size_t>(layout_.pp) * static_cast<std::size_t>(layout_.vpp) *
@@ -263,25 +283,22 @@ private:
         return op.microbatch.index() * unitSize() + part * static_cast<std::size_t>(layout_.slices) +
                static_cast<std::size_t>(op.sequence);
     }
-    /// Calls visit(rank, forward op) for everything that a micro-batch has to run on a route, until that returns true.
+    /// Calls visit(rank, forward op) for everything that a micro-batch has to run on a way, until that returns true.
     template <class Visit>
-    bool anyOf(Microbatch microbatch, int route, Visit visit) const {
-        for (int r = 0; r < layout_.pp; ++r) {
-            for (int c = route; c < layout_.vpp; c += routes(layout_.placement)) {
-                for (int slice = 0; slice < layout_.slices; ++slice) {
-                    if (visit(Rank{r}, Op{OpKind::Forward, microbatch, Chunk{c}, slice})) return true;
-                }
+    bool anyOf(Microbatch microbatch, const Way& way, Visit visit) const {
+        for (const Location& at : way) {
+            for (int slice = 0; slice < layout_.slices; ++slice) {
+                if (visit(at.rank, Op{OpKind::Forward, microbatch, at.chunk, slice})) return true;
             }
         }
         return false;
     }
-    [[nodiscard]] bool takesRoute(Microbatch microbatch, int route) const {
-        return routes(layout_.placement) == 1 ||
-               anyOf(microbatch, route, [&](Rank rank, const Op& op) { return seen_[index(rank, op)] != 0; });
+    [[nodiscard]] bool takes(Microbatch microbatch, const Way& way) const {
+        return anyOf(microbatch, way, [&](Rank rank, const Op& op) { return seen_[index(rank, op)] != 0; });
     }
-    [[nodiscard]] std::optional<Sentence> faultOnRoute(Microbatch microbatch, int route, bool expect_backward) const {
+    [[nodiscard]] std::optional<Sentence> faultOn(Microbatch microbatch, const Way& way, bool expect_backward) const {
         std::optional<Sentence> fault;
-        anyOf(microbatch, route, [&](Rank rank, Op op) {
+        anyOf(microbatch, way, [&](Rank rank, Op op) {
             const auto missing = missingIn(seen_[index(rank, op)], expect_backward);
             if (!missing) return false;
             op.kind = *missing;

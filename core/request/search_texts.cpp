@@ -50,8 +50,13 @@ Schedule someOrder(const SearchRequest& request) {
         const Location at = locate(schedule.placement, schedule.pp, Stage{stage});
         for (int m = 0; m < request.microbatches; ++m) {
             const bool second = m >= request.microbatches - request.second;
-            if (apart == 1 || second == (stage % 2 == 1))
-                schedule.ranks[at.rank.index()].push_back({kind, Microbatch{m}, at.chunk});
+            if (apart == 2 && second != (stage % 2 == 1)) continue;
+            // The copies of a second model take its micro-batches in turn.
+            const int of_copy = second ? request.second / request.second_copies : 0;
+            if (second && (m - (request.microbatches - request.second)) / of_copy !=
+                              stage / 2 / (request.pp / request.second_copies))
+                continue;
+            schedule.ranks[at.rank.index()].push_back({kind, Microbatch{m}, at.chunk});
         }
     };
     for (int stage = 0; stage < stages; ++stage)
@@ -88,20 +93,29 @@ Status SearchTexts::addSecond(SearchRequest& request) const {
     const auto pp = static_cast<std::size_t>(request.pp);
     std::vector<OpTimes> first = request.costs.stages;
     if (first.empty()) first.assign(pp, request.costs.times);
-    for (const std::size_t stages : {first.size(), other.size()}) {
-        if (stages != pp)
-            return usageError(fmt::format("times are given for {} stages of a model on {} ranks", stages, pp),
-                              "give one set of times for every stage, of both models");
-    }
+    if (first.size() != pp)
+        return usageError(fmt::format("times are given for {} stages of a model on {} ranks", first.size(), pp),
+                          "give one set of times for every stage");
+    if (other.empty() || pp % other.size() != 0)
+        return usageError(fmt::format("times are given for {} stages of a second model on {} ranks", other.size(), pp),
+                          "give one set of times for every rank, or for half of them, a third, …: the second model "
+                          "then runs in that many copies side by side");
+    request.second_copies = static_cast<int>(pp / other.size());
     request.costs.stages.clear();
     for (std::size_t place = 0; place < pp; ++place) {
         request.costs.stages.push_back(first[place]);
-        request.costs.stages.push_back(other[place]);
+        request.costs.stages.push_back(other[place % other.size()]);
     }
     request.vpp = 2;
-    request.second = second_microbatches.value_or(request.microbatches);
-    if (request.second > std::numeric_limits<int>::max() - request.microbatches)
+    const std::int64_t of_copies = second_microbatches ? std::int64_t{*second_microbatches} * request.second_copies
+                                                       : std::int64_t{request.microbatches};
+    if (of_copies > std::numeric_limits<int>::max() - request.microbatches)
         return usageError("there are too many micro-batches", "give fewer");
+    request.second = static_cast<int>(of_copies);
+    if (request.second % request.second_copies != 0)
+        return usageError(fmt::format("{} copies of the second model do not share {} micro-batches evenly",
+                                      request.second_copies, request.second),
+                          "give --second-microbatches, of each copy");
     request.microbatches += request.second;
     request.placements = {Placement::Bidirectional};
     return {};

@@ -27,10 +27,12 @@ struct SearchTexts {
     std::string from;              ///< a trace in place of the sizes; empty: none
     std::string memory_model;
     std::vector<std::string> memory_budget;
-    std::string placement = "any";          ///< or loop, v, or a file: readPlacement()
-    std::string op_times;                   ///< a file of times of single ops; empty: none
-    std::string second;                     ///< stage times of a second model in the opposite direction; empty: none
-    std::optional<int> second_microbatches; ///< as many as of the first if not given
+    std::string placement = "any"; ///< or loop, v, or a file: readPlacement()
+    std::string op_times;          ///< a file of times of single ops; empty: none
+    /// Stage times of a second model in the opposite direction; empty: none. Of fewer stages than there are ranks: it
+    /// runs in copies side by side.
+    std::string second;
+    std::optional<int> second_microbatches; ///< of each copy; together as many as of the first if not given
     bool overlap_pairs = false;
     std::string split = "auto"; ///< "auto", "on", "off"
     std::string noise;          ///< a share, "5%"

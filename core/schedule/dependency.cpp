@@ -1,5 +1,7 @@
 #include "core/schedule/dependency.h"
 
+#include "core/schedule/stage_ways.h"
+
 #include <algorithm>
 
 namespace bubblescope {
@@ -116,8 +118,11 @@ void OpGraph::linkPairs() {
 
 void OpGraph::linkProducers() {
     producers_.resize(ops_.size());
-    const int apart = routes(placement_);
-    const int stages = pp_ * vpp_;
+    const int copies = secondCopies(placement_, pp_, vpp_, microbatches_, [this](Microbatch microbatch, Stage stage) {
+        return std::ranges::any_of(std::array{OpKind::Forward, OpKind::Backward, OpKind::BackwardWeight},
+                                   [&](OpKind kind) { return find(kind, microbatch, stage) != kMissingOp; });
+    });
+    const StageWays ways(placement_, pp_, vpp_, copies);
     for (OpIndex i = 0; i < size(); ++i) {
         const Op& op = ops_[at(i)];
         if (!inRange(op)) continue;
@@ -125,15 +130,13 @@ void OpGraph::linkProducers() {
         Producers& needs = producers_[at(i)];
         switch (op.kind) {
         case OpKind::Forward:
-            if (s.value >= apart) {
-                needs.stage = find(OpKind::Forward, op.microbatch, Stage{s.value - apart}, op.sequence);
-            }
+            if (const auto before = ways.before(s))
+                needs.stage = find(OpKind::Forward, op.microbatch, *before, op.sequence);
             break;
         case OpKind::Backward:
         case OpKind::BackwardInput:
-            if (s.value + apart < stages) {
-                needs.stage = find(OpKind::Backward, op.microbatch, Stage{s.value + apart}, op.sequence);
-            }
+            if (const auto after = ways.after(s))
+                needs.stage = find(OpKind::Backward, op.microbatch, *after, op.sequence);
             needs.own = find(OpKind::Forward, op.microbatch, s, op.sequence);
             break;
         case OpKind::BackwardWeight:

@@ -32,6 +32,14 @@ std::optional<OpPlace> findBackward(const StepTimeline& step, int stage, Microba
     return findOpAt(step, Stage(stage), slice, {OpKind::Backward, OpKind::BackwardInput});
 }
 
+/// True for the last stage on the way of a micro-batch. Of two pipelines, the way may end before the last stage: where
+/// the second is several copies of a smaller model.
+bool isLast(const StepTimeline& step, int stage, MicrobatchSlice slice) {
+    const int next = stage + routes(step.placement);
+    if (next >= step.pp * step.vpp) return true;
+    return stage % routes(step.placement) == 1 && !findForward(step, next, slice) && !findBackward(step, next, slice);
+}
+
 /// The op at an end of a transfer: `apart` stages before the one that consumes the payload.
 std::optional<OpPlace> opAtEnd(const StepTimeline& step, const CommSpan& span, int apart) {
     if (span.payload == Payload::Activation)
@@ -87,8 +95,7 @@ std::optional<OpPlace> producerOf(const StepTimeline& step, const OpPlace& place
     case OpKind::Forward: return findForward(step, stage - apart, slice);
     case OpKind::Backward:
     case OpKind::BackwardInput:
-        return stage + apart >= step.pp * step.vpp ? findForward(step, stage, slice)
-                                                   : findBackward(step, stage + apart, slice);
+        return isLast(step, stage, slice) ? findForward(step, stage, slice) : findBackward(step, stage + apart, slice);
     case OpKind::BackwardWeight: return findOpAt(step, Stage(stage), slice, {OpKind::BackwardInput});
     case OpKind::Optimizer: break;
     }
@@ -102,8 +109,7 @@ std::optional<OpPlace> consumerOf(const StepTimeline& step, const OpPlace& place
     const int apart = routes(step.placement);
     switch (op.kind) {
     case OpKind::Forward:
-        return stage + apart >= step.pp * step.vpp ? findBackward(step, stage, slice)
-                                                   : findForward(step, stage + apart, slice);
+        return isLast(step, stage, slice) ? findBackward(step, stage, slice) : findForward(step, stage + apart, slice);
     case OpKind::Backward:
     case OpKind::BackwardInput: return findBackward(step, stage - apart, slice);
     case OpKind::BackwardWeight:

@@ -68,8 +68,7 @@ std::vector<std::filesystem::path> TraceSegmentWriter::filesOf(const std::filesy
 TraceSegmentWriter::TraceSegmentWriter(perfetto::PacketFile file, const RunInfo& info, Rank rank,
                                        const ProcessInfo& process, perfetto::SegmentLimits limits)
     : file_(std::move(file)), rank_(rank), info_(info), process_(process), limits_(limits), alike_(info.dp * info.tp),
-      stages_(info.pp * info.vpp), apart_(routes(info.placement)),
-      encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
+      ways_(info.placement, info.pp, info.vpp, 1), encoder_(static_cast<std::uint32_t>(rank.value) + 1) {}
 
 Result<TraceSegmentWriter> TraceSegmentWriter::create(const std::filesystem::path& dir, const RunInfo& info, Rank rank,
                                                       ClockPair clocks, const ProcessInfo& process,
@@ -323,7 +322,7 @@ void TraceSegmentWriter::encode(const SliceRecord& record) {
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
                             perfetto::opArgs(op, record.stage, record.step),
-                            perfetto::opFlowIds(op.op, record.stage, stages_, apart_, step_of_all));
+                            perfetto::opFlowIds(op.op, record.stage, ways_, step_of_all));
     } else {
         const CommSpan span = record.asComm();
         encoder_.beginSlice(track, span.start, perfetto::commCategory(span.kind), perfetto::commName(span),

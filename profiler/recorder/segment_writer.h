@@ -4,6 +4,7 @@
 #include "core/base/time.h"
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/packet_file.h"
+#include "core/schedule/stage_ways.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "profiler/recorder/device_slice.h"
@@ -105,9 +106,8 @@ private:
     perfetto::SegmentLimits limits_;
     int segment_ = 0;
     std::int64_t records_ = 0; ///< number of slices appended
-    int alike_;  ///< ranks of the run that hold the same place in the pipeline: replicas times tensor ranks
-    int stages_; ///< of the whole pipeline
-    int apart_;  ///< distance between neighbouring stages, see routes()
+    int alike_;      ///< ranks of the run that hold the same place in the pipeline: replicas times tensor ranks
+    StageWays ways_; ///< of micro-batches through the whole pipeline
     perfetto::Encoder encoder_;
     std::uint64_t lanes_opened_ = 0;
     std::array<std::vector<Lane>, kTracks> lanes_;

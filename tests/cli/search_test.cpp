@@ -165,11 +165,45 @@ TEST(SearchCommand, OrdersTwoModelsInOppositeDirections) {
         runProgram({"simulate", "--schedule-file", out, "--stage-times", both, "--comm", "1ms", "--json"});
     ASSERT_EQ(step.exit_code, 0) << step.err;
     EXPECT_EQ(step.json()["makespan_ns"], found["makespan_ns"]);
-    const std::string few = scratch.write("few.csv", "forward,backward\n4ms,9ms\n").string();
-    EXPECT_EQ(runProgram(search(stages, {"--second", few})).exit_code, 2);
+    const std::string three = scratch.write("three.csv", "forward,backward\n4ms,9ms\n5ms,8ms\n3ms,7ms\n").string();
+    EXPECT_EQ(runProgram(search(stages, {"--second", three})).exit_code, 2);
     EXPECT_EQ(runProgram(search(stages, {"--second", second, "--vpp", "2"})).exit_code, 2);
     EXPECT_EQ(runProgram(search(stages, {"--second", scratch.file("none")})).exit_code, 3);
     EXPECT_EQ(runProgram(search(stages, {"--second-microbatches", "3"})).exit_code, 2);
+}
+
+TEST(SearchCommand, RunsASmallerSecondModelInCopies) {
+    const ScratchFolder scratch;
+    const std::string stages = scratch.write("stages.csv", kStages).string();
+    const std::string half = scratch.write("half.csv", "forward,backward\n4ms,9ms\n5ms,8ms\n").string();
+    const std::string out = scratch.file("order.json");
+    const auto result = runProgram(search(
+        stages, {"--second", half, "--second-microbatches", "3", "--split-backward", "off", "--out", out, "--json"}));
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    const auto found = result.json();
+    EXPECT_EQ(found["schedule"]["microbatches"], 8 + 2 * 3);
+    for (const auto& rank : found["schedule"]["ranks"])
+        EXPECT_EQ(rank.size(), 2U * (8 + 3));
+    // The file carries it on: the order is valid, takes as long, and its trace shows it again.
+    EXPECT_EQ(runProgram({"validate", out}).exit_code, 0);
+    const std::string both = scratch
+                                 .write("both.csv", "forward,backward\n10ms,20ms\n4ms,9ms\n14ms,22ms\n5ms,8ms\n"
+                                                    "8ms,18ms\n4ms,9ms\n11ms,23ms\n5ms,8ms\n")
+                                 .string();
+    const std::string trace = scratch.file("trace.pftrace");
+    const auto step = runProgram(
+        {"simulate", "--schedule-file", out, "--stage-times", both, "--comm", "1ms", "--json", "--out", trace});
+    ASSERT_EQ(step.exit_code, 0) << step.err;
+    EXPECT_EQ(step.json()["makespan_ns"], found["makespan_ns"]);
+    const auto read = runProgram({"analyze", trace, "--json"});
+    ASSERT_EQ(read.exit_code, 0) << read.err;
+    EXPECT_EQ(read.json()["steps"][0]["wall_ns"], found["makespan_ns"]);
+    EXPECT_EQ(read.err, "") << "no arrow leads from a copy to the next";
+    // Unless told, the copies share as many as the first model has.
+    EXPECT_EQ(runProgram(search(stages, {"--second", half})).exit_code, 0);
+    const auto ran = runProgram({"run", "--schedule-file", out, "--steps", "1"});
+    EXPECT_EQ(ran.exit_code, 3);
+    EXPECT_NE(ran.err.find("copies of a second"), std::string::npos) << ran.err;
 }
 
 TEST(SearchCommand, PairsForwardsAndBackwardsWhereAsked) {

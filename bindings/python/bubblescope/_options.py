@@ -102,8 +102,8 @@ class SearchKeywords(SizeKeywords, TimeKeywords, TransferKeywords, total=False):
     memory_budget: Union[Size, Sequence[Size]]  # one for all ranks, or one a rank
     placement: str  # "any", "loop", "v"
     op_times: Path  # times of single ops, JSON or CSV
-    second: Path  # stage times of a second model in the opposite direction
-    second_microbatches: int  # (as many as of the first)
+    second: Path  # stage times of a second model in the opposite direction; of fewer stages: in copies
+    second_microbatches: int  # of each copy (together as many as of the first)
     overlap_pairs: bool  # a forward and a backward may run as an overlapped pair
     split_backward: str  # "auto", "on", "off"
     noise: str  # ops take up to this share longer or shorter, "5%"

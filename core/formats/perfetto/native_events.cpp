@@ -122,20 +122,18 @@ std::string_view commTrackName(CommKind kind, Payload payload) {
     return "wait";
 }
 
-FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step) {
+FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step) {
     FlowIds ids;
-    const auto add = [&](Payload payload, int consumer) {
-        // The first stage's forward and the last stage's backward take nothing from a neighbour.
-        const int source = payload == Payload::Activation ? consumer - apart : consumer + apart;
-        const bool inside = std::min(consumer, source) >= 0 && std::max(consumer, source) < stages;
-        if (inside) ids.add(transferFlowId(step, payload, op, Stage{consumer}));
+    // The first stage's forward and the last stage's backward take nothing from a neighbour.
+    const auto add = [&](Payload payload, std::optional<Stage> producer, std::optional<Stage> consumer) {
+        if (producer && consumer) ids.add(transferFlowId(step, payload, op, *consumer));
     };
     if (op.kind == OpKind::Forward) {
-        add(Payload::Activation, stage.value);
-        add(Payload::Activation, stage.value + apart);
+        add(Payload::Activation, ways.before(stage), stage);
+        add(Payload::Activation, stage, ways.after(stage));
     } else if (producesInputGradient(op.kind)) {
-        add(Payload::Gradient, stage.value);
-        add(Payload::Gradient, stage.value - apart);
+        add(Payload::Gradient, ways.after(stage), stage);
+        add(Payload::Gradient, stage, ways.before(stage));
     }
     return ids;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/formats/perfetto/encoder.h"
+#include "core/schedule/stage_ways.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
@@ -43,9 +44,8 @@ private:
 /// Name of the lane of a communication span, such as "send activation".
 [[nodiscard]] std::string_view commTrackName(CommKind kind, Payload payload);
 
-/// The ids of the transfers that an op receives and sends, in pipelines of `stages` stages together whose neighbouring
-/// stages are `apart` in number (see routes()). Producer and consumer compute equal ids independently, so files written
-/// by different ranks agree; never 0.
+/// The ids of the transfers that an op receives and sends. Producer and consumer compute equal ids independently, so
+/// files written by different ranks agree; never 0.
 class FlowIds {
 public:
     void add(std::uint64_t id) { ids_[count_++] = id; }
@@ -57,7 +57,7 @@ private:
     std::array<std::uint64_t, 2> ids_{};
     std::size_t count_ = 0;
 };
-[[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, int stages, int apart, int step);
+[[nodiscard]] FlowIds opFlowIds(const Op& op, Stage stage, const StageWays& ways, int step);
 
 /// Name and args of a check, as specified in timeline/trace_names.h. `stage` is that of its rank and chunk. The args
 /// view the check and this object, which stays where it is made.

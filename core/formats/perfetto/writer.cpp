@@ -52,11 +52,11 @@ public:
 
     [[nodiscard]] std::uint64_t processUuid() const { return uuid(0); }
 
-    void op(const StepTimeline& step, const TimelineOp& op) {
+    void op(const StepTimeline& step, const StageWays& ways, const TimelineOp& op) {
         const std::uint64_t track = lane("compute", 0, op.start, op.end);
         const Stage stage = step.stageOf(rank_, op.op.chunk);
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op), opArgs(op, stage, step.index),
-                            opFlowIds(op.op, stage, step.pp * step.vpp, routes(step.placement), step.index));
+                            opFlowIds(op.op, stage, ways, step.index));
         encoder_.endSlice(track, op.end);
     }
 
@@ -100,10 +100,12 @@ std::vector<Span> byStart(std::vector<Span> spans) {
 }
 
 void writeStep(const StepTimeline& step, std::vector<RankWriter>& ranks) {
+    const StageWays ways = routes(step.placement) == 1 ? StageWays(step.placement, step.pp, step.vpp, 1)
+                                                       : StageWays::of(executedOrder(step));
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         if (r < step.ranks.size()) {
             for (const TimelineOp& op : byStart(step.ranks[r]))
-                ranks[r].op(step, op);
+                ranks[r].op(step, ways, op);
         }
         if (r < step.comm.size()) {
             for (const CommSpan& span : byStart(step.comm[r]))

@@ -1,5 +1,6 @@
 #include "core/optimize/search/improve.h"
 
+#include "core/optimize/search/critical_moves.h"
 #include "core/optimize/search/justify.h"
 
 #include <algorithm>
@@ -11,18 +12,7 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::int32_t kReach = 6;      ///< places from the border of a block that are tried
-constexpr int kFarMoves = 2;            ///< weight gradients in the midst of a block that are tried
-constexpr std::size_t kMostMoves = 160; ///< judged for one move
-constexpr std::int32_t kFarthest = 64;  ///< distance of a move
-constexpr std::size_t kTries = 8;       ///< moves tried in turn where they deadlock
-
-/// Adjacent ops of one rank on the longest chain.
-struct Block {
-    std::int32_t rank = 0;
-    std::int32_t first = 0;
-    std::int32_t last = 0;
-};
+constexpr std::size_t kTries = 8; ///< moves tried in turn where they deadlock
 
 struct Judged {
     OrderMove move;
@@ -67,83 +57,10 @@ public:
     }
 
 private:
-    /// Follows the longest chain from its end. Of several, a random one.
-    void findBlocks() {
-        blocks_.clear();
-        std::vector<OpNumber> ends;
-        for (const auto& order : now_.orders()) {
-            if (!order.empty() && now_.start(order.back()) + now_.tail(order.back()) == now_.makespan())
-                ends.push_back(order.back());
-        }
-        if (ends.empty()) return;
-        OpNumber op = ends[random_() % ends.size()];
-        Block block{problem_.op(op).rank.value, now_.place(op), now_.place(op)};
-        while (true) {
-            const OpNumber before = now_.previous(op);
-            const OpNumber input = problem_.op(op).input;
-            const std::int64_t start = now_.start(op);
-            const bool by_rank = before != kNoNumber && now_.start(before) + problem_.op(before).busy == start;
-            const bool by_input = input != kNoNumber && problem_.op(input).rank != problem_.op(op).rank &&
-                                  now_.start(input) + problem_.op(input).time + problem_.op(input).arrival == start;
-            if (by_rank && (!by_input || random_() % 2 == 0)) {
-                --block.first;
-                now_.touch(1);
-                op = before;
-                continue;
-            }
-            blocks_.push_back(block);
-            if (!by_input) return;
-            op = input;
-            block = {problem_.op(op).rank.value, now_.place(op), now_.place(op)};
-        }
-    }
-
-    void propose(std::int32_t rank, std::int32_t from, std::int32_t to) {
-        if (from == to || std::abs(from - to) > kFarthest) return;
-        const OrderMove move{rank, from, to};
-        if (problem_.uniform() && std::abs(from - to) == 1) {
-            // Two micro-batches of one kind and stage are the same to each other.
-            const auto& order = now_.orders()[static_cast<std::size_t>(rank)];
-            const NeededOp& a = problem_.op(order[static_cast<std::size_t>(from)]);
-            const NeededOp& b = problem_.op(order[static_cast<std::size_t>(to)]);
-            if (a.kind == b.kind && a.stage == b.stage) return;
-        }
-        moves_to_judge_.push_back(move);
-    }
-
-    void proposeIn(const Block& block) {
-        const std::int32_t near_first = std::min(block.last, block.first + kReach);
-        const std::int32_t near_last = std::max(block.first, block.last - kReach);
-        for (std::int32_t i = near_last; i < block.last; ++i) {
-            propose(block.rank, i, block.last);
-            propose(block.rank, block.last, i);
-        }
-        for (std::int32_t i = block.first + 1; i <= near_first; ++i) {
-            propose(block.rank, i, block.first);
-            propose(block.rank, block.first, i);
-        }
-        const auto length = static_cast<std::uint64_t>(block.last - block.first + 1);
-        const auto& order = now_.orders()[static_cast<std::size_t>(block.rank)];
-        for (int i = 0; i < kFarMoves && length > 2; ++i) {
-            const auto from = block.first + static_cast<std::int32_t>(random_() % length);
-            if (problem_.op(order[static_cast<std::size_t>(from)]).kind != OpKind::BackwardWeight) continue;
-            propose(block.rank, from, block.last);
-            // Behind the block its rank may be idle.
-            const auto count = static_cast<std::int32_t>(order.size());
-            const auto behind = static_cast<std::int32_t>(random_() % 8);
-            propose(block.rank, from, std::min(count - 1, block.last + behind));
-        }
-    }
-
     /// One move; false where there is none.
     bool step() {
-        findBlocks();
-        moves_to_judge_.clear();
-        const std::size_t offset = blocks_.empty() ? 0 : random_() % blocks_.size();
-        for (std::size_t i = 0; i < blocks_.size() && moves_to_judge_.size() < kMostMoves; ++i)
-            proposeIn(blocks_[(offset + i) % blocks_.size()]);
         found_.clear();
-        for (const OrderMove& move : moves_to_judge_) {
+        for (const OrderMove& move : critical_.propose(now_, random_)) {
             if (!now_.allowed(move)) continue;
             ++judged_;
             const std::int64_t estimate = now_.estimate(move);
@@ -204,8 +121,7 @@ private:
     std::mt19937_64 random_;
     OrderEvaluator now_;
     std::vector<std::int64_t> rests_; ///< per op: number of the move until which it stays
-    std::vector<Block> blocks_;
-    std::vector<OrderMove> moves_to_judge_;
+    CriticalMoves critical_;
     std::vector<Judged> found_;
     RankOrders best_;
     std::int64_t best_makespan_ = 0;

@@ -1,8 +1,11 @@
 #pragma once
 
+#include "core/base/job.h"
+#include "core/optimize/search/improve.h"
 #include "core/optimize/search/order_problem.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace bubblescope {
@@ -24,5 +27,16 @@ struct NoisySteps {
 /// deadlock. O(draws · ops).
 [[nodiscard]] NoisySteps noisySteps(const OrderProblem& problem, const RankOrders& orders,
                                     const std::vector<char>& fused, const NoiseModel& noise);
+
+/// No order has a shorter mean, not even one that knew the times of each draw: the mean of the draws' bounds. Nothing
+/// where the draws have too many ops together, or the job is stopped.
+[[nodiscard]] std::optional<std::int64_t> noisyBound(const OrderProblem& problem, const NoiseModel& noise,
+                                                     const JobControl& control);
+
+/// Search from an order for one with a shorter mean over some of the draws. A move is proposed by the longest chain of
+/// one draw, is carried out in all, and stays if the mean is no longer than it was some moves ago (late acceptance:
+/// Burke and Bykov 2017). For plain() problems. `makespan` of the result is that without noise.
+[[nodiscard]] Improved improveUnderNoise(const OrderProblem& problem, const RankOrders& start, const NoiseModel& noise,
+                                         const ImproveOptions& options, const JobControl& control);
 
 } // namespace bubblescope

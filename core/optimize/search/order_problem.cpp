@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/cost/measured_times.h"
+#include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
 
@@ -24,6 +25,11 @@ TimeNs timeOf(const CostModel& costs, Rank rank, const Op& op, Stage stage) {
         if (const auto measured = costs.measured->op(rank, op)) return *measured;
     }
     return costs.opTime(op.kind, stage);
+}
+
+/// Which copy of the second pipeline's model a micro-batch of it passes.
+int copyOf(const OrderProblem::Sizes& sizes, Microbatch microbatch) {
+    return (microbatch.value - (sizes.microbatches - sizes.second)) / (sizes.second / sizes.second_copies);
 }
 
 std::int64_t limitOf(const auto& limits, int rank) {
@@ -50,12 +56,23 @@ Result<OrderProblem> OrderProblem::make(const Sizes& sizes, const CostModel& cos
             fmt::format("what follows the last op is given for {} ranks, there are {}", sizes.after.size(), count),
             "give one time for every rank");
     }
+    if (!StageWays::copiesFit(sizes.placement, sizes.pp, sizes.vpp, sizes.second_copies)) {
+        return usageError(
+            fmt::format("{} copies of a second model do not fit on {} ranks", sizes.second_copies, sizes.pp),
+            "give stage times for a number of stages that divides the ranks");
+    }
+    if (sizes.second % sizes.second_copies != 0) {
+        return usageError(fmt::format("{} micro-batches of the second model are not shared evenly by {} copies of it",
+                                      sizes.second, sizes.second_copies),
+                          "give a number that they divide");
+    }
     OrderProblem problem;
     problem.after_.assign(count, 0);
     for (std::size_t r = 0; r < sizes.after.size(); ++r)
         problem.after_[r] = sizes.after[r].count();
     problem.sizes_ = sizes;
     problem.costs_ = &costs;
+    problem.uniform_ = costs.measured == nullptr;
     problem.plain_ = costs.transfers.sends == SendMode::Asynchronous &&
                      costs.transfers.streams == CommStreams::Unlimited && !sizes.pairs;
     problem.addOps();
@@ -85,6 +102,18 @@ bool OrderProblem::addsUp(OpNumber input_grad) const {
     return timeOf(*costs_, first.rank, whole, first.stage).count() == first.time + op(first.own_next).time;
 }
 
+OrderProblem OrderProblem::withTimes(const std::vector<std::int64_t>& times) const {
+    OrderProblem other = *this;
+    other.uniform_ = false;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+        NeededOp& op = other.ops_[i];
+        op.busy += times[i] - op.time;
+        op.time = times[i];
+        op.work = op.busy;
+    }
+    return other;
+}
+
 void OrderProblem::addOps() {
     const int stages = sizes_.pp * sizes_.vpp;
     const int apart = routes(sizes_.placement);
@@ -103,10 +132,13 @@ void OrderProblem::addOps() {
                op.microbatch.index()] = size();
         ops_.push_back(op);
     };
+    const int first = sizes_.microbatches - sizes_.second;
     for (int stage = 0; stage < stages; ++stage) {
         for (int microbatch = 0; microbatch < sizes_.microbatches; ++microbatch) {
-            const bool second = microbatch >= sizes_.microbatches - sizes_.second;
+            const bool second = microbatch >= first;
             if (apart == 2 && second != (stage % 2 == 1)) continue;
+            if (second && copyOf(sizes_, Microbatch{microbatch}) != stage / 2 / (sizes_.pp / sizes_.second_copies))
+                continue;
             add(OpKind::Forward, microbatch, stage);
             add(sizes_.split ? OpKind::BackwardInput : OpKind::Backward, microbatch, stage);
             if (sizes_.split) add(OpKind::BackwardWeight, microbatch, stage);
@@ -115,8 +147,7 @@ void OrderProblem::addOps() {
 }
 
 void OrderProblem::link() {
-    const int stages = sizes_.pp * sizes_.vpp;
-    const int apart = routes(sizes_.placement);
+    const StageWays ways(sizes_.placement, sizes_.pp, sizes_.vpp, sizes_.second_copies);
     for (OpNumber number = 0; number < size(); ++number) {
         NeededOp& op = ops_[static_cast<std::size_t>(number)];
         const bool forward = op.kind == OpKind::Forward;
@@ -124,8 +155,8 @@ void OrderProblem::link() {
             op.own = find(OpKind::BackwardInput, op.microbatch, op.stage);
         } else {
             if (!forward) op.own = find(OpKind::Forward, op.microbatch, op.stage);
-            const int from = op.stage.value + (forward ? -apart : apart);
-            if (from >= 0 && from < stages) op.input = find(op.kind, op.microbatch, Stage{from});
+            const auto from = forward ? ways.before(op.stage) : ways.after(op.stage);
+            if (from) op.input = find(op.kind, op.microbatch, *from);
         }
         if (op.own != kNoNumber) ops_[static_cast<std::size_t>(op.own)].own_next = number;
         if (op.input == kNoNumber) continue;

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -58,17 +57,19 @@ public:
         int microbatches = 1;
         int vpp = 1;
         Placement placement = Placement::Loop;
-        int second = 0;     ///< micro-batches of the second pipeline
-        bool split = true;  ///< backwards are I and W; else B
+        int second = 0; ///< micro-batches of the second pipeline, of all its copies together
+        int second_copies =
+            1;             ///< of the second pipeline's model (StageWays); each takes as many, the first the first ones
+        bool split = true; ///< backwards are I and W; else B
         bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
         /// Per rank, what follows its last op before the step ends, such as its optimizer; empty = nothing.
         std::vector<TimeNs> after = {};
     };
 
     /// `costs` gives times by stage where stages differ, and outlives this.
-    /// Errors: Usage, where times do not name every stage, do not add up within 64 bits, or give pairs less than one of
-    /// their halves; Input, naming the rank,
-    /// where memory cannot hold even one micro-batch.
+    /// Errors: Usage, where copies of a second pipeline do not fit or do not share its micro-batches evenly, times do
+    /// not name every stage, do not add up within 64 bits, or give pairs less than one of their halves; Input, naming
+    /// the rank, where memory cannot hold even one micro-batch.
     [[nodiscard]] static Result<OrderProblem> make(const Sizes& sizes, const CostModel& costs,
                                                    const MemoryLimits& limits);
 
@@ -84,10 +85,12 @@ public:
     [[nodiscard]] bool limited() const { return limited_; }
     [[nodiscard]] bool bytes() const { return bytes_; } ///< the unit of memory; else activations
     /// True if all micro-batches of a stage take the same times: orders then differ in the kinds and stages alone.
-    [[nodiscard]] bool uniform() const { return costs_->measured == nullptr; }
+    [[nodiscard]] bool uniform() const { return uniform_; }
     /// True if busy times and arrivals are all that transfers cost, and ops run one by one. Else a schedule must be
     /// simulated to be judged.
     [[nodiscard]] bool plain() const { return plain_; }
+    /// The same problem where each op takes another time, by its number. For plain() problems.
+    [[nodiscard]] OrderProblem withTimes(const std::vector<std::int64_t>& times) const;
     /// True if an input gradient and its weight gradient take as long as a whole backward.
     [[nodiscard]] bool addsUp(OpNumber input_grad) const;
     /// The F, the B or I, or the W of a micro-batch and stage; kNoNumber where there is none.
@@ -109,6 +112,7 @@ private:
     bool limited_ = false;
     bool bytes_ = false;
     bool plain_ = true;
+    bool uniform_ = true;
 };
 
 /// Per rank, its ops in execution order.

@@ -34,6 +34,7 @@ constexpr std::int64_t kMaxOps = 2'000'000;
 constexpr OpNumber kExactOps = 400; ///< up to so many ops all orders may be ruled out
 constexpr std::int64_t kExactNodes = 200'000;
 constexpr std::int64_t kFuseEffort = 4'000'000; ///< ops looked at for the sake of whole backwards
+constexpr int kNoisyEffort = 8;                 ///< times the effort, for tasks that look at many draws
 constexpr int kDefaultRounds = 200;
 constexpr std::int64_t kNoStep = std::numeric_limits<std::int64_t>::max();
 
@@ -43,7 +44,8 @@ struct Candidate {
     RankOrders orders;
     bool paired = false; ///< neighbours run as overlapped pairs
     std::int64_t makespan = kNoStep;
-    std::int64_t score = kNoStep; ///< what counts: the makespan, or its mean under noise
+    NoisySteps noisy = {};        ///< under noise, where it is asked for
+    std::int64_t score = kNoStep; ///< what counts: the makespan, or what scoreOf() makes of it under noise
     std::int64_t activations = 0; ///< most of a rank
 };
 
@@ -125,6 +127,7 @@ private:
                                   .vpp = request_.vpp,
                                   .placement = placement,
                                   .second = request_.second,
+                                  .second_copies = request_.second_copies,
                                   .split = request_.split == SplitBackward::On ||
                                            (request_.split == SplitBackward::Auto && !request_.overlap_pairs),
                                   .pairs = request_.overlap_pairs,
@@ -205,8 +208,10 @@ private:
             if (candidate.makespan == kNoStep) return false;
         }
         candidate.score = candidate.makespan;
-        if (request_.noise && problem.plain())
-            candidate.score = noisySteps(problem, candidate.orders, {}, *request_.noise).mean;
+        if (request_.noise && problem.plain()) {
+            candidate.noisy = noisySteps(problem, candidate.orders, {}, *request_.noise);
+            candidate.score = scoreOf(candidate.noisy);
+        }
         candidate.activations = 0;
         for (const auto& order : candidate.orders) {
             std::int64_t held = 0;
@@ -217,6 +222,13 @@ private:
             }
         }
         return true;
+    }
+
+    /// The mean, and what the late steps lose to the best family's: an order is to be no worse in either.
+    [[nodiscard]] std::int64_t scoreOf(const NoisySteps& noisy) const {
+        const auto& family = result_.best_family;
+        const std::int64_t late = family && family->noisy ? family->noisy->late : noisy.late;
+        return noisy.mean + std::max<std::int64_t>(0, noisy.late - late);
     }
 
     /// Keeps the best, no two of one makespan and placement.
@@ -243,6 +255,9 @@ private:
             if (flavors.empty()) flavors.emplace_back();
             for (const std::string_view flavor : flavors)
                 addFamily(family, flavor, found);
+        }
+        for (Candidate& candidate : found) {
+            if (request_.noise && problems_[candidate.problem].plain()) candidate.score = scoreOf(candidate.noisy);
         }
         keep(std::move(found));
     }
@@ -438,7 +453,12 @@ private:
         options.effort = std::clamp<std::int64_t>(request_.effort, std::int64_t{kPassesAtLeast} * problem.size(),
                                                   std::int64_t{kPassesAtMost} * problem.size());
         options.goal = bounds_[from.problem];
-        spent = improveOrder(problem, from.orders, options, limited_);
+        if (request_.noise && problem.plain() && task % 2 == 0) {
+            options.effort *= kNoisyEffort;
+            spent = improveUnderNoise(problem, from.orders, *request_.noise, options, limited_);
+        } else {
+            spent = improveOrder(problem, from.orders, options, limited_);
+        }
         Candidate improved{.problem = from.problem, .orders = spent.orders};
         if (improved.orders.empty() || !judge(improved)) return from;
         if (!problem.plain()) adjust(from, improved, random);
@@ -509,6 +529,18 @@ private:
         return evaluator.fused();
     }
 
+    /// Of all placements, the least.
+    void findNoisyBound() {
+        for (const OrderProblem& problem : problems_) {
+            const auto bound = noisyBound(problem, *request_.noise, control_);
+            if (!bound) {
+                result_.noisy_bound.reset();
+                return;
+            }
+            result_.noisy_bound = std::min(result_.noisy_bound.value_or(*bound), *bound);
+        }
+    }
+
     Result<FoundOrder> finish() {
         const Candidate& best = elite_.front();
         const OrderProblem& problem = problems_[best.problem];
@@ -517,8 +549,10 @@ private:
             // Under noise a split that gains nothing by the given times may still help.
             const NoisySteps split = noisySteps(problem, best.orders, {}, *request_.noise);
             const NoisySteps whole = noisySteps(problem, best.orders, fused, *request_.noise);
-            result_.noisy = whole.mean <= split.mean ? whole : split;
-            if (whole.mean > split.mean) fused.clear();
+            const bool split_helps = scoreOf(whole) > scoreOf(split);
+            result_.noisy = split_helps ? split : whole;
+            if (split_helps) fused.clear();
+            findNoisyBound();
         }
         result_.schedule = scheduleFor(problem, best.orders, best.paired, fused);
         BUBBLESCOPE_ASSIGN(const StepTimeline step, simulate(result_.schedule, request_.costs));

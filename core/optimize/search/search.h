@@ -29,7 +29,10 @@ struct SearchRequest {
     int microbatches = 1;
     int vpp = 1;
     std::vector<Placement> placements; ///< that may be chosen; empty = loop, and V where vpp is 2 or more
-    int second = 0; ///< micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`
+    /// Micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`. Its copies take as
+    /// many each (OrderProblem::Sizes).
+    int second = 0;
+    int second_copies = 1;
     SplitBackward split = SplitBackward::Auto;
     /// Neighbours may run as overlapped pairs of `costs.overlapped`; Auto then splits no backwards. Else none are.
     bool overlap_pairs = false;
@@ -39,10 +42,11 @@ struct SearchRequest {
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< the same, stage by stage, where `model` is not set
     std::vector<std::int64_t> bytes;   ///< as MemoryLimits
-    std::optional<NoiseModel> noise;   ///< what counts is then the mean step
-    std::optional<TimeNs> time_limit;  ///< no round lasts longer
-    std::optional<int> rounds;         ///< no more rounds than this
-    std::int64_t effort = 4'000'000;   ///< of a round's tasks: ops looked at
+    /// What counts is then the mean step, and by how much 95 of 100 take longer than with the best family.
+    std::optional<NoiseModel> noise;
+    std::optional<TimeNs> time_limit; ///< no round lasts longer
+    std::optional<int> rounds;        ///< no more rounds than this
+    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops looked at
     std::uint64_t seed = 1;
     int threads = 0; ///< 0 = all cores
 };
@@ -78,6 +82,7 @@ struct FoundOrder {
     std::optional<FamilyStep> best_family; ///< none if none keeps to the memory
     std::vector<int> peak_activations;     ///< per rank
     std::optional<NoisySteps> noisy;
+    std::optional<std::int64_t> noisy_bound; ///< no order has a shorter mean: noisyBound()
     int rounds = 0;
     bool stopped = false;     ///< by the caller or the time limit, before the bound was met or the rounds were over
     std::int64_t judged = 0;  ///< moves whose effect was estimated

@@ -56,11 +56,17 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
             "Best family: {}, {} ({:+.2f} % to it)", orderName(found.best_family->name, found.best_family->flavor),
             formatTime(found.best_family->makespan), 100 * fractionOf(change, found.best_family->makespan)));
     } else {
-        document.line("Best family: none keeps to the memory");
+        document.line("Best family: none has these sizes and keeps to the memory");
     }
     if (found.noisy) {
         document.line(fmt::format("Under noise: mean {}, 95 of 100 steps take up to {}",
                                   formatTime(TimeNs{found.noisy->mean}), formatTime(TimeNs{found.noisy->late})));
+        if (found.noisy_bound) {
+            document.line(fmt::format(
+                "  any order: mean of at least {} ({} below this one)", formatTime(TimeNs{*found.noisy_bound}),
+                formatPercent(fractionOf(TimeNs{found.noisy->mean - *found.noisy_bound}, TimeNs{*found.noisy_bound}),
+                              2)));
+        }
         if (found.best_family && found.best_family->noisy)
             document.line(fmt::format("  best family: mean {}, up to {}",
                                       formatTime(TimeNs{found.best_family->noisy->mean}),
@@ -105,7 +111,13 @@ Document foundOrderDocument(const FoundOrder& found, const std::optional<Recorde
     document.data("reason", found.reason.text());
     document.data("best_family", foundFamily(found.best_family));
     document.data("peak_activations", found.peak_activations);
-    document.data("noise", foundNoise(found.noisy));
+    Value noise = foundNoise(found.noisy);
+    if (found.noisy) {
+        noise = Value::Object{{"mean_ns", TimeNs{found.noisy->mean}},
+                              {"p95_ns", TimeNs{found.noisy->late}},
+                              {"bound_ns", found.noisy_bound ? Value(TimeNs{*found.noisy_bound}) : Value()}};
+    }
+    document.data("noise", std::move(noise));
     document.data("rounds", found.rounds);
     document.data("stopped", found.stopped);
     document.data("moves_judged", found.judged);

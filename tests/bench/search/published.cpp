@@ -166,17 +166,11 @@ int flexFusion(const Options& options) {
         const auto& stages = experiment["stages"];
         const auto& microbatches = experiment["microbatches"];
         const int result = experiment["result"];
-        if (stages[0] != stages[1]) {
-            fmt::print("| {} | {} + {} | {} + {} | not tried: the small model runs twice, on half of the ranks each | "
-                       "{} | {} | | |\n",
-                       experiment["number"].get<int>(), stages[0].get<int>(), stages[1].get<int>(),
-                       microbatches[0].get<int>(), microbatches[1].get<int>(), result, experiment["bound"].get<int>());
-            continue;
-        }
         SearchRequest request;
         request.pp = stages[0];
         request.vpp = 2;
-        request.second = microbatches[1];
+        request.second_copies = request.pp / stages[1].get<int>();
+        request.second = request.second_copies * microbatches[1].get<int>();
         request.microbatches = microbatches[0].get<int>() + request.second;
         request.placements = {Placement::Bidirectional};
         request.split = SplitBackward::Off;
@@ -198,10 +192,11 @@ int flexFusion(const Options& options) {
         }
         const auto units = [](TimeNs time) { return static_cast<double>(time.count()) / 1e3; };
         if (units(found.value().makespan) > result) ++missed;
-        fmt::print("| {} | {} + {} | {} + {} | {} | {} | {} | {} | {:.2f} |\n", experiment["number"].get<int>(),
-                   stages[0].get<int>(), stages[1].get<int>(), microbatches[0].get<int>(), microbatches[1].get<int>(),
-                   units(found.value().makespan), result, experiment["bound"].get<int>(), units(found.value().bound),
-                   processorSeconds() - processor);
+        const std::string times = request.second_copies > 1 ? fmt::format("{} × ", request.second_copies) : "";
+        fmt::print("| {} | {} + {}{} | {} + {}{} | {} | {} | {} | {} | {:.2f} |\n", experiment["number"].get<int>(),
+                   stages[0].get<int>(), times, stages[1].get<int>(), microbatches[0].get<int>(), times,
+                   microbatches[1].get<int>(), units(found.value().makespan), result, experiment["bound"].get<int>(),
+                   units(found.value().bound), processorSeconds() - processor);
         std::fflush(stdout);
     }
     fmt::print("\nlonger than FlexFusion's: {}\n", missed);

@@ -5,7 +5,9 @@
 #include "core/graph/validate.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/schedule_files.h"
+#include "core/schedule/stage_ways.h"
 #include "core/timeline/text_chart.h"
+#include "core/timeline/transfers.h"
 
 #include <gtest/gtest.h>
 
@@ -243,6 +245,58 @@ TEST(ScheduleJsonExtras, DamagedMarksAndSlicesAreRefused) {
     }
     // Each size alone is small; their product would be a table of many gigabytes.
     EXPECT_FALSE(scheduleFromJson(R"({"ranks":[[["F",0,0,4000]]],"microbatches":900000})", "x.json").ok());
+}
+
+/// A model on two ranks down, and on each rank a copy of a model of one stage: micro-batch 0 down, 1 and 2 on copies.
+Schedule withCopies() {
+    return custom(3, 2, Placement::Bidirectional,
+                  {{op("F0.0"), op("F2.1"), op("B2.1"), op("B0.0")}, {op("F1.1"), op("B1.1"), op("F0.0"), op("B0.0")}});
+}
+
+TEST(Copies, OfASecondModelAreWaysOfTheirOwn) {
+    const Schedule schedule = withCopies();
+    const StageWays ways = StageWays::of(schedule);
+    EXPECT_EQ(ways.copies(), 2);
+    ASSERT_EQ(ways.all().size(), 3U);
+    EXPECT_EQ(ways.all()[0].count, 2);
+    EXPECT_EQ(ways.all()[1].count, 1);
+    EXPECT_EQ(ways.before(Stage{2}), Stage{0});
+    EXPECT_EQ(ways.after(Stage{0}), Stage{2});
+    for (const Stage stage : {Stage{1}, Stage{3}}) {
+        EXPECT_EQ(ways.before(stage), std::nullopt);
+        EXPECT_EQ(ways.after(stage), std::nullopt);
+    }
+    EXPECT_TRUE(validate(schedule).empty());
+    const StepTimeline step = simulate(schedule, pairCosts(2, 3)).value();
+    EXPECT_EQ(step.ranks[1][0].start, TimeNs{0}) << "the copy waits for nobody";
+    EXPECT_EQ(step.ranks[0][1].start, TimeNs{2});
+    EXPECT_EQ(step.wall(), TimeNs{13});
+    // The forward of a copy's only stage feeds its own backward, not the next stage.
+    const auto consumer = consumerOf(step, OpPlace{Rank{1}, 0});
+    ASSERT_TRUE(consumer);
+    EXPECT_EQ(consumer->in(step).op, op("B1.1"));
+    EXPECT_EQ(producerOf(step, *consumer)->index, 0U);
+}
+
+TEST(Copies, NeedAllOpsOfTheirOwnWay) {
+    Schedule schedule = withCopies();
+    std::erase_if(schedule.ranks[0], [](const Op& each) { return each == op("B2.1"); });
+    const auto problems = only(schedule, "missing");
+    EXPECT_EQ(problems.size(), 1U);
+}
+
+TEST(Copies, AreNoExcuseForAPipelineThatLacksARank) {
+    // One micro-batch up that rank 0 never sees: no part of the ranks is a copy, for nothing passes the other.
+    Schedule schedule = twoWay("0", "1");
+    std::erase_if(schedule.ranks[0], [](const Op& each) { return each.chunk.value == 1; });
+    EXPECT_EQ(StageWays::of(schedule).copies(), 1);
+    only(schedule, "missing");
+}
+
+TEST(Copies, AreNotSeenWhereAMicroBatchPassesBothParts) {
+    const Schedule schedule = twoWay("0", "1");
+    EXPECT_EQ(StageWays::of(schedule).copies(), 1);
+    EXPECT_EQ(StageWays::of(paired()).copies(), 1);
 }
 
 } // namespace

@@ -1,0 +1,83 @@
+#pragma once
+
+#include "core/schedule/schedule.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// The ways of micro-batches through the stages: one for each copy of a model on the ranks. With one pipeline that is
+/// all stages in turn. Two pipelines in opposite directions are two ways; with one stage of each on a rank, the second
+/// may also be several copies of a smaller model side by side, on equally many ranks each, and each is a way of its
+/// own. Its first copy begins at the last rank. A few integers.
+class StageWays {
+public:
+    struct Way {
+        int first = 0; ///< number of its first stage
+        int count = 0; ///< of stages; their numbers are routes() apart
+    };
+
+    /// `copies` of the second pipeline's model must fit: copiesFit().
+    StageWays(Placement placement, int pp, int vpp, int copies);
+
+    [[nodiscard]] static bool copiesFit(Placement placement, int pp, int vpp, int copies);
+    /// As the ops show it: secondCopies(). The sizes must be positive. O(ops).
+    [[nodiscard]] static StageWays of(const Schedule& schedule);
+
+    [[nodiscard]] std::vector<Way> all() const;
+    [[nodiscard]] int copies() const { return cut_ == 0 ? 1 : stages_ / 2 / cut_; }
+    /// How far apart the numbers of neighbouring stages are.
+    [[nodiscard]] int apart() const { return apart_; }
+    /// The stages from which a stage takes activations, and gradients; none at the ends of its way.
+    [[nodiscard]] std::optional<Stage> before(Stage stage) const {
+        if (stage.value < apart_ || (cut_ > 0 && begins(stage.value))) return std::nullopt;
+        return Stage{stage.value - apart_};
+    }
+    [[nodiscard]] std::optional<Stage> after(Stage stage) const {
+        const int next = stage.value + apart_;
+        if (next >= stages_ || (cut_ > 0 && begins(next))) return std::nullopt;
+        return Stage{next};
+    }
+
+private:
+    /// True for the first stage of a copy.
+    [[nodiscard]] bool begins(int stage) const { return stage % 2 == 1 && stage / 2 % cut_ == 0; }
+
+    int stages_;
+    int apart_;
+    int cut_ = 0; ///< stages of a copy; 0 = pipelines are not cut
+};
+
+/// Of how many copies of a smaller model the second of two pipelines consists, as the ops show it: where no micro-batch
+/// passes more than one of several equal parts of its stages, and each part is passed, the parts are copies. Else 1.
+/// `taken(microbatch, stage)`: whether an op of the micro-batch is there.
+template <class Taken>
+[[nodiscard]] int secondCopies(Placement placement, int pp, int vpp, int microbatches, const Taken& taken) {
+    if (routes(placement) == 1 || vpp != 2) return 1;
+    struct Range {
+        int first, last;
+    };
+    std::vector<Range> ranges; // places of the second pipeline
+    int longest = 0;
+    for (int m = 0; m < microbatches; ++m) {
+        Range range{pp, -1};
+        for (int place = 0; place < pp; ++place) {
+            if (!taken(Microbatch{m}, Stage{2 * place + 1})) continue;
+            range = {std::min(range.first, place), place};
+        }
+        if (range.last < 0) continue;
+        longest = std::max(longest, range.last - range.first + 1);
+        ranges.push_back(range);
+    }
+    if (longest == 0 || pp % longest != 0) return 1;
+    std::vector<char> passed(static_cast<std::size_t>(pp / longest), 0);
+    for (const Range& range : ranges) {
+        if (range.first / longest != range.last / longest) return 1;
+        passed[static_cast<std::size_t>(range.first / longest)] = 1;
+    }
+    return std::ranges::find(passed, char{0}) == passed.end() ? pp / longest : 1;
+}
+
+} // namespace bubblescope
