@@ -14,6 +14,7 @@
 namespace bubblescope {
 namespace {
 
+constexpr int kMostLeft = 16; ///< micro-batches that may have left a rank before a moment
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 std::string spoken(std::int64_t time) {
@@ -29,6 +30,7 @@ public:
         byChain();
         byWork();
         if (problem_.limited()) byHolding();
+        if (problem_.limited() && problem_.uniform() && routes(problem_.sizes().placement) == 1) byFilling();
         return std::move(best_);
     }
 
@@ -146,6 +148,145 @@ private:
                                "and back fills that for {}; the first can be there after {}, and {} more must follow",
                                r, capacityText(Rank{r}), spoken(bound.work), spoken(bound.head), spoken(bound.after));
                 });
+            }
+        }
+    }
+
+    /// A moment of a rank, and how much of its work at most lies on the other side of it.
+    struct Moment {
+        std::int64_t time = 0; ///< since the step's begin at least, or until its end
+        std::int64_t work = 0; ///< that may come before, or behind
+    };
+    /// Ops that may be on the other side, alike in each group.
+    struct Group {
+        std::int64_t work = 0; ///< of one
+        std::int64_t held = 0; ///< by one
+        std::int64_t count = 0;
+    };
+
+    /// The most work of ops that together hold no more than `room`. Parts of ops count, so it may be too much.
+    static std::int64_t mostWork(std::vector<Group> groups, std::int64_t room) {
+        const auto worth = [](const Group& group) {
+            return group.held == 0 ? std::numeric_limits<long double>::max()
+                                   : static_cast<long double>(group.work) / static_cast<long double>(group.held);
+        };
+        room = std::max<std::int64_t>(room, 0);
+        std::ranges::sort(groups, [&](const Group& a, const Group& b) { return worth(a) > worth(b); });
+        std::int64_t most = 0;
+        for (const Group& group : groups) {
+            const std::int64_t whole = group.held == 0 ? group.count : std::min(group.count, room / group.held);
+            most += whole * group.work;
+            room -= whole * group.held;
+            if (whole == group.count) continue;
+            return most + static_cast<std::int64_t>(worth(group) * static_cast<long double>(room)) + 1;
+        }
+        return most;
+    }
+
+    /// Of a rank's stages, the one nearest to the loss and the one farthest from it.
+    struct EndStages {
+        Stage near, far;
+    };
+
+    [[nodiscard]] OpNumber gradientOf(Microbatch microbatch, Stage stage) const {
+        return problem_.find(OpKind::Backward, microbatch, stage);
+    }
+    /// The work of all ops of some micro-batches on a rank; without their forwards if so asked.
+    [[nodiscard]] std::int64_t workOf(Rank rank, int microbatches, bool forwards) const {
+        std::int64_t work = 0;
+        for (int chunk = 0; chunk < problem_.sizes().vpp; ++chunk) {
+            const Stage stage = stageOf(problem_.sizes().placement, problem_.sizes().pp, rank, Chunk{chunk});
+            for (const OpKind kind : {OpKind::Forward, OpKind::Backward, OpKind::BackwardWeight}) {
+                const OpNumber op = problem_.find(kind, Microbatch{0}, stage);
+                if (op != kNoNumber && (forwards || kind != OpKind::Forward)) work += problem_.op(op).work;
+            }
+        }
+        return work * microbatches;
+    }
+
+    /// Before the first gradient of a rank's last stage, and the forward that it needs, the rank runs nothing but
+    /// forwards, and no more than there is memory for. Before those of the k-th micro-batch, the earlier micro-batches
+    /// may have left.
+    [[nodiscard]] std::vector<Moment> begins(Rank rank, EndStages ends) const {
+        std::vector<Moment> moments{{kMost, 0}};
+        for (OpNumber number = 0; number < problem_.size(); ++number) {
+            if (problem_.op(number).rank == rank)
+                moments.front().time = std::min(moments.front().time, times_.head[static_cast<std::size_t>(number)]);
+        }
+        const auto& sizes = problem_.sizes();
+        for (int k = 0; k < std::min(sizes.microbatches, kMostLeft); ++k) {
+            for (const OpNumber at :
+                 {problem_.find(OpKind::Forward, Microbatch{k}, ends.near), gradientOf(Microbatch{k}, ends.near)}) {
+                const NeededOp& op = problem_.op(at);
+                const bool forward = op.kind == OpKind::Forward;
+                std::int64_t room = problem_.capacity(rank) - op.takes - op.workspace;
+                std::vector<Group> groups;
+                for (int chunk = 0; chunk < sizes.vpp; ++chunk) {
+                    const Stage stage = stageOf(sizes.placement, sizes.pp, rank, Chunk{chunk});
+                    const NeededOp& each = problem_.op(problem_.find(OpKind::Forward, Microbatch{0}, stage));
+                    room += k * each.takes;
+                    groups.push_back({each.work, each.takes, forward && stage == ends.near ? k : sizes.microbatches});
+                }
+                moments.push_back({times_.head[static_cast<std::size_t>(at)],
+                                   workOf(rank, k, false) + mostWork(std::move(groups), room)});
+            }
+        }
+        return moments;
+    }
+
+    /// Behind the last gradient of a rank's first stage only weight gradients are left, and no more than memory holds;
+    /// behind that of an earlier micro-batch, all of the later ones may be left.
+    [[nodiscard]] std::vector<Moment> endings(Rank rank, EndStages ends) const {
+        std::vector<Moment> moments{{kMost, 0}};
+        for (OpNumber number = 0; number < problem_.size(); ++number) {
+            const NeededOp& op = problem_.op(number);
+            if (op.rank != rank) continue;
+            moments.front().time =
+                std::min(moments.front().time, times_.tail[static_cast<std::size_t>(number)] - op.busy);
+        }
+        const auto& sizes = problem_.sizes();
+        for (int k = 0; k < std::min(sizes.microbatches, kMostLeft); ++k) {
+            const OpNumber at = gradientOf(Microbatch{sizes.microbatches - 1 - k}, ends.far);
+            std::vector<Group> groups;
+            for (int chunk = 0; sizes.split && chunk < sizes.vpp; ++chunk) {
+                const Stage stage = stageOf(sizes.placement, sizes.pp, rank, Chunk{chunk});
+                const NeededOp& each = problem_.op(problem_.find(OpKind::BackwardWeight, Microbatch{0}, stage));
+                groups.push_back({each.work, each.frees, sizes.microbatches - k});
+            }
+            moments.push_back({times_.tail[static_cast<std::size_t>(at)] - problem_.op(at).busy,
+                               workOf(rank, k, true) + mostWork(std::move(groups), problem_.capacity(rank))});
+        }
+        return moments;
+    }
+
+    /// Forwards fill the memory before the first gradient is there. All other work of the rank comes later, and what
+    /// follows its last gradients leaves only so many weight gradients to the end. Micro-batches take turns.
+    void byFilling() {
+        const auto& sizes = problem_.sizes();
+        for (int r = 0; r < sizes.pp; ++r) {
+            const Rank rank{r};
+            EndStages ends{stageOf(sizes.placement, sizes.pp, rank, Chunk{0}), {}};
+            ends.far = ends.near;
+            for (int chunk = 1; chunk < sizes.vpp; ++chunk) {
+                const Stage stage = stageOf(sizes.placement, sizes.pp, rank, Chunk{chunk});
+                if (stage.value > ends.near.value) ends.near = stage;
+                if (stage.value < ends.far.value) ends.far = stage;
+            }
+            const std::int64_t all = workOf(rank, sizes.microbatches, true);
+            const std::vector<Moment> begin = begins(rank, ends);
+            const std::vector<Moment> end = endings(rank, ends);
+            for (std::size_t i = 0; i < begin.size(); ++i) {
+                for (std::size_t j = 0; j < end.size(); ++j) {
+                    // The moments are of the micro-batches (i − 1) / 2 and m − j: the first must not be behind.
+                    const std::size_t passed = i == 0 ? 0 : (i - 1) / 2;
+                    if (passed + j > static_cast<std::size_t>(sizes.microbatches)) continue;
+                    const std::int64_t work = all - begin[i].work - end[j].work;
+                    offer(begin[i].time + work + end[j].time, [&] {
+                        return say("rank {} has work of {} that cannot begin before {}, since forwards wait for "
+                                   "memory, and {} must follow it",
+                                   r, spoken(work), spoken(begin[i].time), spoken(end[j].time));
+                    });
+                }
             }
         }
     }

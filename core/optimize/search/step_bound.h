@@ -20,7 +20,8 @@ struct StepBound {
 ///   earliest start, their times, and the least time after one of them (one_machine.h).
 /// - Memory: a rank holds a micro-batch from its forward, over the way to the last stage and back, to its last
 ///   gradient. Where few fit, the later ones wait for the earlier ones; and what all micro-batches hold over time fits
-///   into the rank's memory times the step.
+///   into the rank's memory times the step. Before a rank's first gradient, it runs nothing but forwards, and only as
+///   many as fit; behind its last one, only the weight gradients of what it still holds.
 ///
 /// Holds with any mode of sends, since transfers then take no less. Takes as long as queueTimes().
 [[nodiscard]] StepBound stepBound(const OrderProblem& problem);

@@ -166,9 +166,60 @@ TEST(SearchOrder, OrdersCopiesOfASecondModelAsWellAsExactSearch) {
         const std::int64_t bound = stepBound(problem.value()).time;
         EXPECT_GE(order.makespan.count(), bound);
         const ExactAnswer exact = exactOrder(problem.value(), order.makespan.count() + 1, 300'000, control);
-        if (exact.complete) EXPECT_EQ(exact.makespan, order.makespan.count()) << seed;
+        if (exact.complete) {
+            EXPECT_EQ(exact.makespan, order.makespan.count()) << seed;
+        }
         EXPECT_GE(exact.makespan, bound);
     }
+}
+
+TEST(StepBound, CountsTheWaitForTheFirstGradientOnAFullRank) {
+    // Stages of 1, of which the last, on rank 1, takes 10 a forward and 10 a gradient. Its first forward is there at 3.
+    // Rank 1 has memory for two forwards until then, one of which that forward needs: all but one of its forwards of
+    // stage 1, and all of stage 3, come later.
+    CostModel costs;
+    for (const int time : {1, 1, 1, 10}) {
+        OpTimes times;
+        times.forward = times.backward = TimeNs{time};
+        costs.stages.push_back(times);
+    }
+    for (const int microbatches : {3, 4}) {
+        const auto problem = OrderProblem::make(
+            {.pp = 2, .microbatches = microbatches, .vpp = 2, .placement = Placement::Loop, .split = false}, costs,
+            {.activations = {8, 2}});
+        ASSERT_TRUE(problem.ok());
+        const std::int64_t all = std::int64_t{microbatches} * (1 + 1 + 10 + 10);
+        const StepBound bound = stepBound(problem.value());
+        EXPECT_GE(bound.time, 3 + all - 1);
+        const JobControl control;
+        const ExactAnswer exact = exactOrder(problem.value(), 1'000, 1'000'000, control);
+        ASSERT_TRUE(exact.complete);
+        EXPECT_LE(bound.time, exact.makespan);
+    }
+}
+
+TEST(StepBound, IsNoMoreThanTheShortestOrderWithinAnyMemory) {
+    const JobControl control;
+    int close = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+        const int vpp = 1 + static_cast<int>(seed % 2);
+        CostModel costs = unevenCosts(2 * vpp, seed);
+        costs.stages.back().forward *= 5; // an output head
+        costs.stages.back().input_grad *= 3;
+        costs.stages.back().backward = costs.stages.back().input_grad + costs.stages.back().weight_grad;
+        const bool split = seed % 3 != 0;
+        const Placement placement = seed % 4 < 2 ? Placement::Loop : Placement::V;
+        const auto problem = OrderProblem::make(
+            {.pp = 2, .microbatches = 3, .vpp = vpp, .placement = placement, .split = split}, costs,
+            {.activations = {vpp + static_cast<int>(seed % 3), vpp + static_cast<int>(seed / 3 % 3)}});
+        ASSERT_TRUE(problem.ok());
+        const ExactAnswer exact = exactOrder(problem.value(), 1'000'000'000, 2'000'000, control);
+        ASSERT_TRUE(exact.complete) << seed;
+        const std::int64_t bound = stepBound(problem.value()).time;
+        EXPECT_LE(bound, exact.makespan) << seed;
+        close += bound * 100 >= exact.makespan * 95 ? 1 : 0;
+    }
+    EXPECT_GT(close, 20);
 }
 
 TEST(OrderProblem, RejectsCopiesThatDoNotFit) {
