@@ -82,6 +82,9 @@ Status CaptureForward::send() {
         if (until && !more && (follower_.files() == 0 || sender_.done())) return {};
         const bool late = until && forwardTime() >= *until;
         // What a process writes that goes on behind the job's end is nobody's any more.
+        if (late && sender_.unkeptSince())
+            return runError("not all that was recorded is kept by the monitor: " + sender_.problem(),
+                            "send the folder later: bubblescope monitor DIR --forward ADDRESS");
         if (late && sender_.connected() && !more && !sender_.wantsToWrite()) return {};
         if (late && !sender_.connected()) {
             return runError(fmt::format("not all that was recorded reached the monitor: {}",

@@ -109,6 +109,7 @@ private:
             told_ = receiver_->storeProblem();
             printError(told_);
         }
+        if (receiver_) reportSenders();
         const std::vector<LiveEvent> events = analyzer_.advance(monitorNow());
         for (const LiveEvent& event : events)
             take(event);
@@ -123,6 +124,20 @@ private:
         if (enough || (analyzer_.runEnded() && !more)) return true;
         if (!more) wait(stop);
         return false;
+    }
+
+    /// Senders that left before what they send had ended, and those that are back.
+    void reportSenders() {
+        constexpr TimeNs kReturns{std::chrono::seconds(5)}; // a sender that lost its connection tries each second
+        for (const live::StreamReceiver::SenderNews& sender : receiver_->takeNews(analyzer_, monitorNow(), kReturns)) {
+            if (sender.back) {
+                printError(fmt::format("the sender {} is back", sender.name));
+                continue;
+            }
+            printError(fmt::format("the sender {} ({}) has been gone for 5 s: {}; {} of its streams had not ended",
+                                   sender.name, sender.address,
+                                   sender.reason.empty() ? "it closed the connection" : sender.reason, sender.streams));
+        }
     }
 
     /// Files that state nothing, and folders that do not come, are reported once. An error where there is nothing else

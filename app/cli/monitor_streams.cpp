@@ -151,6 +151,10 @@ public:
             return runError(
                 fmt::format("the collector left before it acknowledged the last {} bytes", sender_.unacknowledged()),
                 "the traces are complete where they were recorded");
+        constexpr TimeNs kRoom{std::chrono::minutes(1)}; // for who can make some
+        if (sender_.unkeptSince() && sender_.hasEnded() && monitorNow() - *sender_.unkeptSince() >= kRoom)
+            return runError(fmt::format("{} bytes were not stored: {}", sender_.unacknowledged(), sender_.problem()),
+                            "the traces are complete where they were recorded");
         if (!arrived) busy_at_ = monitorNow();
         constexpr TimeNs kQuiet{std::chrono::seconds(2)}; // in which a rank that comes late would show
         return monitorNow() - busy_at_ >= kQuiet;

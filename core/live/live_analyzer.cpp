@@ -145,6 +145,15 @@ std::optional<RunStatement> LiveAnalyzer::statementOf(Stream stream) const {
     return sources_[stream]->statement;
 }
 
+bool LiveAnalyzer::streamEnded(Stream stream) const {
+    const Source& source = *sources_[stream];
+    if (source.process != nullptr) return source.process->hasEnded();
+    const auto rank = std::ranges::find_if(ranks_, [&](const LiveRank& one) {
+        return source.writer && one.rank.value == source.writer->rank && one.replica == source.writer->replica;
+    });
+    return source.ended || (rank != ranks_.end() && bubblescope::live::hasEnded(rank->state));
+}
+
 bool LiveAnalyzer::isCaptured(Stream stream) const {
     return sources_[stream]->process != nullptr;
 }

@@ -66,6 +66,8 @@ public:
     void takeRun(const Run& run, bool settled);
     /// Whether this stream belongs to such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
+    /// Whether nothing more is to come of a stream: it states its end, or its writer has exited.
+    [[nodiscard]] bool streamEnded(Stream stream) const;
     /// Whether all known processes of such a job have ended or are gone: what was recognised then is complete.
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 

@@ -90,8 +90,48 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
     accept(now);
     for (auto peer = peers_.begin(); peer != peers_.end();) {
         serve(*peer, analyzer, now);
-        peer = isOver(*peer, now) ? peers_.erase(peer) : std::next(peer);
+        if (!isOver(*peer, now)) {
+            ++peer;
+            continue;
+        }
+        noteLeft(*peer, now);
+        peer = peers_.erase(peer);
     }
+}
+
+void StreamReceiver::noteLeft(const Peer& peer, TimeNs now) {
+    constexpr std::size_t kMaxAway = 1024;
+    if (!peer.welcome || peer.streams.empty()) return;
+    if (away_.size() >= kMaxAway && !away_.contains(peer.name))
+        away_.erase(std::ranges::min_element(away_, {}, [](const auto& one) { return one.second.since; }));
+    away_[peer.name] = {{peer.name, peer.address, peer.link.reason(), 0, false}, now, false};
+}
+
+std::size_t StreamReceiver::openStreamsOf(const std::string& sender, const LiveAnalyzer& analyzer) const {
+    std::size_t open = 0;
+    for (auto known = known_.lower_bound({sender, {}}); known != known_.end() && known->first.first == sender; ++known)
+        open += known->second.finished || analyzer.streamEnded(known->second.stream) ? 0 : 1;
+    return open;
+}
+
+std::vector<StreamReceiver::SenderNews> StreamReceiver::takeNews(const LiveAnalyzer& analyzer, TimeNs now,
+                                                                 TimeNs patience) {
+    std::vector<SenderNews> news(back_.begin(), back_.end());
+    back_.clear();
+    for (auto away = away_.begin(); away != away_.end();) {
+        Away& sender = away->second;
+        if (!sender.told && now - sender.since >= patience) {
+            sender.news.streams = openStreamsOf(away->first, analyzer);
+            if (sender.news.streams == 0) {
+                away = away_.erase(away);
+                continue;
+            }
+            sender.told = true;
+            news.push_back(sender.news);
+        }
+        ++away;
+    }
+    return news;
 }
 
 void StreamReceiver::serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now) {
@@ -188,6 +228,11 @@ void StreamReceiver::greet(Peer& peer, const net::Frame& frame, TimeNs now) {
     peer.name = takeLine(text).substr(0, kLongestName);
     peer.clock = takeLine(text).substr(0, kLongestName);
     peer.welcome = true;
+    if (const auto away = away_.find(peer.name); away != away_.end()) {
+        away->second.news.back = true;
+        if (away->second.told) back_.push_back(std::move(away->second.news));
+        away_.erase(away);
+    }
     answer(peer, net::Frame::Kind::Welcome, 0, 0);
 }
 
@@ -258,30 +303,56 @@ void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyze
         analyzer.restart(known.stream);
         if (kept_) kept_->end(known.kept);
         known.finished = false;
-        known.offset = 0;
+        known.offset = known.stored = 0;
     }
+    known.unkept = false;
     known.generation = generation;
     known.owner = peer.number;
     peer.streams[frame.stream] = key;
-    answer(peer, net::Frame::Kind::Resume, frame.stream, known.offset);
+    answer(peer, net::Frame::Kind::Resume, frame.stream, known.stored);
 }
 
 void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now) {
     Known* const known = knownOf(peer, frame.stream);
     if (known == nullptr || known->finished) return;
-    if (frame.offset > known->offset) return answer(peer, net::Frame::Kind::Resume, frame.stream, known->offset);
-    const std::uint64_t twice = std::min<std::uint64_t>(known->offset - frame.offset, frame.text.size());
-    repeated_ += static_cast<std::int64_t>(twice);
-    const std::string_view fresh = std::string_view(frame.text).substr(static_cast<std::size_t>(twice));
-    analyzer.feed(known->stream, fresh, now);
+    if (frame.offset > known->stored) {
+        // Unkept: sent before the sender learnt that what comes before it was not stored.
+        if (!known->unkept) answer(peer, net::Frame::Kind::Resume, frame.stream, known->stored);
+        return;
+    }
+    const auto behind = [&](std::uint64_t offset) {
+        const std::uint64_t known_here = std::min<std::uint64_t>(offset - frame.offset, frame.text.size());
+        return std::string_view(frame.text).substr(static_cast<std::size_t>(known_here));
+    };
+    const std::string_view fresh = behind(known->offset);
+    const std::string_view unstored = behind(known->stored);
+    repeated_ += static_cast<std::int64_t>(frame.text.size() - unstored.size());
+    const auto hear = [&] {
+        analyzer.feed(known->stream, fresh, now);
+        known->offset += fresh.size();
+    };
+    // What a recorded job sends is stored before it is heard, but for what shows that it is one.
+    const bool heard_first = !analyzer.statementOf(known->stream).has_value();
+    if (heard_first) hear();
     if (kept_) {
         const bool known_kind = analyzer.statementOf(known->stream).has_value();
         const Key& key = peer.streams.at(frame.stream);
-        kept_->feed(known->kept, key.first, key.second, fresh,
-                    known_kind ? std::optional(analyzer.isCaptured(known->stream)) : std::nullopt);
+        const Status kept = kept_->feed(known->kept, key.first, key.second, unstored,
+                                        known_kind ? std::optional(analyzer.isCaptured(known->stream)) : std::nullopt);
+        known->unkept = !kept.ok();
+        if (!kept.ok()) {
+            net::Frame unkept;
+            unkept.kind = net::Frame::Kind::Unkept;
+            unkept.stream = frame.stream;
+            unkept.offset = known->stored;
+            unkept.text = kept.error().text();
+            return peer.link.send(unkept);
+        }
     }
-    known->offset += frame.text.size() - twice;
-    answer(peer, net::Frame::Kind::Ack, frame.stream, known->offset);
+    if (!heard_first) hear();
+    known->stored += unstored.size();
+    // What still waits in memory to be recognised is not stored.
+    answer(peer, net::Frame::Kind::Ack, frame.stream, known->stored - known->kept.beginning.size());
 }
 
 } // namespace bubblescope::live

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::live {
 
@@ -58,6 +59,17 @@ public:
     [[nodiscard]] std::int64_t unheard() const { return unheard_; } ///< streams of which there were too many
     /// The most bytes that were queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
+    /// A sender whose connection ended before its streams did, or that came back after that was reported.
+    struct SenderNews {
+        std::string name;
+        std::string address;
+        std::string reason;      ///< why the connection ended; empty if the sender closed it
+        std::size_t streams = 0; ///< that have not ended
+        bool back = false;
+    };
+    /// Reports each sender that has been away for `patience`, once, and its return. The streams of a process that has
+    /// exited or a run that has ended are not missed.
+    [[nodiscard]] std::vector<SenderNews> takeNews(const LiveAnalyzer& analyzer, TimeNs now, TimeNs patience);
     /// Why streams could not be stored; empty if all were.
     [[nodiscard]] std::string storeProblem() const { return kept_ ? kept_->problem() : std::string(); }
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
@@ -66,13 +78,20 @@ private:
     struct Known {
         LiveAnalyzer::Stream stream = 0;
         std::int64_t generation = 0;
-        std::uint64_t offset = 0;
+        std::uint64_t offset = 0; ///< analysed up to here
+        std::uint64_t stored = 0; ///< stored up to here, if it is to be
+        bool unkept = false;      ///< what came last could not be stored: the sender is to send it again
         bool finished = false;
         std::uint64_t owner = 0; ///< the connection that sends it
         StreamStore::File kept{};
     };
     using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
 
+    struct Away {
+        SenderNews news;
+        TimeNs since{0};
+        bool told = false;
+    };
     struct Peer {
         net::Link link;
         std::uint64_t number = 0;
@@ -97,6 +116,8 @@ private:
         if (!options_.keep.empty()) kept_.emplace(options_.keep, options_.keep_bytes);
     }
     void accept(TimeNs now);
+    void noteLeft(const Peer& peer, TimeNs now);
+    [[nodiscard]] std::size_t openStreamsOf(const std::string& sender, const LiveAnalyzer& analyzer) const;
     void makeRoomFor(const std::string& address);
     void serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now);
     [[nodiscard]] bool isOver(const Peer& peer, TimeNs now) const;
@@ -118,6 +139,8 @@ private:
     std::map<Key, Known> known_;
     std::deque<Key> finished_; ///< of known_, oldest first; some may have begun again
     std::map<std::string, Suspect> suspects_;
+    std::map<std::string, Away> away_; ///< by the sender's name
+    std::deque<SenderNews> back_;      ///< not yet reported
     std::uint64_t accepted_ = 0;
     std::int64_t refused_ = 0;
     std::int64_t evicted_ = 0;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it states its writer
 constexpr std::size_t kInTurn = std::size_t{1} << 18;    ///< bytes of one file, before others get their turn
 constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes queued for the network
-constexpr std::size_t kPiece = std::size_t{1} << 18;     ///< of one message
+constexpr std::size_t kPiece = std::size_t{1} << 16;     ///< of one message, which a broken connection loses as a whole
 constexpr int kPingBurst = 8;
 
 /// Where the complete packets at the beginning of the bytes end. Bytes that are not a packet go along with what follows
@@ -49,6 +49,7 @@ struct StreamSender::Source final : public RecordSink {
         unsplit.clear();
         rewind.reset();
         exit_reason.clear();
+        unkept_until.reset();
     }
 
     void onRun(const RecordOwner&, const RunStatement& run) override { statement = run; }
@@ -87,7 +88,8 @@ struct StreamSender::Source final : public RecordSink {
     std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
     std::string unsplit;     ///< bytes from `sent` on that are not a complete packet
     std::optional<std::int64_t> rewind;
-    std::string exit_reason; ///< to be sent
+    std::string exit_reason;            ///< to be sent
+    std::optional<TimeNs> unkept_until; ///< the collector could not store it; when to try again
 };
 
 StreamSender::StreamSender(Options options) : options_(std::move(options)) {}
@@ -97,6 +99,7 @@ Status StreamSender::poll(TimeNs now) {
     if (refused_) return *refused_;
     if (!link_) connect(now);
     if (!link_) return {};
+    tryUnkept(now);
     if (welcome_) {
         for (std::size_t stream = 0; stream < sources_.size(); ++stream)
             openAtReceiver(stream);
@@ -159,7 +162,17 @@ void StreamSender::disconnect(TimeNs now) {
     welcome_ = false;
     retry_at_ = now + options_.retry;
     for (const auto& source : sources_) {
-        if (source) source->opened = source->resumed = false;
+        if (!source) continue;
+        source->opened = source->resumed = false;
+        source->unkept_until.reset();
+    }
+}
+
+void StreamSender::tryUnkept(TimeNs now) {
+    for (const auto& source : sources_) {
+        if (!source || !source->unkept_until || now < *source->unkept_until) continue;
+        source->unkept_until.reset();
+        source->resumed = true;
     }
 }
 
@@ -213,7 +226,19 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
         source->rewind = static_cast<std::int64_t>(frame.offset);
         break;
     case net::Frame::Kind::Ack:
-        if (source != nullptr && frame.offset <= source->sent) source->acked = std::max(source->acked, frame.offset);
+        if (source == nullptr || frame.offset > source->sent) break;
+        if (frame.offset > source->acked && std::exchange(unkept_since_, std::nullopt)) problem_.clear();
+        source->acked = std::max(source->acked, frame.offset);
+        break;
+    case net::Frame::Kind::Unkept:
+        if (source == nullptr || !source->opened || frame.offset > source->sent) break;
+        source->resumed = false;
+        source->unkept_until = now + options_.retry;
+        source->sent = source->acked = frame.offset;
+        source->unsplit.clear();
+        source->rewind = static_cast<std::int64_t>(frame.offset);
+        if (!unkept_since_) unkept_since_ = now;
+        problem_ = "the collector cannot store what it is sent: " + frame.text;
         break;
     case net::Frame::Kind::Pong: {
         net::Frame measured = frame; // for the collector, which compares clocks
@@ -303,7 +328,9 @@ std::optional<std::int64_t> StreamSender::takeRewind(Stream stream) {
 
 bool StreamSender::isThrough(Stream stream) const {
     const Source& source = *sources_[stream];
-    return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty();
+    // What was read before and is to be sent again has not arrived either.
+    return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty() &&
+           source.acked >= source.read;
 }
 
 bool StreamSender::isForeign(const Source& source) const {

@@ -43,6 +43,8 @@ public:
     [[nodiscard]] bool done() const;
     /// Whether every stream has ended or its writer has exited, be it that the collector knows or not.
     [[nodiscard]] bool hasEnded() const;
+    /// Since when the collector has not been able to store what it is sent; nothing if it is.
+    [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
     /// Bytes that were sent and not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;
 
@@ -66,6 +68,8 @@ private:
     void disconnect(TimeNs now);
     void take(const net::Frame& frame, TimeNs now);
     void openAtReceiver(std::size_t stream);
+    /// Sends again what the collector could not store, some time later.
+    void tryUnkept(TimeNs now);
     [[nodiscard]] bool allArrived() const;
     [[nodiscard]] bool isForeign(const Source& source) const;
     void ping(TimeNs now);
@@ -77,6 +81,7 @@ private:
     bool done_ = false; ///< when the connection ended
     std::optional<Error> refused_;
     std::string problem_;
+    std::optional<TimeNs> unkept_since_;
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
     int pings_left_ = 0; ///< of a burst, of which the quickest is the most exact

@@ -36,22 +36,33 @@ std::string withoutPart(const std::string& stem) {
 
 } // namespace
 
-void StreamStore::feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
-                       std::optional<bool> captured) {
-    if (file.unwanted) return;
+Status StreamStore::feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
+                         std::optional<bool> captured) {
+    if (file.unwanted) return {};
     if (!captured && file.beginning.size() + bytes.size() <= kMaxBefore) {
-        if (beginnings_ + bytes.size() > kMaxBeginnings)
-            return giveUp(file, fmt::format("{}: {} does not state what it is, as many streams", sender, name));
+        if (beginnings_ + bytes.size() > kMaxBeginnings) {
+            giveUp(file, fmt::format("{}: {} does not state what it is, as many streams", sender, name));
+            return {};
+        }
         file.beginning += bytes;
         beginnings_ += bytes.size();
-        return;
+        return {};
     }
-    if (!captured.value_or(false)) return giveUp(file, {});
-    Status kept = file.beginning.empty() ? Status() : append(file, sender, name, file.beginning);
-    if (kept.ok()) kept = append(file, sender, name, bytes);
-    if (!kept.ok()) return giveUp(file, kept.error().text());
-    beginnings_ -= file.beginning.size();
-    file.beginning = {};
+    if (!captured.value_or(false)) {
+        giveUp(file, {});
+        return {};
+    }
+    if (!file.beginning.empty()) {
+        BUBBLESCOPE_TRY(noted(append(file, sender, name, file.beginning)));
+        beginnings_ -= file.beginning.size();
+        file.beginning = {};
+    }
+    return noted(append(file, sender, name, bytes));
+}
+
+Status StreamStore::noted(Status kept) {
+    if (!kept.ok()) problem_ = kept.error().text();
+    return kept;
 }
 
 void StreamStore::end(File& file) {
@@ -67,53 +78,68 @@ void StreamStore::giveUp(File& file, std::string problem) {
 
 Status StreamStore::append(File& file, const std::string& sender, const std::string& name, std::string_view bytes) {
     const auto count = static_cast<std::int64_t>(bytes.size());
-    if (!makeRoom(count)) {
+    if (!makeRoom(count, !file.file)) {
         return runError(fmt::format("{}: {} is not kept further: the traces take {}, and all that are there are being "
                                     "written",
                                     sender, name, formatBytes(bytes_)),
                         "give --keep-size more");
     }
-    Sender& from = senders_[sender];
     if (!file.file) {
         const std::filesystem::path path = pathOf(sender, name);
         std::error_code ignored; // perfetto::PacketFile reports the error
         std::filesystem::create_directories(path.parent_path(), ignored);
         BUBBLESCOPE_ASSIGN(perfetto::PacketFile made, perfetto::PacketFile::create(path));
         file.file = std::move(made);
-        const auto same = std::ranges::find(from.files, path, [](const auto& kept) { return kept->path; });
-        if (same != from.files.end()) forget(from, static_cast<std::size_t>(same - from.files.begin()));
-        file.kept = from.files.emplace_back(std::make_shared<Kept>(Kept{path, 0}));
-        removeOldParts(sender, name, path);
+        if (const auto from = senders_.find(sender); from != senders_.end()) {
+            const auto& files = from->second.files;
+            const auto same = std::ranges::find(files, path, [](const auto& kept) { return kept->path; });
+            if (same != files.end()) forget(sender, static_cast<std::size_t>(same - files.begin()));
+        }
+        const std::filesystem::path stream(name);
+        const Process process{sender, (stream.parent_path() / withoutPart(stream.stem().string())).string()};
+        file.kept = senders_[sender].files.emplace_back(std::make_shared<Kept>(Kept{path, 0, process}));
+        ++files_;
+        removeOldParts(process, path);
     }
     BUBBLESCOPE_TRY(file.file->append(bytes));
-    for (std::int64_t* const sum : {&file.kept->bytes, &from.bytes, &bytes_})
+    for (std::int64_t* const sum : {&file.kept->bytes, &senders_[sender].bytes, &bytes_})
         *sum += count;
     return {};
 }
 
 /// Whether that much may be added, for which finished files are removed where necessary.
-bool StreamStore::makeRoom(std::int64_t bytes) {
-    while (bytes_ + bytes > quota_) {
+bool StreamStore::makeRoom(std::int64_t bytes, bool for_a_file) {
+    while (bytes_ + bytes > quota_ || (for_a_file && files_ >= kMaxFiles)) {
         const auto finished = [](const std::shared_ptr<Kept>& kept) { return kept.use_count() == 1; };
-        Sender* most = nullptr;
-        for (auto& [name, sender] : senders_) {
-            if (std::ranges::any_of(sender.files, finished) && (most == nullptr || sender.bytes > most->bytes))
-                most = &sender;
+        auto most = senders_.end();
+        for (auto sender = senders_.begin(); sender != senders_.end(); ++sender) {
+            if (!std::ranges::any_of(sender->second.files, finished)) continue;
+            if (most == senders_.end() || sender->second.bytes > most->second.bytes) most = sender;
         }
-        if (most == nullptr) return false;
-        const auto oldest = std::ranges::find_if(most->files, finished);
+        if (most == senders_.end()) return false;
+        const auto& files = most->second.files;
+        const auto oldest = std::ranges::find_if(files, finished);
         std::error_code ignored; // someone may have removed it
         std::filesystem::remove((*oldest)->path, ignored);
         removed_ += (*oldest)->bytes;
-        forget(*most, static_cast<std::size_t>(oldest - most->files.begin()));
+        forget(std::string(most->first), static_cast<std::size_t>(oldest - files.begin()));
     }
     return true;
 }
 
-void StreamStore::forget(Sender& sender, std::size_t file) {
-    sender.bytes -= sender.files[file]->bytes;
-    bytes_ -= sender.files[file]->bytes;
-    sender.files.erase(sender.files.begin() + static_cast<std::ptrdiff_t>(file));
+/// With the last file of a process or a sender its name is forgotten, too: senders choose them.
+void StreamStore::forget(const std::string& name, std::size_t file) {
+    const auto sender = senders_.find(name);
+    const std::shared_ptr<Kept> kept = sender->second.files[file];
+    sender->second.bytes -= kept->bytes;
+    bytes_ -= kept->bytes;
+    --files_;
+    sender->second.files.erase(sender->second.files.begin() + static_cast<std::ptrdiff_t>(file));
+    if (sender->second.files.empty()) senders_.erase(sender);
+    if (const auto parts = parts_.find(kept->process); parts != parts_.end()) {
+        std::erase(parts->second, kept->path);
+        if (parts->second.empty()) parts_.erase(parts);
+    }
 }
 
 std::filesystem::path StreamStore::pathOf(const std::string& sender, const std::string& name) const {
@@ -123,19 +149,17 @@ std::filesystem::path StreamStore::pathOf(const std::string& sender, const std::
     return dir_ / asFileName(sender) / folder / asFileName(stream.stem().string() + std::string(kTraceExtension));
 }
 
-void StreamStore::removeOldParts(const std::string& sender, const std::string& name,
-                                 const std::filesystem::path& path) {
-    const std::filesystem::path stream(name);
-    std::deque<std::filesystem::path>& parts =
-        parts_[{sender, (stream.parent_path() / withoutPart(stream.stem().string())).string()}];
+void StreamStore::removeOldParts(const Process& process, const std::filesystem::path& path) {
+    std::deque<std::filesystem::path>& parts = parts_[process];
     if (std::ranges::find(parts, path) == parts.end()) parts.push_back(path);
     if (parts.size() <= kParts) return;
-    std::error_code ignored; // someone may have removed it
-    std::filesystem::remove(parts.front(), ignored);
-    Sender& from = senders_[sender];
-    const auto old = std::ranges::find(from.files, parts.front(), [](const auto& kept) { return kept->path; });
-    if (old != from.files.end()) forget(from, static_cast<std::size_t>(old - from.files.begin()));
+    const std::filesystem::path oldest = parts.front();
     parts.pop_front();
+    std::error_code ignored; // someone may have removed it
+    std::filesystem::remove(oldest, ignored);
+    const auto& files = senders_[process.first].files;
+    const auto old = std::ranges::find(files, oldest, [](const auto& kept) { return kept->path; });
+    if (old != files.end()) forget(process.first, static_cast<std::size_t>(old - files.begin()));
 }
 
 } // namespace bubblescope::live

@@ -20,9 +20,11 @@ namespace bubblescope::live {
 /// collector needs them in a folder. As at the source, only the last parts of a trace are kept, and all of them take no
 /// more than a quota: beyond it the oldest files of the sender that uses most are removed. One thread at a time.
 class StreamStore {
+    using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
     struct Kept {
         std::filesystem::path path;
         std::int64_t bytes = 0;
+        Process process;
     };
 
 public:
@@ -48,32 +50,36 @@ public:
     };
 
     /// Takes bytes of a stream that `sender` sends under `name`. `captured`: whether it belongs to such a job, once
-    /// that is known.
-    void feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
-              std::optional<bool> captured);
+    /// that is known. Error: Run, if they cannot be stored; the same bytes can be passed again later.
+    [[nodiscard]] Status feed(File& file, const std::string& sender, const std::string& name, std::string_view bytes,
+                              std::optional<bool> captured);
     /// Nothing more comes of that stream.
     void end(File& file);
 
     [[nodiscard]] const std::filesystem::path& dir() const { return dir_; }
-    /// Why something could not be written, and is lost; empty if everything was.
+    /// Why something could not be written when that happened last; empty if everything was.
     [[nodiscard]] const std::string& problem() const { return problem_; }
     [[nodiscard]] std::int64_t bytes() const { return bytes_; }     ///< on disk
     [[nodiscard]] std::int64_t removed() const { return removed_; } ///< bytes of files that made room
+    /// Processes whose files are there. No more than there are files, which are bounded as their bytes are.
+    [[nodiscard]] std::size_t processes() const { return parts_.size(); }
+    static constexpr std::size_t kMaxFiles = std::size_t{1} << 16;
 
 private:
     static constexpr std::size_t kParts = 5; ///< per process: the maximum number of parts, and the one being written
-    using Process = std::pair<std::string, std::string>; ///< sender, and the common part of its traces' names
     struct Sender {
         std::deque<std::shared_ptr<Kept>> files; ///< oldest first
         std::int64_t bytes = 0;
     };
 
     void giveUp(File& file, std::string problem);
+    /// Keeps an error for problem().
+    Status noted(Status kept);
     [[nodiscard]] Status append(File& file, const std::string& sender, const std::string& name, std::string_view bytes);
-    [[nodiscard]] bool makeRoom(std::int64_t bytes);
+    [[nodiscard]] bool makeRoom(std::int64_t bytes, bool for_a_file);
     [[nodiscard]] std::filesystem::path pathOf(const std::string& sender, const std::string& name) const;
-    void removeOldParts(const std::string& sender, const std::string& name, const std::filesystem::path& path);
-    void forget(Sender& sender, std::size_t file);
+    void removeOldParts(const Process& process, const std::filesystem::path& path);
+    void forget(const std::string& name, std::size_t file);
 
     std::filesystem::path dir_;
     std::int64_t quota_;
@@ -81,6 +87,7 @@ private:
     std::map<std::string, Sender> senders_;
     std::int64_t bytes_ = 0;
     std::int64_t removed_ = 0;
+    std::size_t files_ = 0;
     std::size_t beginnings_ = 0; ///< bytes of all files' beginnings
     std::string problem_;
 };

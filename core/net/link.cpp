@@ -1,5 +1,7 @@
 #include "core/net/link.h"
 
+#include <isa-l/crc.h>
+
 #include <array>
 #include <string_view>
 #include <utility>
@@ -8,7 +10,8 @@ namespace bubblescope::net {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kHeadBytes = 1 + 4 + 8 + 3 * 8;
+constexpr std::size_t kSumBytes = 4;
+constexpr std::size_t kHeadBytes = 2 * kSumBytes + 1 + 4 + 8 + 3 * 8; ///< behind the length
 
 template <class Number>
 void put(std::string& out, Number value) {
@@ -25,17 +28,31 @@ Number take(std::string_view& in) {
     return static_cast<Number>(value);
 }
 
+std::uint32_t sumOf(std::string_view bytes, std::uint32_t begin = 0) {
+    return ::crc32_gzip_refl(begin, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+}
+
+/// `head` begins with the length and ends before the text.
+std::uint32_t sumOfHead(std::string_view head) {
+    return sumOf(head.substr(kLengthBytes + kSumBytes), sumOf(head.substr(0, kLengthBytes)));
+}
+
 } // namespace
 
 std::string encode(const Frame& frame) {
     std::string out;
     out.reserve(kLengthBytes + kHeadBytes + frame.text.size());
     put(out, static_cast<std::uint32_t>(kHeadBytes + frame.text.size()));
+    put(out, std::uint32_t{0}); // the head's sum, below
+    put(out, sumOf(frame.text));
     put(out, static_cast<std::uint8_t>(frame.kind));
     put(out, frame.stream);
     put(out, frame.offset);
     for (const TimeNs time : frame.times)
         put(out, time.count());
+    std::string sum;
+    put(sum, sumOfHead(out));
+    out.replace(kLengthBytes, kSumBytes, sum);
     out += frame.text;
     return out;
 }
@@ -48,11 +65,17 @@ Result<std::optional<Frame>> FrameReader::next() {
         return std::optional<Frame>();
     };
     if (rest.size() < kLengthBytes) return wait();
+    const std::string_view head = rest.substr(0, kLengthBytes + kHeadBytes);
     const auto length = take<std::uint32_t>(rest);
     if (length < kHeadBytes || length > kHeadBytes + kLongestText)
         return inputError("the connection", "what came is no message of Bubblescope's");
-    if (rest.size() < length) return wait();
-    rest = rest.substr(0, length);
+    if (rest.size() < kHeadBytes) return wait();
+    const auto head_sum = take<std::uint32_t>(rest);
+    const auto text_sum = take<std::uint32_t>(rest);
+    constexpr std::string_view kDamaged = "a message was damaged on the way, or comes from another version";
+    if (head_sum != sumOfHead(head)) return inputError("the connection", std::string(kDamaged));
+    if (rest.size() < length - 2 * kSumBytes) return wait();
+    rest = rest.substr(0, length - 2 * kSumBytes);
     taken_ += kLengthBytes + length;
     Frame frame;
     const auto kind = take<std::uint8_t>(rest);
@@ -64,6 +87,7 @@ Result<std::optional<Frame>> FrameReader::next() {
     for (TimeNs& time : frame.times)
         time = TimeNs{take<std::int64_t>(rest)};
     frame.text = rest;
+    if (text_sum != sumOf(frame.text)) return inputError("the connection", std::string(kDamaged));
     return std::optional<Frame>(std::move(frame));
 }
 

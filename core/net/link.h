@@ -17,8 +17,9 @@
 namespace bubblescope::net {
 
 /// One message between the sender of a run's files and the collector that follows the run. On the wire: the length of
-/// the rest in 4 bytes, the kind in 1, the stream's number in 4, its offset in 8, three times in 8 each, and the text;
-/// little-endian.
+/// the rest in 4 bytes, the sum of the head in 4, that of the text in 4, the kind in 1, the stream's number in 4, its
+/// offset in 8, three times in 8 each, and the text; little-endian. Sums are CRC-32. The head is all before the text
+/// but its own sum, so that a damaged length is noticed before its bytes are waited for.
 struct Frame {
     enum class Kind : std::uint8_t {
         Hello,   ///< sender: `text` is the token and, after a line feed, the sender's name
@@ -32,8 +33,9 @@ struct Frame {
         Finish,  ///< sender: the stream ends at `offset`
         Ping,    ///< sender: at `times[0]`
         Pong,    ///< receiver: the time in the ping, when it arrived and when this was sent
+        Unkept,  ///< receiver: could not store what came from `offset` on; `text` has the reason
     };
-    static constexpr Kind kLast = Kind::Pong;
+    static constexpr Kind kLast = Kind::Unkept;
 
     Kind kind = Kind::Hello;
     std::uint32_t stream = 0;

@@ -24,6 +24,30 @@ Error tlsError(std::string what) {
     return inputError("the connection", fmt::format("{}: {}", what, reason()), "check certificate, key and name");
 }
 
+/// Why the other end is not believed, or does not believe this one.
+Error sessionError(const SSL* session) {
+    const long verified = ::SSL_get_verify_result(session);
+    const unsigned long code = ::ERR_peek_error();
+    if (verified != X509_V_OK) {
+        ::ERR_clear_error();
+        return inputError("the connection",
+                          fmt::format("the other end cannot be trusted: its certificate is refused: {}",
+                                      ::X509_verify_cert_error_string(verified)),
+                          "name the certificate of who signed it, and the host as it stands in it");
+    }
+    const int why = ERR_GET_REASON(code);
+    if (why == SSL_R_WRONG_VERSION_NUMBER || why == SSL_R_HTTP_REQUEST || why == SSL_R_PACKET_LENGTH_TOO_LONG) {
+        ::ERR_clear_error();
+        return inputError("the connection", "the other end cannot be trusted: it does not speak TLS",
+                          "encrypt on both sides or on none");
+    }
+    if (why == SSL_R_TLSV1_ALERT_UNKNOWN_CA || why == SSL_R_SSLV3_ALERT_BAD_CERTIFICATE ||
+        why == SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN || why == SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED) {
+        return tlsError("the other end does not trust this end's certificate");
+    }
+    return tlsError("the connection is damaged, or the other end cannot be trusted");
+}
+
 class OpenSslSession final : public TlsSession {
 public:
     explicit OpenSslSession(SSL* session) : session_(session, &::SSL_free) {
@@ -44,7 +68,7 @@ public:
             }
             const int reason = ::SSL_get_error(session_.get(), count);
             if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE && reason != SSL_ERROR_ZERO_RETURN)
-                return tlsError("the other end cannot be trusted, or the connection is damaged");
+                return sessionError(session_.get());
             return say({});
         }
     }
@@ -59,7 +83,7 @@ public:
             }
             const int reason = ::SSL_get_error(session_.get(), count);
             if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) return {};
-            return tlsError("the other end cannot be trusted, or the connection is damaged");
+            return sessionError(session_.get());
         }
         return {};
     }

@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -248,6 +250,45 @@ TEST(CapturedLive, ARecordedJobIsWatchedOverTheNetwork) {
         EXPECT_EQ(test::readAll(kept), job.bytes(rank)) << "what arrives is what was recorded";
     }
     EXPECT_EQ(collecting.receiver->storeProblem(), "");
+}
+
+TEST(CapturedLive, WhatCannotBeStoredIsNotAcknowledgedAndSentAgain) {
+    const test::ScratchFolder scratch;
+    RecordedJob job(scratch.path());
+    constexpr int kSteps = 700; // more than one message
+    Collecting collecting(scratch.path());
+    const auto node = collecting.keep.path() / "node";
+    std::ofstream(node) << "in the way of the sender's folder";
+    for (int step = 0; step < kSteps; ++step) {
+        for (int rank = 0; rank < kRanks; ++rank)
+            job.write(rank, step);
+    }
+    for (int rank = 0; rank < kRanks; ++rank)
+        job.end(rank, kSteps);
+    collecting.turnUntil([&] { return collecting.sender->unkeptSince().has_value(); });
+    for (int i = 0; i < 3000; ++i) { // it tries again all the time
+        collecting.now += 1ms;
+        (void)collecting.follower->read(*collecting.sender, collecting.now);
+        EXPECT_TRUE(collecting.sender->poll(collecting.now).ok());
+        collecting.receiver->poll(collecting.analyzer, collecting.now);
+    }
+    EXPECT_FALSE(collecting.sender->done());
+    EXPECT_FALSE(collecting.analyzer.capturedEnded()) << "what is not stored is not heard";
+    EXPECT_GT(collecting.sender->unacknowledged(), 0U);
+    EXPECT_THAT(collecting.sender->problem(), testing::HasSubstr("the collector cannot store what it is sent"));
+    EXPECT_THAT(collecting.sender->problem(), testing::HasSubstr(node.string()));
+
+    std::filesystem::remove(node); // now there is room
+    collecting.turnUntil([&] { return collecting.sender->done() && collecting.analyzer.runEnded(); });
+    EXPECT_FALSE(collecting.sender->unkeptSince());
+    EXPECT_EQ(collecting.sender->problem(), "");
+    EXPECT_EQ(collecting.sender->unacknowledged(), 0U);
+    EXPECT_EQ(collecting.analyzer.counts().steps, kSteps);
+    EXPECT_EQ(collecting.analyzer.counts().duplicates, 0);
+    for (int rank = 0; rank < kRanks; ++rank) {
+        const std::string name = "rank" + std::to_string(rank) + ".pid" + std::to_string(100 + rank) + ".pftrace";
+        EXPECT_EQ(test::readAll(node / scratch.path().filename() / name), job.bytes(rank));
+    }
 }
 
 TEST(CapturedLive, KeepsTheLastPartsOfATraceAndNoRunOfOurOwn) {

@@ -52,14 +52,30 @@ TEST(Frame, WhatIsNoneEndsTheConnection) {
     net::FrameReader long_one;
     long_one.feed("\xff\xff\xff\xff");
     EXPECT_FALSE(long_one.next().ok());
-    std::string unknown = encode(net::Frame{});
-    unknown[4] = 99;
+    net::Frame unknown;
+    unknown.kind = static_cast<net::Frame::Kind>(99);
     net::FrameReader of_another_version;
-    of_another_version.feed(unknown);
+    of_another_version.feed(encode(unknown));
     EXPECT_FALSE(of_another_version.next().ok());
     EXPECT_TRUE(net::equalSecrets("a", "a"));
     EXPECT_FALSE(net::equalSecrets("a", "ab"));
     EXPECT_FALSE(net::equalSecrets("a", ""));
+}
+
+TEST(Frame, AnyDamagedBitIsNoticedAtOnce) {
+    net::Frame frame;
+    frame.kind = net::Frame::Kind::Data;
+    frame.stream = 3;
+    frame.offset = 1234567;
+    frame.text = "some records";
+    const std::string whole = encode(frame);
+    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+        std::string damaged = whole;
+        damaged[bit / 8] = static_cast<char>(static_cast<unsigned char>(damaged[bit / 8]) ^ (1U << (bit % 8)));
+        net::FrameReader reader;
+        reader.feed(damaged);
+        EXPECT_FALSE(reader.next().ok()) << "bit " << bit;
+    }
 }
 
 /// A collector, and senders that read one folder.
@@ -122,6 +138,51 @@ TEST(Network, WhatIsSentArrivesOnceThoughTheConnectionBreaks) {
     EXPECT_EQ(collected.analyzer.counts().steps, 12);
     EXPECT_EQ(collected.analyzer.counts().incomplete, 0);
     EXPECT_TRUE(sender.connected());
+}
+
+TEST(Network, ASenderThatLeavesBeforeTheEndIsNamedAndItsReturnToo) {
+    const auto wanted = fourRanks(2);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    for (int rank = 0; rank < 4; ++rank)
+        ranks.write(rank, run.steps[0], 0);
+    Collected collected;
+    const auto news = [&] { return collected.receiver->takeNews(collected.analyzer, collected.now, 5s); };
+    {
+        StreamSender sender(collected.sender());
+        SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
+        collected.turnUntil(sender, follower, [&] { return collected.analyzer.counts().slices == ranks.records(); });
+    }
+    EXPECT_TRUE(news().empty());
+    for (int i = 0; i < 100; ++i)
+        collected.receiver->poll(collected.analyzer, collected.now);
+    EXPECT_TRUE(news().empty()) << "it may have lost its connection only";
+    collected.now += 6s;
+    const auto left = news();
+    ASSERT_EQ(left.size(), 1U);
+    EXPECT_EQ(left[0].name, "node");
+    EXPECT_EQ(left[0].address, "127.0.0.1");
+    EXPECT_EQ(left[0].streams, 4U);
+    EXPECT_FALSE(left[0].back);
+    collected.now += 60s;
+    EXPECT_TRUE(news().empty()) << "said once";
+
+    for (int rank = 0; rank < 4; ++rank) {
+        ranks.write(rank, run.steps[1], 1);
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
+    }
+    {
+        StreamSender sender(collected.sender());
+        SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
+        collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded() && sender.done(); });
+        const auto back = news();
+        ASSERT_EQ(back.size(), 1U);
+        EXPECT_TRUE(back[0].back);
+    }
+    for (int i = 0; i < 100; ++i)
+        collected.receiver->poll(collected.analyzer, collected.now);
+    collected.now += 6s;
+    EXPECT_TRUE(news().empty()) << "who leaves when all has ended is not missed";
 }
 
 TEST(Network, NobodyIsServedWithoutTheToken) {
@@ -335,26 +396,39 @@ TEST(StreamStore, KeepsNoMoreThanItsQuota) {
     StreamStore store(folder.path(), 1000);
     std::map<std::string, StreamStore::File> files;
     const auto send = [&](const std::string& sender, const std::string& name, std::size_t bytes) {
-        store.feed(files[sender + "/" + name], sender, name, std::string(bytes, 'x'), true);
+        return store.feed(files[sender + "/" + name], sender, name, std::string(bytes, 'x'), true).ok();
     };
     const auto end = [&](const std::string& file) { store.end(files[file]); };
-    send("small", "job/a.pftrace", 100);
+    EXPECT_TRUE(send("small", "job/a.pftrace", 100));
     end("small/job/a.pftrace");
     for (const char* const name : {"job/b.pftrace", "job/c.pftrace", "job/d.pftrace"}) {
-        send("large", name, 300);
+        EXPECT_TRUE(send("large", name, 300));
         end(std::string("large/") + name);
     }
     EXPECT_EQ(store.bytes(), 1000);
-    send("large", "job/e.pftrace", 300);
+    EXPECT_TRUE(send("large", "job/e.pftrace", 300));
     EXPECT_EQ(bytesIn(folder.path()), 1000U);
     EXPECT_EQ(store.removed(), 300) << "of the sender of most, the oldest";
     EXPECT_TRUE(std::filesystem::exists(folder.path() / "small/job/a.pftrace"));
     EXPECT_FALSE(std::filesystem::exists(folder.path() / "large/job/b.pftrace"));
     EXPECT_EQ(store.problem(), "");
 
-    send("large", "job/e.pftrace", 800); // what is written makes no room for itself
+    EXPECT_FALSE(send("large", "job/e.pftrace", 800)); // what is written makes no room for itself
     EXPECT_LE(bytesIn(folder.path()), 1000U);
     EXPECT_THAT(store.problem(), testing::HasSubstr("--keep-size"));
+}
+
+TEST(StreamStore, ForgetsTheNamesOfWhatIsNoLongerThere) {
+    const test::ScratchFolder folder;
+    StreamStore store(folder.path(), 1000);
+    for (int process = 0; process < 500; ++process) {
+        StreamStore::File file;
+        const std::string name = "job/rank0.pid" + std::to_string(process) + ".pftrace";
+        ASSERT_TRUE(store.feed(file, "sender" + std::to_string(process % 50), name, std::string(100, 'x'), true).ok());
+        store.end(file);
+    }
+    EXPECT_EQ(store.bytes(), 1000);
+    EXPECT_EQ(store.processes(), 10U);
 }
 
 TEST(StreamStore, BoundsWhatItHoldsOfStreamsThatDoNotSayWhatTheyAre) {
@@ -363,7 +437,7 @@ TEST(StreamStore, BoundsWhatItHoldsOfStreamsThatDoNotSayWhatTheyAre) {
     std::vector<StreamStore::File> files(200);
     std::size_t held = 0;
     for (std::size_t i = 0; i < files.size(); ++i) {
-        store.feed(files[i], "sender", std::to_string(i), std::string(std::size_t{1} << 20, 'x'), std::nullopt);
+        (void)store.feed(files[i], "sender", std::to_string(i), std::string(std::size_t{1} << 20, 'x'), std::nullopt);
         held += files[i].beginning.size();
     }
     EXPECT_LE(held, std::size_t{64} << 20);
@@ -448,6 +522,7 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
         ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
     }
     Collected collected(listening.value());
+    Collected in_the_open;
     auto options = collected.sender();
     options.tls = net::TlsSettings::forConnecting(scratch.file("certificate"), "127.0.0.1").value();
     StreamSender sender(options);
@@ -463,6 +538,7 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
         collected.receiver->poll(collected.analyzer, collected.now);
     }
     EXPECT_THAT(deceived.problem(), testing::HasSubstr("cannot be trusted"));
+    EXPECT_THAT(deceived.problem(), testing::HasSubstr("hostname mismatch"));
     EXPECT_FALSE(deceived.connected());
 
     StreamSender plain(collected.sender());
@@ -472,6 +548,25 @@ TEST(Network, IsEncryptedWhereThereIsACertificate) {
         collected.receiver->poll(collected.analyzer, collected.now);
     }
     EXPECT_FALSE(plain.connected()) << "who does not encrypt is not heard";
+
+    const auto problemOf = [&](StreamSender::Options with) {
+        StreamSender one(std::move(with));
+        for (int i = 0; i < 2000 && one.problem().empty(); ++i) {
+            collected.now += 1ms;
+            (void)one.poll(collected.now);
+            collected.receiver->poll(collected.analyzer, collected.now);
+            in_the_open.receiver->poll(in_the_open.analyzer, collected.now);
+        }
+        return one.problem();
+    };
+    const std::string other = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout " +
+                              scratch.file("other.key") + " -out " + scratch.file("other") + " >/dev/null 2>&1";
+    ASSERT_EQ(std::system(other.c_str()), 0);
+    options.tls = net::TlsSettings::forConnecting(scratch.file("other"), "127.0.0.1").value();
+    EXPECT_THAT(problemOf(options), testing::HasSubstr("its certificate is refused: self-signed certificate"));
+    StreamSender::Options to_the_open = in_the_open.sender();
+    to_the_open.tls = net::TlsSettings::forConnecting(scratch.file("certificate"), "127.0.0.1").value();
+    EXPECT_NE(problemOf(to_the_open), "");
 
     EXPECT_FALSE(net::TlsSettings::forListening(scratch.file("none"), scratch.file("key")).ok());
 }
