@@ -1,10 +1,12 @@
 // A collector on the loopback that has to listen to many senders while many strangers hold connections open, is killed
 // and started again meanwhile: what it takes, and whether anything is lost uncounted.
 //
-//   network_load [--strangers N] [--senders N] [--steps N] [--restarts N] [--guessers N]
+//   network_load [--strangers N] [--senders N] [--steps N] [--restarts N] [--guessers N] [--stop S] [--garble KIB]
 //
 // A sender sends the trace of one rank. Strangers connect, say nothing and connect again when they are sent away;
-// guessers present wrong tokens. Prints a JSON document; exit code 1 if anything was lost.
+// guessers present wrong tokens. With --stop the collector is stopped (SIGSTOP) for so many seconds when it has heard a
+// quarter; with --garble senders reach it through a proxy that flips a bit each so many KiB of a connection. Prints a
+// JSON document; exit code 1 if anything was lost.
 
 #include "core/graph/simulate.h"
 #include "core/live/live_analyzer.h"
@@ -20,14 +22,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <list>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -40,11 +47,11 @@ const std::string kToken = "the token of these senders";
 
 using Options = std::map<std::string, int>;
 
-long residentKilobytes() {
-    std::ifstream status("/proc/self/status");
+long residentKilobytes(const std::string& file = "/proc/self/status", std::string_view which = "VmRSS:") {
+    std::ifstream status(file);
     for (std::string word; status >> word;) {
         long kilobytes = 0;
-        if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
+        if (word == which && status >> kilobytes) return kilobytes;
     }
     return 0;
 }
@@ -159,6 +166,73 @@ void sendAll(const net::Address& address, const std::vector<std::string>& files,
     }
 }
 
+/// Carries connections to the collector until it is killed, and damages what senders send.
+void garble(net::Listener listener, const net::Address& to, std::size_t every) {
+    struct Pair {
+        net::Socket sender;
+        std::unique_ptr<net::Connector> connecting;
+        net::Socket collector;
+        std::string up{};
+        std::string down{};
+        std::size_t next;
+        bool over = false;
+    };
+    std::list<Pair> pairs;
+    std::mt19937_64 random(1);
+    const auto carry = [](net::Socket& from, net::Socket& into, std::string& held, const auto& pass) {
+        std::array<char, 1 << 14> buffer;
+        if (held.empty()) {
+            const net::Socket::Progress read = from.readSome(buffer.data(), buffer.size());
+            if (read.ended) return false;
+            held.assign(buffer.data(), read.bytes);
+            pass(held);
+        }
+        const net::Socket::Progress written = into.writeSome(held);
+        held.erase(0, written.bytes);
+        return !written.ended;
+    };
+    while (true) {
+        while (true) {
+            net::Socket sender = listener.accept();
+            if (!sender.isOpen()) break;
+            pairs.push_back({std::move(sender), std::make_unique<net::Connector>(to), {}, {}, {}, random() % every});
+        }
+        for (Pair& pair : pairs) {
+            if (pair.connecting) {
+                const auto stage = pair.connecting->poll();
+                if (stage == net::Connector::Stage::UnderWay) continue;
+                if (stage == net::Connector::Stage::Connected) pair.collector = pair.connecting->take();
+                pair.over = stage != net::Connector::Stage::Connected;
+                pair.connecting.reset();
+                continue;
+            }
+            const bool up = carry(pair.sender, pair.collector, pair.up, [&](std::string& bytes) {
+                if (pair.next >= bytes.size()) {
+                    pair.next -= bytes.size();
+                    return;
+                }
+                bytes[pair.next] =
+                    static_cast<char>(static_cast<unsigned char>(bytes[pair.next]) ^ (1U << random() % 8));
+                pair.next = every + random() % every;
+            });
+            const bool down = carry(pair.collector, pair.sender, pair.down, [](std::string&) {});
+            pair.over = !up || !down;
+        }
+        pairs.remove_if([](const Pair& pair) { return pair.over; });
+        std::this_thread::sleep_for(200us);
+    }
+}
+
+/// Stops the process that calls it for so many seconds.
+pid_t stopMe(int seconds) {
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    ::kill(::getppid(), SIGSTOP);
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    ::kill(::getppid(), SIGCONT);
+    ::_exit(0);
+}
+
 int run(const Options& options) {
     std::int64_t records = 0;
     const int ranks = (options.at("--senders") + 7) / 8 * 8;
@@ -172,12 +246,20 @@ int run(const Options& options) {
         children.push_back(inChild(receiver, [&] { bother(listening.address, options.at("--strangers"), false); }));
     if (options.at("--guessers") > 0)
         children.push_back(inChild(receiver, [&] { bother(listening.address, options.at("--guessers"), true); }));
+    net::Address reached = listening.address;
+    if (options.at("--garble") > 0) {
+        net::Listener proxy = net::Listener::open(reached = {"127.0.0.1", 0}).value();
+        children.push_back(inChild(receiver, [&] {
+            garble(std::move(proxy), listening.address, static_cast<std::size_t>(options.at("--garble")) << 10U);
+        }));
+    }
+    const std::size_t others = children.size();
     constexpr std::size_t kPerProcess = 250;
     for (std::size_t first = 0; first < files.size(); first += kPerProcess) {
         const std::vector<std::string> own(
             files.begin() + static_cast<std::ptrdiff_t>(first),
             files.begin() + static_cast<std::ptrdiff_t>(std::min(files.size(), first + kPerProcess)));
-        children.push_back(inChild(receiver, [&] { sendAll(listening.address, own, first); }));
+        children.push_back(inChild(receiver, [&] { sendAll(reached, own, first); }));
     }
     LiveOptions live;
     live.own_clock = thisProcess().clock;
@@ -187,12 +269,17 @@ int run(const Options& options) {
     long most = 0;
     std::int64_t evicted = 0;
     std::int64_t refused = 0;
+    std::int64_t torn_off = 0;
     int restarts = options.at("--restarts");
+    int stop = options.at("--stop");
     while (analyzer->counts().slices < records || !analyzer->runEnded()) {
         if (now() - begin > 300s) break;
         receiver->poll(*analyzer, now());
         (void)analyzer->advance(now());
+        for (const auto& news : receiver->takeNews(*analyzer, now(), 0s))
+            torn_off += news.back ? 0 : 1;
         most = std::max(most, residentKilobytes());
+        if (stop > 0 && analyzer->counts().slices > records / 4) ::waitpid(stopMe(std::exchange(stop, 0)), nullptr, 0);
         if (first_sender < TimeNs{0} && analyzer->counts().bytes > 0) first_sender = now() - begin;
         if (restarts > 0 && analyzer->counts().slices > records / 2) { // killed, with all that it knew
             --restarts;
@@ -205,6 +292,9 @@ int run(const Options& options) {
         pollfd wait{receiver->descriptor(), POLLIN, 0};
         ::poll(&wait, 1, 5);
     }
+    long senders_most = 0;
+    for (std::size_t i = others; i < children.size(); ++i)
+        senders_most = std::max(senders_most, residentKilobytes(fmt::format("/proc/{}/status", children[i]), "VmHWM:"));
     for (const pid_t child : children) {
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
@@ -214,18 +304,21 @@ int run(const Options& options) {
     const bool lost = counts.slices + counted < records || counted > 0;
     fmt::print("{{\"strangers\":{},\"guessers\":{},\"senders\":{},\"restarts\":{},\"records\":{},\"heard\":{},"
                "\"steps\":{},\"incomplete\":{},\"counted_as_lost\":{},\"evicted\":{},\"refused\":{},"
-               "\"first_sender_heard_after_s\":{:.2f},\"all_after_s\":{:.1f},\"resident_kb\":{},\"lost\":{}}}\n",
+               "\"first_sender_heard_after_s\":{:.2f},\"all_after_s\":{:.1f},\"resident_kb\":{},\"senders_kb\":{},"
+               "\"stopped_s\":{},\"garbled_each_kib\":{},\"connections_lost\":{},\"repeated_bytes\":{},\"lost\":{}}}\n",
                options.at("--strangers"), options.at("--guessers"), files.size(), options.at("--restarts"), records,
                counts.slices, counts.steps, counts.incomplete, counted, evicted + receiver->evicted(),
                refused + receiver->refused(), static_cast<double>(first_sender.count()) * 1e-9,
-               static_cast<double>((now() - begin).count()) * 1e-9, most, lost);
+               static_cast<double>((now() - begin).count()) * 1e-9, most, senders_most, options.at("--stop"),
+               options.at("--garble"), torn_off, receiver->repeated(), lost);
     return lost ? 1 : 0;
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    Options options{{"--strangers", 100}, {"--guessers", 10}, {"--senders", 16}, {"--steps", 4}, {"--restarts", 1}};
+    Options options{{"--strangers", 100}, {"--guessers", 10}, {"--senders", 16}, {"--steps", 4},
+                    {"--restarts", 1},    {"--stop", 0},      {"--garble", 0}};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!options.contains(argv[i])) {
             fmt::print(stderr, "unknown option {}\n", argv[i]);
