@@ -156,6 +156,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     parser.addOptions({{{QStringLiteral("h"), QStringLiteral("help")}, {}},
                        {QStringLiteral("version"), {}},
                        {QStringLiteral("screenshot"), {}, QStringLiteral("file")},
+                       {QStringLiteral("force"), {}},
                        {QStringLiteral("size"), {}, QStringLiteral("size")},
                        {QStringLiteral("theme"), {}, QStringLiteral("theme")},
                        {QStringLiteral("step"), {}, QStringLiteral("number")},
@@ -189,6 +190,7 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
     if (out.help || out.version) return out;
     out.files = parser.positionalArguments();
     out.ideal = parser.isSet(QStringLiteral("ideal"));
+    out.force = parser.isSet(QStringLiteral("force"));
     out.counters = parser.isSet(QStringLiteral("counters"));
     out.compare = parser.value(QStringLiteral("compare"));
     out.panel = parser.value(QStringLiteral("panel"));
@@ -206,6 +208,7 @@ QString helpText() {
         "\n"
         "Options:\n"
         "  --screenshot OUT.png   write a picture of the window instead of showing it\n"
+        "  --force                let the picture replace a file of that name\n"
         "  --size WxH             size of the window or picture, at most the screen's (default 1280x800)\n"
         "  --theme THEME          light, dark, contrast, colour-blind, colour-blind-dark or system\n"
         "  --language LANGUAGE    en, zh_CN or system\n"

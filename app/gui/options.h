@@ -28,6 +28,7 @@ struct Options {
     bool help = false;
     bool version = false;
     QString screenshot; ///< empty: interactive
+    bool force = false; ///< whether the picture may replace a file
     QSize size{1280, 800};
     bool sized = false; ///< --size was given
     std::optional<ThemeChoice> theme;

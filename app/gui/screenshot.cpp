@@ -7,6 +7,7 @@
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/formats/source/existing_results.h"
 
 #include <QApplication>
 #include <QMenuBar>
@@ -135,6 +136,8 @@ void openAsAsked(MainWindow& window, const Options& options) {
 }
 
 int takeScreenshot(MainWindow& window, const Options& options) {
+    if (const Status fresh = options.force ? Status() : mustBeNew(options.screenshot.toStdString()); !fresh.ok())
+        return fail(fresh.error());
     window.setAttribute(Qt::WA_DontShowOnScreen);
     window.resize(options.size);
     window.show();

@@ -60,6 +60,12 @@ private slots:
         const QImage image(png);
         QCOMPARE(image.size(), QSize(1000, 700));
         QVERIFY(image.pixelColor(5, 5).lightness() > 200);
+        const Outcome again = runGui({"--screenshot", png, "--theme", "dark", path("run.pftrace")});
+        QCOMPARE(again.code, 2);
+        QVERIFY2(again.err.contains(QLatin1String("--force")), qPrintable(again.err));
+        QCOMPARE(QImage(png), image);
+        QCOMPARE(runGui({"--screenshot", png, "--force", "--theme", "dark", path("run.pftrace")}).code, 0);
+        QVERIFY(QImage(png).pixelColor(5, 5).lightness() < 80);
 
         const QString dark = path("dark.png");
         QCOMPARE(
