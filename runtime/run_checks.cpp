@@ -18,9 +18,7 @@ public:
     void askProcesses(Transport& transport, int ranks) override {
         if (transport.carriesMail()) setup_->broker = std::make_unique<RemoteCheckBroker>(transport, ranks);
     }
-    [[nodiscard]] RunSummary::Checks summary() const override {
-        return {setup_->study.plan().stepsToFull(), setup_->holds};
-    }
+    [[nodiscard]] RunSummary::Checks summary() const override { return {setup_->stepsToFull(), setup_->holds}; }
 
 private:
     std::unique_ptr<CheckSetup> setup_;
@@ -33,7 +31,8 @@ Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std:
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
     // Ranks of one process share a device, so another rank could find no more than the one that found a mismatch.
     const std::size_t separate = config.backend ? 1 : ranks_here;
-    const CheckSetup::Of of{config.schedule, config.times, config.model, config.paced, separate, config.out_dir};
+    const CheckSetup::Of of{config.schedule, config.times, config.model,  config.paced,
+                            !config.backend, separate,     config.out_dir};
     BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> setup, CheckSetup::make(of, *config.aadiff));
     if (recorder != nullptr)
         setup->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };

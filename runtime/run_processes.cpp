@@ -15,6 +15,7 @@
 #include <exception>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -50,8 +51,10 @@ Result<std::shared_ptr<RankDevice>> openDevice(Backend& backend, ProcessTeam& te
 Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& plan, HostClock& clock,
                                     ProcessTeam& team) {
     RankTransport rank;
+    BUBBLESCOPE_ASSIGN(std::shared_ptr<ActivityBoard> board, ActivityBoard::open(team));
     if (!config.backend) {
-        BUBBLESCOPE_ASSIGN(rank.transport, openMpiJobTransport(config.schedule, plan, clock, config.timeout));
+        BUBBLESCOPE_ASSIGN(rank.transport,
+                           openMpiJobTransport(config.schedule, plan, clock, config.timeout, std::move(board)));
         return rank;
     }
     BUBBLESCOPE_ASSIGN(rank.device, openDevice(*config.backend, team));
@@ -62,8 +65,14 @@ Result<RankTransport> openTransport(const RunConfig& config, const DataPlan& pla
     BUBBLESCOPE_ASSIGN(std::unique_ptr<ControlChannel> control, openControl(team));
     const std::string own = systemClockName();
     BUBBLESCOPE_ASSIGN(const std::string root, team.broadcast(own));
-    BUBBLESCOPE_ASSIGN(rank.transport, ProcessTransport::open({Rank{team.rank()}, team.size(), clock, config.timeout,
-                                                               own != root, std::move(data), std::move(control)}));
+    BUBBLESCOPE_ASSIGN(rank.transport, ProcessTransport::open({.rank = Rank{team.rank()},
+                                                               .size = team.size(),
+                                                               .clock = clock,
+                                                               .timeout = config.timeout,
+                                                               .own_clock = own != root,
+                                                               .data = std::move(data),
+                                                               .control = std::move(control),
+                                                               .board = std::move(board)}));
     return rank;
 }
 
@@ -207,7 +216,17 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     if (!ran.ok()) return std::move(ran).error();
     BUBBLESCOPE_TRY(agree(std::move(written), team));
     BUBBLESCOPE_ASSIGN(RunSummary summary, summarise(ran.value(), recorder.get(), config, team));
-    if (checks) summary.checks = checks->summary();
+    if (!checks) return summary;
+    summary.checks = checks->summary();
+    // Each process may know only the plan of its own rank.
+    constexpr int kNever = 0;
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all,
+                       team.gather(bytesOfValue(summary.checks->steps_to_full.value_or(kNever))));
+    for (const std::string& bytes : all) {
+        std::optional<int>& steps = summary.checks->steps_to_full;
+        const auto its = valueOf<int>(bytes);
+        steps = its == kNever || !steps ? std::nullopt : std::optional(std::max(*steps, its));
+    }
     return summary;
 }
 

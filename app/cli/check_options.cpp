@@ -42,6 +42,18 @@ void callCommand(const std::string& command, const CheckRecord& check, const Che
     if (!child || child->wait() != 0) printError(fmt::format("aadiff: '{}' failed", command));
 }
 
+/// What a run that is not paced is going to check, once it knows.
+void announce(const runtime::PlannedCoverage& plan) {
+    const std::lock_guard lock(speaks());
+    const std::string ranks = plan.first_rank == plan.last_rank
+                                  ? fmt::format("rank {}", plan.first_rank)
+                                  : fmt::format("ranks {} to {}", plan.first_rank, plan.last_rank);
+    printError(fmt::format("aadiff: {}: {:.1f} replays a step are planned, which cover {} of {} kinds of op of a layer "
+                           "within {} steps{}",
+                           ranks, plan.per_step, plan.covered, plan.units, plan.steps,
+                           plan.covered == plan.units ? "" : "; the others fit into no time that leaves a core idle"));
+}
+
 } // namespace
 
 void CheckOptions::add(Command command, bool always) {
@@ -85,6 +97,7 @@ Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string 
     if (!memory_.empty()) {
         BUBBLESCOPE_ASSIGN(options.memory, parseBytes(memory_));
     }
+    options.on_plan = announce;
     options.stop = on_mismatch_ == "stop";
     const bool calls = on_mismatch_ != "warn" && on_mismatch_ != "stop";
     options.on_mismatch = [command = calls ? on_mismatch_ : std::string(),

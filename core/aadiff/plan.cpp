@@ -39,21 +39,26 @@ public:
         plan_.slots = std::move(slots);
     }
 
-    RankPlan make() {
+    /// `before`: see planMoreChecks(); empty if nothing was checked yet.
+    RankPlan make(std::vector<std::int64_t> before = {}) {
         findUnits();
         for (const Slot& slot : plan_.slots) {
             if (slot.next_op == 0) plan_.before_first += slot.duration();
         }
-        last_check_.assign(plan_.units.size(), 0);
+        const bool goes_on = !before.empty();
+        last_check_ = std::move(before);
+        last_check_.resize(plan_.units.size(), 0);
+        checks_ = last_check_.empty() ? 0 : *std::ranges::max_element(last_check_);
         findCandidates();
         for (std::size_t unit = 0; unit < plan_.units.size(); ++unit) {
             if (!fitsAnywhere(unit)) plan_.never.push_back(unit);
         }
-        std::size_t open = plan_.units.size() - plan_.never.size();
-        for (int number = 0; open > 0 && number < limits_.max_steps; ++number) {
-            const std::size_t before = open;
-            addStep(open);
-            if (open == before) break; // the rest does not fit into memory
+        if (goes_on) {
+            const bool fits = plan_.never.size() < plan_.units.size();
+            for (int number = 0; fits && number < limits_.max_steps; ++number)
+                addStep();
+        } else {
+            planAll();
         }
         for (std::size_t unit = 0; unit < plan_.units.size(); ++unit) {
             const bool listed = std::ranges::find(plan_.never, unit) != plan_.never.end();
@@ -70,6 +75,15 @@ private:
 
     using Key = std::pair<Chunk, OpKind>;
 
+    void planAll() {
+        std::size_t open = plan_.units.size() - plan_.never.size();
+        for (int number = 0; open > 0 && number < limits_.max_steps; ++number) {
+            const std::size_t covered = addStep();
+            if (covered == 0) break; // the rest does not fit into memory
+            open -= covered;
+        }
+    }
+
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return step_.stageOf(rank_, chunk); }
 
     void findUnits() {
@@ -80,9 +94,11 @@ private:
         for (const auto& [chunk, kind] : kinds) {
             const Stage stage = stageOf(chunk);
             const int layers = limits_.layers.empty() ? 1 : limits_.layers[stage.index()];
-            const TimeNs cost = costs_.opTime(kind, stage) / std::max(1, layers);
+            const TimeNs equal = costs_.opTime(kind, stage) / std::max(1, layers);
             for (int layer = 0; layer < layers; ++layer) {
                 if (limits_.left_out.contains({stage, layer})) continue;
+                const auto known = limits_.layer_times.find({stage, kind, layer});
+                const TimeNs cost = known == limits_.layer_times.end() ? equal : known->second;
                 plan_.units.push_back({.rank = rank_, .chunk = chunk, .kind = kind, .layer = layer, .cost = cost});
             }
         }
@@ -168,8 +184,9 @@ private:
     }
 
     /// Fills the slots of a step, each time with the unit whose last check is longest ago. No layer of an op is run
-    /// again twice in a step.
-    void addStep(std::size_t& open) {
+    /// again twice in a step. Returns the number of units that are checked for the first time.
+    std::size_t addStep() {
+        std::size_t covered = 0;
         kept_.clear();
         auto& checks = plan_.steps.emplace_back();
         done_.clear();
@@ -190,13 +207,14 @@ private:
                                       .end = end,
                                       .kept = op->kept,
                                       .op = op->op});
-                    open -= last_check_[index] == 0 ? 1 : 0;
+                    covered += last_check_[index] == 0 ? 1 : 0;
                     last_check_[index] = ++checks_;
                     free = end;
                     placed = true;
                 }
             }
         }
+        return covered;
     }
 
     /// The op by which to check a unit in a slot up to `end`, if there is one.
@@ -277,6 +295,11 @@ AadiffPlan planChecks(const SlotSource& source, const StepTimeline& step, const 
     for (std::size_t r = 0; r < step.ranks.size(); ++r)
         plan.ranks.push_back(RankPlanner(std::move(slots[r]), step, Rank{r}, costs, limits).make());
     return plan;
+}
+
+RankPlan planMoreChecks(std::vector<Slot> slots, const StepTimeline& step, Rank rank, const CostModel& costs,
+                        const PlanLimits& limits, std::vector<std::int64_t> last_checks) {
+    return RankPlanner(std::move(slots), step, rank, costs, limits).make(std::move(last_checks));
 }
 
 namespace {

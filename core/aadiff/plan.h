@@ -9,10 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,8 @@ struct PlanLimits {
     /// Layers of each stage; empty = chunks are checked as a whole. A chunk's time is divided equally among its layers;
     /// a chunk without layers has nothing to check.
     std::vector<int> layers;
+    /// The times of single layers, by stage, kind of op and number in the stage, where they are known better than that.
+    std::map<std::tuple<Stage, OpKind, int>, TimeNs> layer_times;
     /// The kinds of ops that can be run again. Empty = all.
     std::vector<OpKind> kinds;
     /// Layers that cannot, by stage and number in the stage.
@@ -149,6 +153,12 @@ struct AadiffPlan {
 /// `step` is the timeline that `source` takes its slots from, with the ops in the order of `schedule`.
 [[nodiscard]] AadiffPlan planChecks(const SlotSource& source, const StepTimeline& step, const CostModel& costs,
                                     const PlanLimits& limits);
+
+/// Plans further steps of one rank whose units were checked before: `last_checks` orders them by their last check, with
+/// 0 for those that never were. The plan has `limits.max_steps` steps, if any unit fits.
+[[nodiscard]] RankPlan planMoreChecks(std::vector<Slot> slots, const StepTimeline& step, Rank rank,
+                                      const CostModel& costs, const PlanLimits& limits,
+                                      std::vector<std::int64_t> last_checks);
 
 /// The checks that fit into a schedule's bubbles, as its ops run and with their slack used.
 struct AadiffStudy {

@@ -2,11 +2,22 @@
 
 #include "core/timeline/checks.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
 
 namespace bubblescope::runtime {
+
+/// What ranks plan to check that have measured what their steps leave idle.
+struct PlannedCoverage {
+    int first_rank = 0; ///< of the whole run
+    int last_rank = 0;
+    std::size_t units = 0;   ///< kinds of op of a layer
+    std::size_t covered = 0; ///< those that fit into an idle time
+    int steps = 0;           ///< within which these are covered
+    double per_step = 0;     ///< checks
+};
 
 /// Options of a run with checks in its bubbles.
 struct AadiffOptions {
@@ -18,6 +29,9 @@ struct AadiffOptions {
     bool stop = false;                  ///< a mismatch ends the run
     /// Called on any rank's thread when the verdict on a mismatch is known.
     std::function<void(const CheckRecord&)> on_mismatch{};
+    /// Called on a rank's thread, once, when all ranks of this process have made their first plan; not on runs that
+    /// follow the plan for nominal times, which is known before.
+    std::function<void(const PlannedCoverage&)> on_plan{};
     std::int64_t bytes_on_disk = std::int64_t{64} << 20U; ///< limit for the tensors of mismatches in the run's folder
 };
 

@@ -89,6 +89,14 @@ TimeNs ReexecutionCosts::of(const CapturedLayer& layer, TimeNs nominal) const {
     return like == usual_.end() ? kUnknown : like->second;
 }
 
+std::optional<TimeNs> ReexecutionCosts::measured(OpKind kind, int layer) const {
+    std::optional<TimeNs> sum;
+    for (const auto& [of, time] : usual_) {
+        if (std::get<OpKind>(of) == kind && std::get<int>(of) == layer) sum = sum.value_or(TimeNs{0}) + time;
+    }
+    return sum;
+}
+
 void ReexecutionCosts::note(const CapturedLayer& layer, TimeNs took) {
     TimeNs& usual = usual_[{layer.run.op.kind, layer.part, layer.run.layer}];
     usual = usual == TimeNs{0} ? took : (3 * usual + took) / 4;

@@ -2,6 +2,7 @@
 
 #include "runtime/checks/check_setup.h"
 #include "runtime/checks/layer_result.h"
+#include "runtime/checks/measured_plan.h"
 #include "runtime/engine/rank_hooks.h"
 #include "runtime/model/stage_model.h"
 
@@ -48,11 +49,16 @@ public:
     int step = 0;
     TimeNs step_begin{0};
     bool emulated = true; ///< see IdleClock::emulates()
+    /// Replaces the study's plan, see CheckSetup::measured; may be null.
+    const MeasuredPlan* measured = nullptr;
 
     /// Whether the current step is checked.
     [[nodiscard]] bool active() const { return step % setup.options.every == 0; }
-    [[nodiscard]] const RankPlan& plan() const { return setup.study.plan().ranks[rank.place.rank.index()]; }
+    [[nodiscard]] const RankPlan& plan() const {
+        return measured != nullptr ? measured->plan() : setup.study.plan().ranks[rank.place.rank.index()];
+    }
     [[nodiscard]] const std::vector<TimelineOp>& timeline() const {
+        if (measured != nullptr) return measured->timeline();
         return setup.study.timeline().ranks[rank.place.rank.index()];
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
@@ -95,6 +101,8 @@ public:
     /// `nominal` is the layer's part of the nominal time of its op. Returns a time that exceeds every slot if the cost
     /// is not known.
     [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
+    /// The measured time of all parts of a layer's op; nothing before all have run.
+    [[nodiscard]] std::optional<TimeNs> measured(OpKind kind, int layer) const;
     /// Records a measured time; not to be called where executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
     /// Layers of one kind have the same cost: 0 = embedding, 1 = block, 2 = head.

@@ -1,6 +1,7 @@
 #include "runtime/checks/check_setup.h"
 
 #include "runtime/checks/check_broker.h"
+#include "runtime/checks/measured_plan.h"
 #include "runtime/engine/bubble_hook.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/stage_memory.h"
@@ -74,13 +75,36 @@ Result<std::unique_ptr<CheckSetup>> CheckSetup::make(const Of& of, const AadiffO
         limits.spare_bytes.assign(of.schedule.ranks.size(), *options.memory);
     }
     BUBBLESCOPE_ASSIGN(AadiffStudy study, studyAadiff(of.schedule, timesOrUnits(of.times), limits));
-    return std::unique_ptr<CheckSetup>(new CheckSetup(of, options, std::move(study)));
+    return std::unique_ptr<CheckSetup>(new CheckSetup(of, options, std::move(limits), std::move(study)));
 }
 
-CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, AadiffStudy planned)
-    : options(wanted), study(std::move(planned)), holds(of.paced && study.retiming()),
-      broker(std::make_unique<LocalCheckBroker>(of.ranks_here)), layers_(runtime::layersOf(of)), dir_(of.dir) {
+CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, PlanLimits by, AadiffStudy planned)
+    : options(wanted), limits(std::move(by)), study(std::move(planned)), measured(!of.paced && of.on_host),
+      holds(of.paced && study.retiming()), broker(std::make_unique<LocalCheckBroker>(of.ranks_here)),
+      layers_(runtime::layersOf(of)), ranks_here_(of.ranks_here), dir_(of.dir) {
     head_ = of.model.layersBefore(of.schedule.stages() / routes(of.schedule.placement)) + 1;
+}
+
+void CheckSetup::planned(Rank world, const RankPlan& plan) {
+    const std::lock_guard lock(planning_);
+    const int rank = world.value;
+    coverage_.first_rank = have_planned_ == 0 ? rank : std::min(coverage_.first_rank, rank);
+    coverage_.last_rank = std::max(coverage_.last_rank, rank);
+    coverage_.units += plan.units.size();
+    coverage_.covered += plan.units.size() - plan.never.size();
+    coverage_.steps = std::max(coverage_.steps, static_cast<int>(plan.steps.size()));
+    std::size_t checks = 0;
+    for (const auto& step : plan.steps)
+        checks += step.size();
+    if (!plan.steps.empty()) coverage_.per_step += static_cast<double>(checks) / static_cast<double>(plan.steps.size());
+    if (++have_planned_ == ranks_here_ && options.on_plan) options.on_plan(coverage_);
+}
+
+std::optional<int> CheckSetup::stepsToFull() const {
+    if (!measured) return study.plan().stepsToFull();
+    const std::lock_guard lock(planning_);
+    if (have_planned_ < ranks_here_ || coverage_.covered < coverage_.units) return std::nullopt;
+    return MeasuredPlan::kMeasuredSteps + coverage_.steps;
 }
 
 void CheckSetup::keepTensors(Rank world, const CheckRecord& check, const ShownTensor& first,

@@ -22,6 +22,7 @@ public:
         const CostModel& times; ///< nominal; if empty, those of timesOrUnits()
         const ModelConfig& model;
         bool paced = true;
+        bool on_host = true;        ///< ranks compute there, not on devices
         std::size_t ranks_here = 1; ///< number of ranks that can repeat each other's layers
         std::filesystem::path dir;  ///< for the tensors of mismatches; empty = they are not written
     };
@@ -30,7 +31,11 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<CheckSetup>> make(const Of& of, const AadiffOptions& options);
 
     const AadiffOptions options;
+    const PlanLimits limits;
     const AadiffStudy study;
+    /// Whether each rank plans by what its own steps leave idle, see MeasuredPlan, not by the study. So on the host
+    /// where ops take the time of their maths.
+    const bool measured;
     /// Whether ops are held back until the plan's times, so that the idle time of a step is contiguous.
     const bool holds;
     /// The broker of the ranks of this process; to be replaced before the run if other processes can be asked.
@@ -42,13 +47,22 @@ public:
     [[nodiscard]] LayerRange layersOf(Stage stage) const { return layers_[stage.index()]; }
     [[nodiscard]] int headLayer() const { return head_; }
 
+    /// A rank has made its first plan, see MeasuredPlan. Thread-safe.
+    void planned(Rank world, const RankPlan& plan);
+    /// Steps until all is covered, by the study or by what ranks have planned since; nothing if some units never are.
+    [[nodiscard]] std::optional<int> stepsToFull() const;
+
     /// Writes the tensors of a mismatch to disk, within AadiffOptions::bytes_on_disk.
     void keepTensors(Rank world, const CheckRecord& check, const ShownTensor& first, const ShownTensor& second);
 
 private:
-    CheckSetup(const Of& of, const AadiffOptions& wanted, AadiffStudy planned);
+    CheckSetup(const Of& of, const AadiffOptions& wanted, PlanLimits by, AadiffStudy planned);
 
     std::vector<LayerRange> layers_; ///< by stage
+    const std::size_t ranks_here_;
+    mutable std::mutex planning_;
+    std::size_t have_planned_ = 0; ///< ranks
+    PlannedCoverage coverage_;
     int head_;
     std::filesystem::path dir_;
     std::mutex disk_;

@@ -16,8 +16,8 @@ public:
         : context_(context), costs_(costs), peers_(peers) {}
 
     /// Executes all parts of a layer's op in order, and writes `record`, which is set to Skipped on entry. `nominal` as
-    /// in ReexecutionCosts. Stops when the input that the rank waits for has arrived.
-    void check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
+    /// in ReexecutionCosts. Stops when the input that the rank waits for has arrived. Returns whether it got a result.
+    bool check(const std::vector<CapturedLayer>& parts, CheckRecord record, TimeNs nominal, IdleClock& clock);
 
     /// Executes a part twice more. A transient fault of the first execution cannot affect both, so a difference between
     /// them means that the part is not deterministic. `clock`: on a device; null on the host, where this happens within

@@ -52,7 +52,12 @@ std::optional<TimeNs> SlotSchedule::predictedEnd(std::size_t slot, bool emulated
 
 RankChecker::RankChecker(CheckSetup& setup, const RankContext& rank)
     : context_(setup, rank), slots_(setup, rank.schedule, rank.place.rank), costs_(context_), peers_(context_, costs_),
-      reexecution_(context_, costs_, peers_), capture_(context_, costs_, reexecution_), state_(context_) {}
+      reexecution_(context_, costs_, peers_), capture_(context_, costs_, reexecution_), state_(context_) {
+    if (!setup.measured) return;
+    measured_.emplace(setup, rank.schedule, rank.place.rank,
+                      [this](OpKind kind, int layer) { return costs_.measured(kind, layer); });
+    context_.measured = &*measured_;
+}
 
 void RankChecker::useDevice(RankDevice& device) {
     device.prepareChecks();
@@ -61,17 +66,20 @@ void RankChecker::useDevice(RankDevice& device) {
 
 void RankChecker::watch(std::vector<std::pair<Stage, StageModel*>> stages) {
     context_.stages = std::move(stages);
-    state_.weightsWritten();
+    weightsWritten();
 }
 
 void RankChecker::beginStep(int step, TimeNs begin) {
     context_.step = step;
     context_.step_begin = begin;
     checked_.clear();
+    if (measured_ && active() && measured_->beginStep())
+        context_.setup.planned(context_.rank.world, *measured_->first());
     capture_.beginStep(active() ? planned() : std::span<const PlannedCheck>());
 }
 
 std::span<const PlannedCheck> RankChecker::planned() const {
+    if (measured_) return measured_->checks();
     const RankPlan& plan = context_.plan();
     if (plan.steps.empty()) return {};
     return plan.steps[static_cast<std::size_t>(context_.step / context_.setup.options.every) % plan.steps.size()];
@@ -93,15 +101,21 @@ void RankChecker::receivedGradients(Stage stage, Arrival& arrival) {
     if (active()) state_.checkReceivedGradients(stage, arrival);
 }
 
+void RankChecker::inputsReady(std::size_t index, TimeNs ready) {
+    if (measured_) return measured_->inputsReady(index, ready);
+    slots_.ended(index, ready - context_.step_begin);
+}
+
 void RankChecker::onIdle(std::size_t index, IdleClock& clock) {
     context_.emulated = clock.emulates();
+    if (measured_) return onMeasuredIdle(index, clock);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
         if (slots_.endsBefore(s) != index) continue;
         const std::optional<TimeNs> predicted = slots_.predictedEnd(s, context_.emulated);
         const TimeNs end = predicted ? context_.step_begin + *predicted : TimeNs{0};
         if (index == 0) state_.checkKnownAnswers(end, clock);
         for (const PlannedCheck& check : planned()) {
-            if (check.slot == s) runPlanned(check, end, clock);
+            if (check.slot == s) runPlanned(check, index, end, clock);
         }
         if (s + 1 == slots_.size()) state_.checkWeights(end, clock);
         if (!clock.arrived()) context_.setup.broker->onIdle(end - clock.now());
@@ -110,7 +124,48 @@ void RankChecker::onIdle(std::size_t index, IdleClock& clock) {
     }
 }
 
-void RankChecker::runPlanned(const PlannedCheck& check, TimeNs end, IdleClock& clock) {
+void RankChecker::onMeasuredIdle(std::size_t index, IdleClock& clock) {
+    const TimeNs began = clock.now();
+    measured_->idleSince(index, began);
+    if (measured_->measures()) {
+        measured_->noteLoad(clock.load());
+        if (MeasuredPlan::coresAreShort(clock.load())) watchCores(index, began, clock);
+        return;
+    }
+    const TimeNs room = measured_->room(index);
+    if (room <= TimeNs{0}) return;
+    const TimeNs end = began + room;
+    if (index == 0 && room >= StateChecks::knownAnswersTime()) state_.checkKnownAnswers(end, clock);
+    const std::optional<std::size_t> slot = measured_->slotBefore(index);
+    for (const PlannedCheck& check : planned()) {
+        if (slot && check.slot == *slot) runPlanned(check, index, end, clock);
+    }
+    const bool last = index == context_.rank.schedule.ranks[context_.rank.place.rank.index()].size();
+    if (last && clock.now() + state_.weightsTime() <= end && !MeasuredPlan::crowded(clock.load()))
+        state_.checkWeights(end, clock);
+    if (MeasuredPlan::crowded(clock.load()) || over(index, clock)) return;
+    context_.setup.broker->onIdle(end - clock.now());
+    while (!MeasuredPlan::crowded(clock.load()) && peers_.checkForOthers(end, clock)) {
+    }
+}
+
+void RankChecker::watchCores(std::size_t index, TimeNs began, IdleClock& clock) {
+    constexpr TimeNs kOften{50'000};
+    constexpr TimeNs kLongest{1'000'000'000};
+    while (!MeasuredPlan::crowded(clock.load()) && !over(index, clock) && clock.now() - began < kLongest)
+        clock.nap(kOften);
+    measured_->freeUntil(index, clock.now());
+}
+
+bool RankChecker::over(std::size_t index, IdleClock& clock) const {
+    if (clock.arrived()) return true;
+    // The ends of others cannot be seen after the last op, but on one machine that nobody works any more.
+    const std::optional<HostLoad> load = clock.load();
+    const bool last = index == context_.rank.schedule.ranks[context_.rank.place.rank.index()].size();
+    return last && load && load->ranks == context_.rank.mesh.ranks() && load->busy == 0;
+}
+
+void RankChecker::runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock) {
     const CheckUnit& unit = context_.plan().units[check.unit];
     const Op op = context_.timeline()[check.op].op;
     const Stage stage = context_.stageOf(unit.chunk);
@@ -126,9 +181,14 @@ void RankChecker::runPlanned(const PlannedCheck& check, TimeNs end, IdleClock& c
         cost += costs_.of((*parts)[i], unit.cost);
     const TimeNs needed{
         static_cast<std::int64_t>(static_cast<double>(cost.count()) * (1 + context_.setup.options.margin))};
-    if (parts == nullptr || clock.now() + needed > end || clock.arrived())
+    const bool crowded = measured_ && MeasuredPlan::crowded(clock.load());
+    if (crowded) measured_->freeUntil(index, clock.now());
+    if (parts == nullptr || clock.now() + needed > end || crowded || clock.arrived()) {
+        if (measured_) measured_->missed();
         return context_.write(record, CheckedTensor::Output, stage);
-    reexecution_.check(capture_.take(op, layer), std::move(record), unit.cost, clock);
+    }
+    const bool done = reexecution_.check(capture_.take(op, layer), std::move(record), unit.cost, clock);
+    if (measured_) done ? measured_->checked(check.unit) : measured_->missed();
 }
 
 bool RankChecker::swap(const CheckUnit& unit, const Op& op, int layer, TimeNs end, IdleClock& clock) {

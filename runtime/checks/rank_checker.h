@@ -72,7 +72,7 @@ public:
     void sendingGradients(Stage stage, Message& message) override;
     void received(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival) override;
     void receivedGradients(Stage stage, Arrival& arrival) override;
-    void weightsWritten() override { state_.weightsWritten(); }
+    void weightsWritten() override { measured_ ? state_.weightsWrittenOfOne() : state_.weightsWritten(); }
     [[nodiscard]] bool begin(const LayerCall& call) override { return capture_.begin(call); }
     using LayerProbe::touch;
     void touch(CheckedTensor tensor, LiveTensor& values) override { capture_.touch(tensor, values); }
@@ -83,9 +83,9 @@ public:
     void stepBegan(TimeNs begin) override { context_.step_begin = begin; }
     [[nodiscard]] TimeNs stepBegin() const override { return context_.step_begin; }
     [[nodiscard]] std::optional<TimeNs> heldSinceStep(std::size_t index) const override { return slots_.held(index); }
-    [[nodiscard]] bool hasWork(std::size_t index) const override { return slots_.hasSlotBefore(index); }
+    [[nodiscard]] bool hasWork(std::size_t index) const override { return measured_ || slots_.hasSlotBefore(index); }
     void onIdle(std::size_t index, IdleClock& clock) override;
-    void inputsReady(std::size_t index, TimeNs ready) override { slots_.ended(index, ready - context_.step_begin); }
+    void inputsReady(std::size_t index, TimeNs ready) override;
     void onOpsDone(std::span<const DoneOp> done, IdleClock& clock) override;
     void onStepEnd() override { peers_.endStep(); }
     void drain() override { peers_.drain(); }
@@ -94,7 +94,14 @@ public:
 private:
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
-    void runPlanned(const PlannedCheck& check, TimeNs end, IdleClock& clock);
+    /// In the bubble before `index`, which ends at `end`.
+    void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
+    /// onIdle() where the rank plans by its own steps.
+    void onMeasuredIdle(std::size_t index, IdleClock& clock);
+    /// Watches for how long a core is free in the bubble before `index`, until it ends.
+    void watchCores(std::size_t index, TimeNs began, IdleClock& clock);
+    /// Whether what the rank waits for is there, as far as that can be known after the last op.
+    [[nodiscard]] bool over(std::size_t index, IdleClock& clock) const;
     /// Instead of a check that was already made in this step: offers it to another rank and executes an offer. Returns
     /// false if there is no offer.
     bool swap(const CheckUnit& unit, const Op& op, int layer, TimeNs end, IdleClock& clock);
@@ -102,6 +109,7 @@ private:
     CheckContext context_;
     SlotSchedule slots_;
     ReexecutionCosts costs_;
+    std::optional<MeasuredPlan> measured_; ///< none where the study's plan holds
     PeerChecks peers_;
     LayerReexecution reexecution_;
     LayerCapture capture_;

@@ -18,6 +18,13 @@ public:
 
     /// Records the digests of all weights.
     void weightsWritten();
+    /// Where steps must not become longer: records those of one layer, another one at each call. Of all, if other ranks
+    /// have copies of the weights.
+    void weightsWrittenOfOne();
+    /// The longest time of all checks of known answers.
+    [[nodiscard]] static TimeNs knownAnswersTime();
+    /// The time to check the recorded weights.
+    [[nodiscard]] TimeNs weightsTime() const { return weights_time_; }
     /// Runs checks in a slot that is predicted to end at `end`. Those that do not fit are recorded as skipped.
     void checkWeights(TimeNs end, IdleClock& clock);
     void checkKnownAnswers(TimeNs end, IdleClock& clock);
@@ -40,7 +47,9 @@ private:
     [[nodiscard]] std::uint64_t weightsDigest(Stage stage) const;
 
     CheckContext& context_;
-    std::map<std::pair<Stage, int>, LayerResult> weights_; ///< as last written, by layer
+    std::map<std::pair<Stage, int>, LayerResult> weights_; ///< as last written, by layer; not of all layers, see above
+    std::size_t next_layer_ = 0;
+    TimeNs weights_time_{0};
 };
 
 } // namespace bubblescope::runtime

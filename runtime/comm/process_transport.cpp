@@ -44,14 +44,15 @@ Result<std::unique_ptr<ProcessTransport>> ProcessTransport::open(ProcessTranspor
 
 ProcessTransport::ProcessTransport(ProcessTransportConfig config)
     : clock_(config.clock), rank_(config.rank), size_(config.size), timeout_(config.timeout),
-      own_clock_(config.own_clock), watchdog_(size_, timeout_), data_(std::move(config.data)),
-      control_(std::move(config.control)), ping_interval_(config.ping_interval) {
+      own_clock_(config.own_clock), watchdog_(size_, timeout_), board_(std::move(config.board)),
+      data_(std::move(config.data)), control_(std::move(config.control)), ping_interval_(config.ping_interval) {
     const TimeNs now = clock_.now();
     activity_.since = activity_.due = now;
     for (int r = 0; r < size_; ++r) {
         watchdog_.report(Rank{r}, activity_);
         watchdog_.heardFrom(Rank{r}, now);
     }
+    if (board_) board_->write(activity_);
     worker_ = std::thread([this] { work(); });
     if (own_clock_) exchangePings();
 }
@@ -266,9 +267,15 @@ std::optional<TimeNs> ProcessTransport::barrier(TimeNs time) {
 }
 
 void ProcessTransport::report(const Activity& activity) {
+    if (board_) board_->write(activity);
     watchdog_.report(rank_, activity);
     const std::lock_guard lock(mutex_);
     activity_ = activity;
+}
+
+std::optional<HostLoad> ProcessTransport::hostLoad() const {
+    if (!board_) return std::nullopt;
+    return HostLoad{board_->ranks(), board_->othersBusy(), board_->cores()};
 }
 
 void ProcessTransport::fail(Error error) {
@@ -349,7 +356,15 @@ void ProcessTransport::progress() {
     if (now - told_ < std::min<TimeNs>(timeout_ / kSignsPerTimeout, 500ms)) return;
     tellAlive(now);
     if (end_.ended() || all_left_) return;
+    readBoard();
     if (auto error = watchdog_.verdict(now)) endWith(std::move(*error), true);
+}
+
+void ProcessTransport::readBoard() {
+    for (int r = 0; board_ && r < size_; ++r) {
+        const std::optional<Activity> activity = Rank{r} == rank_ ? std::nullopt : board_->read(Rank{r});
+        if (activity) watchdog_.report(Rank{r}, *activity, Watchdog::Known::Now);
+    }
 }
 
 void ProcessTransport::handle(const ControlChannel::Received& received) {
@@ -361,7 +376,7 @@ void ProcessTransport::handle(const ControlChannel::Received& received) {
         Activity activity = message.activity;
         activity.since = now - activity.since;
         activity.due = now - activity.due;
-        watchdog_.report(received.from, activity);
+        if (!board_ || !board_->read(received.from)) watchdog_.report(received.from, activity);
         break;
     }
     case ControlMessage::Kind::Arrive: handleArrival(message); break;

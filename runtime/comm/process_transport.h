@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/base/time.h"
 #include "runtime/clock/host_clock.h"
+#include "runtime/comm/activity_board.h"
 #include "runtime/comm/channels.h"
 #include "runtime/comm/transport.h"
 #include "runtime/comm/watchdog.h"
@@ -30,14 +31,16 @@ struct ProcessTransportConfig {
     bool own_clock = false;
     std::unique_ptr<DataChannel> data;
     std::unique_ptr<ControlChannel> control;
-    TimeNs ping_interval{60'000'000'000}; ///< between exchanges of pings while the ranks work
+    TimeNs ping_interval{60'000'000'000};   ///< between exchanges of pings while the ranks work
+    std::shared_ptr<ActivityBoard> board{}; ///< of the job's processes; null = they tell each other only
 };
 
 /// One process's end of the transport between the processes of a job, each of which is one rank. Tensors travel on one
 /// channel, all other information on another.
 ///
 /// A thread advances messages while the rank computes, exchanges activities with the other processes, and polls the
-/// watchdog. All channel calls are made under one lock and return at once.
+/// watchdog. All channel calls are made under one lock and return at once. Of ranks on the same machine the board has
+/// the activity at any time; of others what they sent last is known.
 ///
 /// Times travel on the root's clock: if a rank has another clock, an exchange of pings at the start measures the
 /// difference. Clocks drift, so one exchange at the end, and one every minute between, are kept for readers of the
@@ -59,6 +62,7 @@ public:
     [[nodiscard]] std::optional<Mail> awaitMail() override;
     [[nodiscard]] std::optional<TimeNs> barrier(TimeNs time) override;
     void report(const Activity& activity) override;
+    [[nodiscard]] std::optional<HostLoad> hostLoad() const override;
     void fail(Error error) override;
     [[nodiscard]] const std::atomic<bool>& ended() const override { return end_.ended(); }
     [[nodiscard]] std::optional<Error> error() const override { return end_.error(); }
@@ -97,6 +101,8 @@ private:
     void handlePing(Rank from, const ControlMessage& message);
     void handleArrival(const ControlMessage& message);
     void tellAlive(TimeNs now);
+    /// Passes what the board has to the watchdog.
+    void readBoard();
     void tellAll(const ControlMessage& message);
     void endWith(Error error, bool tell);
     /// The next mail, with times on this rank's clock. Requires the lock.
@@ -116,6 +122,7 @@ private:
     std::vector<Ping> pings_;
     RunEnd end_;
     Watchdog watchdog_;
+    std::shared_ptr<ActivityBoard> board_; ///< may be null
 
     mutable std::mutex mutex_; ///< guards the members below and every call of a channel
     std::unique_ptr<DataChannel> data_;

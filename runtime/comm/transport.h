@@ -21,6 +21,7 @@ struct Activity {
     enum class Kind : std::uint8_t {
         Starting,  ///< builds its stages
         Computing, ///< is in `op`
+        Checking,  ///< runs a check in a bubble; `op` is the last one that it ran
         Receiving, ///< waits for the input of `op` from `peer`
         Summing,   ///< waits inside `op` for `peer`'s part of a sum
         Draining,  ///< waits for its device to finish queued work, which may wait for peers
@@ -34,6 +35,16 @@ struct Activity {
     Rank peer;
     TimeNs since{0};
     TimeNs due{0}; ///< of Computing: the expected end of the op; no earlier than `since`
+
+    /// Whether the rank keeps a core busy.
+    [[nodiscard]] bool busy() const { return kind == Kind::Computing || kind == Kind::Checking; }
+};
+
+/// How busy the ranks of the run keep this rank's machine.
+struct HostLoad {
+    int ranks = 1; ///< on the machine, this one included
+    int busy = 0;  ///< other ranks that are in an op or a check
+    int cores = 1; ///< that the system lets these ranks use
 };
 
 /// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on many
@@ -84,6 +95,8 @@ public:
 
     /// Publishes the rank's activity, for the watchdog. Cheap: called once per op.
     virtual void report(const Activity& activity) = 0;
+    /// The ranks on this machine as they reported last. Cheap. Nothing if that is unknown.
+    [[nodiscard]] virtual std::optional<HostLoad> hostLoad() const { return {}; }
 
     /// Ends the run for all ranks with this error, unless it has ended already.
     virtual void fail(Error error) = 0;

@@ -12,6 +12,8 @@ std::string placeOf(const Activity& activity) {
     switch (activity.kind) {
     case Activity::Kind::Starting: return "building its stages";
     case Activity::Kind::Computing: return fmt::format("in {} of step {}", opName(activity.op), activity.step);
+    case Activity::Kind::Checking:
+        return fmt::format("in a check after {} of step {}", opName(activity.op), activity.step);
     case Activity::Kind::Receiving:
         return fmt::format("waiting for rank {} before {} of step {}", activity.peer.value, opName(activity.op),
                            activity.step);
@@ -26,16 +28,17 @@ std::string placeOf(const Activity& activity) {
 }
 
 bool works(const Activity& activity) {
-    return activity.kind == Activity::Kind::Starting || activity.kind == Activity::Kind::Computing;
+    return activity.kind == Activity::Kind::Starting || activity.busy();
 }
 
 } // namespace
 
 Watchdog::Watchdog(int ranks, TimeNs timeout) : timeout_(timeout), ranks_(static_cast<std::size_t>(ranks)) {}
 
-void Watchdog::report(Rank rank, const Activity& activity) {
+void Watchdog::report(Rank rank, const Activity& activity, Known known) {
     const std::lock_guard lock(mutex_);
     ranks_[rank.index()].activity = activity;
+    ranks_[rank.index()].known = known;
 }
 
 void Watchdog::heardFrom(Rank rank, TimeNs now) {
@@ -57,9 +60,10 @@ std::optional<Error> Watchdog::verdict(TimeNs now) const {
 std::optional<Error> Watchdog::silent(Rank rank, TimeNs now) const {
     const Seen& seen = ranks_[rank.index()];
     if (!seen.heard || now - *seen.heard <= timeout_ || seen.activity.kind == Activity::Kind::Done) return std::nullopt;
-    return runError(fmt::format("rank {} has not been heard of for {}; it was {}", rank.value,
-                                formatTime(now - *seen.heard), placeOf(seen.activity)),
-                    "its process has died or was stopped, or its host cannot be reached: see what it printed last");
+    return runError(
+        fmt::format("rank {} has not been heard of for {}; {} {}", rank.value, formatTime(now - *seen.heard),
+                    seen.known == Known::Now ? "it was" : "when last heard of it was", placeOf(seen.activity)),
+        "its process has died or was stopped, or its host cannot be reached: see what it printed last");
 }
 
 std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {

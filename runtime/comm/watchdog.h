@@ -3,6 +3,7 @@
 #include "core/base/result.h"
 #include "runtime/comm/transport.h"
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -22,7 +23,9 @@ class Watchdog {
 public:
     Watchdog(int ranks, TimeNs timeout);
 
-    void report(Rank rank, const Activity& activity);
+    /// Whether an activity was current when it was reported last, or may have changed since.
+    enum class Known : std::uint8_t { WhenHeard, Now };
+    void report(Rank rank, const Activity& activity, Known known = Known::WhenHeard);
 
     /// Records a sign of life. Before the first one silence has no meaning, as for threads of one process.
     void heardFrom(Rank rank, TimeNs now);
@@ -36,6 +39,7 @@ private:
     struct Seen {
         Activity activity;
         std::optional<TimeNs> heard;
+        Known known = Known::WhenHeard;
     };
 
     [[nodiscard]] std::optional<Error> silent(Rank rank, TimeNs now) const;

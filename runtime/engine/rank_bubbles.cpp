@@ -23,13 +23,17 @@ public:
 
     std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) override {
         const TimeNs begin = now();
+        rank_.report(Activity::Kind::Checking, rank_.lastOp(index_));
         work();
+        bubbles_.reportIdle(index_);
         if (emulates() && nominal == TimeNs{0}) return {begin, begin};
         const TimeNs end = rank_.clock.end(begin, nominal).time;
         static_cast<void>(rank_.clock.hold(begin, nominal));
         return {begin, end};
     }
 
+    [[nodiscard]] std::optional<HostLoad> load() const override { return rank_.transport.hostLoad(); }
+    void nap(TimeNs time) override { rank_.clock.sleepUntil(rank_.config.clock.now() + time); }
     [[nodiscard]] bool emulates() const override { return rank_.clock.paced(); }
 
 private:
@@ -115,9 +119,17 @@ void RankBubbles::work(std::size_t index) {
         DeviceIdleClock clock(*this, index);
         rank_.hooks.idle->onIdle(index, clock);
     } else {
+        reportIdle(index);
         HostIdleClock clock(*this, index);
         rank_.hooks.idle->onIdle(index, clock);
     }
+}
+
+void RankBubbles::reportIdle(std::size_t index) {
+    const std::span<const Op> ops = rank_.ops();
+    if (index >= ops.size()) return rank_.report(Activity::Kind::AtBarrier);
+    const std::optional<CommTopology::Route> input = rank_.topology.inputOf(ops[index]);
+    if (input) rank_.report(Activity::Kind::Receiving, ops[index], input->peer);
 }
 
 void RankBubbles::inputsReady(std::size_t index, TimeNs ready) {

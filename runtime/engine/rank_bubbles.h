@@ -38,6 +38,8 @@ private:
     [[nodiscard]] bool works() const { return rank_.hooks.idle && rank_.hooks.idle->active(); }
     void callBubbleHook(std::size_t index);
     void work(std::size_t index);
+    /// Publishes that the rank waits, see Transport::report().
+    void reportIdle(std::size_t index);
     /// Whether `there` is true for the inputs of all ops that run at `index`, and the op is not held back at `now`.
     template <class There>
     [[nodiscard]] bool allThere(std::size_t index, TimeNs now, bool held_counts, const There& there) const;

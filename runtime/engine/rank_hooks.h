@@ -3,6 +3,7 @@
 #include "core/cost/cost_model.h"
 #include "core/schedule/schedule.h"
 #include "runtime/comm/comm_topology.h"
+#include "runtime/comm/transport.h"
 #include "runtime/faults/rank_faults.h"
 #include "runtime/model/layer_watch.h"
 
@@ -78,6 +79,10 @@ public:
     /// Does the work, and returns its begin and end. If the clock emulates, the work takes its nominal time, which may
     /// be 0; otherwise its real time.
     virtual std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) = 0;
+    /// How busy other ranks keep the machine; nothing if that is unknown.
+    [[nodiscard]] virtual std::optional<HostLoad> load() const { return {}; }
+    /// Leaves the core to others for a while.
+    virtual void nap(TimeNs /*time*/) {}
     /// Whether work takes its nominal time, not the host's.
     [[nodiscard]] virtual bool emulates() const = 0;
 };

@@ -254,6 +254,7 @@ void RankLoop::injectFaults(std::span<const Op> ops) {
 }
 
 void RankLoop::die() {
+    rank_.report(Activity::Kind::Computing, *rank_.current, {}, rank_.config.clock.now());
     if (rank_.config.die) rank_.config.die();
     rank_.transport.fail(
         runError(fmt::format("{}: terminated by an injected fault", rank_.description()), "this is an injected fault"));

@@ -69,6 +69,8 @@ struct RankState {
 
     /// The rank's list of ops.
     [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
+    /// The op before `index` of the list; an op without a place before the first one.
+    [[nodiscard]] Op lastOp(std::size_t index) const { return index == 0 ? Op{} : ops()[index - 1]; }
     /// The number of ops from `index` of the list on that run as one: two for an overlapped pair.
     [[nodiscard]] std::size_t togetherFrom(std::size_t index) const;
     /// The time that a device is kept busy; nothing if work takes its real time.

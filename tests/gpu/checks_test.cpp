@@ -73,7 +73,7 @@ std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
     const CheckedEngineRun run(schedule, someTimes(TimeNs{100'000}));
     ModelConfig model = run.model;
     model.layers_per_stage = 2;
-    return CheckSetup::make({run.schedule, run.costs, model, true, 1, {}}, {}).value();
+    return CheckSetup::make({run.schedule, run.costs, model, true, false, 1, {}}, {}).value();
 }
 
 class CheckedPipelines : public testing::TestWithParam<Flavor> {};

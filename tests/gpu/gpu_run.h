@@ -57,7 +57,7 @@ public:
         options.every = every;
         faults_ = std::move(faults);
         Result<std::unique_ptr<CheckSetup>> made =
-            CheckSetup::make({schedule_, times_, model_, paced_, 1, {}}, options);
+            CheckSetup::make({schedule_, times_, model_, paced_, false, 1, {}}, options);
         if (!made.ok()) throw std::runtime_error(made.error().text());
         checks_ = std::move(made).value();
         checks_->write = [this](Rank, const CheckRecord& check) {

@@ -127,7 +127,13 @@ public:
         return transports_.barrier_.arriveAndWait(time);
     }
     void report(const Activity& activity) override {
+        if (const bool busy = activity.busy(); busy != std::exchange(busy_, busy))
+            transports_.busy_.fetch_add(busy ? 1 : -1, std::memory_order_relaxed);
         if (transports_.watchdog_) transports_.watchdog_->report(rank_, activity);
+    }
+    [[nodiscard]] std::optional<HostLoad> hostLoad() const override {
+        const int busy = transports_.busy_.load(std::memory_order_relaxed);
+        return HostLoad{static_cast<int>(transports_.mailboxes_.size()), busy - (busy_ ? 1 : 0), transports_.cores_};
     }
     void fail(Error error) override { transports_.fail(std::move(error)); }
     [[nodiscard]] const std::atomic<bool>& ended() const override { return transports_.end_.ended(); }
@@ -136,10 +142,12 @@ public:
 private:
     InProcessTransports& transports_;
     Rank rank_;
+    bool busy_ = false; ///< as of the last report
 };
 
-InProcessTransports::InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout)
-    : clock_(clock), mailboxes_(static_cast<std::size_t>(ranks)), barrier_(ranks) {
+InProcessTransports::InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout, int cores)
+    : clock_(clock), cores_(cores > 0 ? cores : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+      mailboxes_(static_cast<std::size_t>(ranks)), barrier_(ranks) {
     for (int r = 0; r < ranks; ++r)
         ends_.push_back(std::make_unique<End>(*this, Rank{r}));
     if (!timeout) return;

@@ -5,6 +5,7 @@
 #include "runtime/comm/transport.h"
 #include "runtime/comm/watchdog.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -78,7 +79,8 @@ private:
 class InProcessTransports {
 public:
     /// With a timeout a thread checks periodically whether a rank hangs. `clock` must outlive the transport.
-    InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout);
+    /// `cores`: how many the ranks share; 0 = those that the system lets this process use.
+    InProcessTransports(int ranks, HostClock& clock, std::optional<TimeNs> timeout, int cores = 0);
     InProcessTransports(const InProcessTransports&) = delete;
     InProcessTransports& operator=(const InProcessTransports&) = delete;
     ~InProcessTransports();
@@ -93,6 +95,8 @@ private:
     void watch();
 
     HostClock& clock_;
+    int cores_;
+    std::atomic<int> busy_{0};      ///< ranks, see Activity
     std::deque<Mailbox> mailboxes_; ///< by rank
     StepBarrier barrier_;
     RunEnd end_;

@@ -172,6 +172,7 @@ struct MpiTransportConfig {
     TimeNs timeout{0}; ///< see Watchdog
     /// Ranks with equal names share a clock. Empty = the system's, see systemClockName().
     std::string clock_name;
+    std::shared_ptr<ActivityBoard> board{}; ///< see ProcessTransportConfig
 };
 
 /// Error: Run, if MPI allows calls from only one thread of a process.

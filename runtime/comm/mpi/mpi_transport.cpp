@@ -50,13 +50,20 @@ Result<std::unique_ptr<ProcessTransport>> openMpiTransport(MPI_Comm of, const Mp
     MPI_Comm_size(of, &size);
     auto data = std::make_unique<MpiDataChannel>(of, config.tags);
     const bool own_clock = hasNativeClock(of, config.clock_name.empty() ? systemClockName() : config.clock_name);
-    return ProcessTransport::open({Rank{rank}, size, config.clock, config.timeout, own_clock, std::move(data),
-                                   std::make_unique<MpiControlChannel>(of)});
+    return ProcessTransport::open({.rank = Rank{rank},
+                                   .size = size,
+                                   .clock = config.clock,
+                                   .timeout = config.timeout,
+                                   .own_clock = own_clock,
+                                   .data = std::move(data),
+                                   .control = std::make_unique<MpiControlChannel>(of),
+                                   .board = config.board});
 }
 
 Result<std::unique_ptr<ProcessTransport>> openMpiJobTransport(const Schedule& schedule, const DataPlan& plan,
-                                                              HostClock& clock, TimeNs timeout) {
-    return openMpiTransport(MPI_COMM_WORLD, {TagPlan(schedule, plan), clock, timeout, {}});
+                                                              HostClock& clock, TimeNs timeout,
+                                                              std::shared_ptr<ActivityBoard> board) {
+    return openMpiTransport(MPI_COMM_WORLD, {TagPlan(schedule, plan), clock, timeout, {}, std::move(board)});
 }
 
 Result<std::unique_ptr<ControlChannel>> openMpiJobControl() {

@@ -11,7 +11,8 @@ Error noMpi() {
 
 } // namespace
 
-Result<std::unique_ptr<ProcessTransport>> openMpiJobTransport(const Schedule&, const DataPlan&, HostClock&, TimeNs) {
+Result<std::unique_ptr<ProcessTransport>> openMpiJobTransport(const Schedule&, const DataPlan&, HostClock&, TimeNs,
+                                                              std::shared_ptr<ActivityBoard>) {
     return noMpi();
 }
 

@@ -27,7 +27,8 @@ struct CheckedEngineRun : EngineRun {
 private:
     Result<AttachHooks> makeChecks(std::size_t ranks) {
         if (!aadiff) return AttachHooks();
-        auto made = CheckSetup::make({schedule, costs, model, tolerance.has_value(), devices ? 1 : ranks, {}}, *aadiff);
+        auto made = CheckSetup::make({schedule, costs, model, tolerance.has_value(), !devices, devices ? 1 : ranks, {}},
+                                     *aadiff);
         if (!made.ok()) return std::move(made).error();
         checks = std::move(made).value();
         checks->write = [this](Rank, const CheckRecord& check) {

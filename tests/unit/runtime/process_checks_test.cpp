@@ -36,7 +36,7 @@ Verdicts run(int steps, const std::vector<std::string>& faults, AadiffOptions op
     std::vector<std::thread> processes;
     std::vector<std::unique_ptr<CheckSetup>> setups;
     for (std::size_t r = 0; r < ends.size(); ++r) {
-        setups.push_back(CheckSetup::make({of.schedule, of.costs, of.model, true, 1, {}}, options).value());
+        setups.push_back(CheckSetup::make({of.schedule, of.costs, of.model, true, true, 1, {}}, options).value());
         setups[r]->broker = std::make_unique<RemoteCheckBroker>(*ends[r], kRanks);
         setups[r]->write = [&, r](Rank world, const CheckRecord& check) {
             const std::lock_guard lock(mutex);

@@ -1,0 +1,123 @@
+#include "runtime/checks/measured_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope::runtime {
+namespace {
+
+constexpr TimeNs kAnOp{1'000}; ///< ops of the timeline need an order, not times
+
+void keepLast(std::deque<TimeNs>& times, TimeNs time) {
+    times.push_back(std::max(time, TimeNs{0}));
+    if (times.size() > MeasuredPlan::kLast) times.pop_front();
+}
+
+} // namespace
+
+MeasuredPlan::MeasuredPlan(const CheckSetup& setup, const Schedule& schedule, Rank rank, LayerTime time_of)
+    : setup_(setup), rank_(rank), time_of_(std::move(time_of)), step_(setup.study.timeline()) {
+    const std::vector<Op>& list = schedule.ranks[rank.index()];
+    for (auto& ops : step_.ranks)
+        ops.clear();
+    step_.comm.assign(step_.ranks.size(), {});
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i].kind == OpKind::Optimizer) continue;
+        step_.ranks[rank.index()].push_back(TimelineOp{list[i], TimeNs{0}, TimeNs{0}, TimeNs{0}, TimeNs{0}, TimeNs{0}});
+        index_.push_back(i);
+    }
+    places_.resize(list.size() + 1);
+}
+
+bool MeasuredPlan::beginStep() {
+    for (Place& place : places_)
+        place.since.reset();
+    const int number = steps_++;
+    measures_ = number < kMeasuredSteps || (short_ && number % kRound < kMeasuredSteps);
+    if (measures_) return false;
+    const bool first = !first_;
+    if (first || ++since_plan_ >= kPlannedSteps || missed_) renew();
+    return first;
+}
+
+std::span<const PlannedCheck> MeasuredPlan::checks() const {
+    if (measures_ || plan_.steps.empty()) return {};
+    return plan_.steps[static_cast<std::size_t>(since_plan_) % plan_.steps.size()];
+}
+
+std::optional<std::size_t> MeasuredPlan::slotBefore(std::size_t index) const {
+    for (std::size_t s = 0; s < plan_.slots.size(); ++s) {
+        const std::size_t op = plan_.slots[s].next_op;
+        if ((op < index_.size() ? index_[op] : places_.size() - 1) == index) return s;
+    }
+    return std::nullopt;
+}
+
+TimeNs MeasuredPlan::room(std::size_t index) const {
+    const Place& place = places_[index];
+    if (place.idle.size() < kMeasuredSteps) return TimeNs{0};
+    TimeNs room = *std::ranges::min_element(place.idle);
+    if (short_) room = place.free.empty() ? TimeNs{0} : std::min(room, *std::ranges::min_element(place.free));
+    return room * kUsedParts / kParts;
+}
+
+void MeasuredPlan::inputsReady(std::size_t index, TimeNs ready) {
+    Place& place = places_[index];
+    if (place.since) keepLast(place.idle, ready - *std::exchange(place.since, std::nullopt));
+}
+
+void MeasuredPlan::freeUntil(std::size_t index, TimeNs now) {
+    if (places_[index].since) keepLast(places_[index].free, now - *places_[index].since);
+}
+
+PlanLimits MeasuredPlan::limits() const {
+    PlanLimits limits = setup_.limits;
+    const std::vector<TimelineOp>& ops = timeline();
+    for (const TimelineOp& op : ops) {
+        const Stage stage = step_.stageOf(rank_, op.op.chunk);
+        const LayerRange layers = setup_.layersOf(stage);
+        for (int layer = 0; layer < layers.count; ++layer) {
+            const auto [known, added] = limits.layer_times.try_emplace({stage, op.op.kind, layer}, TimeNs{0});
+            if (!added) continue;
+            const std::optional<TimeNs> time = time_of_(op.op.kind, layers.first + layer);
+            if (time)
+                known->second = *time;
+            else
+                limits.left_out.insert({stage, layer});
+        }
+    }
+    return limits;
+}
+
+void MeasuredPlan::renew() {
+    std::vector<Slot> slots;
+    std::vector<TimelineOp>& ops = step_.ranks[rank_.index()];
+    TimeNs now{0};
+    const auto bubble = [&](std::size_t next, std::size_t index) {
+        const TimeNs room = this->room(index);
+        // What runs before the rank's first op cannot be run again: known answers are checked there.
+        if (room > TimeNs{0} && next > 0)
+            slots.push_back(
+                {.rank = rank_, .position = Position::InsideSteady, .start = now, .end = now + room, .next_op = next});
+        now += room;
+    };
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        bubble(i, index_[i]);
+        ops[i].start = now;
+        ops[i].end = now += kAnOp;
+    }
+    bubble(ops.size(), places_.size() - 1);
+    step_.begin = TimeNs{0};
+    step_.end = now;
+    PlanLimits limits = this->limits();
+    if (!first_) {
+        first_ = planMoreChecks(slots, step_, rank_, {}, limits, {});
+        last_checks_.assign(first_->units.size(), 0);
+    }
+    limits.max_steps = kPlannedSteps;
+    plan_ = planMoreChecks(std::move(slots), step_, rank_, {}, limits, last_checks_);
+    since_plan_ = 0;
+    missed_ = false;
+}
+
+} // namespace bubblescope::runtime

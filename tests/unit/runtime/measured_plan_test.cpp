@@ -1,0 +1,140 @@
+#include "runtime/checks/measured_plan.h"
+
+#include "runtime/checks/check_setup.h"
+#include "tests/unit/runtime/schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+
+namespace bubblescope::runtime {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The plan of a rank of 1F1B with two layers a stage, each of which takes a millisecond, and steps of its own making.
+class MeasuredPlans : public ::testing::Test {
+protected:
+    MeasuredPlans() {
+        ModelConfig model;
+        model.layers_per_stage = 2;
+        setup_ = CheckSetup::make({schedule_, times_, model, false, true, 4, {}}, {}).value();
+        plan_.emplace(*setup_, schedule_, kRank, [](OpKind, int) { return std::optional<TimeNs>(1ms); });
+    }
+
+    [[nodiscard]] std::size_t end() const { return schedule_.ranks[kRank.index()].size(); }
+
+    /// A step in which the rank waits before the op at `index`, and a core is free for it, for as long as it takes that
+    /// so much of it is used.
+    bool step(std::size_t index, TimeNs used, const std::optional<HostLoad>& load = {}, TimeNs free_used = 0ms) {
+        const TimeNs wait = used * MeasuredPlan::kParts / MeasuredPlan::kUsedParts;
+        const TimeNs free = free_used * MeasuredPlan::kParts / MeasuredPlan::kUsedParts;
+        const bool first = plan_->beginStep();
+        now_ += 1s;
+        plan_->idleSince(index, now_);
+        if (plan_->measures()) {
+            plan_->noteLoad(load);
+            if (MeasuredPlan::coresAreShort(load)) plan_->freeUntil(index, now_ + free);
+        }
+        plan_->inputsReady(index, now_ + wait);
+        return first;
+    }
+
+    static constexpr Rank kRank{1};
+    Schedule schedule_ = test::scheduleOf("1f1b", 4, 8);
+    CostModel times_;
+    std::unique_ptr<CheckSetup> setup_;
+    std::optional<MeasuredPlan> plan_;
+    TimeNs now_{0};
+};
+
+TEST_F(MeasuredPlans, MeasureFirstAndThenFillWhatWasIdle) {
+    for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i) {
+        EXPECT_FALSE(step(end(), 5ms));
+        EXPECT_TRUE(plan_->measures());
+        EXPECT_TRUE(plan_->checks().empty());
+    }
+    EXPECT_TRUE(step(end(), 5ms)) << "the first plan";
+    EXPECT_FALSE(plan_->measures());
+    ASSERT_TRUE(plan_->first());
+    EXPECT_TRUE(plan_->first()->never.empty()) << "a layer's millisecond fits into five";
+    EXPECT_EQ(plan_->room(end()), 5ms);
+    // With a margin of a tenth four of a millisecond fit into five.
+    EXPECT_EQ(plan_->checks().size(), 4U);
+    for (const PlannedCheck& check : plan_->checks())
+        EXPECT_EQ(plan_->slotBefore(end()), check.slot);
+    EXPECT_FALSE(plan_->slotBefore(3));
+}
+
+TEST_F(MeasuredPlans, CountTheShortestOfTheLastBubbles) {
+    for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), i == 2 ? 2ms : 5ms);
+    step(end(), 5ms);
+    EXPECT_EQ(plan_->room(end()), 2ms);
+    EXPECT_EQ(plan_->checks().size(), 1U);
+    for (std::size_t i = 0; i < MeasuredPlan::kLast; ++i)
+        step(end(), 5ms);
+    EXPECT_EQ(plan_->room(end()), 5ms) << "the short one is long ago";
+    EXPECT_EQ(plan_->checks().size(), 4U);
+}
+
+TEST_F(MeasuredPlans, AreRenewedAtOnceWhereACheckDidNotFit) {
+    for (int i = 0; i <= MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), 5ms);
+    step(end(), 1ms);
+    EXPECT_EQ(plan_->checks().size(), 4U) << "the plan is that of before";
+    plan_->missed();
+    step(end(), 5ms);
+    EXPECT_TRUE(plan_->checks().empty()) << "a millisecond and its margin do not fit into one";
+}
+
+TEST_F(MeasuredPlans, CheckThoseNextThatWereCheckedLongestAgo) {
+    for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), 1200us); // room for one
+    std::set<std::size_t> seen;
+    const std::size_t units = [&] {
+        step(end(), 1200us);
+        return plan_->plan().units.size();
+    }();
+    ASSERT_GT(units, 3U);
+    for (std::size_t i = 0; i < units; ++i) {
+        ASSERT_EQ(plan_->checks().size(), 1U);
+        seen.insert(plan_->checks().front().unit);
+        plan_->checked(plan_->checks().front().unit);
+        step(end(), 1200us);
+    }
+    EXPECT_EQ(seen.size(), units);
+}
+
+TEST_F(MeasuredPlans, PlanNothingWhereOtherRanksKeepTheCoresBusy) {
+    const HostLoad load{.ranks = 4, .busy = 2, .cores = 2};
+    for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), 20ms, load, 0ms);
+    step(end(), 20ms, load);
+    EXPECT_TRUE(plan_->checks().empty());
+    EXPECT_EQ(plan_->first()->never.size(), plan_->first()->units.size()) << "and says so";
+    // Later it looks again, until all that counts is new.
+    for (int i = MeasuredPlan::kMeasuredSteps + 1; i < 3 * MeasuredPlan::kRound; ++i)
+        step(end(), 20ms, load, 3ms);
+    EXPECT_EQ(plan_->room(end()), 3ms);
+    EXPECT_EQ(plan_->checks().size(), 2U);
+}
+
+TEST_F(MeasuredPlans, CoresAreShortOnlyWhereRanksOutnumberThem) {
+    EXPECT_FALSE(MeasuredPlan::crowded(std::nullopt));
+    EXPECT_FALSE(MeasuredPlan::crowded(HostLoad{.ranks = 2, .busy = 1, .cores = 2}));
+    EXPECT_FALSE(MeasuredPlan::crowded(HostLoad{.ranks = 4, .busy = 1, .cores = 2}));
+    EXPECT_TRUE(MeasuredPlan::crowded(HostLoad{.ranks = 4, .busy = 2, .cores = 2}));
+    // Known cores and ranks, whoever is busy.
+    for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), 5ms, HostLoad{.ranks = 2, .busy = 1, .cores = 2});
+    step(end(), 5ms);
+    EXPECT_EQ(plan_->checks().size(), 4U);
+}
+
+} // namespace
+} // namespace bubblescope::runtime
