@@ -295,10 +295,10 @@ void addPartitionCommand(Command app, Action& action) {
         .excludes(layout);
     command
         .addOption("--for", options->framework,
-                   "Also in the syntax of a framework: megatron, deepspeed, torchtitan "
-                   "or automodel")
+                   "Also in the syntax of a framework: megatron, deepspeed, torchtitan, "
+                   "graph-pp or automodel")
         .typeName("FRAMEWORK")
-        .oneOf({"megatron", "deepspeed", "torchtitan", "automodel"});
+        .oneOf({"megatron", "deepspeed", "torchtitan", "graph-pp", "automodel"});
     command.addFlag("--json", options->json, "As a JSON document");
     command.onParsed([&action, options] {
         action = [options] { return options->layer_times.empty() ? printRule(*options) : printBest(*options); };

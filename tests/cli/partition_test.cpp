@@ -116,5 +116,16 @@ TEST(PartitionCommand, ReadsAndWritesFrameworksSyntax) {
     EXPECT_EQ(runProgram({"partition", "--layers", "8", "--pp", "2", "--vpp", "2", "--for", "deepspeed"}).exit_code, 2);
 }
 
+TEST(PartitionCommand, GivesGraphPpTheModulesOfTorchtitan) {
+    const auto modules = [](const std::string& framework) {
+        const auto result =
+            runProgram({"partition", "--layers", "8", "--pp", "2", "--vpp", "2", "--for", framework, "--json"});
+        EXPECT_EQ(result.exit_code, 0) << result.err;
+        return result.json()["for"]["text"].get<std::string>();
+    };
+    EXPECT_EQ(modules("graph-pp"), modules("torchtitan"));
+    EXPECT_NE(modules("automodel"), modules("torchtitan"));
+}
+
 } // namespace
 } // namespace bubblescope::test
