@@ -71,8 +71,9 @@ def _load():
     name = "libbubblescope_aadiff.so"
     wanted = os.environ.get("BUBBLESCOPE_AADIFF_LIBRARY")
     here = os.path.dirname(os.path.abspath(__file__))
-    beside = [path for path in (os.path.join(here, name), os.path.join(here, "bubblescope", "lib", name))  # in a wheel
-              if os.path.exists(path)]
+    places = (os.path.join(here, name), os.path.join(here, "bubblescope", "lib", name),  # in a wheel, and among the adapters there
+              os.path.normpath(os.path.join(here, "..", "..", "..", name)))
+    beside = [path for path in places if os.path.exists(path)]
     library = ctypes.CDLL(wanted or (beside[0] if beside else name))
     session, op, task = ctypes.c_void_p, ctypes.POINTER(_Op), ctypes.POINTER(_Task)
     i32, i64, u64, text, size = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64, ctypes.c_char_p, ctypes.c_size_t

@@ -62,7 +62,10 @@ def main():
         job = "import os; print(os.environ['NVTX_INJECTION64_PATH'])"
         library = run(program, "record", "--out", "capture", "--", python, "-c", job).splitlines()[0]
         assert os.path.realpath(library).startswith(os.path.realpath(place)), library
-        assert os.path.exists(os.path.join(os.path.dirname(library), "python", "sitecustomize.py"))
+        adapters = os.path.join(os.path.dirname(library), "python")
+        for beside in glob.glob(os.path.join(SOURCE, "profiler/python/**/*.py"), recursive=True):
+            name = os.path.relpath(beside, os.path.join(SOURCE, "profiler/python"))
+            assert os.path.exists(os.path.join(adapters, name)), name + " is not in the wheel"
         run(program, "record", "--python-ranges", "--out", "ranges", "--", python, "-c", RECORDED)
         assert "3 of 3 steps ran in this order" in run(program, "analyze", "ranges", "--json")
         run(os.path.join(place, "bin", "pip"), "uninstall", "--yes", "--quiet", "bubblescope")
