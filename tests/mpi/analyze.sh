@@ -61,6 +61,8 @@ same "4" "$data/traces/megatron_pp2.json" --json
 same "2 4" "$data/traces" --json
 same "4" "$data/recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8" --json
 same "4" "$data/recordings/torch-pp-cpu-gloo/zbv_pp2_mb4_v2" --json
+same "2 3" "$data/recordings/torch-recorded/1f1b_dp2_pp2_mb4" --json
+grep -q '"loss"' "$scratch/spread.out" || fail "what a framework states of its steps is not there"
 if [[ -d $shared/traces ]]; then
     for name in bytedance-straggler/timeline-ST.json.gz megatronapp-pp4/data-1-pipeline-4-tensor-1-pp-aggregated-iter10.json \
         param-dlrm-8rank; do

@@ -123,6 +123,16 @@ TEST(SpreadAnalysis, IsThatOfOneProcessForPyTorchJobs) {
     expectSame({test::realTrace("torch-pp-cpu-gloo/1f1b_pp4_mb8")}, {}, ClockUse::Align);
 }
 
+/// What the framework states of a step lies in the files of two of the four ranks.
+TEST(SpreadAnalysis, IsThatOfOneProcessForRecordedJobs) {
+    const fs::path job = test::dataDir() / "recordings/torch-recorded/1f1b_dp2_pp2_mb4";
+    const std::string said = alone({job}, {}, ClockUse::Auto);
+    for (const char* const value : {R"("loss": 4.160748)", R"("loss": 4.174821)", R"("tokens": 128)", R"("samples": 8)",
+                                    R"("sequence_length": 16)"})
+        EXPECT_NE(said.find(value), std::string::npos) << value;
+    expectSame({job});
+}
+
 TEST(SpreadAnalysis, IsThatOfOneProcessForSeveralPathsAndOptions) {
     const Paths megatron{test::dataDir() / "traces/megatron_pp2.json", test::dataDir() / "traces/small_chrome.json"};
     expectSame(megatron);
