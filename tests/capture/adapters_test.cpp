@@ -201,20 +201,44 @@ TEST_F(Adapters, DeepSpeedsInstructionsAreOps) {
     EXPECT_EQ(analysis["steps"].size(), 2U);
 }
 
-TEST_F(Adapters, PaddlesChunksHaveTheirOps) {
-    ASSERT_EQ(record("$PY $JOB paddle", 2).exit_code, 0) << log();
-    EXPECT_EQ(log(), "");
-    std::map<std::string, int> expected{{"Optimizer", 4}};
-    for (const std::string mb : {"0", "1", "2"}) {
-        for (const char* op : {"0F", "1F", "2F", "3F", "0B", "1B", "2B", "3B"})
-            expected[op + mb] = 2;
+TEST_F(Adapters, PaddlesChunksHaveTheirOpsAndTransfers) {
+    for (const std::string version : {"3.3.1", "3.2.2"}) {
+        ASSERT_EQ(record("FAKE_PADDLE_VERSION=" + version + " $PY $JOB paddle", 2).exit_code, 0) << log();
+        // Two steps, an evaluation, and a step of pairs, which have no names.
+        EXPECT_EQ(log().find("lacks something"), std::string::npos) << log();
+        EXPECT_THAT(log(),
+                    HasSubstr("PipelineParallelWithInterleave of PaddlePaddle is recorded without names of ops"));
+        std::map<std::string, int> expected{{"Optimizer", 4}};
+        for (const std::string mb : {"0", "1", "2"}) {
+            for (const char* op : {"0F",      "1F",      "2F",      "3F",      "0B",      "1B",      "2B",
+                                   "3B",      "0SEND_F", "1RECV_F", "1SEND_F", "2RECV_F", "2SEND_F", "3RECV_F",
+                                   "3SEND_B", "2RECV_B", "2SEND_B", "1RECV_B", "1SEND_B", "0RECV_B"})
+                expected[op + mb] = 2;
+        }
+        EXPECT_EQ(slices(), expected);
+        const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+        EXPECT_EQ(analysis["schedule"]["framework"], "PaddlePaddle " + version);
+        EXPECT_EQ(analysis["schedule"]["called"], "PipelineParallelWithInterleave");
+        EXPECT_EQ(analysis["schedule"]["vpp"], 2);
+        EXPECT_EQ(analysis["schedule"]["layers"], (std::vector<int>{2, 2, 2, 3})) << "of the most frequent class";
+        ASSERT_EQ(analysis["steps"].size(), 2U);
+        for (const auto& step : analysis["steps"]) {
+            EXPECT_EQ(step["loss"], 2.5);
+            EXPECT_EQ(step["tokens"], 192);
+            EXPECT_EQ(step["samples"], 12);
+            EXPECT_EQ(step["sequence_length"], 16);
+        }
+        std::filesystem::remove_all(dir());
     }
-    EXPECT_EQ(slices(), expected);
+}
+
+TEST_F(Adapters, PaddlesLossOnADeviceIsReadOneStepLater) {
+    ASSERT_EQ(record("FAKE_PADDLE_GPU=1 $PY $JOB paddle", 2).exit_code, 0) << log();
     const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
-    EXPECT_EQ(analysis["schedule"]["framework"], "PaddlePaddle 3.3.1");
-    EXPECT_EQ(analysis["schedule"]["called"], "PipelineParallelWithInterleave");
-    EXPECT_EQ(analysis["schedule"]["vpp"], 2);
-    EXPECT_EQ(analysis["steps"].size(), 2U);
+    ASSERT_EQ(analysis["steps"].size(), 2U);
+    EXPECT_EQ(analysis["steps"][0]["loss"], 2.5);
+    EXPECT_FALSE(analysis["steps"][1].contains("loss"));
+    EXPECT_EQ(analysis["steps"][1]["tokens"], 192);
 }
 
 TEST_F(Adapters, AFrameworkOfOnesOwnStatesItsOps) {

@@ -11,6 +11,7 @@ import sys
 from . import events
 from .checks import Checks
 from .events import steps
+from .exchanges import InFlight, first
 from .step_values import StepValues
 
 VERSIONS = ("0.16", "0.15")
@@ -27,35 +28,22 @@ def identity(_):
     return "megatron-core", importlib.import_module("megatron.core.package_info").__version__
 
 
-class _Pipeline:
-    """What is on its way in the step that runs."""
+class _Pipeline(InFlight):
+    """What is on its way in the step that runs, and the losses of the last stage's micro-batches, each with the tokens that it
+    counts, as tensors."""
 
     def __init__(self):
-        self.rank = 0
-        self.size = 1
-        self.outputs = {}  # id of a forward's output, or of the gradient that a backward made: (stage, micro-batch)
-        self.last = 0  # stage
-        self.receives_forward = iter(())
-        self.receives_backward = iter(())
-        self.losses = []  # of the last stage's micro-batches, and the tokens that each counts, as tensors
-
-    def begin(self, rank, size, order):
-        self.rank, self.size = rank, size
-        self.outputs = {}
+        super().__init__()
         self.losses = []
+
+    def begin_step(self, rank, size, order):
+        """`order`: (micro-batch, chunk) of each forward; backwards take the chunks from the last one on."""
         chunks = 1 + max((chunk for _, chunk in order), default=0)
-        self.last = last = size * chunks - 1
-        forward = [(chunk * size + rank, microbatch) for microbatch, chunk in order]
-        backward = [((chunks - 1 - chunk) * size + rank, microbatch) for microbatch, chunk in order]
-        self.receives_forward = iter([label for label in forward if label[0] > 0])
-        self.receives_backward = iter([label for label in backward if label[0] < last])
+        self.begin(rank, size, chunks, order, [(microbatch, chunks - 1 - chunk) for microbatch, chunk in order])
+        self.losses = []
 
 
 pipeline = _Pipeline()
-
-
-def _first(tensors):
-    return tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
 
 
 def prepare(schedules, changes, framework, version):
@@ -63,7 +51,7 @@ def prepare(schedules, changes, framework, version):
     checks, values = Checks(), StepValues()
     changes.replace(schedules, "forward_step", checks.around(_forward_op, _forward))
     changes.replace(schedules, "backward_step", checks.around(_backward_op, _backward))
-    changes.replace(p2p.P2PCommunicator, "_communicate", _communicate(checks))
+    changes.replace(p2p.P2PCommunicator, "_communicate", pipeline.exchange(checks.fill))
     watch = [events.watch_optimizers]
     for function, known in _FORWARD_BACKWARD.items():
         changes.replace(schedules, function, _step(schedules, watch, checks, values, framework, version, known))
@@ -82,7 +70,7 @@ def _forward_op(*args, **kwargs):
 
 
 def _backward_op(_, output_tensor, *__, **___):
-    label = pipeline.outputs.get(id(_first(output_tensor)))
+    label = pipeline.outputs.get(id(first(output_tensor)))
     return None if label is None else ("B",) + label
 
 
@@ -98,10 +86,9 @@ def _forward(function):
         finally:
             steps.inside = 0
             events.pop()
-        output = _first(result[0])
-        pipeline.outputs[id(output)] = label
+        pipeline.made(result[0], label)
         if label[0] == pipeline.last:
-            _keep_loss(output, result[1])
+            _keep_loss(first(result[0]), result[1])
         return result
 
     return call
@@ -116,7 +103,7 @@ def _keep_loss(output, tokens):
 
 def _backward(function):
     def call(input_tensor, output_tensor, *args, **kwargs):
-        label = pipeline.outputs.pop(id(_first(output_tensor)), None) if steps.active else None
+        label = pipeline.outputs.pop(id(first(output_tensor)), None) if steps.active else None
         if label is None or steps.inside:
             return function(input_tensor, output_tensor, *args, **kwargs)
         events.push(events.names["%dB%d", label[0], label[1]])
@@ -126,77 +113,10 @@ def _backward(function):
         finally:
             steps.inside = 0
             events.pop()
-        pipeline.outputs[id(_first(result))] = label
+        pipeline.made(result, label)
         return result
 
     return call
-
-
-class _Waited:
-    """A request whose wait shows when its data arrived."""
-
-    def __init__(self, request, label, checks):
-        self._request = request
-        self._label = label
-        self._checks = checks
-
-    def wait(self, *args, **kwargs):
-        events.push(self._label)
-        try:
-            return self._checks.fill(lambda: self._request.wait(*args, **kwargs))
-        finally:
-            events.pop()
-
-    def __getattr__(self, attribute):
-        return getattr(self._request, attribute)
-
-
-def _sent(tensor, spelling, labels):
-    label = pipeline.outputs.get(id(tensor)) if tensor is not None else None
-    if label is not None:
-        labels.append((events.names[(spelling,) + label], tensor.nbytes))
-
-
-def _received(wanted, order, spelling):
-    label = next(order, None) if wanted else None
-    return None if label is None else events.names[(spelling,) + label]
-
-
-def _communicate(checks):
-    """Sends and receives of one call go together, and the call waits for all of them unless it is told not to."""
-
-    def make(function):
-        def call(self, *args, **kwargs):
-            if not steps.active:
-                return function(self, *args, **kwargs)
-            labels = []
-            _sent(kwargs.get("tensor_send_next"), "%dSEND_F%d", labels)
-            _sent(kwargs.get("tensor_send_prev"), "%dSEND_B%d", labels)
-            forward = _received(kwargs.get("recv_prev"), pipeline.receives_forward, "%dRECV_F%d")
-            backward = _received(kwargs.get("recv_next"), pipeline.receives_backward, "%dRECV_B%d")
-            waits = kwargs.get("wait_on_reqs", True)
-            received = [label for label in (forward, backward) if label is not None]
-            if waits:
-                labels += [(label, 0) for label in received]
-            for label, size in labels:
-                events.push_bytes(label, size) if size else events.push(label)
-            try:
-                if waits and received:
-                    result = checks.fill(lambda: function(self, *args, **kwargs))
-                else:
-                    result = function(self, *args, **kwargs)
-            finally:
-                for _ in labels:
-                    events.pop()
-            if not waits and len(result) == 3 and isinstance(result[2], dict):
-                for key, label in (("recv_prev", forward), ("recv_next", backward)):
-                    if label is not None and key in result[2]:
-                        result[2][key] = _Waited(result[2][key], label, checks)
-            return result
-
-        return call
-
-    return make
 
 
 def _order(schedules, models, microbatches, config):
@@ -300,10 +220,10 @@ def _step(schedules, watch, checks, values, framework, version, known):
                 return None
             try:
                 models, microbatches = kwargs["model"], kwargs["num_microbatches"]
-                config = sys.modules["megatron.core.utils"].get_model_config(_first(models))
+                config = sys.modules["megatron.core.utils"].get_model_config(first(models))
                 rank = state.get_pipeline_model_parallel_rank()
                 size = state.get_pipeline_model_parallel_world_size()
-                pipeline.begin(rank, size, _order(schedules, models, microbatches, config))
+                pipeline.begin_step(rank, size, _order(schedules, models, microbatches, config))
                 steps.state_once(called, lambda: describe(called, models))
                 steps.begin()
             except Exception as problem:  # noqa: BLE001: a call of another kind

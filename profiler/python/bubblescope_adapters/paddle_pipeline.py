@@ -1,4 +1,5 @@
-"""PaddlePaddle's pipelines of the dynamic graph: their forward and backward steps are the ops.
+"""PaddlePaddle's pipelines of the dynamic graph: their forward and backward steps are the ops, the exchanges of their p2p
+helper the transfers.
 
 A step of a chunk gets no number that is a micro-batch: each chunk takes the micro-batches of a step in their order.
 """
@@ -7,6 +8,8 @@ import importlib
 
 from . import events
 from .events import evaluation, names, range_around, steps
+from .exchanges import InFlight
+from .step_values import StepValues, first_tensor, sizes
 
 VERSIONS = ("3.3", "3.2")
 
@@ -23,55 +26,184 @@ def identity(_):
     return "PaddlePaddle", importlib.import_module("paddle.version").full_version
 
 
+class _Step(InFlight):
+    """The step that runs."""
+
+    def __init__(self):
+        super().__init__()
+        self._counts = {}
+
+    def begin_step(self, pipeline):
+        self._counts.clear()
+        chunks = pipeline._virtual_pp_world_size or 1
+        orders = [self._order(pipeline, chunks, forward) for forward in (True, False)]
+        self.begin(pipeline.stage_id, pipeline.num_stages, chunks, *orders)
+
+    @staticmethod
+    def _order(pipeline, chunks, forward):
+        """(micro-batch, chunk) of the steps of this rank."""
+        counts, order = [0] * chunks, []
+        for number in range(pipeline.accumulate_steps * chunks):
+            chunk = pipeline._get_virtual_pp_rank(number, forward=forward) if chunks > 1 else 0
+            order.append((counts[chunk], chunk))
+            counts[chunk] += 1
+        return order
+
+    def label(self, letter, pipeline):
+        """Stage and micro-batch of the next step of the chunk at which the schedule is."""
+        stage = (pipeline._virtual_pp_rank or 0) * self.size + self.rank
+        number = self._counts.get((letter, stage), 0)
+        self._counts[letter, stage] = number + 1
+        return stage, number
+
+
+step = _Step()
+
+
 def prepare(module, changes, framework, version):
-    counts = {}
-
-    def numbered(letter):
-        def label(self, *_, chunk_id=None, **__):
-            chunk = getattr(self, "_virtual_pp_rank", None) if chunk_id is None else chunk_id
-            stage = (chunk or 0) * self.num_stages + self.stage_id
-            number = counts.get((letter, stage), 0)
-            counts[letter, stage] = number + 1
-            return names["%d" + letter + "%d", stage, number]
-
-        return label
-
     kind = module.PipelineParallel
-    changes.replace(kind, "_forward_step", range_around(numbered("F")))
-    changes.replace(kind, "_backward_step", range_around(numbered("B")))
+    changes.replace(kind, "_forward_step", _op("F", lambda result: result[0]))
+    changes.replace(kind, "_backward_step", _op("B", lambda result: result))
     changes.replace(kind, "_optimizer_step", range_around(lambda *_, **__: b"Optimizer"))
+    p2p = importlib.import_module("paddle.distributed.fleet.meta_parallel.pp_utils.p2p_communication")
+    changes.replace(p2p, "_p2p_helper", step.exchange(lambda wait: wait()))
+    values = _Values()
+    changes.replace(kind, "_broadcast_final_loss", values.behind)
     for owner in (kind, module.PipelineParallelWithInterleave):
-        changes.replace(owner, "train_batch", _train(counts, framework, version))
+        changes.replace(owner, "train_batch", _train(values, framework, version))
         changes.replace(owner, "eval_batch", evaluation)
 
 
-def _train(counts, framework, version):
+def _op(letter, made):
+    """`made` gives what goes on to a neighbour, of the result."""
+    spelling = "%d" + letter + "%d"
+
     def make(function):
         def call(self, *args, **kwargs):
-            if type(self).__name__ not in SCHEDULES:  # a pipeline whose steps are not these, such as DualPipeV's
-                steps.state_once(id(self), lambda: _unknown(self))
+            if not steps.active or steps.inside:
                 return function(self, *args, **kwargs)
-            counts.clear()
-            steps.state_once(id(self), lambda: _description(self, framework, version))
-            steps.begin()
-            return function(self, *args, **kwargs)
+            label = step.label(letter, self)
+            events.push(names[(spelling,) + label])
+            steps.inside = 1
+            try:
+                result = function(self, *args, **kwargs)
+            finally:
+                steps.inside = 0
+                events.pop()
+            step.made(made(result), label)
+            return result
 
         return call
 
     return make
 
 
+class _Values:
+    """Loss, tokens and samples, which the first stage states. It gets the loss from the last one at the end of a step."""
+
+    def __init__(self):
+        self._values = StepValues()
+        self._on_device = None  # step and loss
+
+    def state(self, pipeline, data, loss, arguments):
+        if pipeline.stage_id != 0:
+            return
+        found = sizes(first_tensor(data))
+        samples = pipeline.accumulate_steps * pipeline.micro_batch_size
+        known = {"samples": samples, "sequence_length": found.get("sequence_length")}
+        if "tokens" in found:
+            known["tokens"] = samples * found["sequence_length"]
+        if isinstance(loss, (list, tuple)):
+            loss = loss[arguments.get("loss_fn_idx", 0)]
+        apart = arguments.get("return_micro_batch_loss") and not pipeline._delay_scale_loss
+        if loss.place.is_cpu_place():
+            known["losses"] = [_number(loss, apart)]
+        else:
+            self._on_device = steps.number, loss, apart
+        self._values.state_as(steps.number, lambda: known)
+
+    def behind(self, function):
+        """For Changes.replace(): the function in which the first stage waits for the last one. What is on the device from the
+        step before can be read then without another wait."""
+
+        def call(self, *args, **kwargs):
+            result = function(self, *args, **kwargs)
+            waiting, values._on_device = values._on_device, None
+            if waiting is not None and steps.active:
+                values._values.state_as(waiting[0], lambda: {"losses": [_number(*waiting[1:])]})
+            return result
+
+        values = self
+        return call
+
+
+def _number(loss, apart):
+    """`apart`: of micro-batches, each divided by their number."""
+    total = float(loss.sum().item())
+    return total if apart else total / max(1, int(loss.size))
+
+
+def _train(values, framework, version):
+    def make(function):
+        def call(self, data, *args, **kwargs):
+            if type(self).__name__ not in SCHEDULES or getattr(self, "overlap_schedule_mode", False):
+                steps.pause()
+                steps.state_once(id(self), lambda: _unknown(self))
+                return function(self, data, *args, **kwargs)
+            steps.state_once(id(self), lambda: _description(self, framework, version))
+            _safely(step.begin_step, self)
+            steps.begin()
+            loss = function(self, data, *args, **kwargs)
+            _safely(values.state, self, data, loss, kwargs)
+            return loss
+
+        return call
+
+    return make
+
+
+def _safely(function, *args):
+    try:
+        function(*args)
+    except Exception as problem:  # noqa: BLE001: the job matters more than its recording
+        events.message("a step of PaddlePaddle lacks something: %s: %s" % (type(problem).__name__, problem))
+
+
 def _unknown(pipeline):
+    """Pipelines whose steps are others, such as DualPipeV's, and overlapped pairs."""
     events.message("%s of PaddlePaddle is recorded without names of ops" % type(pipeline).__name__)
     return {}
+
+
+def _layers(pipeline):
+    """Of this rank's stages: those of the class of which the model has most."""
+    model = pipeline._layers
+    classes = [_class_name(layer) for layer in model._layers_desc]
+    most = max(set(classes), key=classes.count)
+    chunks = pipeline._virtual_pp_world_size or 1
+    stages = [chunk * pipeline.num_stages + pipeline.stage_id for chunk in range(chunks)]
+    parts = model.segment_parts
+    return ",".join("%d:%d" % (stage, classes[parts[stage]:parts[stage + 1]].count(most)) for stage in stages)
+
+
+def _class_name(layer):
+    """Of a description or of a layer."""
+    made = getattr(layer, "layer_func", layer)
+    return getattr(made, "__name__", type(made).__name__)
 
 
 def _description(pipeline, framework, version):
     grid = pipeline._hcg
     called = type(pipeline).__name__
     family, flavor = SCHEDULES[called]
+    if getattr(pipeline, "_best_unbalanced_scheduler", False) and family == "interleaved":
+        flavor = "paddle-dynamic-best-unbalanced"
     said = {"framework": framework, "version": version, "schedule": called, "family": family, "flavor": flavor}
     said["rank"] = pipeline.global_rank
+    try:
+        said["layers"] = _layers(pipeline)
+    except Exception:  # noqa: BLE001: a model of another kind
+        pass
     said["pp"] = "%d/%d" % (pipeline.stage_id, pipeline.num_stages)
     said["dp"] = "%d/%d" % (grid.get_data_parallel_rank(), grid.get_data_parallel_world_size())
     said["tp"] = "%d/%d" % (grid.get_model_parallel_rank(), grid.get_model_parallel_world_size())

@@ -35,10 +35,11 @@ class StepValues:
         self.state(step, **known)
 
     def _state_loss(self, step, losses):
-        torch = sys.modules["torch"]
-        devices = [loss.device for loss in losses if isinstance(loss, torch.Tensor) and loss.device.type != "cpu"]
+        torch = sys.modules.get("torch")
+        tensors = [loss for loss in losses if torch is not None and isinstance(loss, torch.Tensor)]
+        devices = [loss.device for loss in tensors if loss.device.type != "cpu"]
         if not devices:
-            numbers = [loss.detach().item() if isinstance(loss, torch.Tensor) else float(loss) for loss in losses]
+            numbers = [loss.detach().item() if hasattr(loss, "detach") else float(loss) for loss in losses]
             return events.step_values(step, loss=sum(numbers) / len(numbers))
         with torch.no_grad():
             mean = torch.stack([torch.as_tensor(loss, device=devices[0]).detach().float().sum() for loss in losses]).mean()
@@ -55,24 +56,29 @@ class StepValues:
             events.step_values(step, loss=host.item())
 
 
+def _is_tensor(value):
+    """Of PyTorch or PaddlePaddle."""
+    modules = [sys.modules.get(name) for name in ("torch", "paddle")]
+    return isinstance(value, tuple([module.Tensor for module in modules if hasattr(module, "Tensor")]))
+
+
 def sizes(inputs):
     """Samples, and of texts (whole numbers, a row a sample) tokens and the longest sequence."""
-    torch = sys.modules.get("torch")
-    inputs = [tensor for tensor in inputs if torch is not None and isinstance(tensor, torch.Tensor) and tensor.dim() > 0]
+    inputs = [tensor for tensor in inputs if _is_tensor(tensor) and len(tensor.shape) > 0]
     if not inputs:
         return {}
     found = {"samples": sum([tensor.shape[0] for tensor in inputs])}
-    if all([tensor.dim() == 2 and tensor.dtype in (torch.int64, torch.int32) for tensor in inputs]):
-        found["tokens"] = sum([tensor.numel() for tensor in inputs])
+    whole = ("int64", "int32")
+    if all([len(tensor.shape) == 2 and str(tensor.dtype).rsplit(".", 1)[-1] in whole for tensor in inputs]):
+        found["tokens"] = sum([tensor.shape[0] * tensor.shape[1] for tensor in inputs])
         found["sequence_length"] = max([tensor.shape[1] for tensor in inputs])
     return found
 
 
 def first_tensor(*values):
     """Of the arguments of a call, [] if there is none."""
-    torch = sys.modules.get("torch")
     for value in values:
-        if torch is not None and isinstance(value, torch.Tensor):
+        if _is_tensor(value):
             return [value]
         if isinstance(value, dict):
             value = list(value.values())

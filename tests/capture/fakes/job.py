@@ -45,12 +45,15 @@ def deepspeed_job():
 
 
 def paddle_job():
+    import paddle
     from paddle.distributed.fleet.meta_parallel.pipeline_parallel import PipelineParallelWithInterleave
 
     pipeline = PipelineParallelWithInterleave()
-    pipeline.train_batch(None)
-    pipeline.eval_batch(None)
-    pipeline.train_batch(None)
+    data = (paddle.Tensor(shape=(12, 16), dtype=paddle.int64), None)
+    assert pipeline.train_batch(data, None).item() == 2.5
+    pipeline.eval_batch(data)
+    pipeline.train_batch(data, None)
+    PipelineParallelWithInterleave(overlap_schedule_mode=True).train_batch(data, None)
 
 
 def profiled_job():

@@ -1,1 +1,3 @@
-full_version = "3.3.1"
+import os
+
+full_version = os.environ.get("FAKE_PADDLE_VERSION", "3.3.1")

@@ -1,5 +1,8 @@
-# F-then-B on two ranks with two chunks, as Paddle calls its methods.
+# F-then-B on two ranks with two chunks, as Paddle calls its methods. Version 3.2 names no chunk.
 import os
+
+import paddle
+from paddle.distributed.fleet.meta_parallel.pp_utils.p2p_communication import P2pHelper
 
 
 class Grid:
@@ -13,23 +16,59 @@ class Grid:
     get_model_parallel_world_size = get_data_parallel_world_size
 
 
+class Description:
+    def __init__(self, layer_func):
+        self.layer_func = layer_func
+
+
+class Embedding:
+    pass
+
+
+class Block:
+    pass
+
+
+class Model:
+    _layers_desc = [Description(Embedding)] + [Description(Block) for _ in range(9)] + [print]
+    segment_parts = [0, 3, 5, 7, 11]
+
+
 class PipelineParallel:
+    accumulate_steps, micro_batch_size, num_stages = 3, 4, 2
+    _delay_scale_loss = False
+    _virtual_pp_world_size = None
+
     def __init__(self):
         self.stage_id = self.global_rank = int(os.environ.get("FAKE_RANK", "0"))
-        self.num_stages = 2
         self._hcg = Grid()
+        self._layers = Model()
+        self._p2p_helper = P2pHelper()
         self._virtual_pp_rank = None
 
-    def _forward_step(self, input_tensor, micro_dataset, chunk_id=None, step_id=None):
-        return None
+    if paddle.NAMES_CHUNKS:
 
-    def _backward_step(self, input_tensor, output_tensor, output_tensor_grad, chunk_id=None, step_id=None):
-        return None
+        def _forward_step(self, input_tensor, micro_dataset, chunk_id=None, step_id=None, overlap_schedule_mode=False):
+            return paddle.Tensor(shape=[4, 8]), None, None
+
+        def _backward_step(self, input_tensor, output_tensor, output_tensor_grad, chunk_id=None, step_id=None):
+            return paddle.Tensor(shape=[4, 8])
+
+    else:
+
+        def _forward_step(self, input_tensor, micro_dataset, chunk_id=None, step_id=None):
+            return paddle.Tensor(shape=[4, 8]), None, None
+
+        def _backward_step(self, input_tensor, output_tensor, output_tensor_grad, step_id=None):
+            return paddle.Tensor(shape=[4, 8])
 
     def _optimizer_step(self):
         return None
 
-    def train_batch(self, data):
+    def _broadcast_final_loss(self, return_micro_batch_loss=False):
+        return paddle.Tensor(2.5)
+
+    def train_batch(self, data, optimizer):
         return None
 
     def eval_batch(self, data):
@@ -37,16 +76,37 @@ class PipelineParallel:
 
 
 class PipelineParallelWithInterleave(PipelineParallel):
-    def train_batch(self, data):
-        for chunk in (0, 1):
-            self._virtual_pp_rank = chunk
-            for _ in range(3):
-                self._forward_step(None, data, chunk)
-        for chunk in (1, 0):
-            self._virtual_pp_rank = chunk
-            for _ in range(3):
-                self._backward_step(None, None, None)
+    _virtual_pp_world_size = 2
+
+    def __init__(self, overlap_schedule_mode=False):
+        super().__init__()
+        self.overlap_schedule_mode = overlap_schedule_mode
+
+    def _get_virtual_pp_rank(self, micro_step, forward):
+        chunk = micro_step // self.accumulate_steps
+        return chunk if forward else 1 - chunk
+
+    def train_batch(self, data, optimizer):
+        last = self.num_stages - 1
+        handles = None
+        for number in range(6):
+            self._virtual_pp_rank = chunk = self._get_virtual_pp_rank(number, True)
+            if chunk + self.stage_id > 0:  # in time for this step
+                _, handles = self._p2p_helper.send_forward_recv_forward(None, True, overlap=True)
+                assert [handle.wait() for handle in handles] == ["arrived"]
+            output, _, _ = self._forward_step(None, data, **({"chunk_id": chunk} if paddle.NAMES_CHUNKS else {}))
+            if self.stage_id < last or chunk == 0:
+                self._p2p_helper.send_forward_recv_forward(output, False)
+        for number in range(6):
+            self._virtual_pp_rank = chunk = self._get_virtual_pp_rank(number, False)
+            if self.stage_id < last or chunk == 0:
+                assert self._p2p_helper.send_backward_recv_backward(None, True) == "gradient"
+            gradient = self._backward_step(None, None, None, step_id=number)
+            if chunk + self.stage_id > 0:
+                self._p2p_helper.send_backward_recv_backward((gradient,), False)
+        loss = self._broadcast_final_loss()
         self._optimizer_step()
+        return loss
 
     def eval_batch(self, data):
-        self._forward_step(None, data, 0)
+        self._forward_step(None, data)

@@ -1,0 +1,127 @@
+"""Ops and transfers of schedules that pass tensors from call to call: Megatron-core's, and PaddlePaddle's, which follow them.
+
+A send is known by its tensor, which a forward or a backward step returned. A receive has nothing to be known by: receives come
+in the order in which the schedule uses them.
+"""
+
+from . import events
+from .events import names, steps
+
+
+def first(tensors):
+    """Of what a step takes or returns: a tensor, or several of them."""
+    if isinstance(tensors, dict):
+        tensors = list(tensors.values())
+    return first(tensors[0]) if isinstance(tensors, (list, tuple)) and tensors else tensors
+
+
+def _bytes(tensors):
+    if isinstance(tensors, (list, tuple)):
+        return sum([_bytes(tensor) for tensor in tensors])
+    size = getattr(tensors, "nbytes", None)
+    return int(tensors.size) * tensors.element_size() if size is None else size
+
+
+class InFlight:
+    """What is on its way in the step that runs."""
+
+    def __init__(self):
+        self.rank = 0
+        self.size = 1
+        self.last = 0  # stage
+        self.outputs = {}  # id of a forward's output, or of the gradient that a backward made: (stage, micro-batch)
+        self._receives_forward = iter(())
+        self._receives_backward = iter(())
+
+    def begin(self, rank, size, chunks, forward, backward):
+        """`forward` and `backward`: (micro-batch, chunk) of this rank's ops, in the schedule's order."""
+        self.rank, self.size = rank, size
+        self.outputs = {}
+        self.last = size * chunks - 1
+        self._receives_forward = self._behind(forward, 0)
+        self._receives_backward = self._behind(backward, self.last)
+
+    def _behind(self, order, end):
+        """The ops of an order that wait for a tensor: all but those of the stage at the pipeline's end."""
+        labels = [(chunk * self.size + self.rank, microbatch) for microbatch, chunk in order]
+        return iter([label for label in labels if label[0] != end])
+
+    def made(self, tensors, label):
+        self.outputs[id(first(tensors))] = label
+
+    def sent(self, tensors, spelling):
+        """[(name, bytes)] of a send; [] if there is none, or its tensor is not known."""
+        label = None if tensors is None else self.outputs.get(id(first(tensors)))
+        return [] if label is None else [(names[(spelling,) + label], _bytes(tensors))]
+
+    def _received(self, wanted, order, spelling):
+        label = next(order, None) if wanted else None
+        return None if label is None else names[(spelling,) + label]
+
+    def exchange(self, fill):
+        """For Changes.replace(): a function that sends to both neighbours and receives from them, with the keywords of
+        Megatron-core. It returns both received tensors and requests, and waits for these unless it is told not to. `fill`
+        calls a function that waits: checks may run meanwhile."""
+
+        def make(function):
+            def call(*args, **kwargs):
+                if not steps.active:
+                    return function(*args, **kwargs)
+                labels = self.sent(kwargs.get("tensor_send_next"), "%dSEND_F%d")
+                labels += self.sent(kwargs.get("tensor_send_prev"), "%dSEND_B%d")
+                forward = self._received(kwargs.get("recv_prev"), self._receives_forward, "%dRECV_F%d")
+                backward = self._received(kwargs.get("recv_next"), self._receives_backward, "%dRECV_B%d")
+                received = [label for label in (forward, backward) if label is not None]
+                waits = kwargs.get("wait_on_reqs", True)
+                if waits:
+                    labels += [(label, 0) for label in received]
+                for label, size in labels:
+                    events.push_bytes(label, size) if size else events.push(label)
+                try:
+                    if waits and received:
+                        result = fill(lambda: function(*args, **kwargs))
+                    else:
+                        result = function(*args, **kwargs)
+                finally:
+                    for _ in labels:
+                        events.pop()
+                return result if waits or not received else _show_waits(result, forward, backward, fill)
+
+            return call
+
+        return make
+
+
+def _show_waits(result, forward, backward, fill):
+    """The requests are a dictionary by what they receive, or a list, whose entries are waited for together."""
+    if len(result) != 3 or not result[2]:
+        return result
+    requests = result[2]
+    if isinstance(requests, dict):
+        for key, label in (("recv_prev", forward), ("recv_next", backward)):
+            if label is not None and key in requests:
+                requests[key] = _Waited([requests[key]], [label], fill)
+    elif isinstance(requests, list):
+        requests[:] = [_Waited(list(requests), [label for label in (forward, backward) if label is not None], fill)]
+    return result
+
+
+class _Waited:
+    """Requests whose wait shows when their data arrived."""
+
+    def __init__(self, requests, labels, fill):
+        self._requests = requests
+        self._labels = labels
+        self._fill = fill
+
+    def wait(self, *args, **kwargs):
+        for label in self._labels:
+            events.push(label)
+        try:
+            return self._fill(lambda: [request.wait(*args, **kwargs) for request in self._requests][-1])
+        finally:
+            for _ in self._labels:
+                events.pop()
+
+    def __getattr__(self, attribute):
+        return getattr(self._requests[-1], attribute)
