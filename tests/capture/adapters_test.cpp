@@ -521,6 +521,90 @@ INSTANTIATE_TEST_SUITE_P(
                                              "megatron_core.py", "2", "8", "4"},
                     std::vector<std::string>{"1f1b", "TrainSchedule", "deepspeed_pipeline.py", "4"}));
 
+/// With PaddlePaddle itself, where BUBBLESCOPE_PADDLE names a Python environment with it.
+struct PaddlePipeline {
+    const char* family;
+    const char* called;
+    int chunks;
+    int microbatches;
+    const char* more;
+};
+class OutsidePaddle : public Adapters, public testing::WithParamInterface<PaddlePipeline> {};
+
+TEST_P(OutsidePaddle, PipelinesAreRecognisedUnchanged) {
+    const char* const set = std::getenv("BUBBLESCOPE_PADDLE");
+    if (set == nullptr) GTEST_SKIP() << "BUBBLESCOPE_PADDLE names no Python environment with PaddlePaddle";
+    constexpr int kRanks = 4;
+    constexpr int kSteps = 3;
+    const PaddlePipeline& pipeline = GetParam();
+    const std::string logs = scratch_.file("logs");
+    const auto logOf = [&](int rank) {
+        std::ifstream file(fmt::format("{}/workerlog.{}", logs, rank));
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    std::vector<std::string> command{"record",
+                                     "--out",
+                                     dir(),
+                                     "--",
+                                     std::string(set) + "/bin/python",
+                                     "-m",
+                                     "paddle.distributed.launch",
+                                     "--nproc_per_node",
+                                     std::to_string(kRanks),
+                                     "--log_dir",
+                                     logs,
+                                     BUBBLESCOPE_TEST_FAKES "/../pipeline_paddle.py",
+                                     std::to_string(pipeline.chunks),
+                                     std::to_string(pipeline.microbatches),
+                                     std::to_string(kSteps)};
+    if (*pipeline.more != 0) command.emplace_back(pipeline.more);
+    ProgramResult recorded;
+    std::string all;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+        std::filesystem::remove_all(dir());
+        std::filesystem::remove_all(logs);
+        recorded = runProgram(command);
+        all.clear();
+        for (int rank = 0; rank < kRanks; ++rank)
+            all += logOf(rank);
+        // PaddlePaddle's groups sometimes fail to connect as they are made, recorded or not.
+        if (recorded.exit_code == 0 || all.find("Connection refused") == std::string::npos) break;
+    }
+    if (recorded.exit_code != 0 && all.find("Connection refused") != std::string::npos)
+        GTEST_SKIP() << "PaddlePaddle's own groups did not connect in eight attempts";
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err << logOf(0);
+    EXPECT_EQ(log(), "");
+    std::map<std::string, int> kinds;
+    for (const auto& [name, count] : slices())
+        kinds[name == "Optimizer" ? name : name.substr(name.find_first_not_of("0123456789"), 1)] += count;
+    const int stages = kRanks * pipeline.chunks;
+    const int ops = kSteps * stages * pipeline.microbatches;
+    const int transfers = kSteps * (stages - 1) * pipeline.microbatches * 2;
+    EXPECT_EQ(kinds, (std::map<std::string, int>{
+                         {"F", ops}, {"B", ops}, {"S", transfers}, {"R", transfers}, {"Optimizer", kSteps * kRanks}}));
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    EXPECT_EQ(analysis["schedule"]["schedule"], pipeline.family);
+    EXPECT_EQ(analysis["schedule"]["called"], pipeline.called);
+    EXPECT_EQ(analysis["schedule"]["confidence"], 1);
+    EXPECT_EQ(analysis["schedule"]["layers"], std::vector<int>(static_cast<std::size_t>(stages), 3));
+    ASSERT_EQ(analysis["steps"].size(), static_cast<std::size_t>(kSteps));
+    EXPECT_EQ(analysis["steps"][0]["samples"], 4 * pipeline.microbatches);
+    const std::string loss = fmt::format("loss {:.6f}", analysis["steps"].back()["loss"].get<double>());
+    EXPECT_THAT(logOf(0), HasSubstr(loss));
+    EXPECT_EQ(analysis["trace"]["problems"].size(), 0U) << analysis["trace"]["problems"];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Pipelines, OutsidePaddle,
+    testing::Values(PaddlePipeline{"1f1b", "PipelineParallel", 1, 6, ""},
+                    PaddlePipeline{"interleaved", "PipelineParallelWithInterleave", 2, 8, ""},
+                    PaddlePipeline{"interleaved", "PipelineParallelWithInterleave", 2, 8, "balanced"},
+                    PaddlePipeline{"interleaved-fthenb", "PipelineParallelWithInterleaveFthenB", 2, 4, ""},
+                    PaddlePipeline{"vpp-balanced-memory", "VPPFhenBInBalancedMemory", 2, 4, "balanced"}),
+    [](const auto& test) {
+        return std::string(test.param.called) + (*test.param.more != 0 ? "_" + std::string(test.param.more) : "");
+    });
+
 /// The sizes of a search, and the name that its placement needs beside the file.
 struct SearchedOrder {
     const char* vpp;
