@@ -106,6 +106,32 @@ TEST(ConvertCommand, WritesAFileOfThePyTorchProfilerForEachRank) {
     EXPECT_EQ(profile.at("steps"), original.at("steps"));
 }
 
+/// A recorded job without a device: its ops are kernels, and its steps those of its framework.
+TEST(ConvertCommand, WritesRecordedOpsForToolsThatKnowKernels) {
+    const ScratchFolder folder;
+    const std::string job = (dataDir() / "recordings/torch-recorded/1f1b_dp2_pp2_mb4").string();
+    const ProgramResult written = runProgram({"convert", job, "--to", "kineto", folder.file("profile")});
+    ASSERT_EQ(written.exit_code, 0) << written.err;
+    for (int rank = 0; rank < 4; ++rank) {
+        const auto file = nlohmann::json::parse(
+            readAll(folder.path() / "profile" / ("rank" + std::to_string(rank) + ".pt.trace.json")));
+        std::map<std::string, int> kernels;
+        std::set<std::string> steps;
+        for (const auto& event : file["traceEvents"]) {
+            const std::string name = event.value("name", "");
+            if (event.value("cat", "") == "kernel") ++kernels[name];
+            if (name.starts_with("ProfilerStep#")) steps.insert(name);
+        }
+        const std::string stage = std::to_string(rank % 2);
+        EXPECT_EQ(kernels[stage + "F3"], 3);
+        EXPECT_EQ(kernels["Optimizer"], 3);
+        EXPECT_EQ(kernels["ncclDevKernel_SendRecv"], 24);
+        EXPECT_EQ(steps, (std::set<std::string>{"ProfilerStep#0", "ProfilerStep#1", "ProfilerStep#2"}));
+    }
+    const nlohmann::json profile = runProgram({"analyze", "--json", folder.file("profile")}).json();
+    EXPECT_EQ(profile.at("schedule").at("schedule"), "1f1b");
+}
+
 TEST(ConvertCommand, WritesAStepAsExecutionTraces) {
     const ScratchFolder folder;
     ASSERT_EQ(runProgram({"simulate", "--schedule", "interleaved", "--vpp", "2", "--pp", "2", "--microbatches", "4",

@@ -1,6 +1,7 @@
 #include "core/formats/kineto/writer.h"
 
 #include "core/formats/chrome/event_text.h"
+#include "core/formats/perfetto/capture_names.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
 #include "core/timeline/trace_names.h"
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -37,16 +39,54 @@ bool isCall(std::string_view category) {
     return category == "cuda_runtime" || category == "cuda_driver";
 }
 
+std::optional<std::int64_t> numberIn(std::string_view text) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+/// What a slice is to a tool that knows kernels.
+enum class Work : std::uint8_t {
+    None,
+    Compute,
+    Collective,
+    SendActivation,
+    SendGradient,
+    ReceiveActivation,
+    ReceiveGradient
+};
+
+/// Of an op that a recorded job's framework states: "2F3", "2SEND_F3", "REDUCE_GRAD".
+Work statedWork(std::string_view name) {
+    const std::string_view kind = name.substr(std::min(name.find_first_not_of("0123456789"), name.size()));
+    for (const auto& [begin, work] :
+         {std::pair{"SEND_F", Work::SendActivation}, std::pair{"SEND_B", Work::SendGradient},
+          std::pair{"RECV_F", Work::ReceiveActivation}, std::pair{"RECV_B", Work::ReceiveGradient},
+          std::pair{"REDUCE", Work::Collective}})
+        if (kind.starts_with(begin)) return work;
+    return Work::Compute;
+}
+
+Work workOf(const Trace& trace, SliceId slice) {
+    const std::string_view category = trace.category(slice);
+    if (category == perfetto::kPipelineCategory) return statedWork(trace.name(slice));
+    if (category == trace_names::kOp) return Work::Compute;
+    if (category == trace_names::kCollective) return Work::Collective;
+    const bool sends = category == trace_names::kSend;
+    if (!sends && category != trace_names::kReceive) return Work::None;
+    const bool gradient = trace.textArg(trace.sliceArgs()[slice], "payload").value_or("") == trace_names::kGradient;
+    if (sends) return gradient ? Work::SendGradient : Work::SendActivation;
+    return gradient ? Work::ReceiveGradient : Work::ReceiveActivation;
+}
+
 /// Our own name of a rank's process: "rank 3", "rank 3 of replica 1". Its number counts all ranks from 1.
 std::optional<std::int64_t> rankOfProcess(const Trace& trace, const Track& track) {
     constexpr std::string_view kRank = "rank ";
     const std::string_view name = trace.text(track.process_name);
     if (!name.starts_with(kRank)) return std::nullopt;
     if (name.find(' ', kRank.size()) != std::string_view::npos) return track.pid - 1;
-    std::int64_t rank = 0;
-    const auto [end, error] = std::from_chars(name.data() + kRank.size(), name.data() + name.size(), rank);
-    if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-    return rank;
+    return numberIn(name.substr(kRank.size()));
 }
 
 std::map<std::int64_t, std::vector<TrackId>> tracksOfRanks(const Trace& trace) {
@@ -103,6 +143,7 @@ private:
     /// What must be known before the first event is written.
     void survey() {
         bool has_steps = false;
+        readMarks();
         for (const TrackId id : tracks_) {
             const Track& track = trace_.tracks()[id];
             for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
@@ -111,8 +152,9 @@ private:
                 if (onDevice(category)) {
                     has_device_ = true;
                     if (const auto correlation = trace_.intArg(args, "correlation")) started_.insert(*correlation);
-                } else if (category == trace_names::kOp) {
-                    const auto step = trace_.intArg(args, "step");
+                } else if (category == trace_names::kOp || category == perfetto::kPipelineCategory) {
+                    const auto step =
+                        category == trace_names::kOp ? trace_.intArg(args, "step") : markedStep(trace_.start(slice));
                     if (!step) continue;
                     if (steps_.empty()) steps_row_ = hostRow(id);
                     const std::pair span(trace_.start(slice), trace_.end(slice));
@@ -125,6 +167,23 @@ private:
             }
         }
         if (has_steps) steps_.clear();
+    }
+
+    /// Marks of the framework's steps in a recorded job; one of another name ends a step.
+    void readMarks() {
+        const std::set<TrackId> own(tracks_.begin(), tracks_.end());
+        for (const Instant& instant : trace_.instants()) {
+            if (trace_.text(instant.category) != perfetto::kPipelineCategory || !own.contains(instant.track)) continue;
+            const std::string_view name = trace_.text(instant.name);
+            marks_[instant.time] = name.starts_with(perfetto::kStepMark)
+                                       ? numberIn(name.substr(perfetto::kStepMark.size()))
+                                       : std::nullopt;
+        }
+    }
+
+    [[nodiscard]] std::optional<std::int64_t> markedStep(TimeNs at) const {
+        const auto behind = marks_.upper_bound(at);
+        return behind == marks_.begin() ? std::nullopt : std::prev(behind)->second;
     }
 
     void slices(TrackId id) {
@@ -143,7 +202,7 @@ private:
                 threads_.try_emplace({row.pid, row.tid}, id);
             }
             event(row, category, trace_.name(slice), trace_.start(slice), trace_.end(slice), trace_.argsJson(args));
-            if (!has_device_) addKernelOf(host, slice, category);
+            if (!has_device_) addKernelOf(host, slice, workOf(trace_, slice));
             if (!correlation) continue;
             const bool starts = isCall(category) && started_.contains(*correlation);
             if (starts || of_device) arrow(row, starts, *correlation, trace_.start(slice));
@@ -152,19 +211,16 @@ private:
 
     /// The work of a rank that has no device of its own, for tools that know time on devices alone. Those omit kernels
     /// without a launch.
-    void addKernelOf(const Row& host, SliceId slice, std::string_view category) {
-        const ArgSetId args = trace_.sliceArgs()[slice];
+    void addKernelOf(const Row& host, SliceId slice, Work work) {
+        if (work == Work::None) return;
         std::string name(trace_.name(slice));
         std::int64_t stream = kComputeStream;
-        if (category == trace_names::kCollective) {
+        if (work == Work::Collective) {
             name = "ncclDevKernel_AllReduce_Sum";
             stream = kTransferStream;
-        } else if (category == trace_names::kSend || category == trace_names::kReceive) {
+        } else if (work != Work::Compute) {
             name = "ncclDevKernel_SendRecv";
-            stream = kTransferStream + (category == trace_names::kSend ? 1 : 3) +
-                     (trace_.textArg(args, "payload").value_or("") == trace_names::kGradient ? 1 : 0);
-        } else if (category != trace_names::kOp) {
-            return;
+            stream = kTransferStream + 1 + static_cast<int>(work) - static_cast<int>(Work::SendActivation);
         }
         if (trace_.end(slice) == trace_.start(slice)) return; // such tools take kernels for longer than nothing
         streams_.try_emplace({0, stream}, stream == kComputeStream ? "compute" : "transfers");
@@ -244,7 +300,8 @@ private:
     std::string text_; ///< what is not in out_ yet
     bool first_ = true;
     bool has_device_ = false;
-    std::unordered_set<std::int64_t> started_; ///< correlations of devices' work
+    std::unordered_set<std::int64_t> started_;            ///< correlations of devices' work
+    std::map<TimeNs, std::optional<std::int64_t>> marks_; ///< of steps
     std::map<std::int64_t, std::pair<TimeNs, TimeNs>> steps_;
     Row steps_row_;
     std::map<std::pair<std::int64_t, std::int64_t>, TrackId> threads_; ///< by process and thread
