@@ -1,8 +1,8 @@
 """What naming an op costs: bubblescope record -- python ranges_bench.py
 
 A method with a name as adapters give it against the same method without, in turns; processor time of the calling thread.
-`loop`: one after the other. `between work`: after memory of twice the size of a usual cache was copied, as between real ops.
-Through ctypes and through the module of our own.
+`loop`: one after the other. Then each call after memory of some size was copied, which leaves nothing else in the caches that are
+smaller, as work between ops does: medians on the wall, and the first tenth. Through ctypes and through the module of our own.
 """
 
 import ctypes
@@ -12,8 +12,8 @@ import time
 
 from bubblescope_adapters import events
 
-ROUNDS, CALLS, COLD = 40, 2000, 400
-memory = bytearray(16 << 20)
+ROUNDS, CALLS, COLD = 40, 2000, 300
+SIZES = (32, 256, 1024, 4096, 65536)  # KiB
 
 
 def through_ctypes():
@@ -43,7 +43,7 @@ def loop(stage):
     return (time.thread_time_ns() - start) / CALLS
 
 
-def between_work(stage, times):
+def between_work(stage, memory, times):
     bytes(memory)
     start = time.perf_counter_ns()
     stage.run(3, (), kwargs=None)
@@ -59,12 +59,15 @@ def main():
         hot = []
         for _ in range(ROUNDS):
             hot.append(-loop(plain) + loop(named))
-        without, with_name = [], []
-        for _ in range(COLD):
-            between_work(plain, without)
-            between_work(named, with_name)
-        cold = statistics.median(with_name) - statistics.median(without)
-        print("%s: %.2f us an op in a loop, %.2f us between work" % (name, statistics.median(hot) / 1e3, cold / 1e3), flush=True)
+        print("%s: %.2f us an op in a loop" % (name, statistics.median(hot) / 1e3), flush=True)
+        for size in SIZES:
+            memory, without, with_name = bytearray(size << 10), [], []
+            for _ in range(COLD):
+                between_work(plain, memory, without)
+                between_work(named, memory, with_name)
+            without.sort(), with_name.sort()
+            at = [(with_name[place] - without[place]) / 1e3 for place in (COLD // 2, COLD // 10)]
+            print("  after a copy of %5d KiB: %.2f us, first tenth %.2f us" % (size, *at), flush=True)
 
 
 main()

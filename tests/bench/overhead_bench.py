@@ -1,0 +1,89 @@
+"""What recording costs a job of a framework: blocks of steps with the adapter and without it, in alternation, within one job.
+
+    bubblescope record --out DIR -- torchrun --nproc-per-node 4 overhead_bench.py [--block N] JOB ARGUMENTS...
+
+JOB is a script that reads time.time() itself once at the beginning of each step, as those of the frameworks do. Between blocks
+the functions that the adapter wraps are put back, so that a step without it runs the framework's own. Each rank prints a step's
+processor time, of all its threads, that which writes included, and its time on the wall, and how much more it is with the
+adapter: at the first tenth and the first quarter of all steps, which other work on the machine touches least, and at the median.
+"""
+
+import os
+import runpy
+import statistics
+import sys
+import time
+
+import bubblescope_adapters
+from bubblescope_adapters import events
+
+WARM_UP = 10  # steps
+SETTLE = 2  # steps of a block that do not count: Python specialises the code anew after a switch
+changed = []  # (owner, name, without, with)
+read = time.time
+stamps = []  # (wall, processor) at the beginning of each step
+pushed = [0]
+
+
+class Noted(bubblescope_adapters.Changes):
+    def make(self):
+        # What a replacement wraps may itself have been inherited: it is then taken away again.
+        noted = [(owner, name, vars(owner).get(name, noted_absent), after) for owner, name, after in self._changes]
+        super().make()
+        changed.extend(noted)
+
+
+noted_absent = object()
+
+
+def switch(on):
+    for owner, name, without, after in changed:
+        if on:
+            setattr(owner, name, after)
+        elif without is noted_absent:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, without)
+    if not on:
+        events.steps.pause()
+
+
+def main():
+    words = sys.argv[1:]
+    block = 8
+    if words[0] == "--block":
+        block, words = int(words[1]), words[2:]
+    bubblescope_adapters.Changes = Noted
+
+    def step_begins():
+        if sys._getframe(1).f_globals.get("__name__") == "__main__":
+            number = len(stamps)
+            if number >= WARM_UP and (number - WARM_UP) % block == 0:
+                switch((number - WARM_UP) // block % 2 == 0)
+            stamps.append((time.perf_counter(), time.process_time()))
+        return read()
+
+    time.time = step_begins
+    sys.argv = words
+    runpy.run_path(words[0], run_name="__main__")
+    report(block)
+
+
+def report(block):
+    steps = [tuple(b - a for a, b in zip(one, two)) for one, two in zip(stamps, stamps[1:])][WARM_UP:]
+    blocks = [steps[at + SETTLE:at + block] for at in range(0, len(steps) - block + 1, block)]
+    told = []
+    for what, which in (("processor", 1), ("wall", 0)):
+        on, off = (sorted(step[which] for one in blocks[first::2] for step in one) for first in (0, 1))
+        told.append("%s %.2f ms a step at the median" % (what, statistics.median(off) * 1e3))
+        for quantile in (0.1, 0.25, 0.5):
+            told.append("%+.0f us" % ((at(on, quantile) - at(off, quantile)) * 1e6))
+    steps = sum(len(one) for one in blocks)
+    print("rank %s, %d steps: " % (os.environ.get("RANK", "0"), steps) + ", ".join(told), flush=True)
+
+
+def at(values, quantile):
+    return values[int(len(values) * quantile)]
+
+
+main()
