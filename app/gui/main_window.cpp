@@ -276,8 +276,22 @@ void MainWindow::buildCentre() {
 }
 
 /// The pages in the middle, one of which is shown: see showPage() and showPreview().
+namespace {
+
+/// As small as the page that is shown: hidden ones must not make the window higher.
+class Pages : public QStackedWidget {
+public:
+    using QStackedWidget::QStackedWidget;
+
+    [[nodiscard]] QSize minimumSizeHint() const override {
+        return currentWidget() == nullptr ? QSize() : currentWidget()->minimumSizeHint();
+    }
+};
+
+} // namespace
+
 QStackedWidget* MainWindow::buildPages(QWidget* parent) {
-    auto* pages = new QStackedWidget(parent);
+    auto* pages = new Pages(parent);
     welcome_ = new WelcomePanel(pages);
     timeline_ = new TimelineView(state_, themes_, pages);
     timeline_->setNoteStore(&notes_);

@@ -97,18 +97,26 @@ private slots:
 
     void theWindowFitsOnASmallScreen_data() {
         QTest::addColumn<int>("language");
-        QTest::newRow("English") << static_cast<int>(Language::English);
-        QTest::newRow("Chinese") << static_cast<int>(Language::Chinese);
+        QTest::addColumn<bool>("replicas");
+        QTest::newRow("English") << static_cast<int>(Language::English) << false;
+        QTest::newRow("Chinese") << static_cast<int>(Language::Chinese) << false;
+        QTest::newRow("replicas") << static_cast<int>(Language::English) << true;
     }
 
     void theWindowFitsOnASmallScreen() {
         QFETCH(int, language);
+        QFETCH(bool, replicas);
         MainWindow window(
-            [](const auto& paths, JobControl& control) {
+            [replicas](const auto& paths, JobControl& control) {
                 Result<Run> run = loadSample(paths, control);
                 for (std::size_t step = 1; run.ok() && step < run.value().steps.size(); ++step) {
                     for (TimelineOp& op : run.value().steps[step].ranks[2]) // something to find
                         op.end += op.duration() / 4;
+                }
+                for (std::size_t step = 0; replicas && run.ok() && step < run.value().steps.size(); step += 2) {
+                    StepTimeline other = run.value().steps[step];
+                    other.replica = 1;
+                    run.value().steps.insert(run.value().steps.begin() + static_cast<std::ptrdiff_t>(step) + 1, other);
                 }
                 return run;
             },

@@ -69,7 +69,10 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     table_->setSortingEnabled(true);
     table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder); // the step first, then by cost
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-    table_->horizontalHeader()->setSectionResizeMode(ComparisonModel::What, QHeaderView::Stretch);
+    // A narrow panel scrolls to the last columns; the names stay whole.
+    table_->horizontalHeader()->setSectionResizeMode(ComparisonModel::What, QHeaderView::Interactive);
+    table_->setColumnWidth(ComparisonModel::What, fontMetrics().horizontalAdvance(QLatin1Char('0')) * 34);
+    table_->horizontalHeader()->setStretchLastSection(true);
     auto* bar = new QHBoxLayout;
     bar->setContentsMargins(12, 6, 12, 6);
     bar->setSpacing(12);
@@ -241,7 +244,7 @@ QString ComparePanel::headline() const {
     const QString judged = !result.tested        ? tr("too few steps to tell a change from chance")
                            : result.step_changed ? tr("changed")
                                                  : tr("no more than chance gives");
-    return tr("%1, %2").arg(times, judged) + QStringLiteral(". ") + whatChanged(*comparison_);
+    return tr("%1, %2. %3").arg(times, judged, whatChanged(*comparison_));
 }
 
 QString ComparePanel::notes() const {

@@ -31,7 +31,7 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     remove_->setObjectName(QStringLiteral("notesRemove"));
     restore_->setObjectName(QStringLiteral("notesRestore"));
     hint_->setText(tr("No notes yet. M in the timeline makes one of what is selected or measured; "
-                      "they are kept in a file beside the trace."));
+                      "they are kept with the app, or beside the trace if you choose that."));
     hint_->setWordWrap(true);
     hint_->setAlignment(Qt::AlignCenter);
     auto* buttons = new QHBoxLayout;

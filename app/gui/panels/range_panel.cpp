@@ -13,6 +13,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <algorithm>
+
 namespace bubblescope::gui {
 
 RangePanel::RangePanel(ViewState& state, QWidget* parent)
@@ -52,7 +54,8 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     header.setStretchLastSection(true);
     const int digit = fontMetrics().horizontalAdvance(QLatin1Char('0'));
     for (int column = 0; column < RangeTableModel::ColumnCount; ++column)
-        table_->setColumnWidth(column, (column == RangeTableModel::NameColumn ? 22 : 14) * digit);
+        table_->setColumnWidth(column, std::max((column == RangeTableModel::NameColumn ? 22 : 14) * digit,
+                                                header.sectionSizeHint(column)));
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);

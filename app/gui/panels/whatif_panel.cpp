@@ -92,6 +92,11 @@ void WhatIfPanel::buildChanges(QVBoxLayout& column) {
     value_->setAccessibleName(tr("How it changes"));
     value_->addItems(
         {tr("takes what is usual for its equals"), tr("is steady, without jitter"), tr("is faster"), tr("is slower")});
+    // Long names must not take the result's room.
+    for (QComboBox* box : {target_, value_}) {
+        box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+        box->setMinimumContentsLength(9);
+    }
     slider_ = new QSlider(Qt::Horizontal, this);
     slider_->setObjectName(QStringLiteral("whatIfShare"));
     slider_->setAccessibleName(tr("By how much"));

@@ -308,8 +308,8 @@ void CompactRowPainter::paintNames(const QRect& column) {
         paintBusyBar(row, area);
         if (row % every != 0) continue;
         p_.setPen(f_.theme.text);
-        // The ruler would cover the top of the first name.
-        const int top = row == 0 ? std::max(area.top(), area.center().y() - line / 2) : area.center().y() - line / 2;
+        // In the middle of the rows up to the next name: above the first row there is no room.
+        const int top = area.top() + (every * rows.rowHeight() - line) / 2;
         p_.drawText(QRect(kCompactNameLeft, top, area.width() - kCompactNameLeft, line),
                     Qt::AlignLeft | Qt::AlignVCenter, lineName(f_.session, rows.lineAt(row)));
     }

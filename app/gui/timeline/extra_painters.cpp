@@ -224,8 +224,10 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         const QString text = ExtraText::tr("%1 ends here: %2").arg(name, timeDelta(-saved));
         const QFontMetrics metrics(small_);
         const int width = metrics.horizontalAdvance(text) + 8;
-        QRectF box(end + 2, 1, width, metrics.height() + 2);
+        // In the ruler, where it covers no row.
+        QRectF box(end + 2, 1 - kRulerHeight, width, kStepBandHeight - 2);
         if (box.right() > f_.plot.width()) box.moveRight(end - 2);
+        p_.setClipping(false);
         p_.fillRect(box, f_.theme.header);
         p_.setPen(f_.theme.selection);
         p_.drawText(box, Qt::AlignCenter, text);

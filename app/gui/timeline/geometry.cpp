@@ -16,7 +16,6 @@ namespace {
 
 constexpr int kLaneMargin = 6; ///< above and below a row's lanes
 constexpr int kLaneGap = 2;
-constexpr int kComfortable = 180; ///< the op band is at most this high unless people ask for more
 constexpr int kCommHeight = 12;
 constexpr int kReferenceHeight = 16; ///< at least; else a third of the op band
 constexpr int kMaxReferenceHeight = 40;
@@ -50,7 +49,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     const int for_rows = view_height - (rowCount() - rows) * kGroupHeight;
     layBands(lanes, 0);
     const int fixed = row_height_;
-    const int room = rows > 0 ? for_rows / rows : fixed + kComfortable;
+    const int room = rows > 0 ? for_rows / rows : fixed + kMaxBandHeight;
     if (extras_.height > 0) {
         compact_ = extras_.height < kMinReadableHeight;
     } else {
@@ -62,7 +61,7 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
     } else {
         const int free = extras_.reference ? (room - fixed + kReferenceHeight) * 3 / 4 : room - fixed;
         layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
-                                           : std::clamp(free, kMinReadableHeight, kComfortable));
+                                           : std::clamp(free, kMinReadableHeight, kMaxBandHeight));
     }
     tops_.push_back(0);
     int pinned = 0;
