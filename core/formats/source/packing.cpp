@@ -1,5 +1,7 @@
 #include "core/formats/source/packing.h"
 
+#include "core/parallel/parallel.h"
+
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
 #include <unistd.h>
@@ -9,12 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <deque>
 #include <limits>
 #include <memory>
+#include <thread>
 #include <vector>
-
-#if defined(__unix__) || defined(__APPLE__)
-#endif
 
 namespace bubblescope {
 namespace {
@@ -166,42 +168,147 @@ std::optional<Packing> packingOf(std::string_view bytes) {
     return std::nullopt;
 }
 
-Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where, LoadProgress& progress) {
+namespace {
+
+enum class Stop { End, Fault, TooLong, TooWide, Cancelled };
+
+/// Appends what packed[at, …) unpacks to, until the data end or `goes_on(at)` is false.
+template <class GoesOn>
+Stop unpackOn(std::string_view packed, Packing packing, std::size_t& at, std::size_t limit, Unpacked& out,
+              const GoesOn& goes_on) {
     std::unique_ptr<Unpacker> unpacker;
     if (packing == Packing::Gzip)
         unpacker = std::make_unique<GzipUnpacker>();
     else
         unpacker = std::make_unique<ZstdUnpacker>();
 
-    const std::size_t limit = unpackedLimit(packed.size());
-    Unpacked out;
-    out.bytes.reserve(firstGuess(packed, packing));
-    std::size_t at = 0;
-    bool border = false;
+    bool border = at > 0; // a member ended there
     while (at < packed.size() || !border) {
         // Some writers pad the file with zeros after the last member.
         if (border && !packed.substr(at).starts_with(magicOf(packing))) break;
-        if (!progress.reached(at, packed.size())) return cancelledError();
+        if (!goes_on(at)) return Stop::Cancelled;
         if (out.bytes.room() == 0) {
-            if (out.bytes.size() >= limit) {
-                return inputError(
-                    fmt::format("{}, byte {}", where, at),
-                    fmt::format("unpacks to more than {} MB, which no trace of its size does", limit >> 20),
-                    "unpack it with gunzip or zstd and open the result if you trust it");
-            }
+            if (out.bytes.size() >= limit) return Stop::TooLong;
             out.bytes.reserve(std::min(limit, std::max(kStep, out.bytes.size() * 2)));
         }
         const Unpacker::Outcome outcome = unpacker->step(packed, at, out.bytes);
         border = unpacker->atBorder();
         if (outcome == Unpacker::Outcome::More) continue;
-        if (outcome == Unpacker::Outcome::TooWide) {
-            return inputError(fmt::format("{}, byte {}", where, at), "was packed with a window of more than 128 MB",
-                              "unpack it with zstd -d --long=31 and open the result");
-        }
+        if (outcome == Unpacker::Outcome::TooWide) return Stop::TooWide;
         out.cut_off = outcome == Unpacker::Outcome::NeedsInput;
         out.fault = out.cut_off ? "the packed data are cut off" : "the packed data are damaged";
         out.fault_at = at;
-        break;
+        return Stop::Fault;
+    }
+    return Stop::End;
+}
+
+/// Whether a member or frame probably begins here.
+bool beginsHere(std::string_view packed, Packing packing) {
+    constexpr std::size_t kGzipHeader = 10;
+    constexpr char kDeflate = 8;
+    constexpr unsigned kReservedFlags = 0xe0;
+    if (!packed.starts_with(magicOf(packing))) return false;
+    if (packing == Packing::Zstd) return true;
+    if (packed.size() < kGzipHeader || packed[2] != kDeflate) return false;
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned>(static_cast<unsigned char>(packed[at])); };
+    const unsigned effort = byte(8);
+    const unsigned system = byte(9);
+    return (byte(3) & kReservedFlags) == 0 && (effort == 0 || effort == 2 || effort == 4) &&
+           (system <= 13 || system == 255);
+}
+
+/// Unpacks the members or frames of a file side by side, as far as there are several. Where one begins is guessed by
+/// its first bytes, and a piece is used only if its data end exactly where the next one begins: what is left is for the
+/// caller, who knows that a member ended there.
+class SideBySide {
+public:
+    SideBySide(std::string_view packed, Packing packing, const JobControl& control)
+        : packed_(packed), packing_(packing), control_(control) {}
+
+    /// Appends to `out` and returns how far it got; 0 if nothing could be unpacked so.
+    std::size_t run(std::size_t limit, Unpacked& out, LoadProgress& progress) {
+        const std::size_t ahead = 2 * std::max(1U, std::thread::hardware_concurrency());
+        std::deque<std::size_t> ends;
+        std::size_t done = 0;
+        std::size_t next = 0;
+        OrderedTasks<Piece> pieces;
+        for (;;) {
+            while (ends.size() < ahead && next < packed_.size()) {
+                const std::size_t end = endOf(next);
+                if (end == packed_.size() && next == 0) return 0;
+                pieces.add([this, next, end] { return unpacked(packed_.substr(next, end - next)); });
+                ends.push_back(end);
+                next = end;
+            }
+            if (ends.empty() || !progress.reached(done, packed_.size())) return done;
+            const Piece piece = pieces.take();
+            const std::string_view text = piece.unpacked.bytes.text();
+            if (!piece.whole || out.bytes.size() + text.size() > limit) return done;
+            if (out.bytes.room() < text.size())
+                out.bytes.reserve(std::min(limit, std::max(out.bytes.size() + text.size(), out.bytes.size() * 2)));
+            std::memcpy(out.bytes.end(), text.data(), text.size());
+            out.bytes.grew(text.size());
+            ++out.pieces;
+            done = ends.front();
+            ends.pop_front();
+        }
+    }
+
+private:
+    static constexpr std::size_t kLeastPiece = std::size_t{128} << 10; ///< packed
+    static constexpr std::size_t kPieceLimit = std::size_t{64} << 20;  ///< unpacked
+
+    struct Piece {
+        Unpacked unpacked;
+        bool whole = false;
+    };
+
+    [[nodiscard]] std::size_t endOf(std::size_t begin) const {
+        for (std::size_t at = begin + kLeastPiece; at < packed_.size(); ++at) {
+            at = packed_.find(magicOf(packing_), at);
+            if (at == std::string_view::npos) break;
+            if (beginsHere(packed_.substr(at), packing_)) return at;
+        }
+        return packed_.size();
+    }
+
+    [[nodiscard]] Piece unpacked(std::string_view part) const {
+        Piece piece;
+        piece.unpacked.bytes.reserve(std::min(kPieceLimit, 8 * part.size()));
+        std::size_t at = 0;
+        const Stop stop =
+            unpackOn(part, packing_, at, std::min(unpackedLimit(part.size()), std::max(kPieceLimit, 40 * part.size())),
+                     piece.unpacked, [this](std::size_t) { return !control_.stopRequested(); });
+        piece.whole = stop == Stop::End && at == part.size();
+        return piece;
+    }
+
+    std::string_view packed_;
+    Packing packing_;
+    const JobControl& control_;
+};
+
+} // namespace
+
+Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where, LoadProgress& progress) {
+    const std::size_t limit = unpackedLimit(packed.size());
+    Unpacked out;
+    out.bytes.reserve(firstGuess(packed, packing));
+    std::size_t at = SideBySide(packed, packing, progress.control()).run(limit, out, progress);
+    if (progress.stopRequested()) return cancelledError();
+    if (at > 0 && at == packed.size()) return out;
+    const Stop stop = unpackOn(packed, packing, at, limit, out,
+                               [&](std::size_t reached) { return progress.reached(reached, packed.size()); });
+    if (stop == Stop::Cancelled) return cancelledError();
+    if (stop == Stop::TooLong) {
+        return inputError(fmt::format("{}, byte {}", where, at),
+                          fmt::format("unpacks to more than {} MB, which no trace of its size does", limit >> 20),
+                          "unpack it with gunzip or zstd and open the result if you trust it");
+    }
+    if (stop == Stop::TooWide) {
+        return inputError(fmt::format("{}, byte {}", where, at), "was packed with a window of more than 128 MB",
+                          "unpack it with zstd -d --long=31 and open the result");
     }
     return out;
 }
@@ -250,33 +357,47 @@ private:
     std::vector<std::uint8_t> piece_;
 };
 
+/// Frames of some megabytes each, which are unpacked side by side.
 class ZstdPacker final : public Packer {
 public:
-    ZstdPacker() : context_(ZSTD_createCCtx()), piece_(kPackedPiece) {
+    ZstdPacker() : context_(ZSTD_createCCtx()) {
         if (context_) ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_checksumFlag, 1);
     }
 
-    bool add(std::string_view bytes, std::string& out) override { return run(bytes, ZSTD_e_continue, out); }
-    bool finish(std::string& out) override { return run({}, ZSTD_e_end, out); }
+    bool add(std::string_view bytes, std::string& out) override {
+        while (pending_.size() + bytes.size() >= kFrame) {
+            const std::size_t taken = kFrame - pending_.size();
+            pending_ += bytes.substr(0, taken);
+            bytes.remove_prefix(taken);
+            if (!frame(out)) return false;
+        }
+        pending_ += bytes;
+        return true;
+    }
+    bool finish(std::string& out) override { return (pending_.empty() && any_) || frame(out); }
 
 private:
-    bool run(std::string_view bytes, ZSTD_EndDirective directive, std::string& out) {
+    static constexpr std::size_t kFrame = std::size_t{4} << 20; ///< unpacked
+
+    bool frame(std::string& out) {
         if (!context_) return false;
-        ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
-        for (;;) {
-            ZSTD_outBuffer output{piece_.data(), piece_.size(), 0};
-            const std::size_t rest = ZSTD_compressStream2(context_.get(), &output, &input, directive);
-            if (ZSTD_isError(rest) != 0) return false;
-            out.append(piece_.data(), output.pos);
-            if (directive == ZSTD_e_end ? rest == 0 : input.pos == input.size) return true;
-        }
+        const std::size_t before = out.size();
+        out.resize(before + ZSTD_compressBound(pending_.size()));
+        const std::size_t size =
+            ZSTD_compress2(context_.get(), out.data() + before, out.size() - before, pending_.data(), pending_.size());
+        if (ZSTD_isError(size) != 0) return false;
+        out.resize(before + size);
+        pending_.clear();
+        any_ = true;
+        return true;
     }
 
     struct Free {
         void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
     };
     std::unique_ptr<ZSTD_CCtx, Free> context_;
-    std::vector<char> piece_;
+    std::string pending_;
+    bool any_ = false; ///< a frame was written
 };
 
 } // namespace

@@ -57,6 +57,7 @@ struct Unpacked {
     std::string fault;
     bool cut_off = false;     ///< the fault is that data is missing at the end, not that it is damaged
     std::size_t fault_at = 0; ///< offset in the compressed bytes
+    std::size_t pieces = 0;   ///< that were unpacked side by side
 };
 
 /// The limit on what is read of pipes and devices: 16 GiB or three quarters of the machine's memory.
@@ -67,9 +68,10 @@ struct Unpacked {
 /// quarters of the machine's memory.
 [[nodiscard]] std::size_t unpackedLimit(std::size_t packed);
 
-/// Decompresses all members (gzip) or frames (zstd) of a file; zeros after the last are skipped. The decompressed size
-/// is bounded by unpackedLimit(); while growing it takes up to twice that. Errors: Input for a file that exceeds it,
-/// and for zstd with a window beyond 128 MiB; Cancelled within a few milliseconds.
+/// Decompresses all members (gzip) or frames (zstd) of a file, on all cores where there are several; zeros after the
+/// last are skipped. The decompressed size is bounded by unpackedLimit(); while growing it takes up to twice that.
+/// Errors: Input for a file that exceeds it, and for zstd with a window beyond 128 MiB; Cancelled within a few
+/// milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
 

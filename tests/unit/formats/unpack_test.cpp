@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <memory>
+#include <random>
 #include <stop_token>
+#include <string>
+#include <string_view>
 
 namespace bubblescope {
 namespace {
@@ -30,6 +35,82 @@ TEST_P(UnpackTest, UnpacksSeveralMembersAndIgnoresPadding) {
     ASSERT_TRUE(out.ok()) << out.error().text();
     EXPECT_EQ(out.value().fault, "");
     EXPECT_EQ(out.value().bytes.text(), "one " + std::string(5'000'000, 'x'));
+}
+
+/// Text that hardly packs, so that members are large.
+std::string noise(std::size_t bytes, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    std::string text(bytes, ' ');
+    for (char& letter : text)
+        letter = static_cast<char>('0' + random() % 64);
+    return text;
+}
+
+TEST_P(UnpackTest, UnpacksSeveralMembersSideBySide) {
+    std::string text;
+    std::string packed;
+    for (std::uint32_t i = 0; i < 12; ++i) {
+        const std::string part = noise(400'000, i);
+        text += part;
+        packed += pack(part);
+    }
+    const auto out = unpacked(packed + std::string(512, '\0'));
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    EXPECT_EQ(out.value().fault, "");
+    EXPECT_GE(out.value().pieces, 11U) << "the last has the padding";
+    EXPECT_TRUE(out.value().bytes.text() == text);
+    EXPECT_EQ(unpacked(pack(text)).value().pieces, 0U) << "one member is one piece";
+
+    // What is wrong with one of them is found as before, and everything until there is kept.
+    std::string damaged = packed;
+    const std::size_t within = packed.size() / 2 + 50'000; // of a member
+    for (std::size_t i = within; i < within + 64; ++i)
+        damaged[i] = static_cast<char>(damaged[i] ^ 0x55);
+    const auto part = unpacked(damaged);
+    ASSERT_TRUE(part.ok());
+    EXPECT_THAT(part.value().fault, HasSubstr("damaged"));
+    EXPECT_GE(part.value().pieces, 4U);
+    EXPECT_GE(part.value().fault_at, packed.size() / 3);
+    EXPECT_TRUE(text.starts_with(part.value().bytes.text().substr(0, 5 * 400'000)));
+    const auto cut = unpacked(std::string_view(packed).substr(0, packed.size() - 1000));
+    ASSERT_TRUE(cut.ok());
+    EXPECT_TRUE(cut.value().cut_off);
+    EXPECT_TRUE(text.starts_with(cut.value().bytes.text()));
+}
+
+// Bytes that look like the beginning of a member within one.
+TEST_P(UnpackTest, IsNotMisledByBytesThatLookLikeAMember) {
+    const std::string beginning =
+        GetParam() == Packing::Gzip ? std::string("\x1f\x8b\x08\0\0\0\0\0\0\x03", 10) : std::string("\x28\xb5\x2f\xfd");
+    std::mt19937 random(1);
+    std::string text(3'000'000, ' '); // does not pack at all: it is stored as it is
+    for (char& letter : text)
+        letter = static_cast<char>(random());
+    for (std::size_t at = 200'000; at < text.size(); at += 300'000)
+        text.replace(at, beginning.size(), beginning);
+    const std::string packed = pack(text);
+    ASSERT_NE(packed.find(beginning, 1000), std::string::npos) << "the guess is put to the test";
+    const auto out = unpacked(packed + pack("end"));
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    EXPECT_EQ(out.value().fault, "");
+    EXPECT_TRUE(out.value().bytes.text() == text + "end");
+}
+
+TEST_P(UnpackTest, WritersMakeWhatItReads) {
+    const std::string text = noise(9'000'000, 1);
+    const std::unique_ptr<Packer> packer = makePacker(GetParam());
+    std::string packed;
+    for (std::size_t at = 0; at < text.size(); at += 700'000)
+        ASSERT_TRUE(packer->add(std::string_view(text).substr(at, 700'000), packed));
+    ASSERT_TRUE(packer->finish(packed));
+    const auto out = unpacked(packed);
+    ASSERT_TRUE(out.ok()) << out.error().text();
+    EXPECT_TRUE(out.value().bytes.text() == text);
+    EXPECT_EQ(out.value().pieces, GetParam() == Packing::Zstd ? 3U : 0U) << "a frame for each four megabytes";
+    std::string nothing;
+    const std::unique_ptr<Packer> empty = makePacker(GetParam());
+    ASSERT_TRUE(empty->finish(nothing));
+    EXPECT_EQ(unpacked(nothing).value().bytes.size(), 0U);
 }
 
 TEST_P(UnpackTest, KeepsWhatComesBeforeADamagedMember) {
