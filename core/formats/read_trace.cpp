@@ -162,7 +162,7 @@ Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilde
     case FileFormat::Sqlite: return nsys::readNsys(bytes.text(), where, builder, log, progress);
     case FileFormat::PaddleLog: return paddle::readJobLog(bytes.text(), where, builder, log, progress);
     case FileFormat::TorchtitanLog: return torchtitan::readEventLog(bytes.text(), where, builder, log, progress);
-    case FileFormat::Perfetto: return perfetto::readPerfetto(bytes.text(), where, builder, log, progress);
+    case FileFormat::Perfetto: return perfetto::readPerfetto(bytes, where, builder, log, progress);
     case FileFormat::ScheduleCsv: return scheduleError(where);
     case FileFormat::Empty: return inputError(where, "is empty");
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");

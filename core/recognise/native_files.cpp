@@ -2,6 +2,7 @@
 
 #include "core/base/median.h"
 #include "core/formats/perfetto/capture_names.h"
+#include "core/parallel/parallel.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
 #include "core/recognise/partitioned_trace.h"
@@ -10,6 +11,8 @@
 #include "core/trace/trace.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -18,16 +21,70 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 namespace bubblescope {
 
-/// One set of args of a loaded trace, with the interface that native_args.h needs. The trace must outlive it.
-struct TraceArgs {
-    const Trace& trace;
-    ArgSetId args;
+/// One set of args of a loaded trace, with the interface that native_args.h needs. The trace must outlive it. The args
+/// are parsed once: an op needs nine.
+class TraceArgs {
+public:
+    TraceArgs(const Trace& trace, ArgSetId args) : trace_(trace), args_(args) {
+        trace.visitArgs(args, [this](const ArgView& arg) {
+            all_ = count_ < fields_.size();
+            if (all_) add(arg);
+            return all_;
+        });
+    }
 
-    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const { return trace.intArg(args, name); }
-    [[nodiscard]] std::optional<std::string> text(std::string_view name) const { return trace.textArg(args, name); }
+    [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name) const {
+        const Field* const field = find(name);
+        if (field == nullptr) return all_ ? std::nullopt : trace_.intArg(args_, name);
+        return field->whole ? std::optional(field->number) : std::nullopt;
+    }
+    [[nodiscard]] std::optional<std::string> text(std::string_view name) const {
+        const Field* const field = find(name);
+        if (field == nullptr) return all_ ? std::nullopt : trace_.textArg(args_, name);
+        return field->is_text ? std::optional(field->text) : std::nullopt;
+    }
+
+private:
+    static constexpr std::size_t kMostFields = 12;
+
+    struct Field {
+        std::string name;
+        std::string text;
+        std::int64_t number = 0;
+        bool whole = false;
+        bool is_text = false;
+    };
+
+    void add(const ArgView& arg) {
+        Field& field = fields_[count_++];
+        field.name = arg.name;
+        if (const auto* const number = std::get_if<std::int64_t>(&arg.value)) {
+            field.number = *number;
+            field.whole = true;
+        } else if (const auto* const flag = std::get_if<bool>(&arg.value)) {
+            field.number = *flag ? 1 : 0;
+            field.whole = true;
+        } else if (const auto* const text = std::get_if<std::string_view>(&arg.value)) {
+            field.text = *text;
+            field.is_text = true;
+        }
+    }
+    [[nodiscard]] const Field* find(std::string_view name) const {
+        const auto end = fields_.begin() + static_cast<std::ptrdiff_t>(count_);
+        const auto found =
+            std::find_if(fields_.begin(), end, [name](const Field& field) { return field.name == name; });
+        return found == end ? nullptr : &*found;
+    }
+
+    const Trace& trace_;
+    ArgSetId args_;
+    std::array<Field, kMostFields> fields_; ///< the first ones of each name count
+    std::size_t count_ = 0;
+    bool all_ = true; ///< no arg is missing here
 };
 
 namespace {
@@ -80,6 +137,62 @@ void append(std::vector<T>& to, std::vector<T>& from) {
     from = {};
 }
 
+/// Reads the ops and transfers of a track. Thread-safe.
+class MarkReader {
+public:
+    MarkReader(const Trace& trace, const OwnKernels& kernels)
+        : trace_(trace), kernels_(kernels), op_(trace.strings().find(trace_names::kOp)) {
+        for (const std::string_view name :
+             {trace_names::kSend, trace_names::kReceive, trace_names::kWait, trace_names::kCollective}) {
+            if (const StringId id = trace.strings().find(name); id != 0) kinds_.emplace_back(id, *nativeCommKind(name));
+        }
+    }
+
+    void read(const Track& track, NativeMarks& out) const {
+        const auto owner = recordOwner(trace_, track);
+        if (!owner) return;
+        if (owner->tensor_rank > 0) {
+            out.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
+            return;
+        }
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            const StringId category = trace_.sliceCategories()[slice];
+            if (category == op_ && op_ != 0)
+                addOp(track, *owner, slice, out);
+            else if (const auto kind = std::ranges::find(kinds_, category, &Kind::first); kind != kinds_.end())
+                addComm(*owner, kind->second, slice, out);
+        }
+    }
+
+private:
+    using Kind = std::pair<StringId, CommKind>;
+
+    void addOp(const Track& track, const RecordOwner& owner, SliceId slice, NativeMarks& out) const {
+        auto op = nativeOp(TraceArgs(trace_, trace_.sliceArgs()[slice]), trace_.start(slice), trace_.end(slice));
+        if (!op) return;
+        op->owner = owner.rank;
+        op->replica = owner.replica;
+        if (const auto gap = kernels_.apply(track.file, owner, *op))
+            out.gaps.push_back(*gap);
+        else if (kernels_.any())
+            ++out.by_events;
+        out.ops.push_back(*op);
+    }
+    void addComm(const RecordOwner& owner, CommKind kind, SliceId slice, NativeMarks& out) const {
+        auto comm =
+            nativeComm(TraceArgs(trace_, trace_.sliceArgs()[slice]), kind, trace_.start(slice), trace_.end(slice));
+        if (!comm) return;
+        comm->owner = owner.rank;
+        comm->replica = owner.replica;
+        out.comm.push_back(*comm);
+    }
+
+    const Trace& trace_;
+    const OwnKernels& kernels_;
+    StringId op_;
+    std::vector<Kind> kinds_; ///< by category
+};
+
 } // namespace
 
 std::optional<RecordOwner> recordOwner(const Trace& trace, const Track& track) {
@@ -95,41 +208,36 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
         if (trace.text(instant.category) != trace_names::kRun || trace.text(instant.name) != trace_names::kRunEvent)
             continue;
         files[trace.tracks()[instant.track].file].statements.push_back(
-            {instant.time, nativeRunInfo(TraceArgs{trace, instant.args})});
+            {instant.time, nativeRunInfo(TraceArgs(trace, instant.args))});
     }
     OwnKernels kernels(trace);
     for (const Track& track : trace.tracks()) {
         const auto owner = recordOwner(trace, track);
         if (owner && owner->tensor_rank == 0) kernels.addTrack(track, *owner);
     }
-    for (const Track& track : trace.tracks()) {
-        NativeMarks& found = files[track.file];
-        const auto owner = recordOwner(trace, track);
-        if (owner && owner->tensor_rank > 0) {
-            found.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
-            continue;
-        }
-        for (SliceId slice = track.first_slice; owner && slice < track.end_slice; ++slice) {
-            const std::string_view category = trace.category(slice);
-            if (category == trace_names::kOp) {
-                auto op = nativeOp(TraceArgs{trace, trace.sliceArgs()[slice]}, trace.start(slice), trace.end(slice));
-                if (!op) continue;
-                op->owner = owner->rank;
-                op->replica = owner->replica;
-                if (const auto gap = kernels.apply(track.file, *owner, *op))
-                    found.gaps.push_back(*gap);
-                else if (kernels.any())
-                    ++found.by_events;
-                found.ops.push_back(*op);
-            } else if (const auto kind = nativeCommKind(category)) {
-                auto comm =
-                    nativeComm(TraceArgs{trace, trace.sliceArgs()[slice]}, *kind, trace.start(slice), trace.end(slice));
-                if (!comm) continue;
-                comm->owner = owner->rank;
-                comm->replica = owner->replica;
-                found.comm.push_back(*comm);
-            }
-        }
+    const MarkReader reader(trace, kernels);
+    std::vector<NativeMarks> tracks(trace.tracks().size());
+    const bool whole = parallelFor(tracks.size(), [&](std::size_t id) {
+        reader.read(trace.tracks()[id], tracks[id]);
+        return !partition.control().stopRequested();
+    });
+    if (!whole) return files;                                              // of no use, see TracePartition::control()
+    std::vector<std::pair<std::size_t, std::size_t>> counts(files.size()); // ops and transfers
+    for (std::size_t id = 0; id < tracks.size(); ++id) {
+        counts[trace.tracks()[id].file].first += tracks[id].ops.size();
+        counts[trace.tracks()[id].file].second += tracks[id].comm.size();
+    }
+    for (std::size_t file = 0; file < files.size(); ++file) {
+        files[file].ops.reserve(counts[file].first);
+        files[file].comm.reserve(counts[file].second);
+    }
+    for (std::size_t id = 0; id < tracks.size(); ++id) {
+        NativeMarks& file = files[trace.tracks()[id].file];
+        append(file.ops, tracks[id].ops);
+        append(file.gaps, tracks[id].gaps);
+        append(file.comm, tracks[id].comm);
+        append(file.other_tensor_ranks, tracks[id].other_tensor_ranks);
+        file.by_events += tracks[id].by_events;
     }
     return files;
 }
@@ -226,7 +334,7 @@ private:
         const auto stated = statedPlace(args);
         const auto place = stated ? stated : recordOwner(trace_, track);
         if (!usable(track, place)) return;
-        NativeRecordReader in(TraceArgs{trace_, args});
+        NativeRecordReader in(TraceArgs(trace_, args));
         CheckRecord check = nativeCheck(in, *place, start, end);
         if (!sound(track, in)) return;
         if (contradictsItself(check)) {
@@ -255,7 +363,7 @@ private:
     void addDigest(const Track& track, const Instant& instant) {
         const auto place = recordOwner(trace_, track);
         if (!usable(track, place)) return;
-        NativeRecordReader in(TraceArgs{trace_, instant.args});
+        NativeRecordReader in(TraceArgs(trace_, instant.args));
         DigestRecord digest = nativeDigest(in, *place, instant.time);
         if (sound(track, in)) files_[track.file].digests.push_back(std::move(digest));
     }

@@ -49,7 +49,7 @@ void OwnKernels::addTrack(const Track& track, const RecordOwner& owner) {
     }
 }
 
-std::optional<EventGap> OwnKernels::apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) {
+std::optional<EventGap> OwnKernels::apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const {
     const RankKey rank{file, owner.rank, owner.replica};
     const auto found = work_.find({rank, {op.step, op.kind, op.microbatch, op.chunk_or_stage, op.sequence}});
     if (found == work_.end()) return std::nullopt;

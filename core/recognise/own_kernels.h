@@ -31,7 +31,7 @@ public:
     /// Sets the op's times to those of its kernels: from the begin of the first to the end of the last, and what the
     /// device did not run in between is `device_idle`, but for waits for collectives. Returns how far the op's former
     /// times are from these; nothing, and no change, for an op without kernels.
-    [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op);
+    [[nodiscard]] std::optional<EventGap> apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const;
 
     /// Whether there are kernels of any op.
     [[nodiscard]] bool any() const { return !work_.empty(); }

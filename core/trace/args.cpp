@@ -8,6 +8,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -17,16 +18,19 @@
 namespace bubblescope {
 namespace {
 
-// A reference: 2 bits of kind, then for Stored: the number of its row; Json: 14 bits of source, 48 of offset; Pair: 31
-// bits each for the two sets; Number: 10 bits of name, 20 of the base set plus one, 32 of value.
+// An id: 2 bits of kind, then for Stored: the number of its row, from 1; Source: 20 bits of source, 42 of offset; Pair:
+// its index; Number: 10 bits of name, 20 of the number of the base's row, 32 of value.
 constexpr int kKindShift = 62;
-constexpr int kSourceShift = 48;
-constexpr int kPairShift = 31;
+constexpr int kSourceShift = 42;
 constexpr int kBaseShift = 32;
 constexpr int kNumberShift = 52;
 
 constexpr std::uint64_t lowBits(int count) {
     return (std::uint64_t{1} << count) - 1;
+}
+
+constexpr std::uint64_t kindOf(ArgSetId set) {
+    return set >> kKindShift;
 }
 
 ArgValue valueOf(const StoredArg& arg, const StringPool& strings) {
@@ -37,10 +41,6 @@ ArgValue valueOf(const StoredArg& arg, const StringPool& strings) {
     case StoredArg::Type::Text: break;
     }
     return std::string(strings.text(static_cast<StringId>(arg.number)));
-}
-
-Arg argOf(const StoredArg& arg, const StringPool& strings) {
-    return {std::string(strings.text(arg.name)), valueOf(arg, strings)};
 }
 
 std::optional<ArgValue> find(std::span<const StoredArg> args, std::string_view name, const StringPool& strings) {
@@ -65,21 +65,41 @@ void appendQuoted(std::string_view text, std::string& out) {
     out += '"';
 }
 
-void appendValue(const StoredArg& arg, const StringPool& strings, std::string& out) {
+ArgView viewOf(const StoredArg& arg, const StringPool& strings) {
+    const std::string_view name = strings.text(arg.name);
     switch (arg.type) {
-    case StoredArg::Type::Int: {
-        const fmt::format_int digits(arg.number);
-        out.append(digits.data(), digits.size());
-        return;
+    case StoredArg::Type::Int: return {name, arg.number};
+    case StoredArg::Type::Double: return {name, std::bit_cast<double>(arg.number)};
+    case StoredArg::Type::Bool: return {name, arg.number != 0};
+    case StoredArg::Type::Text: break;
     }
-    case StoredArg::Type::Double: {
-        const auto real = std::bit_cast<double>(arg.number);
-        out += std::isfinite(real) ? nlohmann::json(real).dump() : quotedJson(std::to_string(real));
-        return;
-    }
-    case StoredArg::Type::Bool: out += arg.number != 0 ? "true" : "false"; return;
-    case StoredArg::Type::Text: appendQuoted(strings.text(static_cast<StringId>(arg.number)), out); return;
-    }
+    return {name, strings.text(static_cast<StringId>(arg.number))};
+}
+
+void appendNumber(std::int64_t number, std::string& out) {
+    const fmt::format_int digits(number);
+    out.append(digits.data(), digits.size());
+}
+void appendNumber(double real, std::string& out) {
+    out += std::isfinite(real) ? nlohmann::json(real).dump() : quotedJson(std::to_string(real));
+}
+void appendNumber(bool flag, std::string& out) {
+    out += flag ? "true" : "false";
+}
+
+/// As a field of the object that `object` is the beginning of.
+void appendField(const ArgView& arg, std::string& object) {
+    if (object.size() > 1) object += ',';
+    appendQuoted(arg.name, object);
+    object += ':';
+    std::visit(
+        [&object](const auto& value) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string_view>)
+                appendQuoted(value, object);
+            else
+                appendNumber(value, object);
+        },
+        arg.value);
 }
 
 /// For each arg whether a later one has its name, and so its place. `later` is one more arg, or none.
@@ -107,12 +127,7 @@ std::string objectOf(std::span<const StoredArg> args, std::span<const StoredArg>
     std::vector<bool> replaced;
     if (args.size() > kFew || !differInName(args, later)) replaced = replacedArgs(args, later);
     std::string object = "{";
-    const auto append = [&](const StoredArg& arg) {
-        if (object.size() > 1) object += ',';
-        appendQuoted(strings.text(arg.name), object);
-        object += ':';
-        appendValue(arg, strings, object);
-    };
+    const auto append = [&](const StoredArg& arg) { appendField(viewOf(arg, strings), object); };
     for (std::size_t i = 0; i < args.size(); ++i) {
         if (replaced.empty() || !replaced[i]) append(args[i]);
     }
@@ -121,16 +136,60 @@ std::string objectOf(std::span<const StoredArg> args, std::span<const StoredArg>
     return object;
 }
 
-} // namespace
-
-std::uint64_t ArgStore::reference(Kind kind, std::uint64_t high, std::uint64_t low) {
-    const int shift = kind == Kind::Pair ? kPairShift : kind == Kind::Number ? kNumberShift : kSourceShift;
-    return static_cast<std::uint64_t>(kind) << kKindShift | high << shift | low;
+void store(std::int64_t value, StoredArg& out, StringPool&) {
+    out.setInt(value);
+}
+void store(double value, StoredArg& out, StringPool&) {
+    out.setReal(value);
+}
+void store(bool value, StoredArg& out, StringPool&) {
+    out.setBool(value);
+}
+void store(std::string_view value, StoredArg& out, StringPool& strings) {
+    out.setText(strings.intern(value));
 }
 
-ArgSetId ArgStore::addReference(std::uint64_t reference) {
-    sets_.push_back(reference);
-    return static_cast<ArgSetId>(sets_.size() - 1);
+/// The args that a reader finds, as a JSON object in one line; empty for none.
+std::string objectFrom(const ArgReader& reader, std::string_view text, std::uint64_t offset) {
+    constexpr std::size_t kFew = 16; // see objectOf()
+    std::string object = "{";
+    std::array<std::pair<std::size_t, std::size_t>, kFew> names; // where they are in the object
+    std::size_t count = 0;
+    bool simple = true;
+    reader.visit(text, offset, [&](const ArgView& arg) {
+        const std::size_t begin = object.size() + (object.size() > 1 ? 1 : 0);
+        appendField(arg, object);
+        const std::string_view written = std::string_view(object).substr(begin);
+        const std::string_view name = written.substr(0, written.find("\":") + 2);
+        simple = simple && count < kFew && std::none_of(names.begin(), names.begin() + count, [&](const auto& other) {
+                     return object.compare(other.first, other.second, name) == 0;
+                 });
+        if (simple) names[count++] = {begin, name.size()};
+        return simple;
+    });
+    if (simple) return object.size() > 1 ? object + '}' : std::string{};
+    StringPool strings;
+    std::vector<StoredArg> row;
+    reader.visit(text, offset, [&](const ArgView& arg) {
+        StoredArg& stored = row.emplace_back();
+        stored.name = strings.intern(arg.name);
+        std::visit([&](const auto& value) { store(value, stored, strings); }, arg.value);
+        return true;
+    });
+    return objectOf(row, {}, strings);
+}
+
+} // namespace
+
+Arg ArgView::kept() const {
+    return {std::string(name), std::visit(
+                                   [](const auto& held) -> ArgValue {
+                                       if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::string_view>)
+                                           return std::string(held);
+                                       else
+                                           return held;
+                                   },
+                                   value)};
 }
 
 ArgSetId ArgStore::add(std::span<const StoredArg> args) {
@@ -158,61 +217,64 @@ ArgSetId& ArgStore::placeOf(std::span<const StoredArg> args) {
     }
     for (std::size_t at = hash & (known_.size() - 1);; at = (at + 1) & (known_.size() - 1)) {
         ArgSetId& set = known_[at];
-        if (set == 0 || std::ranges::equal(row(sets_[set] & lowBits(kKindShift)), args)) return set;
+        if (set == 0 || std::ranges::equal(row(set), args)) return set;
     }
 }
 
 void ArgStore::growKnown() {
     const std::vector<ArgSetId> before = std::exchange(known_, std::vector<ArgSetId>(2 * known_.size(), 0));
     for (const ArgSetId set : before) {
-        if (set != 0) placeOf(row(sets_[set] & lowBits(kKindShift))) = set;
+        if (set != 0) placeOf(row(set)) = set;
     }
 }
 
 ArgSetId ArgStore::addRow(std::span<const StoredArg> args) {
     pool_.insert(pool_.end(), args.begin(), args.end());
     ends_.push_back(pool_.size());
-    return addReference(reference(Kind::Stored, 0, ends_.size() - 2));
+    return ends_.size() - 1;
 }
 
 ArgSetId ArgStore::addNumber(StringId name, std::int64_t value, ArgSetId base) {
-    if (base == 0) return addNumberOn(0, name, value);
-    const std::uint64_t below = sets_[base];
-    if (static_cast<Kind>(below >> kKindShift) == Kind::Stored)
-        return addNumberOn((below & lowBits(kKindShift)) + 1, name, value);
+    if (kindOf(base) == static_cast<std::uint64_t>(Kind::Stored)) return addNumberOn(base, name, value);
     return merge(base, addNumberOn(0, name, value));
 }
 
-ArgSetId ArgStore::addNumberOn(std::uint64_t base, StringId name, std::int64_t value) {
+/// `base`: a stored set, or 0.
+ArgSetId ArgStore::addNumberOn(ArgSetId base, StringId name, std::int64_t value) {
     const bool fits = value >= 0 && static_cast<std::uint64_t>(value) <= lowBits(kBaseShift) &&
                       name <= lowBits(kKindShift - kNumberShift) && base <= lowBits(kNumberShift - kBaseShift);
-    if (fits)
-        return addReference(reference(Kind::Number, name, base << kBaseShift | static_cast<std::uint64_t>(value)));
+    if (fits) {
+        return static_cast<std::uint64_t>(Kind::Number) << kKindShift | std::uint64_t{name} << kNumberShift |
+               base << kBaseShift | static_cast<std::uint64_t>(value);
+    }
     std::vector<StoredArg> args;
     if (base != 0) {
-        for (const StoredArg& arg : row(base - 1)) {
+        for (const StoredArg& arg : row(base)) {
             if (arg.name != name) args.push_back(arg);
         }
     }
     args.emplace_back().name = name;
     args.back().setInt(value);
-    return addRow(args); // one reference, as append() relies on
+    return addRow(args);
 }
 
-StoredArg ArgStore::numberOf(std::uint64_t reference) {
+StoredArg ArgStore::numberOf(ArgSetId set) {
     StoredArg arg;
-    arg.name = static_cast<StringId>((reference >> kNumberShift) & lowBits(kKindShift - kNumberShift));
-    arg.setInt(static_cast<std::int64_t>(reference & lowBits(kBaseShift)));
+    arg.name = static_cast<StringId>((set >> kNumberShift) & lowBits(kKindShift - kNumberShift));
+    arg.setInt(static_cast<std::int64_t>(set & lowBits(kBaseShift)));
     return arg;
 }
 
-ArgSetId ArgStore::addJson(std::uint32_t source, std::uint64_t offset) {
-    return addReference(reference(Kind::Json, source, offset));
+ArgSetId ArgStore::inSource(std::uint32_t source, std::uint64_t offset) {
+    if (source >= kMaxSources) return 0;
+    return static_cast<std::uint64_t>(Kind::Source) << kKindShift | std::uint64_t{source} << kSourceShift |
+           (offset & lowBits(kSourceShift));
 }
 
 ArgSetId ArgStore::merge(ArgSetId first, ArgSetId second) {
     if (first == 0 || second == 0) return first | second;
-    return addReference(reference(Kind::Pair, first, second));
+    pairs_.emplace_back(first, second);
+    return static_cast<std::uint64_t>(Kind::Pair) << kKindShift | (pairs_.size() - 1);
 }
 
 std::uint32_t ArgStore::addSource(ArgSource source) {
@@ -220,86 +282,118 @@ std::uint32_t ArgStore::addSource(ArgSource source) {
     return static_cast<std::uint32_t>(sources_.size() - 1);
 }
 
-std::span<const StoredArg> ArgStore::row(std::uint64_t number) const {
-    const auto at = static_cast<std::size_t>(number);
-    return std::span(pool_).subspan(ends_[at], ends_[at + 1] - ends_[at]);
+std::span<const StoredArg> ArgStore::row(ArgSetId set) const {
+    const auto number = static_cast<std::size_t>(set);
+    return std::span(pool_).subspan(ends_[number - 1], ends_[number] - ends_[number - 1]);
 }
 
-std::span<const StoredArg> ArgStore::below(std::uint64_t reference) const {
-    const std::uint64_t base = (reference >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
-    return base == 0 ? std::span<const StoredArg>{} : row(base - 1);
+std::span<const StoredArg> ArgStore::below(ArgSetId set) const {
+    const std::uint64_t base = (set >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
+    return base == 0 ? std::span<const StoredArg>{} : row(base);
 }
 
-std::string_view ArgStore::sourceText(std::uint64_t reference) const {
-    const std::string_view text = sources_[(reference >> kSourceShift) & lowBits(kKindShift - kSourceShift)].text;
-    const auto offset = static_cast<std::size_t>(reference & lowBits(kSourceShift));
+const ArgSource& ArgStore::sourceOf(ArgSetId set) const {
+    return sources_[(set >> kSourceShift) & lowBits(kKindShift - kSourceShift)];
+}
+
+std::string_view ArgStore::jsonIn(ArgSetId set) const {
+    const std::string_view text = sourceOf(set).text;
+    const auto offset = static_cast<std::size_t>(set & lowBits(kSourceShift));
     // A mapped file may have been truncated since: args beyond its end are empty.
     return offset < text.size() ? JsonScanner(text.substr(offset)).value().value_or(std::string_view{})
                                 : std::string_view{};
 }
 
-std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
-    if (set == 0) return {};
-    const std::uint64_t reference = sets_[set];
-    switch (static_cast<Kind>(reference >> kKindShift)) {
-    case Kind::Json: return parseJsonArgs(sourceText(reference));
-    case Kind::Stored: {
-        std::vector<Arg> found;
-        for (const StoredArg& arg : row(reference & lowBits(kKindShift)))
-            found.push_back(argOf(arg, strings));
-        return found;
-    }
-    case Kind::Number: {
-        const StoredArg number = numberOf(reference);
-        std::vector<Arg> found;
-        for (const StoredArg& arg : below(reference)) {
-            if (arg.name != number.name) found.push_back(argOf(arg, strings));
+void ArgStore::visit(ArgSetId set, const StringPool& strings, const ArgVisit& visit) const {
+    if (set == 0) return;
+    switch (static_cast<Kind>(kindOf(set))) {
+    case Kind::Stored:
+        for (const StoredArg& arg : row(set)) {
+            if (!visit(viewOf(arg, strings))) return;
         }
-        found.push_back(argOf(number, strings));
-        return found;
+        return;
+    case Kind::Number: {
+        const StoredArg number = numberOf(set);
+        for (const StoredArg& arg : below(set)) {
+            if (arg.name != number.name && !visit(viewOf(arg, strings))) return;
+        }
+        (void)visit(viewOf(number, strings));
+        return;
     }
+    case Kind::Source:
+        if (const ArgSource& source = sourceOf(set); source.reader != nullptr)
+            return source.reader->visit(source.text, set & lowBits(kSourceShift), visit);
+        break;
     case Kind::Pair: break;
     }
-    std::vector<Arg> merged = args(static_cast<ArgSetId>(reference & lowBits(kPairShift)), strings);
-    const std::size_t later = merged.size();
-    for (Arg& arg : args(static_cast<ArgSetId>((reference >> kPairShift) & lowBits(kPairShift)), strings)) {
-        const auto end = merged.begin() + static_cast<std::ptrdiff_t>(later);
-        if (std::none_of(merged.begin(), end, [&arg](const Arg& other) { return other.name == arg.name; }))
-            merged.push_back(std::move(arg));
+    for (const Arg& arg : args(set, strings)) {
+        const auto value = std::visit([](const auto& held) -> decltype(ArgView::value) { return held; }, arg.value);
+        if (!visit({arg.name, value})) return;
     }
-    return merged;
+}
+
+std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
+    std::vector<Arg> found;
+    if (set == 0) return found;
+    const auto kind = static_cast<Kind>(kindOf(set));
+    if (kind == Kind::Source && sourceOf(set).reader == nullptr) return parseJsonArgs(jsonIn(set));
+    if (kind != Kind::Pair) {
+        visit(set, strings, [&found](const ArgView& arg) {
+            found.push_back(arg.kept());
+            return true;
+        });
+        return found;
+    }
+    const auto [first, second] = pairs_[set & lowBits(kKindShift)];
+    found = args(second, strings);
+    const std::size_t later = found.size();
+    for (Arg& arg : args(first, strings)) {
+        const auto end = found.begin() + static_cast<std::ptrdiff_t>(later);
+        if (std::none_of(found.begin(), end, [&arg](const Arg& other) { return other.name == arg.name; }))
+            found.push_back(std::move(arg));
+    }
+    return found;
 }
 
 std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const StringPool& strings) const {
     if (set == 0) return std::nullopt;
-    const std::uint64_t reference = sets_[set];
-    switch (static_cast<Kind>(reference >> kKindShift)) {
-    case Kind::Json: return findJsonArg(sourceText(reference), name);
-    case Kind::Stored: return find(row(reference & lowBits(kKindShift)), name, strings);
+    switch (static_cast<Kind>(kindOf(set))) {
+    case Kind::Stored: return find(row(set), name, strings);
     case Kind::Number: {
-        const StoredArg number = numberOf(reference);
+        const StoredArg number = numberOf(set);
         if (strings.text(number.name) == name) return number.number;
-        return find(below(reference), name, strings);
+        return find(below(set), name, strings);
+    }
+    case Kind::Source: {
+        if (sourceOf(set).reader == nullptr) return findJsonArg(jsonIn(set), name);
+        std::optional<ArgValue> found;
+        visit(set, strings, [&found, name](const ArgView& arg) {
+            if (arg.name == name) found = arg.kept().value;
+            return !found;
+        });
+        return found;
     }
     case Kind::Pair: break;
     }
-    if (auto later = arg(static_cast<ArgSetId>(reference & lowBits(kPairShift)), name, strings)) return later;
-    return arg(static_cast<ArgSetId>((reference >> kPairShift) & lowBits(kPairShift)), name, strings);
+    const auto [first, second] = pairs_[set & lowBits(kKindShift)];
+    if (auto later = arg(second, name, strings)) return later;
+    return arg(first, name, strings);
 }
 
 std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
     if (set == 0) return {};
-    const std::uint64_t reference = sets_[set];
-    switch (static_cast<Kind>(reference >> kKindShift)) {
-    case Kind::Stored: return objectOf(row(reference & lowBits(kKindShift)), {}, strings);
+    switch (static_cast<Kind>(kindOf(set))) {
+    case Kind::Stored: return objectOf(row(set), {}, strings);
     case Kind::Number: {
-        const StoredArg number = numberOf(reference);
-        return objectOf(below(reference), {&number, 1}, strings);
+        const StoredArg number = numberOf(set);
+        return objectOf(below(set), {&number, 1}, strings);
     }
     case Kind::Pair: return argsToJson(args(set, strings));
-    case Kind::Json: break;
+    case Kind::Source:
+        if (sourceOf(set).reader == nullptr) break;
+        return objectFrom(*sourceOf(set).reader, sourceOf(set).text, set & lowBits(kSourceShift));
     }
-    std::string text(sourceText(reference));
+    std::string text(jsonIn(set));
     replaceInvalidUtf8(text.data(), text.size());
     // Line ends occur between values only: inside strings they are escaped.
     std::replace_if(
@@ -307,10 +401,30 @@ std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
     return text;
 }
 
-ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
-    const auto base = static_cast<ArgSetId>(sets_.size() - 1);
-    const std::uint64_t rows = ends_.size() - 1;
-    const std::uint64_t sources = sources_.size();
+ArgSetId ArgStore::Moved::operator()(ArgSetId set) {
+    if (set == 0) return 0;
+    switch (static_cast<Kind>(kindOf(set))) {
+    case Kind::Stored: return set + rows_;
+    case Kind::Pair: return set + pairs_;
+    case Kind::Source:
+        return inSource(
+            static_cast<std::uint32_t>((set >> kSourceShift & lowBits(kKindShift - kSourceShift)) + sources_),
+            set & lowBits(kSourceShift));
+    case Kind::Number: break;
+    }
+    const StoredArg number = numberOf(set);
+    const std::uint64_t below = (set >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
+    // Renumbered for this store, the name or base may not fit any more.
+    return store_->addNumberOn(below == 0 ? 0 : below + rows_, strings_[number.name], number.number);
+}
+
+ArgStore::Moved ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
+    Moved moved;
+    moved.store_ = this;
+    moved.strings_ = strings;
+    moved.rows_ = ends_.size() - 1;
+    moved.pairs_ = pairs_.size();
+    moved.sources_ = sources_.size();
     const std::uint64_t pool = pool_.size();
     for (std::size_t i = 1; i < other.ends_.size(); ++i)
         ends_.push_back(pool + other.ends_[i]);
@@ -319,25 +433,13 @@ ArgSetId ArgStore::append(ArgStore&& other, std::span<const StringId> strings) {
         if (arg.type == StoredArg::Type::Text) arg.number = strings[static_cast<std::size_t>(arg.number)];
         pool_.push_back(arg);
     }
-    for (std::size_t i = 1; i < other.sets_.size(); ++i) {
-        std::uint64_t moved = other.sets_[i];
-        switch (static_cast<Kind>(moved >> kKindShift)) {
-        case Kind::Stored: moved += rows; break;
-        case Kind::Json: moved += sources << kSourceShift; break;
-        case Kind::Number: {
-            const StoredArg number = numberOf(moved);
-            const std::uint64_t below = (moved >> kBaseShift) & lowBits(kNumberShift - kBaseShift);
-            // Renumbered for this store, the name or base may not fit any more.
-            addNumberOn(below == 0 ? 0 : below + rows, strings[number.name], number.number);
-            continue;
-        }
-        case Kind::Pair: moved += std::uint64_t{base} << kPairShift | base; break;
-        }
-        sets_.push_back(moved);
-    }
     for (ArgSource& source : other.sources_)
         sources_.push_back(std::move(source));
-    return base;
+    // Numbers in pairs may become rows, but the rows of `other` have their numbers already.
+    pairs_.reserve(pairs_.size() + other.pairs_.size());
+    for (const auto& [first, second] : other.pairs_)
+        pairs_.emplace_back(moved(first), moved(second));
+    return moved;
 }
 
 namespace {

@@ -4,17 +4,20 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace bubblescope {
 
-using ArgSetId = std::uint32_t; ///< 0 = no args
+/// Where the args of a slice or an instant are, see ArgStore; 0 = no args.
+using ArgSetId = std::uint64_t;
 
 /// The value of an arg. Nested JSON values are kept as JSON text.
 using ArgValue = std::variant<std::int64_t, double, bool, std::string>;
@@ -42,61 +45,101 @@ struct StoredArg {
     friend bool operator==(const StoredArg&, const StoredArg&) = default;
 };
 
+/// An arg as it is visited: its texts are valid during the visit only.
+struct ArgView {
+    std::string_view name;
+    std::variant<std::int64_t, double, bool, std::string_view> value;
+
+    [[nodiscard]] Arg kept() const;
+};
+
+/// Called for each arg of a set; false ends the visit.
+using ArgVisit = std::function<bool(const ArgView&)>;
+
+/// Finds args that stay in a file which is not JSON. Thread-safe.
+class ArgReader {
+public:
+    ArgReader() = default;
+    ArgReader(const ArgReader&) = delete;
+    ArgReader& operator=(const ArgReader&) = delete;
+    virtual ~ArgReader() = default;
+
+    /// Visits the args of the event at `offset` of the file's text, whatever is there.
+    virtual void visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const = 0;
+};
+
 /// Text that must outlive its reader because args are parsed from it later: a mapped file, or a decompressed one.
 /// `owner` keeps it alive.
 struct ArgSource {
     std::shared_ptr<const void> owner;
     std::string_view text;
+    std::shared_ptr<const ArgReader> reader = {}; ///< null: the args are JSON objects
 };
 
-/// The args of all slices and instants of a trace. A set is a row of stored args, a JSON object in a source, or two
-/// sets read as one. Reading is thread-safe while nothing is added.
+/// The args of all slices and instants of a trace. A set is a row of stored args, a place in a source, or two sets read
+/// as one; its id says which, so that sets in sources and numbers take no memory here. Reading is thread-safe while
+/// nothing is added.
 class ArgStore {
 public:
     /// 0 for no args. Equal sets are stored once, as long as many are equal.
     ArgSetId add(std::span<const StoredArg> args);
-    /// The args of `base` and one whole number, which takes precedence if `base` has that name. Stored in 8 bytes if
-    /// the number is 0 to 2^32, its name among the first 2^10 and the base 0 or among the first 2^20 returned by add().
+    /// The args of `base` and one whole number, which takes precedence if `base` has that name. Stored in the id if the
+    /// number is 0 to 2^32, its name among the first 2^10 and the base 0 or among the first 2^20 returned by add().
     ArgSetId addNumber(StringId name, std::int64_t value, ArgSetId base = 0);
-    /// The JSON object that begins at `offset` of a source. At most 16,383 sources and offsets to 2^48.
-    ArgSetId addJson(std::uint32_t source, std::uint64_t offset);
+    /// The JSON object, or the event, that begins at `offset` of a source. Offsets to 2^42; no args beyond kMaxSources.
+    [[nodiscard]] static ArgSetId inSource(std::uint32_t source, std::uint64_t offset);
+    static constexpr std::uint32_t kMaxSources = std::uint32_t{1} << 20;
     /// Both sets as one; if both have a name, the second's value takes precedence.
     ArgSetId merge(ArgSetId first, ArgSetId second);
     std::uint32_t addSource(ArgSource source);
+    [[nodiscard]] std::size_t sourceCount() const { return sources_.size(); }
 
     [[nodiscard]] std::vector<Arg> args(ArgSetId set, const StringPool& strings) const;
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name, const StringPool& strings) const;
+    /// Visits all args, those of one name once unless the set holds it twice, without allocating for most sets.
+    void visit(ArgSetId set, const StringPool& strings, const ArgVisit& visit) const;
 
     /// The set as a JSON object in one line, empty for no args. The text of a JSON file is returned unchanged, except
     /// that bytes that are not UTF-8 become '?'.
     [[nodiscard]] std::string json(ArgSetId set, const StringPool& strings) const;
 
-    [[nodiscard]] bool empty() const { return sets_.size() == 1 && sources_.empty(); }
-    /// Takes over all sets of `other`; `strings` maps its text ids to those of this trace. Add the returned number to
-    /// the ids of its sets.
-    [[nodiscard]] ArgSetId append(ArgStore&& other, std::span<const StringId> strings);
+    [[nodiscard]] bool empty() const { return ends_.size() == 1 && pairs_.empty() && sources_.empty(); }
+    /// The ids under which this store has the sets of another that it took over.
+    class Moved {
+    public:
+        [[nodiscard]] ArgSetId operator()(ArgSetId set);
+
+    private:
+        friend class ArgStore;
+        ArgStore* store_ = nullptr;
+        std::span<const StringId> strings_;
+        std::uint64_t rows_ = 0;
+        std::uint64_t pairs_ = 0;
+        std::uint64_t sources_ = 0;
+    };
+    /// Takes over all sets of `other`; `strings` maps its text ids to those of this trace, and must outlive the result.
+    [[nodiscard]] Moved append(ArgStore&& other, std::span<const StringId> strings);
 
 private:
     static constexpr std::size_t kFirstPlaces = 64;
 
-    enum class Kind : std::uint64_t { Stored, Json, Pair, Number };
+    enum class Kind : std::uint64_t { Stored, Source, Pair, Number };
 
-    [[nodiscard]] static std::uint64_t reference(Kind kind, std::uint64_t high, std::uint64_t low);
-    [[nodiscard]] static StoredArg numberOf(std::uint64_t reference);
-    /// The stored set that a reference is based on.
-    [[nodiscard]] std::span<const StoredArg> below(std::uint64_t reference) const;
+    [[nodiscard]] static StoredArg numberOf(ArgSetId set);
+    /// The stored set that a number is based on.
+    [[nodiscard]] std::span<const StoredArg> below(ArgSetId set) const;
     /// Adds a set without looking for an equal one.
     ArgSetId addRow(std::span<const StoredArg> args);
     [[nodiscard]] ArgSetId& placeOf(std::span<const StoredArg> args);
     void growKnown();
     ArgSetId addNumberOn(std::uint64_t base, StringId name, std::int64_t value);
-    ArgSetId addReference(std::uint64_t reference);
-    [[nodiscard]] std::span<const StoredArg> row(std::uint64_t number) const;
-    [[nodiscard]] std::string_view sourceText(std::uint64_t reference) const;
+    [[nodiscard]] std::span<const StoredArg> row(ArgSetId set) const;
+    [[nodiscard]] const ArgSource& sourceOf(ArgSetId set) const;
+    [[nodiscard]] std::string_view jsonIn(ArgSetId set) const;
 
-    std::vector<std::uint64_t> sets_{0}; // kind in the top 2 bits, see args.cpp
-    std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k], ends_[k + 1])
+    std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k - 1], ends_[k])
     std::vector<StoredArg> pool_;
+    std::vector<std::pair<ArgSetId, ArgSetId>> pairs_;
     /// Stored sets by the hash of their args, a power of two of places; cleared once sets turn out to differ.
     std::vector<ArgSetId> known_ = std::vector<ArgSetId>(kFirstPlaces, 0);
     std::size_t distinct_ = 0;

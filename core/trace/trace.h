@@ -4,6 +4,7 @@
 #include "core/trace/args.h"
 #include "core/trace/string_pool.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -62,14 +63,22 @@ struct Instant {
     ArgSetId args = 0;
 };
 
-/// One end of an arrow. Points with equal id (and file, unless `global`) belong to one flow, in order of time.
+/// One end of an arrow. Points with equal id (and file, unless `global`) belong to one flow, in order of time. There
+/// are as many as slices: 24 bytes each.
 struct FlowPoint {
+    FlowPoint() = default;
+    FlowPoint(std::uint64_t id_, TimeNs time_, TrackId track_, SliceId slice_, bool global_)
+        : id(id_), time(time_), slice(slice_), global(global_), track(track_ & kNoTrack) {}
+
+    static constexpr TrackId kNoTrack = kNoId >> 1U;
+
     std::uint64_t id = 0;
     TimeNs time{0};
-    TrackId track = 0;
-    SliceId slice = kNoId; ///< the slice it is bound to, kNoId if none runs at its time
-    bool global = false;   ///< ids of different files mean the same flow
+    SliceId slice = kNoId;   ///< the slice it is bound to, kNoId if none runs at its time
+    bool global : 1 = false; ///< ids of different files mean the same flow
+    TrackId track : 31 = 0;
 };
+static_assert(sizeof(FlowPoint) == 24);
 
 struct CounterSeries {
     std::uint32_t file = 0;
@@ -79,9 +88,40 @@ struct CounterSeries {
     std::vector<double> values;
 };
 
+/// The track of each slice, found in the tracks' ranges: takes log2(tracks) steps, and no memory.
+class SliceTracks {
+public:
+    SliceTracks(std::span<const Track> tracks, std::size_t slices) : tracks_(tracks), slices_(slices) {}
+
+    [[nodiscard]] TrackId operator[](std::size_t slice) const {
+        const auto after =
+            std::upper_bound(tracks_.begin(), tracks_.end(), slice,
+                             [](std::size_t wanted, const Track& track) { return wanted < track.first_slice; });
+        return static_cast<TrackId>(after - tracks_.begin() - 1);
+    }
+    [[nodiscard]] std::size_t size() const { return slices_; }
+
+private:
+    std::span<const Track> tracks_;
+    std::size_t slices_;
+};
+
+/// The args of each slice. Takes no memory where no slice has any.
+class SliceArgs {
+public:
+    SliceArgs(std::span<const ArgSetId> sets, std::size_t slices) : sets_(sets), slices_(slices) {}
+
+    [[nodiscard]] ArgSetId operator[](std::size_t slice) const { return sets_.empty() ? 0 : sets_[slice]; }
+    [[nodiscard]] std::size_t size() const { return slices_; }
+
+private:
+    std::span<const ArgSetId> sets_;
+    std::size_t slices_;
+};
+
 /// All raw slices of one or more files as columns. Times count from origin(), the first event. Immutable; built by a
-/// TraceBuilder. Any number of threads may read. A slice takes 32 bytes, plus 8 if its args stay in a JSON file: those
-/// are parsed on demand.
+/// TraceBuilder. Any number of threads may read. A slice takes 24 bytes, plus 8 if any slice has args; those that stay
+/// in a file are parsed on demand.
 class Trace {
 public:
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
@@ -91,12 +131,12 @@ public:
 
     // Columns, one entry per slice, ordered by track, then start, then longest first.
     [[nodiscard]] std::size_t sliceCount() const { return start_.size(); }
-    [[nodiscard]] std::span<const TrackId> sliceTracks() const { return track_; }
+    [[nodiscard]] SliceTracks sliceTracks() const { return {tracks_, start_.size()}; }
     [[nodiscard]] std::span<const std::int64_t> sliceStarts() const { return start_; }       ///< ns
     [[nodiscard]] std::span<const std::int64_t> sliceDurations() const { return duration_; } ///< ns
     [[nodiscard]] std::span<const StringId> sliceNames() const { return name_; }
     [[nodiscard]] std::span<const StringId> sliceCategories() const { return category_; }
-    [[nodiscard]] std::span<const ArgSetId> sliceArgs() const { return arg_sets_; }
+    [[nodiscard]] SliceArgs sliceArgs() const { return {arg_sets_, start_.size()}; }
 
     [[nodiscard]] TimeNs start(SliceId slice) const { return TimeNs{start_[slice]}; }
     [[nodiscard]] TimeNs end(SliceId slice) const { return TimeNs{start_[slice] + duration_[slice]}; }
@@ -108,6 +148,8 @@ public:
     [[nodiscard]] std::optional<ArgValue> arg(ArgSetId set, std::string_view name) const {
         return args_.arg(set, name, strings_);
     }
+    /// Visits all args of a set without allocating; see ArgStore.
+    void visitArgs(ArgSetId set, const ArgVisit& visit) const { args_.visit(set, strings_, visit); }
     /// A set as a JSON object in one line; empty for no args, and where they cannot be read (any more).
     [[nodiscard]] std::string argsJson(ArgSetId set) const { return args_.json(set, strings_); }
     /// The value if it is a whole number; true and false are 1 and 0.
@@ -129,12 +171,12 @@ private:
     std::vector<Track> tracks_;
     StringPool strings_;
 
-    std::vector<TrackId> track_;
+    std::vector<TrackId> track_; ///< only until the trace is finished
     std::vector<std::int64_t> start_;
     std::vector<std::int64_t> duration_;
     std::vector<StringId> name_;
     std::vector<StringId> category_;
-    std::vector<ArgSetId> arg_sets_;
+    std::vector<ArgSetId> arg_sets_; ///< empty if no slice has args
 
     ArgStore args_;
     std::vector<Instant> instants_;

@@ -55,8 +55,14 @@ constexpr std::size_t kMaxLanes = 512;
 
 constexpr std::int64_t kTimeLimit = kFarthestTime.count();
 
+constexpr std::int64_t kOpen = -1; ///< the duration of a slice that did not end yet
+
 std::int64_t boundedTime(std::int64_t value) {
     return std::clamp(value, -kTimeLimit, kTimeLimit);
+}
+
+std::int64_t boundedDuration(TimeNs duration) {
+    return std::clamp<std::int64_t>(duration.count(), 0, kTimeLimit);
 }
 
 } // namespace
@@ -265,6 +271,7 @@ bool TraceFinisher::permute(std::vector<T>& column) const {
 }
 
 bool TraceFinisher::sortSlices() {
+    noteRanges();
     SliceId expected = 0;
     const bool sorted =
         std::all_of(order_.begin(), order_.end(), [&expected](SliceId slice) { return slice == expected++; });
@@ -277,23 +284,27 @@ bool TraceFinisher::sortSlices() {
             if (point.slice != kNoId) point.slice = place[point.slice];
         }
         std::vector<SliceId>().swap(place);
-        const std::array<std::function<bool()>, 6> columns{
-            [this] { return permute(trace_.start_); },    [this] { return permute(trace_.duration_); },
-            [this] { return permute(trace_.track_); },    [this] { return permute(trace_.name_); },
-            [this] { return permute(trace_.category_); }, [this] { return permute(trace_.arg_sets_); }};
+        const std::array<std::function<bool()>, 5> columns{
+            [this] { return permute(trace_.start_); }, [this] { return permute(trace_.duration_); },
+            [this] { return permute(trace_.name_); }, [this] { return permute(trace_.category_); },
+            [this] { return trace_.arg_sets_.empty() || permute(trace_.arg_sets_); }};
         if (!parallelFor(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
     }
     std::vector<SliceId>().swap(order_);
-    noteRanges();
     return !control_.stopRequested();
 }
 
+/// Slices lie by track, then start. The ranges take the place of the column.
 void TraceFinisher::noteRanges() {
-    const std::vector<TrackId>& tracks = trace_.track_;
-    for (std::size_t i = 0; i < tracks.size(); ++i) {
-        Track& track = trace_.tracks_[tracks[i]];
-        if (i == 0 || tracks[i - 1] != tracks[i]) track.first_slice = static_cast<SliceId>(i);
-        track.end_slice = static_cast<SliceId>(i + 1);
+    for (Track& track : trace_.tracks_)
+        track.end_slice = 0;
+    for (const TrackId track : trace_.track_)
+        ++trace_.tracks_[track].end_slice; // counts first
+    std::vector<TrackId>().swap(trace_.track_);
+    SliceId next = 0;
+    for (Track& track : trace_.tracks_) {
+        track.first_slice = next;
+        next = track.end_slice += next;
     }
 }
 
@@ -376,14 +387,80 @@ void TraceBuilder::expectSlices(std::size_t count) {
 }
 
 SliceId TraceBuilder::addSlice(const NewSlice& slice) {
+    const SliceId added = openSlice(slice);
+    trace_.duration_[added] = boundedDuration(slice.duration);
+    if (preview_ != nullptr) preview_->add(slice.track, slice.start, slice.duration);
+    return added;
+}
+
+SliceId TraceBuilder::openSlice(const NewSlice& slice) {
+    const std::size_t added = trace_.start_.size();
     trace_.track_.push_back(slice.track);
     trace_.start_.push_back(boundedTime(slice.start.count()));
-    trace_.duration_.push_back(std::clamp<std::int64_t>(slice.duration.count(), 0, kTimeLimit));
+    trace_.duration_.push_back(kOpen);
     trace_.name_.push_back(slice.name);
     trace_.category_.push_back(slice.category);
-    trace_.arg_sets_.push_back(slice.args);
-    if (preview_ != nullptr) preview_->add(slice.track, slice.start, slice.duration);
-    return static_cast<SliceId>(trace_.start_.size() - 1);
+    if (slice.args != 0 && trace_.arg_sets_.empty()) {
+        trace_.arg_sets_.reserve(trace_.start_.capacity());
+        trace_.arg_sets_.resize(added, 0);
+        trace_.arg_sets_.push_back(slice.args);
+    } else if (!trace_.arg_sets_.empty()) {
+        trace_.arg_sets_.push_back(slice.args);
+    }
+    return static_cast<SliceId>(added);
+}
+
+void TraceBuilder::closeSlice(SliceId slice, TimeNs end) {
+    trace_.duration_[slice] = boundedDuration(TimeNs{end.count() - trace_.start_[slice]});
+}
+
+void TraceBuilder::addArgs(SliceId slice, ArgSetId args) {
+    if (args == 0) return;
+    if (trace_.arg_sets_.empty()) trace_.arg_sets_.resize(trace_.start_.size(), 0);
+    trace_.arg_sets_[slice] = trace_.args_.merge(trace_.arg_sets_[slice], args);
+}
+
+bool TraceBuilder::settleOpenSlices(std::size_t flows, const JobControl& control) {
+    std::vector<std::int64_t>& durations = trace_.duration_;
+    std::vector<FlowPoint>& points = trace_.flow_points_;
+    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(flows);
+    const auto byTrack = [](const FlowPoint& a, const FlowPoint& b) { return a.track < b.track; };
+    if (!sortStably(begin, points.end(), byTrack, control)) return false;
+    const auto open = std::ranges::find_if(durations, [](std::int64_t duration) { return duration < 0; });
+    if (open == durations.end()) return true;
+
+    const auto first = static_cast<std::size_t>(open - durations.begin());
+    std::vector<SliceId> place(durations.size() - first, kNoId); // of those from the first that goes
+    std::size_t kept = first;
+    const bool done = inPieces(place.size(), control, [&](std::size_t from, std::size_t to) {
+        for (std::size_t i = first + from; i < first + to; ++i) {
+            if (durations[i] < 0) continue;
+            place[i - first] = static_cast<SliceId>(kept);
+            trace_.track_[kept] = trace_.track_[i];
+            trace_.start_[kept] = trace_.start_[i];
+            durations[kept] = durations[i];
+            trace_.name_[kept] = trace_.name_[i];
+            trace_.category_[kept] = trace_.category_[i];
+            if (!trace_.arg_sets_.empty()) trace_.arg_sets_[kept] = trace_.arg_sets_[i];
+            ++kept;
+        }
+    });
+    trace_.track_.resize(kept);
+    trace_.start_.resize(kept);
+    durations.resize(kept);
+    trace_.name_.resize(kept);
+    trace_.category_.resize(kept);
+    if (!trace_.arg_sets_.empty()) trace_.arg_sets_.resize(kept);
+    std::size_t bound = 0;
+    for (FlowPoint point : points) {
+        if (point.slice != kNoId && point.slice >= first) {
+            point.slice = place[point.slice - first];
+            if (point.slice == kNoId) continue;
+        }
+        points[bound++] = point;
+    }
+    points.resize(bound);
+    return done;
 }
 
 void TraceBuilder::addCounter(std::int64_t pid, StringId name, TimeNs time, double value) {
@@ -422,9 +499,13 @@ bool TraceBuilder::append(TraceBuilder&& part, const JobControl& control) {
     const auto file = static_cast<std::uint32_t>(trace_.files_.size());
     const auto track = static_cast<TrackId>(trace_.tracks_.size());
     const auto slice = static_cast<SliceId>(trace_.start_.size());
-    const ArgSetId args = trace_.args_.append(std::move(other.args_), strings);
+    ArgStore::Moved renumbered = trace_.args_.append(std::move(other.args_), strings);
     const auto rename = [&strings](StringId& id) { id = strings[id]; };
-    const auto moveArgs = [args](ArgSetId& set) { set += set == 0 ? 0 : args; };
+    const auto moveArgs = [&renumbered](ArgSetId& set) { set = renumbered(set); };
+    if (trace_.arg_sets_.empty() != other.arg_sets_.empty()) {
+        trace_.arg_sets_.resize(trace_.start_.size(), 0);
+        other.arg_sets_.resize(other.start_.size(), 0);
+    }
     const auto keep = [](const auto&) {};
 
     moveInto(trace_.files_, other.files_, keep);
@@ -453,7 +534,7 @@ bool TraceBuilder::append(TraceBuilder&& part, const JobControl& control) {
         moveArgs(instant.args);
     });
     moveInto(trace_.flow_points_, other.flow_points_, [&](FlowPoint& point) {
-        point.track += track;
+        point.track = (point.track + track) & FlowPoint::kNoTrack;
         if (point.slice != kNoId) point.slice += slice;
     });
     moveInto(trace_.counters_, other.counters_, [&](CounterSeries& series) {

@@ -74,8 +74,19 @@ public:
 
     /// Reserves room for so many slices.
     void expectSlices(std::size_t count);
-    /// The returned number is valid for addFlow() only; finish() reorders the slices.
+    /// Likewise for the points of arrows.
+    void expectFlows(std::size_t count) { trace_.flow_points_.reserve(trace_.flow_points_.size() + count); }
+    /// The returned number is valid until finish(), which reorders the slices.
     SliceId addSlice(const NewSlice& slice);
+    /// Adds a slice whose end is not known yet; its duration is not used, and the preview does not get it.
+    SliceId openSlice(const NewSlice& slice);
+    void closeSlice(SliceId slice, TimeNs end);
+    void reopenSlice(SliceId slice) { trace_.duration_[slice] = -1; }
+    /// Removes the slices that were never closed, and the flow points bound to them, and orders the remaining points by
+    /// track as far as they were added after the first `flows`. False if the job is stopped.
+    [[nodiscard]] bool settleOpenSlices(std::size_t flows, const JobControl& control);
+    /// Adds args to those that the slice has; they take precedence.
+    void addArgs(SliceId slice, ArgSetId args);
     void addInstant(const Instant& instant) { trace_.instants_.push_back(instant); }
     /// `point.slice` as returned by addSlice, or kNoId to bind it to the innermost slice of its track that
     /// covers its time.
@@ -85,6 +96,12 @@ public:
     [[nodiscard]] std::size_t sliceCount() const { return trace_.start_.size(); }
     [[nodiscard]] TrackId sliceTrack(SliceId slice) const { return trace_.track_[slice]; }
     [[nodiscard]] TimeNs sliceStart(SliceId slice) const { return TimeNs{trace_.start_[slice]}; }
+    /// Of a slice that is not open.
+    [[nodiscard]] TimeNs sliceEnd(SliceId slice) const {
+        return TimeNs{trace_.start_[slice] + trace_.duration_[slice]};
+    }
+    [[nodiscard]] StringId sliceName(SliceId slice) const { return trace_.name_[slice]; }
+    [[nodiscard]] std::size_t flowCount() const { return trace_.flow_points_.size(); }
     [[nodiscard]] std::size_t instantCount() const { return trace_.instants_.size(); }
 
     /// Takes over the contents of another builder, its files after this one's. Lets files be read in parallel. False if

@@ -32,7 +32,8 @@ Status readJson(const std::string& bytes, TraceBuilder& builder, DiagnosticLog& 
 }
 
 Status readPackets(const std::string& bytes, TraceBuilder& builder, DiagnosticLog& log, LoadProgress& progress) {
-    return perfetto::readPerfetto(bytes, kInput, builder, log, progress);
+    const auto owned = std::make_shared<const std::string>(bytes);
+    return perfetto::readPerfetto(FileBytes(owned, *owned), kInput, builder, log, progress);
 }
 
 std::string times(int count, const std::function<std::string(int)>& part) {

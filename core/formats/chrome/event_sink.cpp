@@ -47,7 +47,7 @@ RowId EventSink::rowId(RowId of_batch) const {
 ArgSetId EventSink::argsOf(const Event& event) {
     if (event.args == kNoArgs) return 0;
     if (!source_) source_ = builder_.args().addSource({bytes_.owner(), bytes_.text()});
-    return builder_.args().addJson(*source_, event.args);
+    return ArgStore::inSource(*source_, event.args);
 }
 
 std::string_view EventSink::argsText(const Event& event) const {

@@ -305,9 +305,9 @@ void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const 
         event_.category = find(sequence.categories, iids.front());
     else if (const auto categories = raw.categories.of(lists.categories); !categories.empty())
         event_.category = keep(categories.front());
-    for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
+    raw.eachAnnotation([&](std::string_view annotation) {
         if (event_.args.size() < kMaxArgs) event_.args.push_back(argOf(annotation, sequence));
-    }
+    });
 }
 
 EventStream::HeldArg EventStream::argOf(std::string_view message, const Sequence& sequence) {

@@ -1,5 +1,6 @@
 #include "core/formats/perfetto/packet.h"
 
+#include "core/formats/perfetto/event_args.h"
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
 
@@ -20,16 +21,15 @@ void EventLists::clear() {
     names.clear();
     category_iids.clear();
     categories.clear();
-    annotations.clear();
     flows.clear();
 }
 
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out) {
     FieldReader reader(message);
+    out.message = message;
     out.names.begin = endOf(lists.names);
     out.category_iids.begin = endOf(lists.category_iids);
     out.categories.begin = endOf(lists.categories);
-    out.annotations.begin = endOf(lists.annotations);
     out.flows.begin = endOf(lists.flows);
     while (reader.next()) {
         switch (reader.tag()) {
@@ -50,7 +50,10 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
             reader.eachUint64([&lists](std::uint64_t iid) { lists.category_iids.push_back(iid); });
             break;
         case fields::event::kCategories: lists.categories.push_back(reader.bytes()); break;
-        case fields::event::kDebugAnnotations: lists.annotations.push_back(reader.bytes()); break;
+        case fields::event::kDebugAnnotations:
+            out.has_args = true;
+            out.plain_args = isPlainAnnotation(reader.bytes(), out.arg_names) && out.plain_args;
+            break;
         case fields::event::kOldFlowIds:
         case fields::event::kOldTerminatingFlowIds:
             reader.eachUint64([&lists](std::uint64_t id) { lists.flows.push_back(id); });
@@ -73,7 +76,6 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
     out.names.end = endOf(lists.names);
     out.category_iids.end = endOf(lists.category_iids);
     out.categories.end = endOf(lists.categories);
-    out.annotations.end = endOf(lists.annotations);
     out.flows.end = endOf(lists.flows);
 }
 
@@ -172,18 +174,37 @@ void PacketBatch::add(std::size_t offset, std::string_view body) {
     }
 }
 
-bool PacketDecoder::next(PacketBatch& batch) {
-    constexpr std::size_t kBatch = 512; // packets; stays in a core's cache
-    if (ended_) return false;
-    batch.clear();
-    while (!batch.end && batch.packets.size() < kBatch) {
-        const std::size_t offset = next_;
+namespace {
+
+constexpr std::size_t kRunPackets = 512; // what they decode to stays in a core's cache
+
+} // namespace
+
+/// Nothing if the file has fewer runs.
+std::optional<std::size_t> PacketRuns::beginOf(std::size_t run) {
+    const std::scoped_lock lock(mutex_);
+    while (run >= begins_.size() && !all_found_) {
+        std::size_t next = begins_.back();
         std::string_view body;
-        batch.end = takeFrame(bytes_, next_, body);
+        for (std::size_t packet = 0; packet < kRunPackets && !all_found_; ++packet)
+            all_found_ = takeFrame(bytes_, next, body).has_value();
+        if (!all_found_) begins_.push_back(next);
+    }
+    return run < begins_.size() ? std::optional(begins_[run]) : std::nullopt;
+}
+
+bool PacketRuns::decode(std::size_t run, PacketBatch& batch) {
+    const std::optional<std::size_t> begin = beginOf(run);
+    if (!begin) return false;
+    batch.clear();
+    std::size_t next = *begin;
+    while (!batch.end && batch.packets.size() < kRunPackets) {
+        const std::size_t offset = next;
+        std::string_view body;
+        batch.end = takeFrame(bytes_, next, body);
         if (!batch.end) batch.add(offset, body);
     }
-    batch.next = next_;
-    ended_ = batch.end.has_value();
+    batch.next = next;
     return true;
 }
 

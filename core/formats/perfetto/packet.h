@@ -1,7 +1,11 @@
 #pragma once
 
+#include "core/formats/perfetto/field_reader.h"
+#include "core/formats/perfetto/fields.h"
+
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -26,7 +30,6 @@ struct EventLists {
     std::vector<std::string_view> names;
     std::vector<std::uint64_t> category_iids;
     std::vector<std::string_view> categories;
-    std::vector<std::string_view> annotations; ///< messages
     std::vector<std::uint64_t> flows;
 
     void clear();
@@ -45,8 +48,23 @@ struct TrackEvent {
     ListPart names; ///< the last one counts, if there is no number
     ListPart category_iids;
     ListPart categories;
-    ListPart annotations;
     ListPart flows;
+    bool has_args = false;
+    bool plain_args = true;      ///< all, see isPlainAnnotation()
+    std::uint64_t arg_names = 0; ///< numbers of the plain ones' names, as bits
+    std::string_view message;
+
+    /// Calls `use` with each annotation. Throws protozero::exception on malformed input.
+    template <class Use>
+    void eachAnnotation(const Use& use) const {
+        if (!has_args) return;
+        for (FieldReader reader(message); reader.next();) {
+            if (reader.tag() == fields::event::kDebugAnnotations)
+                use(reader.bytes());
+            else
+                reader.skip();
+        }
+    }
 };
 
 /// Throws protozero::exception if the bytes are not a TrackEvent.
@@ -107,20 +125,23 @@ struct PacketBatch {
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
 
-/// Decodes the packets of a trace file, batch by batch, until the file ends or its framing breaks; all packets before
-/// that place are valid, and the last batch holds the place.
-class PacketDecoder {
+/// Divides the packets of a trace file into runs, which any thread may decode. All packets before the place where the
+/// file ends or its framing breaks are valid, and the last run holds the place.
+class PacketRuns {
 public:
     /// `bytes` must outlive the decoded packets.
-    explicit PacketDecoder(std::string_view bytes) : bytes_(bytes) {}
+    explicit PacketRuns(std::string_view bytes) : bytes_(bytes) {}
 
-    /// Replaces the content of `batch`. False at the end.
-    [[nodiscard]] bool next(PacketBatch& batch);
+    /// Replaces the content of `batch`. False if the file has fewer runs.
+    [[nodiscard]] bool decode(std::size_t run, PacketBatch& batch);
 
 private:
+    [[nodiscard]] std::optional<std::size_t> beginOf(std::size_t run);
+
     std::string_view bytes_;
-    std::size_t next_ = 0;
-    bool ended_ = false;
+    std::mutex mutex_;
+    std::vector<std::size_t> begins_{0}; ///< offsets of the runs that were found
+    bool all_found_ = false;
 };
 
 } // namespace bubblescope::perfetto

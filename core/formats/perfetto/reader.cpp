@@ -19,13 +19,16 @@
 #include <isa-l/igzip_lib.h>
 #include <protozero/exception.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace bubblescope::perfetto {
@@ -61,18 +64,31 @@ std::optional<std::string> inflatePackets(std::string_view packed) {
 struct Event {
     StringId name = 0;
     StringId category = 0;
-    std::vector<StoredArg> args;
+    ArgSetId args = 0;
 };
+
+StoredArg stored(const ArgView& arg, TraceBuilder& builder) {
+    StoredArg out;
+    out.name = builder.intern(arg.name);
+    if (const auto* const whole = std::get_if<std::int64_t>(&arg.value)) out.setInt(*whole);
+    if (const auto* const real = std::get_if<double>(&arg.value)) out.setReal(*real);
+    if (const auto* const flag = std::get_if<bool>(&arg.value)) out.setBool(*flag);
+    if (const auto* const text = std::get_if<std::string_view>(&arg.value)) out.setText(builder.intern(*text));
+    return out;
+}
 
 class Reader {
 public:
-    Reader(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
-        : bytes_(bytes), where_(where), builder_(builder), log_(log), tracks_(builder), render_stages_(builder),
-          pairing_(builder) {}
+    Reader(const FileBytes& file, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
+        : file_(file), bytes_(file.text()), args_in_file_{file.owner(), file.text()}, where_(where), builder_(builder),
+          log_(log), tracks_(builder), render_stages_(builder), pairing_(builder) {}
 
     Status read(LoadProgress& progress);
 
 private:
+    static constexpr std::size_t kProbedFraction = 32;
+    static constexpr std::size_t kReleased = std::size_t{16} << 20;
+
     [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, offset_); }
     [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
     void addBadPacket();
@@ -83,8 +99,11 @@ private:
     [[nodiscard]] bool putOnClock(const Packet& packet, const SequenceState& state, bool counts, TimeNs& time);
     SequenceState& stateOf(std::uint32_t sequence);
     void applyExtras(const Packet& packet, const PacketExtras& extras, SequenceState& state);
-    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const SequenceState& state);
-    const Event& resolved(const TrackEvent& event, const EventLists& lists, const SequenceState& state);
+    void event(const TrackEvent& event, TimeNs time, const EventLists& lists, SequenceState& state);
+    const Event& resolved(const TrackEvent& event, const EventLists& lists, SequenceState& state);
+    [[nodiscard]] ArgSetId argsOf(const TrackEvent& event, SequenceState& state);
+    const std::vector<StoredArg>& storedArgs(const TrackEvent& event, const SequenceState& state);
+    void expectAll();
     StringId known(StringId text);
     void addCategory(StringId category);
     void addCounters();
@@ -99,7 +118,9 @@ private:
         double value;
     };
 
+    const FileBytes& file_;
     std::string_view bytes_;
+    ArgSource args_in_file_; ///< for the sources of all sequences
     const std::string& where_;
     TraceBuilder& builder_;
     DiagnosticLog& log_;
@@ -111,12 +132,15 @@ private:
     SlicePairing pairing_;
     std::unordered_map<std::uint32_t, SequenceState> sequences_;
     std::pair<std::uint32_t, SequenceState*> last_sequence_{0, nullptr}; ///< successive packets often share a sequence
-    Event event_;                                                        ///< the current one; keeps its memory
+    Event event_;                                                        ///< the current one
+    std::vector<StoredArg> args_;                                        ///< likewise, if they do not stay in the file
     std::string categories_;                                             ///< of the current event, if several
     bool joined_ = false;
     std::vector<CounterPoint> counters_;
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
     std::size_t offset_ = 0;                                    ///< of the current packet
+    std::size_t released_ = 0;                                  ///< what was read and given back to the system
+    bool expected_ = false;                                     ///< room for all slices was reserved
     std::int64_t packets_ = 0;
 };
 
@@ -129,7 +153,22 @@ bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
     }
     offset_ = batch.next;
     if (batch.end) reportEnd(*batch.end);
+    if (!expected_ && offset_ > bytes_.size() / kProbedFraction) expectAll();
+    if (offset_ - released_ > kReleased) {
+        file_.release(released_, offset_);
+        released_ = offset_;
+    }
     return true;
+}
+
+/// Reserves room for the slices and arrows of the whole file as its beginning has them: columns that grow by copying
+/// would take half as much memory again, while room that is not used takes none.
+void Reader::expectAll() {
+    constexpr std::size_t kMore = 8; // an eighth
+    expected_ = true;
+    const auto rest = [](std::size_t count) { return count * (kProbedFraction - 1) + count * kProbedFraction / kMore; };
+    builder_.expectSlices(rest(builder_.sliceCount()));
+    builder_.expectFlows(rest(builder_.flowCount()));
 }
 
 void Reader::addBadPacket() {
@@ -154,16 +193,24 @@ void Reader::reportEnd(PacketBatch::End end) {
 Status Reader::read(LoadProgress& progress) {
     constexpr std::size_t kMinThreadedBytes = std::size_t{1} << 20;
     bool stopped = false;
-    PacketDecoder decoder(bytes_);
+    PacketRuns runs(bytes_);
     const auto use = [&](const PacketBatch& batch) {
         stopped = !take(batch, progress);
         return !stopped;
     };
-    if (bytes_.size() > kMinThreadedBytes) {
-        prefetched<PacketBatch>({[&decoder](PacketBatch& batch) { return decoder.next(batch); }}, use);
-    } else {
-        for (PacketBatch batch; decoder.next(batch) && use(batch);) {
+    const std::size_t threads =
+        bytes_.size() > kMinThreadedBytes ? std::max(2U, std::thread::hardware_concurrency()) : 1;
+    if (threads == 1) {
+        PacketBatch batch;
+        for (std::size_t run = 0; runs.decode(run, batch) && use(batch); ++run) {
         }
+    } else {
+        std::vector<BatchMaker<PacketBatch>> makers;
+        for (std::size_t first = 0; first < threads; ++first)
+            makers.push_back([&runs, run = first, threads](PacketBatch& batch) mutable {
+                return runs.decode(std::exchange(run, run + threads), batch);
+            });
+        prefetched<PacketBatch>(makers, use);
     }
     if (stopped) return cancelledError();
     if (packets_ == 0) {
@@ -268,31 +315,28 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
 }
 
-void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, const SequenceState& state) {
+void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, SequenceState& state) {
     const Event& event = resolved(raw, lists, state);
     const std::uint64_t uuid = raw.has_track ? raw.track : state.defaultTrack();
     switch (raw.type) {
     case fields::event::kTypeBegin:
     case fields::event::kTypeEnd: {
         const bool is_end = raw.type == fields::event::kTypeEnd;
-        pairing_.add(
-            {tracks_.trackFor(uuid), is_end, time, event.name, event.category, builder_.args().add(event.args)});
+        pairing_.add({tracks_.trackFor(uuid), is_end, time, event.name, event.category, event.args});
         if (is_end) break;
         for (const std::uint64_t flow : raw.flows.of(lists.flows))
             pairing_.addFlowToLast(flow);
         break;
     }
     case fields::event::kTypeInstant:
-        if (builder_.text(event.category) == kSourceCategory) {
-            addSource(uuid, event.args);
+        if (const std::string_view category = builder_.text(event.category); category == kSourceCategory) {
+            addSource(uuid, storedArgs(raw, state));
             break;
+        } else if (category == kCaptureCategory) {
+            if (builder_.text(event.name) == kCaptureBegins) putOnWallClock(storedArgs(raw, state));
+            if (builder_.text(event.name) == kCaptureStates) takeStatedRank(storedArgs(raw, state));
         }
-        if (builder_.text(event.category) == kCaptureCategory && builder_.text(event.name) == kCaptureBegins)
-            putOnWallClock(event.args);
-        if (builder_.text(event.category) == kCaptureCategory && builder_.text(event.name) == kCaptureStates)
-            takeStatedRank(event.args);
-        builder_.addInstant(
-            {tracks_.trackFor(uuid), time, event.name, event.category, builder_.args().add(event.args)});
+        builder_.addInstant({tracks_.trackFor(uuid), time, event.name, event.category, event.args});
         break;
     case fields::event::kTypeCounter:
         if (raw.has_counter) counters_.push_back({uuid, time, raw.counter});
@@ -323,10 +367,9 @@ void Reader::addCategory(StringId category) {
     joined_ = true;
 }
 
-const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, const SequenceState& state) {
+const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, SequenceState& state) {
     Event& out = event_;
     out.name = out.category = 0;
-    out.args.clear();
     if (raw.has_name_iid)
         out.name = known(state.name(raw.name_iid));
     else if (const auto names = raw.names.of(lists.names); !names.empty())
@@ -336,12 +379,31 @@ const Event& Reader::resolved(const TrackEvent& raw, const EventLists& lists, co
     for (const std::string_view category : raw.categories.of(lists.categories))
         addCategory(builder_.intern(category));
     if (std::exchange(joined_, false)) out.category = builder_.intern(categories_);
-    for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
-        bool lost = false;
-        out.args.push_back(parseAnnotation(annotation, state, builder_, lost));
-        if (lost) (void)known(0);
-    }
+    out.args = argsOf(raw, state);
     return out;
+}
+
+/// They stay in the file if they can, and are checked now: what cannot be read is no event.
+ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
+    if (!raw.has_args) return 0;
+    const bool all_known = raw.plain_args && (raw.arg_names & ~state.argTexts().knownNames()) == 0;
+    if (!all_known) {
+        AnnotationReader reader(state.argTexts());
+        raw.eachAnnotation([&](std::string_view annotation) {
+            (void)reader.read(annotation);
+            if (reader.lost()) (void)known(0);
+        });
+    }
+    const auto source = inside_packed_ ? std::nullopt : state.sourceIn(builder_.args(), args_in_file_);
+    return source ? ArgStore::inSource(*source, offset_) : builder_.args().add(storedArgs(raw, state));
+}
+
+const std::vector<StoredArg>& Reader::storedArgs(const TrackEvent& raw, const SequenceState& state) {
+    args_.clear();
+    AnnotationReader reader(state.argTexts());
+    raw.eachAnnotation(
+        [&](std::string_view annotation) { args_.push_back(stored(reader.read(annotation), builder_)); });
+    return args_;
 }
 
 /// What our own writer states about a process, see source_files.h.
@@ -394,9 +456,9 @@ void Reader::addCounters() {
 
 } // namespace
 
-Status readPerfetto(std::string_view bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
+Status readPerfetto(const FileBytes& file, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                     LoadProgress& progress) {
-    return Reader(bytes, where, builder, log).read(progress);
+    return Reader(file, where, builder, log).read(progress);
 }
 
 } // namespace bubblescope::perfetto

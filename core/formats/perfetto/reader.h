@@ -2,19 +2,20 @@
 
 #include "core/base/diagnostic.h"
 #include "core/base/result.h"
+#include "core/formats/source/file_bytes.h"
 #include "core/formats/source/load_progress.h"
 #include "core/trace/trace_builder.h"
 
 #include <string>
-#include <string_view>
 
 namespace bubblescope::perfetto {
 
 /// Reads the track events of a Perfetto trace into the builder's current file: slices, instants, counters, flows, args
 /// and the names of processes and threads. Packets of other kinds are counted in the log. A packet truncated by a crash
 /// ends the file with a diagnostic, a broken one inside it is omitted and counted, and so are slices still open at the
-/// end. `where` names the file. Errors: Input if there is no complete packet; Cancelled.
-[[nodiscard]] Status readPerfetto(std::string_view bytes, const std::string& where, TraceBuilder& builder,
+/// end. Args stay in the file where they can. `where` names the file. Errors: Input if there is no complete packet;
+/// Cancelled.
+[[nodiscard]] Status readPerfetto(const FileBytes& file, const std::string& where, TraceBuilder& builder,
                                   DiagnosticLog& log, LoadProgress& progress);
 
 } // namespace bubblescope::perfetto

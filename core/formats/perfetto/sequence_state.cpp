@@ -2,31 +2,29 @@
 
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
-#include "core/trace/args.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-#include <optional>
-#include <string>
+#include <memory>
 #include <string_view>
-#include <utility>
 
 namespace bubblescope::perfetto {
 namespace {
 
-void addEntry(SequenceState::Table& table, std::string_view message, TraceBuilder& builder) {
-    FieldReader entry(message);
+struct Entry {
     std::uint64_t iid = 0;
     std::string_view text;
-    while (entry.next()) {
-        switch (entry.tag()) {
-        case fields::interned::kIid: iid = entry.uint64(); break;
-        case fields::interned::kText: text = entry.bytes(); break;
-        default: entry.skip();
+};
+
+Entry entryOf(std::string_view message) {
+    FieldReader reader(message);
+    Entry entry;
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case fields::interned::kIid: entry.iid = reader.uint64(); break;
+        case fields::interned::kText: entry.text = reader.bytes(); break;
+        default: reader.skip();
         }
     }
-    table.set(iid, builder.intern(text));
+    return entry;
 }
 
 } // namespace
@@ -38,15 +36,47 @@ void SequenceState::clear() {
 
 void SequenceState::addInterned(std::string_view message, TraceBuilder& builder) {
     FieldReader data(message);
+    const auto intern = [&](NumberTable<StringId>& table) {
+        const Entry entry = entryOf(data.bytes());
+        table.set(entry.iid, builder.intern(entry.text));
+    };
     while (data.next()) {
         switch (data.tag()) {
-        case fields::interned::kCategories: addEntry(categories_, data.bytes(), builder); break;
-        case fields::interned::kNames: addEntry(names_, data.bytes(), builder); break;
-        case fields::interned::kArgNames: addEntry(arg_names_, data.bytes(), builder); break;
-        case fields::interned::kArgStrings: addEntry(arg_texts_, data.bytes(), builder); break;
+        case fields::interned::kCategories: intern(categories_); break;
+        case fields::interned::kNames: intern(names_); break;
+        case fields::interned::kArgNames: {
+            const Entry entry = entryOf(data.bytes());
+            textsFor(arg_texts_->name(entry.iid), entry.text).setName(entry.iid, entry.text);
+            break;
+        }
+        case fields::interned::kArgStrings: {
+            const Entry entry = entryOf(data.bytes());
+            textsFor(arg_texts_->text(entry.iid), entry.text).setText(entry.iid, entry.text);
+            break;
+        }
         default: data.skip();
         }
     }
+}
+
+/// The texts, to change one of them from `before` to `after`. Args that stay in the file mean those of their time.
+ArgTexts& SequenceState::textsFor(std::string_view before, std::string_view after) {
+    if (args_stay_ && !before.empty() && before != after) {
+        if (source_) arg_texts_ = std::make_shared<ArgTexts>(*arg_texts_);
+        args_stay_ = false;
+    }
+    return *arg_texts_;
+}
+
+std::optional<std::uint32_t> SequenceState::sourceIn(ArgStore& args, const ArgSource& file) {
+    if (!args_stay_) return std::nullopt;
+    if (source_) return source_;
+    if (args.sourceCount() == kMaxSources) {
+        args_stay_ = false;
+        return std::nullopt;
+    }
+    source_ = args.addSource({file.owner, file.text, std::make_shared<EventArgs>(arg_texts_)});
+    return source_;
 }
 
 void SequenceState::setDefaults(std::string_view message) {
@@ -67,169 +97,6 @@ void SequenceState::setDefaults(std::string_view message) {
         default: defaults.skip();
         }
     }
-}
-
-namespace {
-
-namespace annotation = fields::annotation;
-
-// Deeper than any real value; a hostile file must not exhaust the stack.
-constexpr int kDeepestArgs = 50;
-// Names and texts are written once in the file and may be used many times. The value of an arg is cut at this length
-// plus so many bytes for each of its own, so that memory grows with the file.
-constexpr std::size_t kLongestJson = 1024;
-constexpr std::size_t kJsonPerByte = 16;
-
-class Parser {
-public:
-    Parser(const SequenceState& state, TraceBuilder& builder, bool& lost)
-        : state_(state), builder_(builder), lost_(lost) {}
-
-    StoredArg arg(std::string_view message) {
-        FieldReader reader(message);
-        StoredArg arg;
-        bool nested = false;
-        while (reader.next()) {
-            switch (reader.tag()) {
-            case annotation::kNameIid: arg.name = known(state_.argName(reader.uint64())); break;
-            case annotation::kName: arg.name = builder_.intern(reader.bytes()); break;
-            case annotation::kBool: arg.setBool(reader.boolean()); break;
-            case annotation::kInt:
-            case annotation::kUint:
-            case annotation::kPointer: arg.setInt(reader.int64()); break;
-            case annotation::kDouble: arg.setReal(reader.real()); break;
-            case annotation::kString:
-            case annotation::kLegacyJson: arg.setText(builder_.intern(reader.bytes())); break;
-            case annotation::kStringIid: arg.setText(known(state_.argText(reader.uint64()))); break;
-            case annotation::kDictEntries:
-            case annotation::kArrayValues:
-                nested = true; // they come one by one: the whole message is the value
-                reader.skip();
-                break;
-            default: reader.skip();
-            }
-        }
-        if (nested) {
-            json_.clear();
-            longest_ = kLongestJson + kJsonPerByte * message.size();
-            addJson(message, 0);
-            arg.setText(builder_.intern(json_));
-        }
-        return arg;
-    }
-
-private:
-    StringId known(StringId text) {
-        lost_ = lost_ || text == 0;
-        return text;
-    }
-
-    bool full() const { return json_.size() >= longest_; }
-
-    /// Appends text that is written elsewhere in the file, cut where the arg gets too long.
-    void addText(std::string_view text) {
-        const std::size_t room = full() ? 0 : longest_ - json_.size();
-        json_ += text.size() <= room ? quotedJson(text) : quotedJson(std::string(text.substr(0, room)) + "…");
-    }
-
-    /// Entries of dictionaries take precedence over values of lists, those over a single value.
-    void addJson(std::string_view message, int depth) {
-        if (depth > kDeepestArgs || full()) {
-            json_ += "null";
-            return;
-        }
-        bool dictionary = false;
-        bool list = false;
-        for (FieldReader reader(message); reader.next(); reader.skip()) {
-            dictionary = dictionary || reader.tag() == annotation::kDictEntries;
-            list = list || reader.tag() == annotation::kArrayValues;
-        }
-        if (dictionary || list) {
-            addEntries(message, depth, dictionary);
-        } else {
-            addValue(message);
-        }
-    }
-
-    void addEntries(std::string_view message, int depth, bool dictionary) {
-        const auto wanted = dictionary ? annotation::kDictEntries : annotation::kArrayValues;
-        json_ += dictionary ? '{' : '[';
-        bool first = true;
-        for (FieldReader reader(message); reader.next();) {
-            if (reader.tag() != wanted) {
-                reader.skip();
-                continue;
-            }
-            const std::string_view entry = reader.bytes();
-            if (!std::exchange(first, false)) json_ += ", ";
-            if (full()) {
-                json_ += dictionary ? "\"…\": null" : "\"…\"";
-                break;
-            }
-            if (dictionary) {
-                addText(name(entry));
-                json_ += ": ";
-            }
-            addJson(entry, depth + 1);
-        }
-        json_ += dictionary ? '}' : ']';
-    }
-
-    void addValue(std::string_view message) {
-        std::string value = "null";
-        std::optional<std::string_view> text;
-        const auto set = [&](std::string latest) {
-            value = std::move(latest);
-            text.reset();
-        };
-        for (FieldReader reader(message); reader.next();) {
-            switch (reader.tag()) {
-            case annotation::kBool: set(reader.boolean() ? "true" : "false"); break;
-            case annotation::kUint:
-            case annotation::kPointer: set(std::to_string(reader.uint64())); break;
-            case annotation::kInt: set(std::to_string(reader.int64())); break;
-            case annotation::kDouble: set(number(reader.real())); break;
-            case annotation::kString: text = reader.bytes(); break;
-            case annotation::kStringIid: text = builder_.text(state_.argText(reader.uint64())); break;
-            case annotation::kLegacyJson: set(std::string(reader.bytes())); break;
-            default: reader.skip();
-            }
-        }
-        if (text)
-            addText(*text);
-        else
-            json_ += value;
-    }
-
-    static std::string number(double value) {
-        const std::string text = fmt::format("{}", value);
-        return std::isfinite(value) ? text : quotedJson(text);
-    }
-
-    std::string name(std::string_view message) {
-        FieldReader reader(message);
-        std::string out;
-        while (reader.next()) {
-            switch (reader.tag()) {
-            case annotation::kNameIid: out = builder_.text(known(state_.argName(reader.uint64()))); break;
-            case annotation::kName: out = reader.bytes(); break;
-            default: reader.skip();
-            }
-        }
-        return out;
-    }
-
-    const SequenceState& state_;
-    TraceBuilder& builder_;
-    bool& lost_;
-    std::string json_;
-    std::size_t longest_ = 0; ///< of it, about
-};
-
-} // namespace
-
-StoredArg parseAnnotation(std::string_view message, const SequenceState& state, TraceBuilder& builder, bool& lost) {
-    return Parser(state, builder, lost).arg(message);
 }
 
 } // namespace bubblescope::perfetto

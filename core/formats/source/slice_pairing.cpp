@@ -6,15 +6,38 @@
 
 namespace bubblescope {
 
-SlicePairing::Mark SlicePairing::numbered(const SliceMark& mark) {
-    begins_ += mark.is_end ? 0 : 1;
-    return {mark.time, mark.name, mark.category, mark.args, mark.is_end ? 1U : 0U, marks_++ & INT32_MAX};
-}
-
 void SlicePairing::add(const SliceMark& mark) {
     if (mark.track >= tracks_.size()) tracks_.resize(mark.track + std::size_t{1});
-    tracks_[mark.track].marks.push_back(numbered(mark));
+    TrackMarks& track = tracks_[mark.track];
+    const bool disordered = track.disordered() || mark.time < track.latest;
+    track.latest = std::max(track.latest, mark.time);
+    if (!mark.is_end) {
+        last_begin_ = builder_.openSlice({mark.track, mark.time, TimeNs{0}, mark.name, mark.category, mark.args});
+        begun_.resize(last_begin_, false);
+        begun_.push_back(true);
+    }
+    if (disordered) {
+        const auto item = mark.is_end ? static_cast<std::uint32_t>(loose_args_.size()) : last_begin_;
+        track.oddities().late.push_back({mark.time, item & INT32_MAX, mark.is_end ? 1U : 0U});
+        if (mark.is_end) loose_args_.push_back(mark.args);
+    } else {
+        track.order.push_back(mark.is_end);
+        if (mark.is_end)
+            close(track, mark);
+        else
+            track.open.push_back(last_begin_);
+    }
     if (builder_.preview() != nullptr) addToPreview(mark);
+}
+
+void SlicePairing::close(TrackMarks& track, const SliceMark& mark) {
+    if (track.open.empty()) {
+        track.oddities().unmatched.push_back({mark.time, mark.args});
+        return;
+    }
+    builder_.closeSlice(track.open.back(), mark.time);
+    if (mark.args != 0) end_args_.emplace_back(track.open.back(), mark.args);
+    track.open.pop_back();
 }
 
 void SlicePairing::addToPreview(const SliceMark& mark) {
@@ -28,45 +51,126 @@ void SlicePairing::addToPreview(const SliceMark& mark) {
 }
 
 void SlicePairing::addAsync(const SliceMark& mark, std::uint64_t id) {
-    async_.push_back({mark.track, id, numbered(mark)});
+    async_.push_back({mark, id});
     if (builder_.preview() != nullptr && !mark.is_end) builder_.preview()->add(mark.track, mark.time, TimeNs{0});
 }
 
 bool SlicePairing::finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress) {
     LoadPreview::Part* const preview = builder_.preview();
     builder_.setPreview(nullptr); // it has them already
-    builder_.expectSlices(begins_);
-    Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}, {}};
-    for (TrackId track = 0; track < tracks_.size(); ++track) {
-        tracks_[track].marks.moveTo(job.marks); // the slices need the memory
-        if (!pair(track, job.marks, job)) return false;
-    }
+    Finishing job{log, where, progress.control(), StopCheck(progress.control()), {}, {}};
+    if (!finishTracks(job)) return false;
+    // Arrows of the reader's own keep the order in which it found them.
+    if (!builder_.settleOpenSlices(any_flow_ ? flows_ : builder_.flowCount(), job.control)) return false;
     if (!pairAsync(job)) return false;
-    flows_.clear();
     builder_.setPreview(preview);
     return true;
 }
 
-bool SlicePairing::pairAsync(Finishing& job) {
-    const auto before = [](const AsyncMark& a, const AsyncMark& b) {
-        return std::tuple(a.track, a.id, a.mark.number) < std::tuple(b.track, b.id, b.mark.number);
-    };
-    if (!sortStably(async_, before, job.control)) return false;
-    std::vector<Mark> marks;
-    for (std::size_t begin = 0; begin < async_.size();) {
-        marks.clear();
-        std::size_t end = begin;
-        for (; end < async_.size() && async_[end].track == async_[begin].track && async_[end].id == async_[begin].id;
-             ++end)
-            marks.push_back(async_[end].mark);
-        if (!pair(async_[begin].track, marks, job)) return false;
-        begin = end;
+bool SlicePairing::finishTracks(Finishing& job) {
+    std::vector<TrackId> disordered;
+    for (TrackId id = 0; id < tracks_.size(); ++id) {
+        if (job.stop.requested()) return false;
+        if (tracks_[id].disordered())
+            disordered.push_back(id);
+        else
+            reportOpen(tracks_[id], job);
     }
-    async_.clear();
+    if (!disordered.empty() && !finishDisordered(disordered, job)) return false;
+    for (const auto& [slice, args] : end_args_)
+        builder_.addArgs(slice, args);
+    tracks_.clear();
+    std::vector<bool>().swap(begun_);
+    std::vector<std::pair<SliceId, ArgSetId>>().swap(end_args_);
+    return !job.control.stopRequested();
+}
+
+namespace {
+
+void reportEnd(DiagnosticLog& log, const std::string& where, TimeNs time) {
+    log.add("unmatched-end", say("{}, at {} ns", where, time.count()),
+            say("slices end that never began; they are left out"));
+}
+
+void reportBegin(DiagnosticLog& log, const std::string& where, std::string_view name) {
+    log.add("unmatched-begin", say("{}, slice '{}'", where, name),
+            say("slices begin but never end; they are left out"));
+}
+
+} // namespace
+
+void SlicePairing::reportOpen(const TrackMarks& track, Finishing& job) const {
+    if (track.odd != nullptr) {
+        for (const LooseEnd& end : track.odd->unmatched)
+            reportEnd(job.log, job.where, end.time);
+    }
+    for (const SliceId slice : track.open)
+        reportBegin(job.log, job.where, builder_.text(builder_.sliceName(slice)));
+}
+
+bool SlicePairing::finishDisordered(const std::vector<TrackId>& tracks, Finishing& job) {
+    // The slices of all of them, found in one pass.
+    std::vector<std::vector<SliceId>> slices(tracks.size());
+    std::vector<std::uint32_t> index(tracks_.size(), kNoId);
+    for (std::size_t i = 0; i < tracks.size(); ++i)
+        index[tracks[i]] = static_cast<std::uint32_t>(i);
+    for (SliceId slice = 0; slice < begun_.size(); ++slice) {
+        if (job.stop.requested()) return false;
+        if (const std::uint32_t i = begun_[slice] ? index[builder_.sliceTrack(slice)] : kNoId; i != kNoId)
+            slices[i].push_back(slice);
+    }
+    std::unordered_map<SliceId, ArgSetId> end_args;
+    std::erase_if(end_args_, [&](const auto& end) {
+        const bool taken = index[builder_.sliceTrack(end.first)] != kNoId;
+        if (taken) end_args.insert(end);
+        return taken;
+    });
+    const auto name = [this](std::uint32_t slice) { return builder_.text(builder_.sliceName(slice)); };
+    for (std::size_t i = 0; i < tracks.size(); ++i) {
+        std::vector<Mark> marks = marksOf(tracks_[tracks[i]], slices[i], end_args);
+        for (const SliceId slice : slices[i])
+            builder_.reopenSlice(slice);
+        const auto close = [this](const Mark& begin, const Mark& end) {
+            builder_.closeSlice(begin.item, end.time);
+            builder_.addArgs(begin.item, loose_args_[end.item]);
+        };
+        if (!pair(marks, job, name, close)) return false;
+    }
     return true;
 }
 
-bool SlicePairing::pair(TrackId track, std::vector<Mark>& marks, Finishing& job) {
+/// All marks of a track in the order in which they came, made out of what is left of them.
+std::vector<SlicePairing::Mark> SlicePairing::marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
+                                                      const std::unordered_map<SliceId, ArgSetId>& end_args) {
+    std::vector<Mark> marks;
+    marks.reserve(track.order.size() + track.odd->late.size());
+    std::vector<SliceId> open;
+    auto next = slices.begin();
+    auto unmatched = track.odd->unmatched.begin();
+    const auto addEnd = [&](TimeNs time, ArgSetId args) {
+        marks.push_back({time, static_cast<std::uint32_t>(loose_args_.size()) & INT32_MAX, 1});
+        loose_args_.push_back(args);
+    };
+    for (const bool is_end : track.order) {
+        if (!is_end) {
+            marks.push_back({builder_.sliceStart(*next), *next & INT32_MAX, 0});
+            open.push_back(*next++);
+        } else if (open.empty()) {
+            addEnd(unmatched->time, unmatched->args);
+            ++unmatched;
+        } else {
+            const auto args = end_args.find(open.back());
+            addEnd(builder_.sliceEnd(open.back()), args == end_args.end() ? 0 : args->second);
+            open.pop_back();
+        }
+    }
+    marks.insert(marks.end(), track.odd->late.begin(), track.odd->late.end());
+    track.odd.reset();
+    return marks;
+}
+
+template <class Name, class Use>
+bool SlicePairing::pair(std::vector<Mark>& marks, Finishing& job, const Name& name, const Use& use) const {
     constexpr std::uint32_t kOpen = UINT32_MAX;
     const auto before = [](const Mark& a, const Mark& b) { return a.time < b.time; };
     if (!sortStably(marks, before, job.control)) return false;
@@ -75,34 +179,48 @@ bool SlicePairing::pair(TrackId track, std::vector<Mark>& marks, Finishing& job)
     job.end_of.assign(marks.size(), kOpen);
     for (std::uint32_t i = 0; i < marks.size(); ++i) {
         if (job.stop.requested()) return false;
-        if (!marks[i].is_end) {
+        if (marks[i].is_end == 0) {
             job.open.push_back(i);
         } else if (job.open.empty()) {
-            job.log.add("unmatched-end", say("{}, at {} ns", job.where, marks[i].time.count()),
-                        say("slices end that never began; they are left out"));
+            reportEnd(job.log, job.where, marks[i].time);
         } else {
             job.end_of[job.open.back()] = i;
             job.open.pop_back();
         }
     }
-    for (const std::uint32_t begin : job.open) {
-        job.log.add("unmatched-begin", say("{}, slice '{}'", job.where, builder_.text(marks[begin].name)),
-                    say("slices begin but never end; they are left out"));
-    }
+    for (const std::uint32_t begin : job.open)
+        reportBegin(job.log, job.where, name(marks[begin].item));
     for (std::uint32_t i = 0; i < marks.size(); ++i) {
         if (job.stop.requested()) return false;
-        if (job.end_of[i] != kOpen) addSlice(track, marks[i], marks[job.end_of[i]]);
+        if (job.end_of[i] != kOpen) use(marks[i], marks[job.end_of[i]]);
     }
     return true;
 }
 
-void SlicePairing::addSlice(TrackId track, const Mark& begin, const Mark& end) {
-    const SliceId slice = builder_.addSlice({track, begin.time, end.time - begin.time, begin.name, begin.category,
-                                             builder_.args().merge(begin.args, end.args)});
-    auto flow = std::lower_bound(flows_.begin(), flows_.end(), begin.number,
-                                 [](const Flow& known, std::uint32_t number) { return known.mark < number; });
-    for (; flow != flows_.end() && flow->mark == begin.number; ++flow)
-        builder_.addFlow({flow->id, begin.time, track, slice, true});
+bool SlicePairing::pairAsync(Finishing& job) {
+    const auto keyOf = [](const AsyncMark& item) { return std::tuple(item.mark.track, item.id); };
+    const auto before = [&keyOf](const AsyncMark& a, const AsyncMark& b) { return keyOf(a) < keyOf(b); };
+    if (!sortStably(async_, before, job.control)) return false;
+    const auto name = [this](std::uint32_t item) { return builder_.text(async_[item].mark.name); };
+    const auto addSlice = [this](const Mark& from, const Mark& to) {
+        const SliceMark& begin = async_[from.item].mark;
+        const SliceMark& end = async_[to.item].mark;
+        (void)builder_.addSlice({begin.track, begin.time, end.time - begin.time, begin.name, begin.category,
+                                 builder_.args().merge(begin.args, end.args)});
+    };
+    std::vector<Mark> marks;
+    for (std::size_t begin = 0; begin < async_.size();) {
+        marks.clear();
+        std::size_t end = begin;
+        for (; end < async_.size() && keyOf(async_[end]) == keyOf(async_[begin]); ++end) {
+            const SliceMark& mark = async_[end].mark;
+            marks.push_back({mark.time, static_cast<std::uint32_t>(end) & INT32_MAX, mark.is_end ? 1U : 0U});
+        }
+        if (!pair(marks, job, name, addSlice)) return false;
+        begin = end;
+    }
+    std::vector<AsyncMark>().swap(async_);
+    return true;
 }
 
 } // namespace bubblescope

@@ -5,48 +5,15 @@
 #include "core/formats/source/load_progress.h"
 #include "core/trace/trace_builder.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace bubblescope {
-
-/// A list that grows without moving its elements: for many millions of elements, copying would be half the cost.
-template <class T>
-class ChunkedList {
-public:
-    void push_back(const T& item) {
-        if (chunks_.empty() || chunks_.back().size() == chunks_.back().capacity()) {
-            const std::size_t last = chunks_.empty() ? kSmallest / 2 : chunks_.back().size();
-            chunks_.emplace_back().reserve(std::min(2 * last, kLargest));
-        }
-        chunks_.back().push_back(item);
-    }
-
-    /// Moves all items to `out`, replacing its content and reusing its memory.
-    void moveTo(std::vector<T>& out) {
-        std::size_t size = 0;
-        for (const std::vector<T>& chunk : chunks_)
-            size += chunk.size();
-        out.clear();
-        out.reserve(size);
-        for (std::vector<T>& chunk : chunks_) {
-            out.insert(out.end(), std::make_move_iterator(chunk.begin()), std::make_move_iterator(chunk.end()));
-            std::vector<T>().swap(chunk);
-        }
-        chunks_.clear();
-    }
-
-private:
-    static constexpr std::size_t kSmallest = 2; // there may be as many lists as items
-    static constexpr std::size_t kLargest = std::size_t{1} << 16;
-
-    std::vector<std::vector<T>> chunks_;
-};
 
 /// The begin or the end of a slice, from formats that write the two separately.
 struct SliceMark {
@@ -58,71 +25,92 @@ struct SliceMark {
     ArgSetId args = 0;
 };
 
-/// Turns begins and ends into slices after a file was read to its end: files need not be in order of time. An end
-/// closes the innermost open slice of its track. Slices that are still open at the end of the file are omitted and
-/// counted: their end is unknown, and a made-up one would look measured.
+/// Turns begins and ends into slices. An end closes the innermost open slice of its track, in order of time: where the
+/// file is in that order, as nearly all are, a slice is in the builder from its begin on, and nothing else is kept of
+/// it; where a track turns out not to be, its marks are put in order at the end. Slices that are still open at the end
+/// of the file are omitted and counted: their end is unknown, and a made-up one would look measured.
 class SlicePairing {
 public:
-    explicit SlicePairing(TraceBuilder& builder) : builder_(builder) {}
+    explicit SlicePairing(TraceBuilder& builder) : builder_(builder), flows_(builder.flowCount()) {}
 
     void add(const SliceMark& mark);
     /// Begins and ends that are paired by an id within their track, not by nesting in it.
     void addAsync(const SliceMark& mark, std::uint64_t id);
-    /// An arrow touching the slice whose begin was added last.
-    void addFlowToLast(std::uint64_t id) { flows_.push_back({marks_ - 1, id}); }
+    /// An arrow touching the slice whose begin was added last. A reader adds all its arrows so, or none.
+    void addFlowToLast(std::uint64_t id) {
+        any_flow_ = true;
+        builder_.addFlow({id, builder_.sliceStart(last_begin_), builder_.sliceTrack(last_begin_), last_begin_, true});
+    }
 
-    /// Adds the slices to the builder, those of a track in order of time; `where` names the file in diagnostics. False
-    /// if the job is stopped.
+    /// Completes the slices in the builder; `where` names the file in diagnostics. False if the job is stopped.
     [[nodiscard]] bool finish(DiagnosticLog& log, const std::string& where, const LoadProgress& progress);
 
 private:
+    struct AsyncMark {
+        SliceMark mark;
+        std::uint64_t id;
+    };
+    /// A mark to be put in order of time.
     struct Mark {
         TimeNs time;
-        StringId name;
-        StringId category;
-        ArgSetId args;
+        std::uint32_t item : 31; ///< a begin: the slice, or the index in async_; an end: the index of its args
         std::uint32_t is_end : 1;
-        std::uint32_t number : 31; ///< in order of arrival
     };
-    struct AsyncMark {
-        TrackId track;
-        std::uint64_t id;
-        Mark mark;
+    struct LooseEnd {
+        TimeNs time;
+        ArgSetId args;
     };
-    struct Flow {
-        std::uint32_t mark;
-        std::uint64_t id;
+    /// What few tracks have.
+    struct Odd {
+        std::vector<LooseEnd> unmatched; ///< ends without a begin, until the first mark that comes too early
+        std::vector<Mark> late;          ///< from that one on
+    };
+    struct TrackMarks {
+        std::vector<SliceId> open; ///< innermost last
+        TimeNs latest = TimeNs::min();
+        std::vector<bool> order; ///< for each mark, until one comes too early, whether it is an end
+        std::unique_ptr<Odd> odd;
+        // For the preview, the outermost open slice:
+        std::int64_t depth = 0;
+        std::int64_t slices = 0; ///< in it
+        TimeNs begin{0};
+
+        [[nodiscard]] bool disordered() const { return odd != nullptr && !odd->late.empty(); }
+        Odd& oddities() {
+            if (odd == nullptr) odd = std::make_unique<Odd>();
+            return *odd;
+        }
     };
     struct Finishing {
         DiagnosticLog& log;
         const std::string& where;
         const JobControl& control;
         StopCheck stop;
-        std::vector<Mark> marks;           ///< of one track
         std::vector<std::uint32_t> open;   ///< begins, innermost last
         std::vector<std::uint32_t> end_of; ///< by begin
     };
 
-    /// A track's marks and, for the preview, the outermost open slice if they come in order of time.
-    struct TrackMarks {
-        ChunkedList<Mark> marks;
-        std::int64_t depth = 0;
-        std::int64_t slices = 0; ///< in the outermost one
-        TimeNs begin{0};
-    };
-
     void addToPreview(const SliceMark& mark);
-    Mark numbered(const SliceMark& mark);
-    [[nodiscard]] bool pair(TrackId track, std::vector<Mark>& marks, Finishing& job);
+    void close(TrackMarks& track, const SliceMark& mark);
+    [[nodiscard]] bool finishTracks(Finishing& job);
+    void reportOpen(const TrackMarks& track, Finishing& job) const;
+    [[nodiscard]] bool finishDisordered(const std::vector<TrackId>& tracks, Finishing& job);
+    [[nodiscard]] std::vector<Mark> marksOf(TrackMarks& track, const std::vector<SliceId>& slices,
+                                            const std::unordered_map<SliceId, ArgSetId>& end_args);
+    /// Pairs marks in order of time; calls `use(begin, end)` for each pair, in the order of the begins.
+    template <class Name, class Use>
+    [[nodiscard]] bool pair(std::vector<Mark>& marks, Finishing& job, const Name& name, const Use& use) const;
     [[nodiscard]] bool pairAsync(Finishing& job);
-    void addSlice(TrackId track, const Mark& begin, const Mark& end);
 
     TraceBuilder& builder_;
+    std::size_t flows_;              ///< in the builder when this was made
     std::vector<TrackMarks> tracks_; ///< by TrackId
+    std::vector<bool> begun_;        ///< by slice, whether a mark began it: the reader may add others
+    std::vector<std::pair<SliceId, ArgSetId>> end_args_;
+    std::vector<ArgSetId> loose_args_; ///< of the ends that are put in order
     std::vector<AsyncMark> async_;
-    std::vector<Flow> flows_; ///< by mark
-    std::uint32_t marks_ = 0;
-    std::size_t begins_ = 0;
+    SliceId last_begin_ = 0;
+    bool any_flow_ = false;
 };
 
 } // namespace bubblescope

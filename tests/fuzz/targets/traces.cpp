@@ -19,16 +19,20 @@ void loadWith(const Read& read, const Bytes& bytes, std::string_view text) {
     });
 }
 
+/// Some traces keep the file's bytes for as long as they live: so must whoever reads them from elsewhere.
+FileBytes owned(std::string_view bytes) {
+    const auto copy = std::make_shared<const std::string>(bytes);
+    return FileBytes(copy, *copy);
+}
+
 } // namespace
 
 void chromeJson(std::string_view bytes) {
-    // The trace keeps the file's bytes for as long as it lives: so must whoever reads them from elsewhere.
-    const auto owned = std::make_shared<const std::string>(bytes);
-    loadWith(chrome::readChrome, FileBytes(owned, *owned), bytes);
+    loadWith(chrome::readChrome, owned(bytes), bytes);
 }
 
 void perfettoTrace(std::string_view bytes) {
-    loadWith(perfetto::readPerfetto, bytes, bytes);
+    loadWith(perfetto::readPerfetto, owned(bytes), bytes);
 }
 
 void nsysDatabase(std::string_view bytes) {

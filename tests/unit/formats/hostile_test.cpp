@@ -35,8 +35,8 @@ std::string outcome(const std::filesystem::path& file) {
     std::string text =
         fmt::format("slices={} tracks={} instants={} ", trace.sliceCount(), tracks, trace.instants().size());
     std::size_t text_bytes = 0;
-    for (const ArgSetId args : trace.sliceArgs()) // which are parsed only now
-        text_bytes += trace.args(args).size() + trace.argsJson(args).size();
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) // whose args are parsed only now
+        text_bytes += trace.args(trace.sliceArgs()[slice]).size() + trace.argsJson(trace.sliceArgs()[slice]).size();
     for (const Diagnostic& problem : read.value().problems)
         text += fmt::format("{}={} ", problem.kind, problem.count);
     return text_bytes == 0 ? text : text + "args";

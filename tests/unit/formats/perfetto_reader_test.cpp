@@ -9,6 +9,12 @@
 #include <gtest/gtest.h>
 #include <protozero/pbf_writer.hpp>
 
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace bubblescope::perfetto {
 namespace {
 
@@ -102,6 +108,57 @@ TEST_F(PerfettoReader, ReadsForeignWritersInlineNames) {
     ASSERT_EQ(trace.sliceCount(), 1U);
     EXPECT_EQ(trace.name(0), "a");
     EXPECT_EQ(trace.end(0), TimeNs{20});
+}
+
+/// A packet that numbers a name of args, or an instant with an arg of that number.
+std::string numberedPacket(std::uint64_t time, std::optional<std::string_view> names_arg, std::uint32_t flags) {
+    std::string body;
+    pbf_writer packet{body};
+    packet.add_uint64(fields::packet::kTimestamp, time);
+    packet.add_uint32(fields::packet::kSequenceId, 1);
+    if (flags != 0) packet.add_uint32(fields::packet::kSequenceFlags, flags);
+    if (names_arg) {
+        std::string entry;
+        pbf_writer entry_writer{entry};
+        entry_writer.add_uint64(fields::interned::kIid, 1);
+        entry_writer.add_string(fields::interned::kText, names_arg->data(), names_arg->size());
+        std::string interned;
+        pbf_writer{interned}.add_message(fields::interned::kArgNames, entry);
+        packet.add_message(fields::packet::kInternedData, interned);
+    }
+    std::string annotation;
+    pbf_writer annotation_writer{annotation};
+    annotation_writer.add_uint64(fields::annotation::kNameIid, 1);
+    annotation_writer.add_int64(fields::annotation::kInt, static_cast<std::int64_t>(time));
+    std::string event;
+    pbf_writer event_writer{event};
+    event_writer.add_enum(fields::event::kType, fields::event::kTypeInstant);
+    event_writer.add_string(fields::event::kName, "mark");
+    event_writer.add_message(fields::event::kDebugAnnotations, annotation);
+    packet.add_message(fields::packet::kTrackEvent, event);
+    std::string out;
+    pbf_writer{out}.add_message(fields::trace::kPacket, body);
+    return out;
+}
+
+// Args stay in the file; what their numbers mean is what it was when the event was written.
+TEST_F(PerfettoReader, ReadsArgsByTheNamesOfTheirTime) {
+    constexpr std::uint32_t kCleared = fields::packet::kFlagStateCleared;
+    const std::string bytes = numberedPacket(10, "first", kCleared) + numberedPacket(20, {}, 0) +
+                              numberedPacket(30, "second", 0) + numberedPacket(40, {}, 0) +
+                              numberedPacket(50, "third", kCleared) + numberedPacket(60, {}, kCleared);
+    const Trace& trace = read(bytes);
+    const std::vector<std::vector<bubblescope::Arg>> expected{
+        {{"first", std::int64_t{10}}},  {{"first", std::int64_t{20}}}, {{"second", std::int64_t{30}}},
+        {{"second", std::int64_t{40}}}, {{"third", std::int64_t{50}}}, {{"", std::int64_t{60}}}};
+    ASSERT_EQ(trace.instants().size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(trace.args(trace.instants()[i].args), expected[i]) << i;
+        EXPECT_EQ(trace.intArg(trace.instants()[i].args, expected[i].front().name),
+                  std::get<std::int64_t>(expected[i].front().value));
+    }
+    EXPECT_EQ(trace.argsJson(trace.instants()[3].args), R"({"second":40})");
+    EXPECT_EQ(problems("unknown-name"), 1);
 }
 
 TEST_F(PerfettoReader, CountsEventsWhoseNamesWereLost) {

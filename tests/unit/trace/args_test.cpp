@@ -110,10 +110,10 @@ TEST(ArgStore, KeepsSetsThatAreTakenOver) {
         std::vector<StringId> strings(second.strings.size());
         for (StringId id = 0; id < strings.size(); ++id)
             strings[id] = first.strings.intern(second.strings.text(id));
-        const ArgSetId base = first.args.append(std::move(second.args), strings);
-        EXPECT_THAT(first.all(base + shape), ElementsAre(Pair("grid", 8)));
-        EXPECT_THAT(first.all(base + set), ElementsAre(Pair("grid", 8), Pair("correlation", 42))) << before;
-        EXPECT_THAT(first.all(base + merged),
+        ArgStore::Moved moved = first.args.append(std::move(second.args), strings);
+        EXPECT_THAT(first.all(moved(shape)), ElementsAre(Pair("grid", 8)));
+        EXPECT_THAT(first.all(moved(set)), ElementsAre(Pair("grid", 8), Pair("correlation", 42))) << before;
+        EXPECT_THAT(first.all(moved(merged)),
                     UnorderedElementsAre(Pair("x", 1), Pair("grid", 8), Pair("correlation", 42)));
     }
 }

@@ -1,0 +1,230 @@
+#include "core/formats/perfetto/event_args.h"
+
+#include "core/formats/perfetto/field_reader.h"
+#include "core/formats/perfetto/fields.h"
+#include "core/formats/perfetto/packet.h"
+
+#include <fmt/format.h>
+#include <protozero/exception.hpp>
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace bubblescope::perfetto {
+namespace {
+
+namespace annotation = fields::annotation;
+
+// Deeper than any real value; a hostile file must not exhaust the stack.
+constexpr int kDeepestArgs = 50;
+// Names and texts are written once in the file and may be used many times. The value of an arg is cut at this length
+// plus so many bytes for each of its own, so that memory grows with the file.
+constexpr std::size_t kLongestJson = 1024;
+constexpr std::size_t kJsonPerByte = 16;
+
+constexpr std::uint64_t kNamesInMask = 64;
+
+std::string numberText(double value) {
+    const std::string text = fmt::format("{}", value);
+    return std::isfinite(value) ? text : quotedJson(text);
+}
+
+} // namespace
+
+void ArgTexts::setName(std::uint64_t iid, std::string_view text) {
+    names_.set(iid, std::string(text));
+    if (iid >= kNamesInMask) return;
+    const std::uint64_t bit = std::uint64_t{1} << iid;
+    known_names_ = text.empty() ? known_names_ & ~bit : known_names_ | bit;
+}
+
+std::string_view AnnotationReader::known(std::string_view text) {
+    lost_ = lost_ || text.empty();
+    return text;
+}
+
+ArgView AnnotationReader::read(std::string_view message) {
+    FieldReader reader(message);
+    ArgView arg{{}, std::int64_t{0}};
+    bool nested = false;
+    lost_ = false;
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case annotation::kNameIid: arg.name = known(texts_.name(reader.uint64())); break;
+        case annotation::kName: arg.name = reader.bytes(); break;
+        case annotation::kBool: arg.value = reader.boolean(); break;
+        case annotation::kInt:
+        case annotation::kUint:
+        case annotation::kPointer: arg.value = reader.int64(); break;
+        case annotation::kDouble: arg.value = reader.real(); break;
+        case annotation::kString:
+        case annotation::kLegacyJson: arg.value = reader.bytes(); break;
+        case annotation::kStringIid: arg.value = known(texts_.text(reader.uint64())); break;
+        case annotation::kDictEntries:
+        case annotation::kArrayValues:
+            nested = true; // they come one by one: the whole message is the value
+            reader.skip();
+            break;
+        default: reader.skip();
+        }
+    }
+    if (nested) {
+        json_.clear();
+        longest_ = kLongestJson + kJsonPerByte * message.size();
+        addJson(message, 0);
+        arg.value = std::string_view(json_);
+    }
+    return arg;
+}
+
+/// Appends text that is written elsewhere in the file, cut where the arg gets too long.
+void AnnotationReader::addText(std::string_view text) {
+    const std::size_t room = full() ? 0 : longest_ - json_.size();
+    json_ += text.size() <= room ? quotedJson(text) : quotedJson(std::string(text.substr(0, room)) + "…");
+}
+
+/// Entries of dictionaries take precedence over values of lists, those over a single value.
+void AnnotationReader::addJson(std::string_view message, int depth) {
+    if (depth > kDeepestArgs || full()) {
+        json_ += "null";
+        return;
+    }
+    bool dictionary = false;
+    bool list = false;
+    for (FieldReader reader(message); reader.next(); reader.skip()) {
+        dictionary = dictionary || reader.tag() == annotation::kDictEntries;
+        list = list || reader.tag() == annotation::kArrayValues;
+    }
+    if (dictionary || list) {
+        addEntries(message, depth, dictionary);
+    } else {
+        addValue(message);
+    }
+}
+
+void AnnotationReader::addEntries(std::string_view message, int depth, bool dictionary) {
+    const auto wanted = dictionary ? annotation::kDictEntries : annotation::kArrayValues;
+    json_ += dictionary ? '{' : '[';
+    bool first = true;
+    for (FieldReader reader(message); reader.next();) {
+        if (reader.tag() != wanted) {
+            reader.skip();
+            continue;
+        }
+        const std::string_view entry = reader.bytes();
+        if (!std::exchange(first, false)) json_ += ", ";
+        if (full()) {
+            json_ += dictionary ? "\"…\": null" : "\"…\"";
+            break;
+        }
+        if (dictionary) {
+            addText(nameOf(entry));
+            json_ += ": ";
+        }
+        addJson(entry, depth + 1);
+    }
+    json_ += dictionary ? '}' : ']';
+}
+
+void AnnotationReader::addValue(std::string_view message) {
+    std::string value = "null";
+    std::optional<std::string_view> text;
+    const auto set = [&](std::string latest) {
+        value = std::move(latest);
+        text.reset();
+    };
+    for (FieldReader reader(message); reader.next();) {
+        switch (reader.tag()) {
+        case annotation::kBool: set(reader.boolean() ? "true" : "false"); break;
+        case annotation::kUint:
+        case annotation::kPointer: set(std::to_string(reader.uint64())); break;
+        case annotation::kInt: set(std::to_string(reader.int64())); break;
+        case annotation::kDouble: set(numberText(reader.real())); break;
+        case annotation::kString: text = reader.bytes(); break;
+        case annotation::kStringIid: text = texts_.text(reader.uint64()); break;
+        case annotation::kLegacyJson: set(std::string(reader.bytes())); break;
+        default: reader.skip();
+        }
+    }
+    if (text)
+        addText(*text);
+    else
+        json_ += value;
+}
+
+std::string_view AnnotationReader::nameOf(std::string_view message) {
+    FieldReader reader(message);
+    std::string_view name;
+    while (reader.next()) {
+        switch (reader.tag()) {
+        case annotation::kNameIid: name = known(texts_.name(reader.uint64())); break;
+        case annotation::kName: name = reader.bytes(); break;
+        default: reader.skip();
+        }
+    }
+    return name;
+}
+
+bool isPlainAnnotation(std::string_view message, std::uint64_t& names) {
+    constexpr char kNameIidTag = annotation::kNameIid << 3U;
+    constexpr char kBoolTag = annotation::kBool << 3U;
+    constexpr char kUintTag = annotation::kUint << 3U;
+    constexpr char kIntTag = annotation::kInt << 3U;
+    constexpr char kDoubleTag = annotation::kDouble << 3U | 1U;
+    constexpr char kStringTag = annotation::kString << 3U | 2U;
+    constexpr std::size_t kValueAt = 3;
+    constexpr std::size_t kLongestVarint = 10;
+    if (message.size() <= kValueAt || message[0] != kNameIidTag) return false;
+    const auto name = static_cast<unsigned char>(message[1]);
+    if (name >= kNamesInMask) return false;
+    const std::string_view value = message.substr(kValueAt);
+    bool whole = false;
+    switch (message[2]) {
+    case kBoolTag:
+    case kUintTag:
+    case kIntTag: {
+        std::size_t more = 0;
+        while (more < value.size() && (static_cast<unsigned char>(value[more]) & 0x80U) != 0)
+            ++more;
+        whole = more + 1 == value.size() && value.size() <= kLongestVarint;
+        break;
+    }
+    case kDoubleTag: whole = value.size() == sizeof(double); break;
+    case kStringTag:
+        whole = static_cast<unsigned char>(value[0]) < 0x80U &&
+                value.size() - 1 == static_cast<std::size_t>(static_cast<unsigned char>(value[0]));
+        break;
+    default: break;
+    }
+    if (whole) names |= std::uint64_t{1} << name;
+    return whole;
+}
+
+void EventArgs::visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const {
+    // The file may have been shortened or changed since it was loaded.
+    try {
+        auto at = static_cast<std::size_t>(offset);
+        std::string_view body;
+        if (takeFrame(text, at, body)) return;
+        std::string_view event;
+        for (FieldReader packet(body); packet.next();) {
+            if (packet.tag() == fields::packet::kTrackEvent)
+                event = packet.bytes();
+            else
+                packet.skip();
+        }
+        AnnotationReader annotations(*texts_);
+        for (FieldReader reader(event); reader.next();) {
+            if (reader.tag() != fields::event::kDebugAnnotations)
+                reader.skip();
+            else if (!visit(annotations.read(reader.bytes())))
+                return;
+        }
+    } catch (const protozero::exception&) {
+    }
+}
+
+} // namespace bubblescope::perfetto

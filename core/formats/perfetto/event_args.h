@@ -1,0 +1,72 @@
+#pragma once
+
+#include "core/formats/perfetto/number_table.h"
+#include "core/trace/args.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace bubblescope::perfetto {
+
+/// The names and texts of args that a packet sequence numbered.
+class ArgTexts {
+public:
+    void setName(std::uint64_t iid, std::string_view text);
+    void setText(std::uint64_t iid, std::string_view text) { texts_.set(iid, std::string(text)); }
+
+    /// Empty for an unknown number.
+    [[nodiscard]] std::string_view name(std::uint64_t iid) const { return names_.find(iid); }
+    [[nodiscard]] std::string_view text(std::uint64_t iid) const { return texts_.find(iid); }
+    /// A bit for each number below 64 that names an arg.
+    [[nodiscard]] std::uint64_t knownNames() const { return known_names_; }
+
+private:
+    NumberTable<std::string> names_;
+    NumberTable<std::string> texts_;
+    std::uint64_t known_names_ = 0;
+};
+
+/// Reads DebugAnnotations as args. Lists and dictionaries become their JSON text, like nested args of JSON files.
+class AnnotationReader {
+public:
+    explicit AnnotationReader(const ArgTexts& texts) : texts_(texts) {}
+
+    /// Its texts are valid until the next call, and as long as the message and the texts are. Throws
+    /// protozero::exception on malformed input.
+    [[nodiscard]] ArgView read(std::string_view message);
+    /// Whether the last one referred to a text that the file does not hold.
+    [[nodiscard]] bool lost() const { return lost_; }
+
+private:
+    [[nodiscard]] std::string_view known(std::string_view text);
+    [[nodiscard]] bool full() const { return json_.size() >= longest_; }
+    void addText(std::string_view text);
+    void addJson(std::string_view message, int depth);
+    void addEntries(std::string_view message, int depth, bool dictionary);
+    void addValue(std::string_view message);
+    [[nodiscard]] std::string_view nameOf(std::string_view message);
+
+    const ArgTexts& texts_;
+    bool lost_ = false;
+    std::string json_;
+    std::size_t longest_ = 0; ///< of it, about
+};
+
+/// Whether an annotation is one value under a name with a number below 64, which is then added to `names` as a bit:
+/// nothing else has to be known of it to show that it can be read.
+[[nodiscard]] bool isPlainAnnotation(std::string_view message, std::uint64_t& names);
+
+/// Finds the args of events that stay in a trace file, by the offset of their packets.
+class EventArgs : public ArgReader {
+public:
+    explicit EventArgs(std::shared_ptr<const ArgTexts> texts) : texts_(std::move(texts)) {}
+
+    void visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const override;
+
+private:
+    std::shared_ptr<const ArgTexts> texts_;
+};
+
+} // namespace bubblescope::perfetto

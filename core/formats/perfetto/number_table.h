@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::perfetto {
+
+/// What numbers that a writer gave stand for. Writers count from 1, so most are in a plain list.
+template <class T>
+class NumberTable {
+public:
+    void set(std::uint64_t number, T value) {
+        if (number > 2 * list_.size() + kRoom) { // a hostile file could make a list up to there fill the memory
+            others_[number] = std::move(value);
+            return;
+        }
+        if (number >= list_.size()) list_.resize(number + 1);
+        list_[number] = std::move(value);
+    }
+    /// An empty one for an unknown number.
+    [[nodiscard]] const T& find(std::uint64_t number) const {
+        static const T kNothing{};
+        if (number < list_.size() && list_[number] != kNothing) return list_[number];
+        const auto known = others_.find(number);
+        return known == others_.end() ? kNothing : known->second;
+    }
+
+private:
+    static constexpr std::uint64_t kRoom = 64;
+
+    std::vector<T> list_;
+    std::unordered_map<std::uint64_t, T> others_;
+};
+
+} // namespace bubblescope::perfetto
