@@ -9,9 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -53,7 +54,7 @@ public:
     [[nodiscard]] std::uint64_t processUuid() const { return uuid(0); }
 
     void op(const StepTimeline& step, const StageWays& ways, const TimelineOp& op) {
-        const std::uint64_t track = lane("compute", 0, op.start, op.end);
+        const std::uint64_t track = lane(kCompute, "compute", 0, op.start, op.end);
         const Stage stage = step.stageOf(rank_, op.op.chunk);
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op), opArgs(op, stage, step.index),
                             opFlowIds(op.op, stage, ways, step.index));
@@ -62,23 +63,40 @@ public:
 
     void comm(const StepTimeline& step, const CommSpan& span) {
         const std::int32_t order = static_cast<std::int32_t>(span.kind) * 2 + static_cast<std::int32_t>(span.payload);
-        const std::uint64_t track = lane(commTrackName(span.kind, span.payload), 1 + order, span.start, span.end);
+        const std::uint64_t track =
+            lane(lanesOf(span), commTrackName(span.kind, span.payload), 1 + order, span.start, span.end);
         encoder_.beginSlice(track, span.start, commCategory(span.kind), commName(span), commArgs(span, step.index));
         encoder_.endSlice(track, span.end);
     }
 
     void check(const CheckRecord& check, Stage stage) {
         constexpr std::int32_t kBehindTransfers = 100;
-        writeCheck(encoder_, lane(trace_names::kReplay, kBehindTransfers, check.start, check.end), check, stage);
+        writeCheck(encoder_, lane(kReplay, trace_names::kReplay, kBehindTransfers, check.start, check.end), check,
+                   stage);
     }
 
 private:
+    static constexpr std::size_t kCompute = 0;
+    static constexpr std::size_t kReplay = 1;
+    static constexpr std::size_t kTransfers = 2; ///< sends and receives, by payload; waits; collectives
+    static constexpr std::size_t kKinds = 8;     ///< of lanes
+
+    [[nodiscard]] static std::size_t lanesOf(const CommSpan& span) {
+        switch (span.kind) {
+        case CommKind::Send: return kTransfers + static_cast<std::size_t>(span.payload);
+        case CommKind::Receive: return kTransfers + 2 + static_cast<std::size_t>(span.payload);
+        case CommKind::Wait: break;
+        case CommKind::Collective: return kTransfers + 5;
+        }
+        return kTransfers + 4;
+    }
+
     [[nodiscard]] std::uint64_t uuid(std::uint64_t child) const {
         return ((static_cast<std::uint64_t>(rank_.value) + 1) << 32) | child;
     }
 
-    std::uint64_t lane(std::string_view name, std::int32_t order, TimeNs start, TimeNs end) {
-        return lanes_[std::string(name)].laneFor(start, end, [&](std::size_t index) {
+    std::uint64_t lane(std::size_t kind, std::string_view name, std::int32_t order, TimeNs start, TimeNs end) {
+        return lanes_[kind].laneFor(start, end, [&](std::size_t index) {
             const std::uint64_t track = uuid(++tracks_);
             const std::string label = index == 0 ? std::string(name) : fmt::format("{} ({})", name, index + 1);
             // Gaps between the orders of siblings keep a lane's extra rows below it.
@@ -90,7 +108,7 @@ private:
     Encoder& encoder_;
     Rank rank_;
     std::uint64_t tracks_ = 0;
-    std::map<std::string, Lanes> lanes_;
+    std::array<Lanes, kKinds> lanes_;
 };
 
 template <class Span>
@@ -99,17 +117,29 @@ std::vector<Span> byStart(std::vector<Span> spans) {
     return spans;
 }
 
-void writeStep(const StepTimeline& step, std::vector<RankWriter>& ranks) {
+/// Hands over what was encoded, if that is much: a step may have millions of ops.
+void drain(Encoder& encoder, ReplacingFile& out) {
+    constexpr std::size_t kMuch = std::size_t{1} << 20;
+    if (encoder.bytes().size() < kMuch) return;
+    out.write(encoder.bytes());
+    encoder.clear();
+}
+
+void writeStep(const StepTimeline& step, std::vector<RankWriter>& ranks, Encoder& encoder, ReplacingFile& out) {
     const StageWays ways = routes(step.placement) == 1 ? StageWays(step.placement, step.pp, step.vpp, 1)
                                                        : StageWays::of(executedOrder(step));
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         if (r < step.ranks.size()) {
-            for (const TimelineOp& op : byStart(step.ranks[r]))
+            for (const TimelineOp& op : byStart(step.ranks[r])) {
                 ranks[r].op(step, ways, op);
+                drain(encoder, out);
+            }
         }
         if (r < step.comm.size()) {
-            for (const CommSpan& span : byStart(step.comm[r]))
+            for (const CommSpan& span : byStart(step.comm[r])) {
                 ranks[r].comm(step, span);
+                drain(encoder, out);
+            }
         }
     }
 }
@@ -137,10 +167,8 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
     encoder.instant(ranks.front().processUuid(), begin, trace_names::kRun, trace_names::kRunEvent,
                     runArgs(info, only_rank));
 
-    for (const StepTimeline& step : steps) {
-        writeStep(step, ranks);
-        out.write(encoder.take());
-    }
+    for (const StepTimeline& step : steps)
+        writeStep(step, ranks, encoder, out);
     for (const CheckRecord& check : checks)
         ranks[check.rank.index()].check(check, stageOf(info.placement, info.pp, check.rank, check.op.chunk));
     out.write(encoder.take());
@@ -149,23 +177,55 @@ Status writeTimeline(const std::filesystem::path& file, const RunInfo& info, std
 
 namespace {
 
-/// The encoder's view of args; `args` must outlive it.
-std::vector<perfetto::Arg> viewOf(const std::vector<bubblescope::Arg>& args) {
-    std::vector<perfetto::Arg> views;
-    for (const bubblescope::Arg& arg : args) {
-        perfetto::Arg& view = views.emplace_back();
-        view.name = arg.name;
-        std::visit(
-            [&view](const auto& value) {
-                if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
-                    view.value = std::string_view(value);
-                else
-                    view.value = value;
-            },
-            arg.value);
+/// The encoder's view of a set of args, in memory that is used again for the next one.
+class ArgViews {
+public:
+    /// Valid until the next call.
+    [[nodiscard]] std::span<const perfetto::Arg> of(const Trace& trace, ArgSetId set) {
+        places_.clear();
+        text_.clear();
+        trace.visitArgs(set, [this](const ArgView& arg) {
+            add(arg);
+            return true;
+        });
+        views_.clear();
+        std::size_t at = 0;
+        for (const Place& place : places_) {
+            perfetto::Arg& view = views_.emplace_back();
+            view.name = std::string_view(text_).substr(at, place.name);
+            at += place.name;
+            view.value = place.value;
+            if (!std::holds_alternative<std::string_view>(place.value)) continue;
+            view.value = std::string_view(text_).substr(at, place.text);
+            at += place.text;
+        }
+        return views_;
     }
-    return views;
-}
+
+private:
+    struct Place {
+        std::size_t name; ///< letters, one after another in text_
+        std::size_t text;
+        decltype(perfetto::Arg::value) value;
+    };
+
+    void add(const ArgView& arg) {
+        const auto* const text = std::get_if<std::string_view>(&arg.value);
+        places_.push_back({arg.name.size(), text == nullptr ? 0 : text->size(), arg.value});
+        text_ += arg.name;
+        if (text != nullptr) text_ += *text;
+    }
+
+    std::vector<Place> places_;
+    std::string text_;
+    std::vector<perfetto::Arg> views_;
+};
+
+/// An arrow that touches a slice.
+struct SliceFlow {
+    SliceId slice;
+    std::uint64_t id;
+};
 
 class Writer {
 public:
@@ -184,10 +244,9 @@ public:
             slices(id);
         }
         for (const Instant& instant : trace_.instants()) {
-            const std::vector<bubblescope::Arg> args = trace_.args(instant.args);
             encoder_.instant(uuidOf(instant.track), at(instant.time), trace_.text(instant.category),
-                             trace_.text(instant.name), viewOf(args));
-            flush();
+                             trace_.text(instant.name), args_.of(trace_, instant.args));
+            drain(encoder_, out_);
         }
         counters();
         out_.write(encoder_.take());
@@ -202,12 +261,6 @@ private:
         const std::string_view name = trace_.text(track.thread_name);
         const std::string own = name.empty() ? fmt::format("thread {}", track.tid) : std::string(name);
         return track.spilled_from == kNoId ? own : own + " (more)";
-    }
-
-    void flush() {
-        if (++since_flush_ < 4096) return;
-        since_flush_ = 0;
-        out_.write(encoder_.take());
     }
 
     std::uint64_t processOf(TrackId id) {
@@ -236,16 +289,30 @@ private:
 
     // Ids of one file may denote other arrows in another.
     void collectFlows() {
-        std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> ids;
+        std::map<std::uint32_t, std::uint64_t> ids; // of the current id, by file
+        std::uint64_t last = 0;
+        std::uint64_t count = 0;
         for (const FlowPoint& point : trace_.flowPoints()) {
+            if (point.id != std::exchange(last, point.id)) ids.clear();
             if (point.slice == kNoId) {
                 log_.add("loose-flow", out_.target().string(), say("ends of arrows that touch no slice are left out"));
                 continue;
             }
             const std::uint32_t file = point.global ? UINT32_MAX : trace_.tracks()[point.track].file;
-            const std::uint64_t id = ids.try_emplace({point.id, file}, ids.size() + 1).first->second;
-            flows_[point.slice].push_back(id);
+            const auto [known, is_new] = ids.try_emplace(file, count + 1);
+            count += is_new ? 1 : 0;
+            flows_.push_back({point.slice, known->second});
         }
+        const auto before = [](const SliceFlow& a, const SliceFlow& b) { return a.slice < b.slice; };
+        std::stable_sort(flows_.begin(), flows_.end(), before);
+    }
+
+    /// Those of a slice, if all slices before it were asked for.
+    [[nodiscard]] std::span<const std::uint64_t> flowsOf(SliceId slice) {
+        ids_.clear();
+        for (; next_flow_ < flows_.size() && flows_[next_flow_].slice <= slice; ++next_flow_)
+            ids_.push_back(flows_[next_flow_].id);
+        return ids_;
     }
 
     void slices(TrackId id) {
@@ -257,16 +324,14 @@ private:
         };
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             closeUpTo(trace_.start(slice));
-            const std::vector<bubblescope::Arg> args = trace_.args(trace_.sliceArgs()[slice]);
-            const auto flows = flows_.find(slice);
             encoder_.beginSlice(uuidOf(id), at(trace_.start(slice)), trace_.category(slice), trace_.name(slice),
-                                viewOf(args), flows == flows_.end() ? std::vector<std::uint64_t>{} : flows->second);
+                                args_.of(trace_, trace_.sliceArgs()[slice]), flowsOf(slice));
             if (trace_.end(slice) == trace_.start(slice)) {
                 encoder_.endSlice(uuidOf(id), at(trace_.end(slice)));
             } else {
                 open.push_back(trace_.end(slice));
             }
-            flush();
+            drain(encoder_, out_);
         }
         closeUpTo(TimeNs::max());
     }
@@ -278,7 +343,7 @@ private:
             encoder_.counterTrack(++number, process, trace_.text(series.name));
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 encoder_.counter(number, at(series.times[i]), series.values[i]);
-                flush();
+                drain(encoder_, out_);
             }
         }
     }
@@ -289,9 +354,11 @@ private:
     std::map<std::int64_t, SourceFile> sources_; ///< by pid
     Encoder encoder_;
     ReplacingFile out_;
-    std::size_t since_flush_ = 0;
     std::map<std::int64_t, std::uint64_t> processes_;
-    std::unordered_map<SliceId, std::vector<std::uint64_t>> flows_;
+    ArgViews args_;
+    std::vector<SliceFlow> flows_; ///< by slice
+    std::size_t next_flow_ = 0;    ///< of the slices that are not written yet
+    std::vector<std::uint64_t> ids_;
 };
 
 } // namespace
