@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -29,6 +30,7 @@ struct Extent {
 
 Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     Extent extent;
+    std::int64_t last_owner = -1; // neighbours are often of one rank
     for (const FoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
@@ -38,7 +40,7 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
                                                  "step {}, sequence slice {}",
                                                  op.owner, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
         }
-        extent.owners.insert(op.owner);
+        if (op.owner != std::exchange(last_owner, op.owner)) extent.owners.insert(op.owner);
         extent.parts = std::max(extent.parts, op.chunk_or_stage + 1);
         extent.microbatches = std::max(extent.microbatches, op.microbatch + 1);
         extent.slices = std::max(extent.slices, op.sequence + 1);
@@ -389,13 +391,18 @@ void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, Diagn
     }
 }
 
+/// Most files are in order of time, and sorting copies everything.
+template <class T, class Before>
+void sortUnlessSorted(std::vector<T>& items, const Before& before) {
+    if (!std::is_sorted(items.begin(), items.end(), before)) std::stable_sort(items.begin(), items.end(), before);
+}
+
 void finishStep(StepTimeline& step, DiagnosticLog& log) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-        std::stable_sort(step.ranks[r].begin(), step.ranks[r].end(), [](const TimelineOp& a, const TimelineOp& b) {
+        sortUnlessSorted(step.ranks[r], [](const TimelineOp& a, const TimelineOp& b) {
             return std::pair(a.start, a.end) < std::pair(b.start, b.end);
         });
-        std::stable_sort(step.comm[r].begin(), step.comm[r].end(),
-                         [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
+        sortUnlessSorted(step.comm[r], [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
         cutOverlaps(step.ranks[r], step.index, r, log);
     }
     step.fitWindow();
@@ -406,6 +413,7 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout, const std::string& where,
                                                 DiagnosticLog& log) {
     std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
+    auto known = steps.end();
     bool any_backward = false;
     for (const FoundOp& op : found.ops) {
         if (!layout.rank_of_owner.contains(op.owner)) continue; // an optimizer's on a rank without pipeline ops
@@ -418,7 +426,7 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
                                op.device_idle,
                                op.exposed_comm};
         const StepKey key{op.step, op.replica};
-        auto known = steps.find(key);
+        if (known == steps.end() || known->first != key) known = steps.find(key); // neighbours are often of one step
         if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
         auto& [step, tally] = known->second;
         step.ranks[place.rank.index()].push_back(timed);
