@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace bubblescope::bench {
 
@@ -97,6 +100,24 @@ inline std::string merged(std::string_view trace) {
     const std::string_view events = "\"traceEvents\":[";
     return out.insert(out.find(events) + events.size(),
                       R"({"name":"thread_name","ph":"M","ts":0,"pid":4242,"tid":4242,"args":{"name":"python"}},)");
+}
+
+/// Such a trace after a tool sorted its events by something else than time.
+inline std::string shuffled(std::string_view trace) {
+    const std::string_view border = "\n  },\n";
+    const std::size_t begin = trace.find('[', trace.find("\"traceEvents\"")) + 2;
+    std::vector<std::string_view> events;
+    std::size_t at = begin;
+    for (std::size_t end = trace.find(border, at); end != std::string_view::npos; end = trace.find(border, at)) {
+        events.push_back(trace.substr(at, end + border.size() - at));
+        at = end + border.size();
+    }
+    std::shuffle(events.begin(), events.end(), std::mt19937_64(1));
+    std::string out(trace.substr(0, begin));
+    out.reserve(trace.size());
+    for (const std::string_view event : events)
+        out += event;
+    return out.append(trace.substr(at));
 }
 
 } // namespace bubblescope::bench

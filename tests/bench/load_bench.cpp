@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <simdjson.h>
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,13 +53,22 @@ double peakOfLoading(const fs::path& path) {
     return got > 0 ? static_cast<double>(kilobytes) * 1024.0 : 0;
 }
 
+/// Bytes of this process's memory that are allocated.
+double heapInUse() {
+    const struct mallinfo2 info = mallinfo2();
+    return static_cast<double>(info.uordblks + info.hblkhd);
+}
+
 /// `unpacked`: bytes that the file unpacks to.
 void load(benchmark::State& state, const fs::path& path, std::uintmax_t unpacked) {
     const double peak = peakOfLoading(path);
     std::size_t slices = 0;
+    double kept = 0;
     for (auto unused : state) {
+        const double before = heapInUse();
         JobControl control;
         auto read = readTraces({path}, control);
+        kept = heapInUse() - before;
         if (!read.ok()) return state.SkipWithError(read.error().text().c_str());
         slices = read.value().trace->sliceCount();
         benchmark::DoNotOptimize(read);
@@ -66,6 +76,7 @@ void load(benchmark::State& state, const fs::path& path, std::uintmax_t unpacked
     state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * unpacked));
     state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * slices));
     state.counters["slices"] = static_cast<double>(slices);
+    state.counters["kept_a_slice"] = kept / static_cast<double>(std::max<std::size_t>(1, slices));
     state.counters["peak_MB"] = peak / 1e6;
     state.counters["peak_over_bytes"] = peak / static_cast<double>(unpacked);
 }

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-// make_bench_traces FOLDER [MB] [SLICES]: writes the files that bench_load loads. A program of its own, so that what it
-// needs of memory does not count with the load's.
+// make_bench_traces FOLDER [MB] [SLICES]: writes the files (parts of a megabyte, too) that bench_load loads. A program
+// of its own, so that what it needs of memory does not count with the load's.
 namespace {
 
 void write(const std::filesystem::path& file, std::string_view bytes) {
@@ -24,7 +24,7 @@ void write(const std::filesystem::path& file, std::string_view bytes) {
 int main(int argc, char** argv) {
     if (argc < 2) return std::fprintf(stderr, "usage: %s FOLDER [MB] [SLICES]\n", argv[0]), 2;
     const std::filesystem::path folder(argv[1]);
-    const std::size_t bytes = (argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 200) * 1'000'000;
+    const auto bytes = static_cast<std::size_t>((argc > 2 ? std::strtod(argv[2], nullptr) : 200.0) * 1e6);
     const std::size_t slices = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 3'000'000;
     std::filesystem::create_directories(folder / "ranks");
     std::filesystem::create_directories(folder / "pipeline");
@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
         const std::string text = bench::kinetoLike(bytes);
         write(folder / "kineto.json", text);
         write(folder / "merged.json", bench::merged(text));
+        write(folder / "shuffled.json", bench::shuffled(text));
         write(folder / "kineto.json.gz", test::gzipped(text));
         write(folder / "kineto.json.zst", test::zstdPacked(text));
     }

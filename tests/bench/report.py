@@ -1,151 +1,293 @@
 #!/usr/bin/env python3
-"""Runs bench_schedules and the same work in plain Python, and prints the tables of
-resources/benchmarks/schedules.md.
+"""Measures Bubblescope and its peers in one run, and prints the table of resources/benchmarks/README.md.
 
-    tests/bench/report.py build/bench/tests/bench/bench_schedules
+    tests/bench/report.py BUILD [--quick] [--hta PYTHON] [--shared FOLDER] [--write FILE]
+
+BUILD is a build folder with the command line and the benchmarks. All figures are processor time, since other programs
+may run beside; each is the least of three runs. --quick leaves the largest size out. --hta names a Python that has
+HolisticTraceAnalysis. --shared names a folder with other people's traces. --write replaces the tables in FILE, which
+stand between "<!-- report -->" and "<!-- end -->".
 """
 
+import argparse
+import io
 import json
 import math
 import os
-import platform
+import pathlib
+import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import python_baseline as python
+import schedules_report as schedules
 
-TIMES = {"F": 1_000_000, "B": 2_000_000, "I": 1_000_000, "W": 1_000_000}
-UNEQUAL = {"F": 1_000_000, "B": 2_000_000, "I": 1_150_000, "W": 850_000}
-
-CASES = {
-    "1f1b": ("1F1B", 1),
-    "interleaved_v4": ("interleaved 1F1B, v = 4", 4),
-    "zb_v": ("ZB-V, greedy, equal times", 2),
-    "zb_v_unequal": ("ZB-V, greedy, times 1 : 1.15 : 0.85", 2),
-    "zb_v_paddle_v3": ("ZB-V, Paddle's, v = 3, times 1 : 1.15 : 0.85", 3),
-    "v_half": ("V-Half", 2),
-    "v_min": ("V-Min", 2),
-    "v_1f1b": ("V-1F1B", 2),
-}
-
-GENERATE = {
-    "1f1b": python.one_f_one_b,
-    "interleaved_v4": lambda p, m: python.interleaved(p, m, 4),
-    "zb_v": lambda p, m: python.zb_v(p, m, TIMES),
-    "zb_v_unequal": lambda p, m: python.zb_v(p, m, UNEQUAL),
-    "v_half": python.v_half,
-}
-
-# Seconds that the Python programs of others took, measured once on another machine: two virtual AMD EPYC CPUs,
-# CPython 3.11.
-RECORDED_AT = (64, 512)
-RECORDED = {
-    ("generate", "1f1b", "sail-sg's order"): 0.053,
-    ("generate", "interleaved_v4", "sail-sg's order"): 0.30,
-    ("generate", "interleaved_v4", "Megatron-LM's table"): 0.027,
-    ("generate", "zb_v", "sail-sg's greedy search"): 2.88,
-    ("generate", "v_half", "sail-sg's program"): 93.5,
-    ("generate", "v_min", "sail-sg's program"): 62.5,
-    ("simulation", "1f1b", "a dataflow simulator"): 0.14,
-    ("simulation", "interleaved_v4", "a dataflow simulator"): 0.58,
-}
+RUNS = 3
+DECADES = (0.4, 4, 40, 400)  # MB of JSON; about 2,500 slices a MB
+GOAL_EXPONENT = 1.1
 
 
-def measured(program):
-    out = subprocess.run(
-        [program, "--benchmark_format=json", "--benchmark_min_time=0.3"],
-        stdout=subprocess.PIPE,
-        check=True,
-    ).stdout
-    results = {}
-    for entry in json.loads(out)["benchmarks"]:
-        what, case, p, m = entry["name"].split("/")
-        results.setdefault((what, case), {})[int(p), int(m)] = (entry["cpu_time"] / 1e3, entry["ops"])
-    return results
+class Report:
+    def __init__(self, arguments, work):
+        self.build = pathlib.Path(arguments.build).resolve()
+        self.cli = self.build / "app/cli/bubblescope"
+        self.bench = self.build / "tests/bench"
+        self.work = work
+        self.hta = arguments.hta
+        self.shared = arguments.shared and pathlib.Path(arguments.shared).resolve()
+        self.decades = DECADES[:-1] if arguments.quick else DECADES
+        self.rows = []
+        self.growth = []
+        self.start = 0.0
 
+    # What is measured ------------------------------------------------------------------------------------------------
 
-def python_time(work):
-    """The best of runs that take at least half a second together."""
-    best, spent = math.inf, 0
-    while spent < 0.5:
-        begin = time.process_time()
-        work()
-        took = time.process_time() - begin
-        best, spent = min(best, took), spent + took
-    return best
+    def run(self, command, runs=RUNS):
+        """The least processor time of a command, in seconds, and the most memory it took, in bytes."""
+        least, most = math.inf, 0
+        for _ in range(runs):
+            child = subprocess.Popen(
+                [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+            _, status, usage = os.wait4(child.pid, 0)
+            if os.waitstatus_to_exitcode(status) not in (0, 1):
+                return None
+            least = min(least, usage.ru_utime + usage.ru_stime)
+            most = max(most, usage.ru_maxrss * 1024)
+        return least, most
 
+    def ours(self, *arguments, runs=RUNS):
+        """Processor time of the command line without its start."""
+        took = self.run([self.cli, *arguments], runs)
+        return None if took is None else (max(took[0] - self.start, 1e-4), took[1])
 
-def exponent(points):
-    """Slope of log time over log p·m·v by least squares; points are (size, seconds)."""
-    xs = [math.log(size) for size, _ in points]
-    ys = [math.log(seconds) for _, seconds in points]
-    x_mean, y_mean = sum(xs) / len(xs), sum(ys) / len(ys)
-    return sum((x - x_mean) * (y - y_mean) for x, y in zip(xs, ys)) / sum((x - x_mean) ** 2 for x in xs)
+    def loads(self, folder, what="", seconds=0.3):
+        """What bench_load says of the files of a folder, by name."""
+        out = subprocess.run(
+            [self.bench / "bench_load", folder, f"--benchmark_filter={what}", "--benchmark_format=json",
+             f"--benchmark_min_time={seconds}"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+        ).stdout
+        found = {}
+        for entry in json.loads(out)["benchmarks"]:
+            if not entry.get("error_occurred"):
+                found[re.sub(r"/process_time.*$", "", entry["name"])] = entry
+        return found
 
+    # The tables ------------------------------------------------------------------------------------------------------
 
-def growth_table(results):
-    print("| what | p·m·v | ms at p = 64, m = 1024 | million ops a second there | exponent |")
-    print("|---|---|---|---|---|")
-    for (what, case), sizes in results.items():
-        name, v = CASES[case]
-        points = sorted((p * m * v, seconds) for (p, m), (seconds, _) in sizes.items())
-        seconds, ops = sizes[64, 1024]
-        print(
-            f"| {what} {name} | {points[0][0]:,} to {points[-1][0]:,} | {seconds * 1e3:,.2f} |"
-            f" {ops / seconds / 1e6:,.1f} | {exponent(points):.2f} |"
+    def row(self, what, figure, peer, ratio, goal, met):
+        self.rows.append((what, figure, peer, ratio, goal, met))
+
+    def compare(self, what, seconds, peer, peer_seconds, goal):
+        """A row whose goal is to be `goal` times as fast as the peer."""
+        if seconds is None or peer_seconds is None:
+            return self.row(what, "–", peer, "not measured", f"≥ {goal}", "?")
+        ratio = peer_seconds / seconds
+        self.row(what, f"{seconds:.3f} s", f"{peer}: {peer_seconds:.3f} s", f"{ratio:.2f}", f"≥ {goal}", ratio >= goal)
+
+    def below(self, what, value, unit, goal):
+        self.row(what, f"{value:,.3g} {unit}", "–", "–", f"≤ {goal} {unit}", value <= goal)
+
+    def grows(self, what, points, whose=None):
+        """`points`: size and seconds. A peer's exponent is told beside ours and has no goal."""
+        if len(points) < 2:
+            return
+        exponent = schedules.exponent(points)
+        small, large = points[0], points[-1]
+        verdict = "–" if whose else yes(exponent <= GOAL_EXPONENT)
+        self.growth.append(
+            (what, whose or "Bubblescope", f"{small[0]:,.0f} to {large[0]:,.0f}", f"{large[1]:.3f}", f"{exponent:.2f}",
+             verdict)
         )
 
+    # The parts -------------------------------------------------------------------------------------------------------
 
-def python_table(results, p, m):
-    print(f"| at p = {p}, m = {m} | plain Python, s | Bubblescope, ms | ratio |")
-    print("|---|---|---|---|")
-    for case, generate in GENERATE.items():
-        name, v = CASES[case]
-        rows = [("generate", lambda: generate(p, m))]
-        if ("simulation", case) in results:
-            order = generate(p, m)
-            shape = case in ("zb_v", "v_half")
-            rows.append(("simulation", lambda: python.simulate(order, v, TIMES, shape)))
-        for what, work in rows:
-            theirs = python_time(work)
-            ours = results[what, case][p, m][0]
-            print(f"| {what} {name} | {theirs:.3f} | {ours * 1e3:,.2f} | {theirs / ours:,.0f} |")
+    def make_traces(self):
+        for megabytes in self.decades:
+            folder = self.work / f"{megabytes}"
+            subprocess.run(
+                [self.bench / "make_bench_traces", folder, str(megabytes), str(int(megabytes * 2500))],
+                stdout=subprocess.DEVNULL, check=True,
+            )
+
+    def loading(self):
+        sizes = [(megabytes, self.loads(self.work / f"{megabytes}")) for megabytes in self.decades]
+        largest = sizes[-1][1]
+        seconds = lambda name: largest[name]["cpu_time"] / 1e3 if name in largest else None
+        simdjson = seconds("simdjson_dom/kineto.json")
+        self.compare("load Kineto JSON, as written", seconds("load/kineto.json"), "simdjson DOM, parsed only", simdjson, 1)
+        self.compare("… the same file", seconds("load/kineto.json"), "nlohmann, parsed only", seconds("nlohmann/kineto.json"), 5)
+        self.compare("load it on one line, metadata first", seconds("load/merged.json"), "simdjson DOM of that file",
+                     seconds("simdjson_dom/merged.json"), 1)
+        self.compare("load it with its events shuffled", seconds("load/shuffled.json"), "simdjson DOM of that file",
+                     seconds("simdjson_dom/shuffled.json"), 1)
+        self.compare("load it out of gzip", seconds("load/kineto.json.gz"), "simdjson DOM, unpacked", simdjson, 1)
+        self.compare("load it out of zstd", seconds("load/kineto.json.zst"), "simdjson DOM, unpacked", simdjson, 1)
+        for name in ("kineto.json", "perfetto.pftrace"):
+            entry = largest[f"load/{name}"]
+            self.below(f"memory kept of {name}, a slice", entry["kept_a_slice"], "bytes", 48)
+        rate = lambda name: largest[f"load/{name}"]["slices"] / seconds(f"load/{name}")
+        ratio = rate("perfetto.pftrace") / rate("kineto.json")
+        self.row("slices a second of our format, few args", f"{rate('perfetto.pftrace') / 1e6:.2f} M",
+                 f"Kineto JSON: {rate('kineto.json') / 1e6:.2f} M", f"{ratio:.2f}", "≥ 1", ratio >= 1)
+        for name in ("kineto.json", "merged.json", "kineto.json.gz", "perfetto.pftrace", "nsys.sqlite"):
+            key = f"load/{name}"
+            self.grows(f"load {name}, slices",
+                       [(at[key]["slices"], at[key]["cpu_time"] / 1e3) for _, at in sizes if key in at])
+        for peer, key in (("simdjson DOM", "simdjson_dom/kineto.json"), ("nlohmann", "nlohmann/kineto.json")):
+            self.grows("parse kineto.json, slices",
+                       [(at["load/kineto.json"]["slices"], at[key]["cpu_time"] / 1e3) for _, at in sizes], peer)
+
+    def our_runs(self):
+        """Steps of our own, with every op, transfer, wait, arg and arrow."""
+        micro = [4, 40, 400, 4000][: len(self.decades)]
+        simulated, analyzed = [], []
+        for count in micro:
+            folder = self.work / f"run{count}"
+            folder.mkdir()
+            file = folder / "run.pftrace"
+            command = ["simulate", "--schedule", "1f1b", "--pp", "64", "--microbatches", count]
+            wrote = self.ours(*command, "--out", file, "--force")
+            without = self.ours(*command)
+            ops = 64 * 2 * count
+            simulated.append((ops, wrote[0]))
+            analyzed.append((ops, self.ours("analyze", file)[0]))
+        loaded = self.loads(folder, "load/")["load/run.pftrace"]
+        seconds, slices = loaded["cpu_time"] / 1e3, loaded["slices"]
+        as_json = folder / "run.json"
+        written = self.ours("convert", file, as_json, "--force")
+        json_loaded = self.loads(folder, "load/run.json")["load/run.json"]["cpu_time"] / 1e3
+        self.compare(f"load our run, {slices / 1e6:.2f} M slices with args and flows", seconds, "the same as JSON",
+                     json_loaded, 1)
+        self.below("memory kept of it, a slice", loaded["kept_a_slice"], "bytes", 48)
+        self.below("most memory of loading it, a slice", loaded["peak_MB"] * 1e6 / slices, "bytes", 148)
+        self.compare("write our run as JSON", max(written[0] - seconds, 1e-3), "loading that JSON", json_loaded, 0.33)
+        again = self.ours("convert", file, folder / "again.pftrace", "--force")
+        self.compare("write our run as Perfetto", max(again[0] - seconds, 1e-3), "loading it", seconds, 0.33)
+        self.compare("simulate --out, the writing", max(wrote[0] - without[0], 1e-3), "loading it", seconds, 0.33)
+        self.below("most memory of simulate --out over that without, a slice", (wrote[1] - without[1]) / slices, "bytes", 10)
+        self.grows("simulate --out, ops", simulated)
+        self.grows("analyze our run, ops", analyzed)
+
+    def analysis(self):
+        out = subprocess.run(
+            [self.bench / "bench_analyze", "--benchmark_filter=analysis/", "--benchmark_format=json",
+             "--benchmark_min_time=0.1"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+        ).stdout
+        found = {e["name"]: (e["ops"], e["cpu_time"] / 1e3, e["real_time"] / 1e3) for e in json.loads(out)["benchmarks"]}
+        ops, _, wall = next(value for name, value in found.items() if "1f1b_step_of_1M" in name)
+        self.below(f"diagnose one step of {ops / 1e6:.2f} M ops, wall time", wall, "s", 0.4)
+        steps = [value for name, value in found.items() if name.startswith("analysis/1f1b/")]
+        self.grows("diagnose steps of 8,192 ops, ops", [value[:2] for value in steps])
+
+    def breakdown(self):
+        """What HTA has of ours: where the time of each rank went."""
+        folder = self.work / f"{self.decades[-2]}" / "pipeline"
+        ours = self.ours("analyze", folder)
+        theirs = None
+        if self.hta:
+            script = ("import sys\nfrom hta.trace_analysis import TraceAnalysis\n"
+                      "TraceAnalysis(trace_dir=sys.argv[1]).get_temporal_breakdown(visualize=False)\n")
+            theirs = self.run([self.hta, "-c", script, folder], runs=1)
+        self.compare("load and break down eight ranks", ours and ours[0], "HTA, load and temporal breakdown",
+                     theirs and theirs[0], 5)
+
+    def generators(self):
+        results = schedules.measured(self.bench / "bench_schedules")
+        p, m = 64, 1024
+        for case, generate in schedules.GENERATE.items():
+            name, _ = schedules.CASES[case]
+            theirs = schedules.python_time(lambda: generate(p, m))
+            self.compare(f"generate {name}, p = {p}, m = {m}", results["generate", case][p, m][0], "plain Python", theirs, 20)
+        for (what, case), by_size in results.items():
+            v = schedules.CASES[case][1]
+            points = sorted((a * b * v, seconds) for (a, b), (seconds, _) in by_size.items())
+            self.grows(f"{what} {schedules.CASES[case][0]}, p·m·v", points)
+
+    def recorder(self):
+        out = subprocess.run([self.bench / "bench_recorder", "--benchmark_filter=push", "--benchmark_format=json"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        self.below("a record of the recorder", json.loads(out)["benchmarks"][0]["cpu_time"], "ns", 15)
+
+    def real_traces(self):
+        if not self.shared:
+            return
+        for what, path in (
+            ("load PyTorch's ResNet-50 out of gzip", "kineto/resnet50_num_workers_0.pt.trace.json.gz"),
+            ("load a recorded PyTorch job, four ranks", "torch-pp-cpu-gloo/1f1b_pp4_mb8"),
+            ("load Megatron, 20 steps on four ranks", "megatronapp-pp4"),
+        ):
+            source = self.shared / path
+            if not source.exists():
+                continue
+            folder = self.work / "real"
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            (folder / source.name).symlink_to(source)
+            ours, peers = 0.0, 0.0
+            plain = folder / "plain"
+            plain.mkdir()
+            files = [source] if source.is_file() else [f for f in source.rglob("*") if f.suffix in (".json", ".gz")]
+            for file in files:
+                if file.suffix == ".gz":
+                    text = subprocess.run(["gzip", "-dc", file], stdout=subprocess.PIPE, check=True).stdout
+                    (plain / file.stem).write_bytes(text)
+                else:
+                    shutil.copy(file, plain / f"{len(list(plain.iterdir()))}.json")
+            found = self.loads(folder, f"load/{re.escape(source.name)}", 0.1)
+            ours = next(iter(found.values()))["cpu_time"] / 1e3
+            peers = sum(e["cpu_time"] / 1e3 for e in self.loads(plain, "simdjson_dom/", 0.1).values())
+            self.compare(what, ours, "simdjson DOM, unpacked", peers, 0.5)
+
+    def measure(self):
+        self.start = self.run([self.cli, "--version"])[0]
+        for part in (self.make_traces, self.loading, self.our_runs, self.analysis, self.breakdown, self.generators,
+                     self.recorder, self.real_traces):
+            begin = time.monotonic()
+            part()
+            print(f"{part.__name__}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
+
+    def print(self, out):
+        schedules.machine(out)
+        print("| what | Bubblescope | peer | ratio | goal | met |\n|---|---|---|---|---|---|", file=out)
+        for *cells, met in self.rows:
+            print("| " + " | ".join(cells) + f" | {met if met == '?' else yes(met)} |", file=out)
+        print("\n| growth of | whose | size | s at the largest | exponent | at most 1.1 |\n|---|---|---|---|---|---|", file=out)
+        for cells in self.growth:
+            print("| " + " | ".join(cells) + " |", file=out)
 
 
-def recorded_table(results):
-    p, m = RECORDED_AT
-    print(f"| at p = {p}, m = {m} | recorded | s | Bubblescope, ms | ratio |")
-    print("|---|---|---|---|---|")
-    for (what, case, whose), theirs in RECORDED.items():
-        ours = results[what, case][p, m][0]
-        print(f"| {what} {CASES[case][0]} | {whose} | {theirs} | {ours * 1e3:,.2f} | {theirs / ours:,.0f} |")
-
-
-def machine():
-    model = platform.processor() or platform.machine()
-    with open("/proc/cpuinfo") as info:
-        for line in info:
-            if line.startswith("model name"):
-                model = line.split(":")[1].strip()
-                break
-    load = os.getloadavg()
-    print(
-        f"{os.cpu_count()} CPUs ({model}), load {load[0]:.1f}, CPython {platform.python_version()},"
-        f" {time.strftime('%Y-%m-%d')}.\n"
-    )
+def yes(met):
+    return "yes" if met else "**no**"
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    machine()
-    results = measured(sys.argv[1])
-    growth_table(results)
-    print()
-    python_table(results, 64, 1024)
-    print()
-    recorded_table(results)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--hta")
+    parser.add_argument("--shared")
+    parser.add_argument("--write")
+    arguments = parser.parse_args()
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as work:
+        report = Report(arguments, pathlib.Path(work))
+        report.measure()
+    text = io.StringIO()
+    report.print(text)
+    print(f"\nMade in {(time.monotonic() - begin) / 60:.0f} minutes.", file=text)
+    if not arguments.write:
+        return print(text.getvalue(), end="")
+    file = pathlib.Path(arguments.write)
+    before, rest = file.read_text().split("<!-- report -->\n")
+    after = rest[rest.index("<!-- end -->") :]
+    file.write_text(f"{before}<!-- report -->\n{text.getvalue()}{after}")
 
 
-main()
+if __name__ == "__main__":
+    main()
