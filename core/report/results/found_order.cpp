@@ -64,7 +64,7 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
         if (found.noisy_bound) {
             document.line(fmt::format(
                 "  any order: mean of at least {} ({} below this one)", formatTime(TimeNs{*found.noisy_bound}),
-                formatPercent(fractionOf(TimeNs{found.noisy->mean - *found.noisy_bound}, TimeNs{*found.noisy_bound}),
+                formatPercent(fractionOf(TimeNs{found.noisy->mean - *found.noisy_bound}, TimeNs{found.noisy->mean}),
                               2)));
         }
         if (found.best_family && found.best_family->noisy)
