@@ -23,8 +23,8 @@ struct Judged {
 class TabuSearch {
 public:
     TabuSearch(const OrderProblem& problem, const ImproveOptions& options, const JobControl& control)
-        : problem_(problem), options_(options), control_(control), stop_(control, 64), random_(options.seed),
-          now_(problem), rests_(static_cast<std::size_t>(problem.size()), 0) {}
+        : options_(options), control_(control), stop_(control, 64), random_(options.seed), now_(problem),
+          rests_(static_cast<std::size_t>(problem.size()), 0) {}
 
     Improved run(const RankOrders& start) {
         Improved result;
@@ -114,7 +114,6 @@ private:
         return any;
     }
 
-    const OrderProblem& problem_;
     const ImproveOptions& options_;
     const JobControl& control_;
     StopCheck stop_;
