@@ -109,7 +109,8 @@ TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
                                {4, 3, 1, false, 3, false},
                                {2, 2, 2, false, 3, false},
                                {2, 2, 2, false, 0, false},
-                               {3, 2, 2, false, 3, false},
+                               {3, 2, 2, false, 2, false},
+                               {3, 2, 2, false, 3, true}, // by far the most orders of these
                                {4, 4, 1, false, 3, true},
                                {3, 3, 1, true, 0, true},
                                {3, 3, 1, true, 2, true},
