@@ -252,11 +252,13 @@ TEST_F(Record, AJobsOwnLimitsCostItNothing) {
 }
 
 TEST_F(Record, WhatCannotBeWrittenIsCounted) {
-    const std::string file = scratch_.file("no_folder");
-    std::ofstream(file) << "a file";
-    const ProgramResult recorded = runProgram(
-        {"record", "--out", file + "/traces", "--report", scratch_.file("report"), "--", BUBBLESCOPE_TEST_JOB, "exit"});
-    EXPECT_EQ(recorded.exit_code, 42);
+    // The folder is there when `record` begins, and then becomes a file.
+    const std::string folder = scratch_.file("no_folder");
+    const std::string spoil = R"(rm -r "$0" && : > "$0" && exec "$@")";
+    const ProgramResult recorded =
+        runProgram({"record", "--out", folder + "/traces", "--report", scratch_.file("report"), "--", "/bin/sh", "-c",
+                    spoil, folder, BUBBLESCOPE_TEST_JOB, "exit"});
+    EXPECT_EQ(recorded.exit_code, 42) << recorded.err;
     ASSERT_EQ(report()["processes"].size(), 1U) << recorded.err;
     EXPECT_EQ(accountedFor(report()["processes"][0]), 4);
     EXPECT_EQ(report()["processes"][0]["lost"]["not_written"], 4);

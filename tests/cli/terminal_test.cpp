@@ -35,6 +35,7 @@ protected:
 };
 
 TEST_F(Terminals, ChartsAreNoWiderUnlessAsked) {
+    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const std::vector<std::string> chart{"schedule", "--schedule", "1f1b", "--pp", "4", "--microbatches", "24"};
     const ProgramResult narrow = runInTerminal({72, 60, {}}, chart);
     EXPECT_EQ(narrow.exit_code, 0);
@@ -47,6 +48,7 @@ TEST_F(Terminals, ChartsAreNoWiderUnlessAsked) {
 }
 
 TEST_F(Terminals, SentencesKeepToTheWidth) {
+    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const ProgramResult summary = runInTerminal({60, 60, {"NO_COLOR=1"}}, {"analyze", trace, "--summary"});
     EXPECT_EQ(summary.exit_code, 0);
     const ProgramResult help = runInTerminal({60, 60, {}}, {"help", "simulate"});
@@ -61,6 +63,7 @@ TEST_F(Terminals, SentencesKeepToTheWidth) {
 }
 
 TEST_F(Terminals, ColoursOnlyWhereTheyAreWanted) {
+    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const std::vector<std::string> analyze{"analyze", trace, "--no-pager"};
     const std::string bold = "\x1b[1m";
     EXPECT_THAT(runInTerminal({}, analyze).out, HasSubstr(bold));
@@ -88,6 +91,7 @@ TEST_F(Terminals, NamesInTracesCannotUseTheTerminal) {
 }
 
 TEST_F(Terminals, LongReportsGoThroughThePager) {
+    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const std::string marks = "PAGER=sed s/^/PAGED:/";
     EXPECT_THAT(runInTerminal({80, 24, {marks}}, {"analyze", trace}).out, HasSubstr("PAGED:"));
     EXPECT_THAT(runInTerminal({80, 500, {marks}}, {"analyze", trace}).out, Not(HasSubstr("PAGED:"))) << "it fits";
@@ -102,6 +106,7 @@ TEST_F(Terminals, LongReportsGoThroughThePager) {
 }
 
 TEST_F(Terminals, WorkOverASecondShowsItsProgress) {
+    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const std::vector<std::string> run{"run", "--schedule", "1f1b", "--pp",       "2",     "--microbatches",
                                        "4",   "--forward",  "60ms", "--backward", "120ms", "--steps",
                                        "4"};
@@ -113,6 +118,7 @@ TEST_F(Terminals, WorkOverASecondShowsItsProgress) {
 }
 
 TEST(Configuration, GivesDefaultsAndIsShown) {
+    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const ScratchFolder scratch;
     const std::string trace = scratch.file("slow.pftrace");
     ASSERT_EQ(runProgram({"demo", "slow-last-stage", "--out", trace}).exit_code, 0);

@@ -7,6 +7,15 @@
 
 namespace bubblescope::test {
 
+bool terminalsAreThere() {
+    int master = -1;
+    int slave = -1;
+    if (openpty(&master, &slave, nullptr, nullptr, nullptr) != 0) return false;
+    close(master);
+    close(slave);
+    return true;
+}
+
 ProgramResult runInTerminal(const TestTerminal& terminal, const std::vector<std::string>& arguments) {
     winsize size{};
     size.ws_col = static_cast<unsigned short>(terminal.columns);

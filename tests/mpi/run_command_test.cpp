@@ -149,9 +149,10 @@ std::vector<nlohmann::json> linesOf(const std::string& file) {
     return lines;
 }
 
-/// A monitor in another process, beside four that train; the shell waits for both.
+/// A monitor in another process, beside four that train; the shell waits for both. Processes may take long to begin.
 Outcome watched(const std::string& run, const test::ScratchFolder& scratch) {
-    const std::string monitor = kProgram + " monitor " + scratch.file("traces") + " >" + scratch.file("lines");
+    const std::string monitor =
+        kProgram + " monitor --patience 120s " + scratch.file("traces") + " >" + scratch.file("lines");
     return shell("{ " + monitor + " & " + run + " --out " + scratch.file("traces") + "; wait $!; }");
 }
 
