@@ -200,11 +200,19 @@ TEST_F(OutsideTraces, ByteDanceTimeline) {
 }
 
 TEST(UnrecognisedOutsideTraces, OtherKinetoTracesSayWhatWasFound) {
+    BUBBLESCOPE_NEED_TRACES("param-dlrm-8rank");
+    const auto loaded = load("param-dlrm-8rank");
+    ASSERT_FALSE(loaded.ok());
+    EXPECT_EQ(loaded.error().kind, ErrorKind::Input);
+    EXPECT_THAT(loaded.error().message, HasSubstr("slices of the categories"));
+}
+
+TEST(UnrecognisedOutsideTraces, FilesOfDifferentJobsAreNamed) {
     BUBBLESCOPE_NEED_TRACES("hta");
     const auto loaded = load("hta");
     ASSERT_FALSE(loaded.ok());
     EXPECT_EQ(loaded.error().kind, ErrorKind::Input);
-    EXPECT_THAT(loaded.error().message, HasSubstr("slices of the categories"));
+    EXPECT_THAT(loaded.error().message, HasSubstr("2 of 128 ranks"));
 }
 
 } // namespace
