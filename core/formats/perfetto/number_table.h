@@ -12,7 +12,8 @@ template <class T>
 class NumberTable {
 public:
     void set(std::uint64_t number, T value) {
-        if (number > 2 * list_.size() + kRoom) { // a hostile file could make a list up to there fill the memory
+        ++count_;
+        if (number > 2 * count_ + kRoom) { // a list up to there could fill the memory for a few bytes of a hostile file
             others_[number] = std::move(value);
             return;
         }
@@ -30,7 +31,8 @@ public:
 private:
     static constexpr std::uint64_t kRoom = 64;
 
-    std::vector<T> list_;
+    std::uint64_t count_ = 0; ///< of calls of set()
+    std::vector<T> list_;     ///< no longer than what count_ allows: its memory is linear in the file
     std::unordered_map<std::uint64_t, T> others_;
 };
 
