@@ -62,9 +62,7 @@ PlainPage::PlainPage(ThemeManager& themes, QWidget* parent) : QWidget(parent), t
     all->addWidget(makeDetails());
     all->setStretchFactor(0, 1);
     all->setSizes({520, 190});
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addWidget(makeBar());
     column->addWidget(makeTools());
     column->addWidget(all, 1);
@@ -76,8 +74,13 @@ PlainPage::PlainPage(ThemeManager& themes, QWidget* parent) : QWidget(parent), t
     connect(view_, &PlainView::areaChanged, &area_later_, qOverload<>(&QTimer::start));
     connect(view_, &PlainView::searchRequested, this, &PlainPage::openSearch);
     connect(view_, &PlainView::hovered, this, &PlainPage::hovered);
-    connect(teach_, &TeachPanel::matched, this, [this](const std::vector<SliceId>& slices) {
-        if (teach_->isVisible()) view_->mark(slices);
+    connect(teach_, &TeachPanel::matched, this, [this] {
+        marking_ = Marking::Matches;
+        showMarks();
+    });
+    connect(teach_, &TeachPanel::closed, this, [this] {
+        showMarks();
+        view_->setFocus();
     });
     connect(teach_, &TeachPanel::reopenRequested, this, &PlainPage::reopenRequested);
 }
@@ -181,9 +184,7 @@ QWidget* PlainPage::makeDetails() {
     connect(area_table_, &QTableView::doubleClicked, this, go);
     connect(area_table_, &QTableView::activated, this, go);
     area_table_->setToolTip(tr("A double click goes to the longest slice of the name"));
-    auto* column = new QVBoxLayout(right);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*right);
     column->addWidget(area_caption_);
     column->addWidget(area_table_, 1);
     auto* both = new QSplitter(Qt::Horizontal, this);
@@ -206,8 +207,8 @@ void PlainPage::setTrace(PlainTracePtr trace) {
     hits_in_time_.clear();
     current_hit_.reset();
     const auto known = trace ? snapshots_.find(trace) : snapshots_.end();
+    teach_->setTrace(trace); // before a slice is selected, which may be its example
     view_->setTrace(trace, known != snapshots_.end() ? known->second : PlainSnapshot{});
-    teach_->setTrace(trace);
     reason_->setToolTip(trace ? QStringLiteral("<p>%1</p>").arg(sentence(errorText(trace->reason())).toHtmlEscaped()) +
                                     problemsText(*trace)
                               : QString());
@@ -250,6 +251,12 @@ void PlainPage::openSearch() {
 
 void PlainPage::search() {
     if (!trace_) return;
+    if (line_->text().trimmed().isEmpty()) {
+        search_job_.cancel();
+        marking_ = Marking::Matches;
+        return takeHits({});
+    }
+    marking_ = Marking::Hits;
     search_job_.start(
         [trace = trace_, text = line_->text()](JobControl& control) { return slicesNamed(*trace, text, control); },
         [this](Result<std::vector<SliceId>> found) {
@@ -262,9 +269,14 @@ void PlainPage::takeHits(std::vector<SliceId> hits) {
     hits_in_time_ = hits_;
     std::ranges::stable_sort(hits_in_time_, {}, [this](SliceId slice) { return trace_->trace().start(slice); });
     current_hit_.reset();
-    view_->mark(hits_);
+    showMarks();
     showHit();
     emit computed();
+}
+
+void PlainPage::showMarks() {
+    const bool teaches = teach_->isVisible() && marking_ == Marking::Matches;
+    view_->mark(teaches ? teach_->allMatches() : hits_);
 }
 
 void PlainPage::stepHit(int direction) {

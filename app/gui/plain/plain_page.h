@@ -58,6 +58,7 @@ private:
     QWidget* makeDetails();
     void search();
     void takeHits(std::vector<SliceId> hits);
+    void showMarks();
     void showHit();
     void showSelection();
     void showArea();
@@ -85,6 +86,8 @@ private:
     std::vector<SliceId> hits_;         ///< ascending ids, for marks
     std::vector<SliceId> hits_in_time_; ///< by start
     std::optional<std::size_t> current_hit_;
+    enum class Marking : std::uint8_t { Hits, Matches };
+    Marking marking_ = Marking::Matches; ///< hits of the search, or matches of what is taught: what was asked for last
 };
 
 } // namespace bubblescope::gui

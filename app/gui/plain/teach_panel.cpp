@@ -15,8 +15,10 @@
 #include <QPushButton>
 #include <QScrollArea>
 #include <QSpinBox>
+#include <QStyle>
 #include <QTabWidget>
 #include <QTableWidget>
+#include <QToolButton>
 #include <QVBoxLayout>
 
 #include <algorithm>
@@ -94,6 +96,17 @@ TeachPanel::TeachPanel(QWidget* parent) : QWidget(parent), tabs_(new QTabWidget(
     };
     tabs_->addTab(scrolled(namesPage()), tr("By names"));
     tabs_->addTab(scrolled(schedulePage()), tr("By schedule"));
+    auto* close = new QToolButton(tabs_);
+    close->setObjectName(QStringLiteral("teachClose"));
+    close->setIcon(style()->standardIcon(QStyle::SP_TitleBarCloseButton));
+    close->setAutoRaise(true);
+    close->setToolTip(tr("Close"));
+    close->setAccessibleName(tr("Close"));
+    connect(close, &QToolButton::clicked, this, [this] {
+        hide();
+        emit closed();
+    });
+    tabs_->setCornerWidget(close);
     status_->setObjectName(QStringLiteral("teachStatus"));
     status_->setWordWrap(true);
     status_->setTextFormat(Qt::PlainText);
@@ -149,6 +162,7 @@ QWidget* TeachPanel::namesPage() {
     list_->verticalHeader()->hide();
     list_->setEditTriggers(QAbstractItemView::NoEditTriggers);
     list_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    list_->setTabKeyNavigation(false);
     list_->setMinimumHeight(90);
     column->addWidget(list_, 1);
     auto* remove = new QPushButton(tr("Remove from the rule"), page);
@@ -184,7 +198,7 @@ QWidget* TeachPanel::namesPage() {
 QWidget* TeachPanel::schedulePage() {
     auto* page = new QWidget(this);
     auto* column = new QVBoxLayout(page);
-    auto* lead = new QLabel(tr("State what was run. The order of computations and transfers then tells which block is "
+    auto* lead = new QLabel(tr("State what was run. The order of computations and transfers then shows which block is "
                                "which op. Sizes left open are those of the trace."),
                             page);
     lead->setWordWrap(true);
@@ -286,7 +300,7 @@ void TeachPanel::propose() {
         pattern_->clear();
         add_->setEnabled(false);
         count_->setText(sentence(errorText(made.error())));
-        emit matched(allMatches());
+        emit matched();
         return;
     }
     stated_ = std::move(made).value();
@@ -313,7 +327,7 @@ void TeachPanel::showMatches(const Result<TaughtMatches>& matches) {
     if (!matches.ok()) {
         stated_matches_ = {};
         count_->setText(sentence(errorText(matches.error())));
-        emit matched(allMatches());
+        emit matched();
         return;
     }
     stated_matches_ = matches.value();
@@ -324,7 +338,7 @@ void TeachPanel::showMatches(const Result<TaughtMatches>& matches) {
                                      .arg(stated_matches_.first_microbatch)
                                      .arg(stated_matches_.last_microbatch));
     add_->setEnabled(count > 0);
-    emit matched(allMatches());
+    emit matched();
 }
 
 std::vector<SliceId> TeachPanel::allMatches() const {
@@ -355,7 +369,7 @@ void TeachPanel::removeOp() {
     ops_.erase(ops_.begin() + row);
     matches_.erase(matches_.begin() + row);
     showOps();
-    emit matched(allMatches());
+    emit matched();
 }
 
 void TeachPanel::showOps() {

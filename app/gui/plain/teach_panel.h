@@ -39,10 +39,14 @@ public:
     [[nodiscard]] Status saveRule(const QString& file) const;
     void showNames();
     void showSchedule();
+    /// What the stated pattern and the ops of the rule match, ascending.
+    [[nodiscard]] std::vector<SliceId> allMatches() const;
 
 signals:
     /// The slices that the stated op and the rule match, ascending.
-    void matched(const std::vector<bubblescope::SliceId>& slices);
+    void matched();
+    /// The user has closed the panel.
+    void closed();
     /// Open the trace again with what was taught.
     void reopenRequested(const bubblescope::gui::Taught& taught);
 
@@ -58,7 +62,6 @@ private:
     void reopenBySchedule();
     void chooseFile();
     void complain(const QString& text);
-    [[nodiscard]] std::vector<SliceId> allMatches() const;
     [[nodiscard]] TaughtRule rule() const;
 
     PlainTracePtr trace_;
