@@ -80,19 +80,9 @@ QWidget* ScheduleExplorer::buildForm() {
     auto* column = new QVBoxLayout(panel);
     column->setContentsMargins(12, 12, 12, 12);
     auto* form = new QFormLayout;
-    family_ = new QComboBox(panel);
-    family_->setObjectName(QStringLiteral("explorerFamily"));
-    family_->setAccessibleName(tr("Schedule"));
-    for (const ScheduleFamily& family : scheduleFamilies())
-        family_->addItem(fromUtf8(std::string(family.name)));
-    family_->setCurrentText(QStringLiteral("1f1b"));
-    flavor_ = new QComboBox(panel);
-    flavor_->setObjectName(QStringLiteral("explorerFlavor"));
-    flavor_->setAccessibleName(tr("Flavor"));
+    schedule_ = ScheduleFields::addTo(*form, "explorer");
     limits_ = new QLabel(panel);
     limits_->setWordWrap(true);
-    form->addRow(tr("Schedule"), family_);
-    form->addRow(tr("Flavor"), flavor_);
     form->addRow(limits_);
     const FormFields fields{*form, [this] { compute(); }};
     pp_ = fields.count("explorerPp", tr("Ranks p"), 1, 512, 4);
@@ -137,8 +127,8 @@ QWidget* ScheduleExplorer::buildForm() {
     connect(families_, &QPushButton::clicked, this, &ScheduleExplorer::compareFamilies);
     connect(run_, &QPushButton::clicked, this, &ScheduleExplorer::sendToRun);
     column->addStretch(1);
-    connect(family_, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::fillFlavors);
-    connect(flavor_, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::compute);
+    connect(schedule_.family, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::fillFlavors);
+    connect(schedule_.flavor, &QComboBox::currentIndexChanged, this, &ScheduleExplorer::compute);
     connect(keep_, &QPushButton::clicked, this, &ScheduleExplorer::keep);
     connect(export_, &QPushButton::clicked, this, &ScheduleExplorer::chooseFile);
     return panel;
@@ -179,15 +169,9 @@ QWidget* ScheduleExplorer::buildViews() {
 }
 
 void ScheduleExplorer::fillFlavors() {
-    const ScheduleFamily* family = findScheduleFamily(family_->currentText().toStdString());
+    const ScheduleFamily* const family = schedule_.chosen();
     if (family == nullptr) return;
-    {
-        const QSignalBlocker quiet(flavor_);
-        flavor_->clear();
-        for (const std::string_view flavor : family->flavors)
-            flavor_->addItem(fromUtf8(std::string(flavor)));
-        flavor_->setEnabled(flavor_->count() > 1);
-    }
+    schedule_.offerFlavors();
     limits_->setText(
         tr("%1. Needs %2.")
             .arg(translatedText(std::string(family->title)), fieldWords(translatedText(std::string(family->limits)))));
@@ -249,8 +233,8 @@ void ScheduleExplorer::fitSizes() {
 
 ScheduleSpec ScheduleExplorer::spec() const {
     ScheduleSpec spec;
-    spec.name = family_->currentText().toStdString();
-    spec.flavor = flavor_->currentText().toStdString();
+    spec.name = schedule_.family->currentText().toStdString();
+    spec.flavor = schedule_.flavor->currentText().toStdString();
     spec.pp = pp_->value();
     spec.microbatches = microbatches_->value();
     spec.vpp = vpp_->value();
@@ -267,8 +251,10 @@ void ScheduleExplorer::startFrom(const Session& session, int step) {
     const Schedule& schedule = session.run.schedule;
     const OpTimes& times = session.analysis(step).typical;
     filling_ = true;
-    if (family_->findText(fromUtf8(schedule.name)) >= 0) family_->setCurrentText(fromUtf8(schedule.name));
-    if (flavor_->findText(fromUtf8(schedule.flavor)) >= 0) flavor_->setCurrentText(fromUtf8(schedule.flavor));
+    if (schedule_.family->findText(fromUtf8(schedule.name)) >= 0)
+        schedule_.family->setCurrentText(fromUtf8(schedule.name));
+    if (schedule_.flavor->findText(fromUtf8(schedule.flavor)) >= 0)
+        schedule_.flavor->setCurrentText(fromUtf8(schedule.flavor));
     pp_->setValue(schedule.pp);
     microbatches_->setValue(schedule.microbatches);
     vpp_->setValue(schedule.vpp);

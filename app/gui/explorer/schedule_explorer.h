@@ -3,6 +3,7 @@
 #include "app/gui/explorer/explore.h"
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/view_state.h"
+#include "app/gui/panels/schedule_fields.h"
 #include "app/gui/theme/theme.h"
 
 #include <QTimer>
@@ -85,8 +86,7 @@ private:
     std::optional<ExplorerResult> result_;
     bool filling_ = false; ///< several fields are being set at once
 
-    QComboBox* family_ = nullptr;
-    QComboBox* flavor_ = nullptr;
+    ScheduleFields schedule_;
     QLabel* limits_ = nullptr;
     QSpinBox* pp_ = nullptr;
     QSpinBox* microbatches_ = nullptr;

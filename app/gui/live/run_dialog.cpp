@@ -104,17 +104,7 @@ RunDialog::RunDialog(ThemeManager& themes, const QString& folder, QWidget* paren
 QWidget* RunDialog::buildSchedule() {
     auto* group = new QGroupBox(tr("Schedule"), this);
     auto* form = new QFormLayout(group);
-    family_ = new QComboBox(group);
-    family_->setObjectName(QStringLiteral("runFamily"));
-    family_->setAccessibleName(tr("Schedule"));
-    for (const ScheduleFamily& family : scheduleFamilies())
-        family_->addItem(fromUtf8(std::string(family.name)));
-    family_->setCurrentText(QStringLiteral("1f1b"));
-    flavor_ = new QComboBox(group);
-    flavor_->setObjectName(QStringLiteral("runFlavor"));
-    flavor_->setAccessibleName(tr("Flavor"));
-    form->addRow(tr("Schedule"), family_);
-    form->addRow(tr("Flavor"), flavor_);
+    schedule_ = ScheduleFields::addTo(*form, "run");
     const FormFields fields{*form, [this] { check(); }};
     pp_ = fields.count("runPp", tr("Ranks p"), 1, kMaxRanks, 4);
     microbatches_ = fields.count("runMicrobatches", tr("Micro-batches m"), 1, 1024, 8);
@@ -123,8 +113,8 @@ QWidget* RunDialog::buildSchedule() {
     backward_ = fields.time("runBackward", tr("Backward"), 10);
     comm_ = fields.time("runComm", tr("Transfer"), 0);
     steps_ = fields.count("runSteps", tr("Steps"), 1, 1'000'000, 200);
-    connect(family_, &QComboBox::currentIndexChanged, this, &RunDialog::fillFlavors);
-    connect(flavor_, &QComboBox::currentIndexChanged, this, &RunDialog::check);
+    connect(schedule_.family, &QComboBox::currentIndexChanged, this, &RunDialog::fillFlavors);
+    connect(schedule_.flavor, &QComboBox::currentIndexChanged, this, &RunDialog::check);
     return group;
 }
 
@@ -179,15 +169,7 @@ bool RunDialog::eventFilter(QObject* watched, QEvent* event) {
 }
 
 void RunDialog::fillFlavors() {
-    const ScheduleFamily* family = findScheduleFamily(family_->currentText().toStdString());
-    if (family == nullptr) return;
-    {
-        const QSignalBlocker quiet(flavor_);
-        flavor_->clear();
-        for (const std::string_view flavor : family->flavors)
-            flavor_->addItem(fromUtf8(std::string(flavor)));
-        flavor_->setEnabled(flavor_->count() > 1);
-    }
+    schedule_.offerFlavors();
     check();
 }
 
@@ -217,7 +199,8 @@ void RunDialog::setOrder(const QString& file, const ScheduleSpec& spec) {
     forward_->setValue(ms(spec.times.forward));
     backward_->setValue(ms(spec.times.backward));
     comm_->setValue(ms(spec.comm));
-    for (QWidget* field : std::initializer_list<QWidget*>{family_, flavor_, pp_, microbatches_, vpp_}) {
+    for (QWidget* field :
+         std::initializer_list<QWidget*>{schedule_.family, schedule_.flavor, pp_, microbatches_, vpp_}) {
         field->setEnabled(false);
         field->setToolTip(tr("As in the order of the schedule lab"));
     }
@@ -227,8 +210,8 @@ void RunDialog::setOrder(const QString& file, const ScheduleSpec& spec) {
 RunPlan RunDialog::plan() const {
     RunPlan plan;
     plan.schedule_file = order_file_;
-    plan.spec.name = family_->currentText().toStdString();
-    plan.spec.flavor = flavor_->currentText().toStdString();
+    plan.spec.name = schedule_.family->currentText().toStdString();
+    plan.spec.flavor = schedule_.flavor->currentText().toStdString();
     plan.spec.pp = pp_->value();
     plan.spec.microbatches = microbatches_->value();
     plan.spec.vpp = vpp_->value();

@@ -2,6 +2,7 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/live/run_process.h"
+#include "app/gui/panels/schedule_fields.h"
 #include "app/gui/theme/theme.h"
 
 #include <QDialog>
@@ -50,8 +51,7 @@ private:
     ThemeManager& themes_;
     BackgroundJob job_;
     QString order_file_; ///< empty: family and sizes
-    QComboBox* family_ = nullptr;
-    QComboBox* flavor_ = nullptr;
+    ScheduleFields schedule_;
     QSpinBox* pp_ = nullptr;
     QSpinBox* microbatches_ = nullptr;
     QSpinBox* vpp_ = nullptr;

@@ -218,9 +218,7 @@ AadiffPanel::AadiffPanel(ViewState& state, ThemeManager& themes, QWidget* parent
     splitter->addWidget(table_);
     splitter->setStretchFactor(0, 2);
     splitter->setStretchFactor(1, 3);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
     pages_->addWidget(results_);
     pages_->addWidget(splitter);

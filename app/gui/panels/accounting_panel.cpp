@@ -116,9 +116,7 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     bar->setSpacing(12);
     bar->addWidget(view_);
     bar->addWidget(note_, 1);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
     column->addWidget(chart_, 1);
     column->addWidget(legend);

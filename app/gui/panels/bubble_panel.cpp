@@ -80,9 +80,7 @@ BubblePanel::BubblePanel(ViewState& state, ThemeManager& themes, QWidget* parent
     table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     table_->horizontalHeader()->setStretchLastSection(true);
 
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
     column->addWidget(table_, 1);
 

@@ -41,9 +41,7 @@ NotesPanel::NotesPanel(ViewState& state, NoteStore& note_store, QWidget* parent)
     buttons->addWidget(remove_);
     buttons->addWidget(restore_);
     buttons->addStretch(1);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addWidget(table_, 1);
     column->addWidget(hint_, 1);
     column->addLayout(buttons);

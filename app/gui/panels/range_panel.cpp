@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/notes.h"
+#include "app/gui/panels/widgets.h"
 
 #include <QAction>
 #include <QComboBox>
@@ -56,9 +57,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     for (int column = 0; column < RangeTableModel::ColumnCount; ++column)
         table_->setColumnWidth(column, std::max((column == RangeTableModel::NameColumn ? 22 : 14) * digit,
                                                 header.sectionSizeHint(column)));
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
     column->addWidget(table_, 1);
 

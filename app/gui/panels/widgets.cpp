@@ -16,6 +16,7 @@
 #include <QSpinBox>
 #include <QStyleFactory>
 #include <QTableView>
+#include <QVBoxLayout>
 #include <QWidget>
 
 #include <utility>
@@ -125,6 +126,13 @@ public:
 };
 
 } // namespace
+
+QVBoxLayout* tightColumn(QWidget& widget) {
+    auto* column = new QVBoxLayout(&widget);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    return column;
+}
 
 void styleTable(QTableView& table) {
     auto* style = new RoomyStyle;

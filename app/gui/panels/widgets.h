@@ -14,6 +14,7 @@ class QDoubleSpinBox;
 class QFormLayout;
 class QSpinBox;
 class QTableView;
+class QVBoxLayout;
 class QWidget;
 
 namespace bubblescope::gui {
@@ -82,6 +83,9 @@ private:
     QPointer<QDockWidget> dock_; ///< the panel's dock
     bool stale_ = false;
 };
+
+/// A column for a widget's parts, without margins or space between them.
+[[nodiscard]] QVBoxLayout* tightColumn(QWidget& widget);
 
 /// The common look of tables: roomy cells, no grid, whole rows selected.
 void styleTable(QTableView& table);

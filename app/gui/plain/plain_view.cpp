@@ -6,47 +6,30 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
-#include <QFontMetricsF>
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
 #include <QTextDocument>
-#include <QToolTip>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kPlainWheelZoom = 0.85; ///< per notch
-constexpr double kPlainNotch = 120;      ///< Qt's eighths of a degree
-constexpr double kPlainKeyZoom = 0.8;
-constexpr double kPlainKeyPan = 0.1;
-constexpr int kPlainGesturePauseMs = 600;
 constexpr double kPlainTickRoom = 96;
 constexpr int kFoldLeft = 6;
 constexpr std::size_t kMostArrows = 1500;
 
 } // namespace
 
-PlainView::PlainView(ThemeManager& themes, QWidget* parent) : QAbstractScrollArea(parent), themes_(themes) {
+PlainView::PlainView(ThemeManager& themes, QWidget* parent) : TimeView(themes, kNameWidth, kRuler, parent) {
     setObjectName(QStringLiteral("plainView"));
     setAccessibleName(tr("Trace"));
-    setFrameShape(QFrame::NoFrame);
-    setFocusPolicy(Qt::StrongFocus);
-    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it is framed
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-    viewport()->setMouseTracking(true);
-    gesture_end_.setSingleShot(true);
-    gesture_end_.setInterval(kPlainGesturePauseMs);
-    connect(&gesture_end_, &QTimer::timeout, &range_, &VisibleRange::endGesture);
-    connect(&range_, &VisibleRange::changed, this, &PlainView::invalidate);
-    connect(&themes_, &ThemeManager::changed, this, &PlainView::invalidate);
+    setRange(range_);
 }
 
 void PlainView::setTrace(PlainTracePtr trace, const PlainSnapshot& snapshot) {
@@ -74,13 +57,8 @@ PlainSnapshot PlainView::snapshot() const {
     return {range_.range(), folds_, verticalScrollBar()->value(), selection_, area_};
 }
 
-QRect PlainView::plot() const {
-    return {kNameWidth, kRuler, std::max(1, viewport()->width() - kNameWidth),
-            std::max(1, viewport()->height() - kRuler)};
-}
-
-TimeScale PlainView::scale() const {
-    return {range_.range(), static_cast<double>(plot().width())};
+QFont PlainView::labelFont() const {
+    return smallFont(font());
 }
 
 PlainInput PlainView::input() const {
@@ -90,11 +68,7 @@ PlainInput PlainView::input() const {
             verticalScrollBar()->value(),
             plot().height(),
             devicePixelRatioF(),
-            [this](const QString& text) {
-                const auto known = text_sizes_.constFind(text);
-                if (known != text_sizes_.constEnd()) return *known;
-                return *text_sizes_.insert(text, QFontMetricsF(smallFont(font())).size(0, text));
-            }};
+            [this](const QString& text) { return textSize(text); }};
 }
 
 void PlainView::relayout() {
@@ -103,19 +77,6 @@ void PlainView::relayout() {
     verticalScrollBar()->setRange(0, std::max(0, layout_.contentHeight() - height));
     verticalScrollBar()->setPageStep(height);
     verticalScrollBar()->setSingleStep(3 * PlainLayout::kLevelHeight);
-    invalidate();
-}
-
-void PlainView::invalidate() {
-    base_valid_ = false;
-    viewport()->update();
-}
-
-void PlainView::resizeEvent(QResizeEvent*) {
-    relayout();
-}
-
-void PlainView::scrollContentsBy(int, int) {
     invalidate();
 }
 
@@ -204,14 +165,8 @@ void PlainView::followFlow(bool forward) {
 }
 
 void PlainView::run(Command command) {
-    if (!trace_) return;
-    const double cursor = 0.5;
+    if (!trace_ || runInTime(command)) return;
     switch (command) {
-    case Command::ZoomIn: range_.zoomAt(cursor, kPlainKeyZoom); break;
-    case Command::ZoomOut: range_.zoomAt(cursor, 1 / kPlainKeyZoom); break;
-    case Command::PanLeft: range_.panBy(-kPlainKeyPan); break;
-    case Command::PanRight: range_.panBy(kPlainKeyPan); break;
-    case Command::FitAll:
     case Command::FitStep: range_.showAll(); break;
     case Command::Focus:
         if (selection_ != kNoId) goTo(selection_);
@@ -257,7 +212,7 @@ void PlainView::run(Command command) {
         break;
     default: return;
     }
-    gesture_end_.start();
+    endGestureSoon();
 }
 
 QPointF PlainView::centreOf(SliceId slice) const {
@@ -304,28 +259,20 @@ QString PlainView::textUnder(const QPointF& position) const {
     return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
 }
 
-bool PlainView::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) {
-        hover_ = kNoId;
-        viewport()->update();
-        emit hovered({});
-    }
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const QString text = textUnder(help->pos());
-        if (text.isEmpty()) {
-            QToolTip::hideText();
-        } else {
-            QToolTip::showText(help->globalPos(), Qt::convertFromPlainText(text), viewport());
-        }
-        return true;
-    }
-    return QAbstractScrollArea::viewportEvent(event);
+QString PlainView::toolTipAt(const QPointF& position) const {
+    const QString text = textUnder(position);
+    return text.isEmpty() ? text : Qt::convertFromPlainText(text);
+}
+
+void PlainView::pointerLeft() {
+    hover_ = kNoId;
+    viewport()->update();
+    emit hovered({});
 }
 
 void PlainView::keyPressEvent(QKeyEvent* event) {
     if (const CommandInfo* info = findCommand(*event)) return run(info->command);
-    QAbstractScrollArea::keyPressEvent(event);
+    TimeView::keyPressEvent(event);
 }
 
 void PlainView::mousePressEvent(QMouseEvent* event) {
@@ -379,10 +326,7 @@ void PlainView::mouseMoveEvent(QMouseEvent* event) {
         viewport()->setCursor(wants_area_ ? Qt::CrossCursor : Qt::ClosedHandCursor);
     }
     if (drag_ == Drag::Area) return dragAreaTo(event->position());
-    const QPointF delta = event->position() - last_;
-    last_ = event->position();
-    range_.panBy(-delta.x() / plot().width());
-    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(delta.y())));
+    drag(event->position() - std::exchange(last_, event->position()));
 }
 
 void PlainView::mouseReleaseEvent(QMouseEvent* event) {
@@ -415,21 +359,6 @@ void PlainView::mouseDoubleClickEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton && slice != kNoId) zoomToSlice(slice);
 }
 
-void PlainView::wheelEvent(QWheelEvent* event) {
-    event->accept();
-    const QPoint angle = event->angleDelta();
-    const double x = event->position().x() - kNameWidth;
-    if (event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(angle.x()) > std::abs(angle.y())) {
-        range_.panBy(-(angle.x() != 0 ? angle.x() : angle.y()) / kPlainNotch * kPlainKeyPan);
-    } else if (x < 0) {
-        const auto lines = static_cast<int>(std::lround(angle.y() / kPlainNotch * verticalScrollBar()->singleStep()));
-        verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
-    } else {
-        range_.zoomAt(x / plot().width(), std::pow(kPlainWheelZoom, angle.y() / kPlainNotch));
-    }
-    gesture_end_.start();
-}
-
 // ---- Painting ------------------------------------------------------------------------------------
 
 QColor PlainView::colourOf(StringId name) const {
@@ -458,10 +387,7 @@ void PlainView::paintEvent(QPaintEvent*) {
     }
     painter.drawImage(0, 0, base_);
     paintOverlay(painter);
-    if (!hasFocus()) return;
-    painter.setPen(QPen(themes_.theme().palette.color(QPalette::Highlight), 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(viewport()->rect().adjusted(1, 1, -1, -1));
+    paintFocus(painter);
 }
 
 void PlainView::paintBase(QImage& image) {

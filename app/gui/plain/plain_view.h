@@ -1,16 +1,11 @@
 #pragma once
 
-#include "app/gui/models/view_state.h"
 #include "app/gui/plain/plain_geometry.h"
 #include "app/gui/plain/plain_queries.h"
-#include "app/gui/theme/theme.h"
-#include "app/gui/timeline/commands.h"
 #include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/time_view.h"
 
-#include <QAbstractScrollArea>
-#include <QHash>
 #include <QImage>
-#include <QTimer>
 
 #include <optional>
 #include <vector>
@@ -28,7 +23,7 @@ struct PlainSnapshot {
 
 /// Draws a plain trace: processes, their threads, streams and counters. The wheel zooms, dragging moves, a click
 /// selects a slice; dragging on the ruler, or with Shift on the lanes, selects an area. Lives on the GUI thread.
-class PlainView : public QAbstractScrollArea {
+class PlainView : public TimeView {
     Q_OBJECT
 
 public:
@@ -71,24 +66,20 @@ signals:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
-    void scrollContentsBy(int dx, int dy) override;
-    bool viewportEvent(QEvent* event) override;
+    [[nodiscard]] QFont labelFont() const override;
+    void relayout() override;
+    [[nodiscard]] QString toolTipAt(const QPointF& position) const override;
+    void pointerLeft() override;
     void keyPressEvent(QKeyEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
-    void wheelEvent(QWheelEvent* event) override;
 
 private:
-    [[nodiscard]] QRect plot() const;
-    [[nodiscard]] TimeScale scale() const;
     [[nodiscard]] int rowUnder(const QPointF& position) const;
     [[nodiscard]] SliceId sliceUnder(const QPointF& position) const;
     [[nodiscard]] QString textUnder(const QPointF& position) const;
-    void relayout();
-    void invalidate();
     void setFolds(PlainFolds folds);
     void paintBase(QImage& image);
     void paintLanes(QPainter& painter);
@@ -104,7 +95,6 @@ private:
     void followFlow(bool forward);
     void zoomToSlice(SliceId slice);
 
-    ThemeManager& themes_;
     PlainTracePtr trace_;
     VisibleRange range_;
     PlainFolds folds_;
@@ -117,8 +107,6 @@ private:
     std::vector<bool> marked_names_; ///< of marked_
     bool all_flows_ = false;
     QImage base_;
-    bool base_valid_ = false;
-    mutable QHash<QString, QSizeF> text_sizes_;
     LabelCache labels_;
 
     enum class Drag : std::uint8_t { None, Pressed, Move, Area };
@@ -126,7 +114,6 @@ private:
     bool wants_area_ = false;
     QPointF press_;
     QPointF last_;
-    QTimer gesture_end_;
 };
 
 } // namespace bubblescope::gui

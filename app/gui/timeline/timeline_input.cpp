@@ -10,26 +10,23 @@
 
 #include <QApplication>
 #include <QContextMenuEvent>
-#include <QCursor>
-#include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QScrollBar>
 #include <QTextDocument>
 #include <QToolTip>
+#include <QWheelEvent>
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kWheelZoom = 0.85; ///< per notch
-constexpr double kWheelPan = 0.1;   ///< of the view, per notch
-constexpr double kWheelNotch = 120; ///< Qt's eighths of a degree
-constexpr double kSnapReach = 8;    ///< pixels within which edges attract the pointer
+constexpr double kSnapReach = 8; ///< pixels within which edges attract the pointer
 
 QString toolTipText(const Session& session, const ItemRef& item) {
     const ItemDescription text = describe(session, item);
@@ -49,21 +46,6 @@ void TimelineView::setHover(const ItemRef& item) {
     hover_ = item;
     viewport()->update();
     emit hovered(item);
-}
-
-bool TimelineView::viewportEvent(QEvent* event) {
-    if (event->type() == QEvent::Leave) setHover({});
-    if (event->type() == QEvent::ToolTip) {
-        const auto* help = static_cast<QHelpEvent*>(event);
-        const QString text = toolTipAt(help->pos());
-        if (text.isEmpty()) {
-            QToolTip::hideText();
-        } else {
-            QToolTip::showText(help->globalPos(), text, viewport());
-        }
-        return true;
-    }
-    return QAbstractScrollArea::viewportEvent(event);
 }
 
 QString TimelineView::toolTipAt(const QPointF& position) const {
@@ -179,10 +161,7 @@ void TimelineView::mouseMoveEvent(QMouseEvent* event) {
         viewport()->setCursor(measure_from_ ? Qt::SplitHCursor : Qt::ClosedHandCursor);
     }
     if (measure_from_) return measureTo(event->position());
-    const QPointF delta = event->position() - drag_position_;
-    drag_position_ = event->position();
-    state_.range().panBy(-delta.x() / plot().width());
-    verticalScrollBar()->setValue(verticalScrollBar()->value() - static_cast<int>(std::lround(delta.y())));
+    drag(event->position() - std::exchange(drag_position_, event->position()));
 }
 
 void TimelineView::mouseReleaseEvent(QMouseEvent* event) {
@@ -220,25 +199,8 @@ bool TimelineView::selectStepAt(const QPointF& position) {
 }
 
 void TimelineView::wheelEvent(QWheelEvent* event) {
-    event->accept();
-    const QPoint angle = event->angleDelta();
-    const double x = event->position().x() - kHeaderWidth;
-    const bool sideways = event->modifiers().testFlag(Qt::ShiftModifier) || std::abs(angle.x()) > std::abs(angle.y());
-    if (x < 0 && event->modifiers().testFlag(Qt::ControlModifier)) {
-        if (angle.y() != 0) setRowHeight(rows_.otherHeight(angle.y() > 0 ? 1 : -1));
-    } else if (sideways) {
-        const int delta = angle.x() != 0 ? angle.x() : angle.y();
-        state_.range().panBy(-delta / kWheelNotch * kWheelPan);
-    } else if (x < 0 || event->modifiers().testFlag(Qt::ControlModifier) == (wheel_ == Wheel::Zooms)) {
-        // Over the rank names the wheel always scrolls the rows.
-        const auto lines = static_cast<int>(std::lround(angle.y() / kWheelNotch * verticalScrollBar()->singleStep()));
-        verticalScrollBar()->setValue(verticalScrollBar()->value() - lines);
-    } else {
-        state_.range().zoomAt(x / plot().width(), std::pow(kWheelZoom, angle.y() / kWheelNotch));
-    }
-    gesture_end_.start();
+    TimeView::wheelEvent(event);
     setHover(itemAt(event->position()));
-    if (x >= 0 && event->modifiers() == Qt::NoModifier) emit wheelTurned();
 }
 
 bool TimelineView::foldAt(const QPointF& position) {
@@ -266,7 +228,7 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
     const int row = state_.session() && event->y() >= kRulerHeight && event->x() < kHeaderWidth
                         ? rows_.rowAt(contentY(event->pos()))
                         : -1;
-    if (row < 0) return QAbstractScrollArea::contextMenuEvent(event);
+    if (row < 0) return TimeView::contextMenuEvent(event);
     auto* menu = new QMenu(this);
     menu->setObjectName(QStringLiteral("rowMenu"));
     menu->setAttribute(Qt::WA_DeleteOnClose);
@@ -290,8 +252,6 @@ void TimelineView::contextMenuEvent(QContextMenuEvent* event) {
 
 namespace {
 
-constexpr double kKeyZoom = 0.8;       ///< per key press
-constexpr double kKeyPan = 0.1;        ///< of the view
 constexpr double kReferenceStep = 0.1; ///< step of the blend between observed and reference
 constexpr double kRangePadding = 0.02; ///< around a selected time range
 
@@ -300,22 +260,22 @@ constexpr double kRangePadding = 0.02; ///< around a selected time range
 void TimelineView::keyPressEvent(QKeyEvent* event) {
     const CommandInfo* info = findCommand(*event);
     if (info == nullptr) {
-        QAbstractScrollArea::keyPressEvent(event);
+        TimeView::keyPressEvent(event);
         return;
     }
     run(info->command);
 }
 
 void TimelineView::run(Command command) {
-    if (!state_.session()) return;
+    if (!state_.session() || runInTime(command)) return;
     const Session& session = *state_.session();
     const ItemRef selection = state_.selection();
     switch (command) {
-    case Command::ZoomIn: zoom(kKeyZoom); break;
-    case Command::ZoomOut: zoom(1 / kKeyZoom); break;
-    case Command::PanLeft: pan(-kKeyPan); break;
-    case Command::PanRight: pan(kKeyPan); break;
-    case Command::FitAll: state_.range().showAll(); break;
+    case Command::ZoomIn:
+    case Command::ZoomOut:
+    case Command::PanLeft:
+    case Command::PanRight:
+    case Command::FitAll: break; // see above
     case Command::FitStep: state_.showStep(state_.step()); break;
     case Command::Focus: focusSelection(); break;
     case Command::ZoomToSelection:
@@ -374,18 +334,6 @@ void TimelineView::run(Command command) {
         state_.measure({});
         break;
     }
-}
-
-void TimelineView::zoom(double factor) {
-    const QPointF cursor = viewport()->mapFromGlobal(QCursor::pos());
-    const bool inside = viewport()->underMouse() && plot().contains(cursor.toPoint());
-    state_.range().zoomAt(inside ? (cursor.x() - kHeaderWidth) / plot().width() : 0.5, factor);
-    gesture_end_.start();
-}
-
-void TimelineView::pan(double fraction) {
-    state_.range().panBy(fraction);
-    gesture_end_.start();
 }
 
 void TimelineView::moveReference(double by) {

@@ -7,9 +7,6 @@
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/timeline_painter.h"
 
-#include <QApplication>
-#include <QEvent>
-#include <QFontMetricsF>
 #include <QPaintEngine>
 #include <QPainter>
 #include <QScrollBar>
@@ -21,27 +18,16 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr int kFocusFrame = 2;       ///< pixels
-constexpr int kMinScroll = 12;       ///< pixels per notch of the wheel over the names
-constexpr int kGesturePauseMs = 600; ///< wheel events closer than this form one entry of the zoom history
+constexpr int kMinScroll = 12; ///< pixels per notch of the wheel over the names
 
 } // namespace
 
 TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* parent)
-    : QAbstractScrollArea(parent), state_(state), themes_(themes) {
+    : TimeView(themes, kHeaderWidth, kRulerHeight, parent), state_(state) {
     installTimelineAccess(*this); // before a name is announced, which creates the interface
     setObjectName(QStringLiteral("timeline"));
     setAccessibleName(tr("Timeline"));
-    setFrameShape(QFrame::NoFrame);
-    setFocusPolicy(Qt::StrongFocus);
-    setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
-    viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-    viewport()->setMouseTracking(true);
-    gesture_end_.setSingleShot(true);
-    gesture_end_.setInterval(kGesturePauseMs);
-
-    connect(qApp, &QApplication::focusChanged, viewport(), qOverload<>(&QWidget::update)); // it is framed
-    connect(&gesture_end_, &QTimer::timeout, &state_.range(), &VisibleRange::endGesture);
+    setRange(state_.range());
     connect(&state_, &ViewState::sessionChanged, this, [this] {
         hover_ = {};
         flows_.reset();
@@ -58,7 +44,6 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
             invalidate();
         }
     });
-    connect(&state_.range(), &VisibleRange::changed, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::selectionChanged, viewport(), qOverload<>(&QWidget::update));
     connect(&state_, &ViewState::selectionChanged, this, [this] { announceSelection(*this); });
     connect(&state_, &ViewState::highlightsChanged, viewport(), qOverload<>(&QWidget::update));
@@ -73,7 +58,6 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
     connect(&state_, &ViewState::referenceChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::referenceMoved, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
-    connect(&themes_, &ThemeManager::changed, this, &TimelineView::invalidate);
 }
 
 void TimelineView::setNoteStore(NoteStore* note_store) {
@@ -88,11 +72,6 @@ QSize TimelineView::sizeHint() const {
 
 QSize TimelineView::minimumSizeHint() const {
     return {kHeaderWidth + 200, kRulerHeight + 80};
-}
-
-QRect TimelineView::plot() const {
-    return {kHeaderWidth, kRulerHeight, std::max(1, viewport()->width() - kHeaderWidth),
-            std::max(1, viewport()->height() - kRulerHeight)};
 }
 
 std::vector<int> TimelineView::rowsInSight() const {
@@ -110,10 +89,6 @@ QRect TimelineView::rowRect(int row) const {
     const bool pinned = rows_.rowTop(row) < rows_.stickyHeight();
     const int top = kRulerHeight + (pinned ? 0 : rows_.stickyHeight());
     return whole & QRect(0, top, viewport()->width(), viewport()->height() - top);
-}
-
-TimeScale TimelineView::scale() const {
-    return {state_.range().range(), static_cast<double>(plot().width())};
 }
 
 GeometryInput TimelineView::geometry() const {
@@ -134,15 +109,6 @@ GeometryInput TimelineView::geometryAt(double plot_y) const {
 int TimelineView::contentY(const QPointF& position) const {
     const int y = static_cast<int>(std::floor(position.y())) - kRulerHeight;
     return y + rows_.scrollAt(y, verticalScrollBar()->value());
-}
-
-QSizeF TimelineView::textSize(const QString& text) const {
-    const auto known = text_sizes_.constFind(text);
-    if (known != text_sizes_.constEnd()) return *known;
-    // Panning through a long trace shows ever new durations; the cache holds many screens of them.
-    constexpr qsizetype kMaxCached = 20000;
-    if (text_sizes_.size() > kMaxCached) text_sizes_.clear();
-    return *text_sizes_.insert(text, QFontMetricsF(font()).size(0, text));
 }
 
 RowExtras TimelineView::extras() const {
@@ -218,27 +184,6 @@ void TimelineView::relayout() {
     verticalScrollBar()->setPageStep(plot().height());
     verticalScrollBar()->setSingleStep(std::max(kMinScroll, rows_.rowHeight() / 2));
     invalidate();
-}
-
-void TimelineView::invalidate() {
-    base_valid_ = false;
-    viewport()->update();
-}
-
-void TimelineView::resizeEvent(QResizeEvent*) {
-    relayout();
-}
-
-void TimelineView::scrollContentsBy(int, int) {
-    invalidate();
-}
-
-void TimelineView::changeEvent(QEvent* event) {
-    if (event->type() == QEvent::FontChange) {
-        text_sizes_.clear();
-        relayout();
-    }
-    QAbstractScrollArea::changeEvent(event);
 }
 
 ItemRef TimelineView::itemAt(const QPointF& position) const {
@@ -373,10 +318,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
         painter.drawImage(0, 0, pinned_);
         drawOverlay(painter, Part::Pinned, hover_);
     }
-    if (!hasFocus()) return;
-    painter.setPen(QPen(palette().color(QPalette::Highlight), kFocusFrame));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(viewport()->rect().adjusted(1, 1, -1, -1));
+    paintFocus(painter);
 }
 
 } // namespace bubblescope::gui

@@ -2,19 +2,14 @@
 
 #include "app/gui/jobs/background_job.h"
 #include "app/gui/models/flow_overlay.h"
-#include "app/gui/models/view_state.h"
-#include "app/gui/theme/theme.h"
-#include "app/gui/timeline/commands.h"
 #include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/raw_geometry.h"
+#include "app/gui/timeline/time_view.h"
 
-#include <QAbstractScrollArea>
-#include <QHash>
 #include <QImage>
 #include <QPointF>
-#include <QTimer>
 
 #include <optional>
 #include <vector>
@@ -27,7 +22,7 @@ struct TimelineFrame;
 /// The Gantt view of a run: a widget of the viewport's size, independent of the trace's length. Reads and changes
 /// ViewState. Geometry and the painted base are cached until something they depend on changes, so that hovering and
 /// selecting only redraw the overlay.
-class TimelineView : public QAbstractScrollArea {
+class TimelineView : public TimeView {
     Q_OBJECT
 
 public:
@@ -48,12 +43,6 @@ public:
     void setUnfolded(int line, bool unfolded);
     /// Shows counters on each line once they are computed. Not in compact rows.
     void showCounters(bool on);
-    /// What the wheel does over the ops without a modifier; with Ctrl it does the other.
-    enum class Wheel : std::uint8_t {
-        Zooms,
-        Scrolls, ///< as in Perfetto: the rows
-    };
-    void setWheel(Wheel wheel) { wheel_ = wheel; }
     /// Whether dragging over the ops selects a time range rather than moving the view.
     void setSelecting(bool on);
     [[nodiscard]] bool selecting() const { return selecting_; }
@@ -82,15 +71,14 @@ signals:
     /// A time range was selected by dragging; it is ViewState::measured().
     void timeRangeChosen();
     void selectingChanged(bool on);
-    /// The wheel was turned over the ops without a modifier.
-    void wheelTurned();
     void filterRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
-    void resizeEvent(QResizeEvent* event) override;
-    void scrollContentsBy(int dx, int dy) override;
-    bool viewportEvent(QEvent* event) override;
+    void relayout() override;
+    [[nodiscard]] QString toolTipAt(const QPointF& position) const override;
+    void pointerLeft() override { setHover({}); }
+    void changeRowHeight(int direction) override { setRowHeight(rows_.otherHeight(direction)); }
     void keyPressEvent(QKeyEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -98,19 +86,13 @@ protected:
     void mouseDoubleClickEvent(QMouseEvent* event) override;
     void wheelEvent(QWheelEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
-    void changeEvent(QEvent* event) override;
 
 private:
-    [[nodiscard]] QRect plot() const;
-    [[nodiscard]] TimeScale scale() const;
     [[nodiscard]] GeometryInput geometry() const;
     [[nodiscard]] GeometryInput geometryAt(double plot_y) const;
     [[nodiscard]] int contentY(const QPointF& position) const;
     [[nodiscard]] int baseCaptions() const;
     [[nodiscard]] int captionRoom() const;
-    [[nodiscard]] QSizeF textSize(const QString& text) const;
-    void relayout();
-    void invalidate();
     /// The parts that are drawn separately: the pinned rows, and all that scrolls.
     enum class Part : std::uint8_t { Scrolled, Pinned };
     [[nodiscard]] bool pinsCover() const;
@@ -125,8 +107,6 @@ private:
     void measureTo(const QPointF& position);
     [[nodiscard]] TimeNs snappedTime(const QPointF& position) const;
     void setHover(const ItemRef& item);
-    void zoom(double factor);
-    void pan(double fraction);
     void moveReference(double by);
     void focusSelection();
     void moveTo(const ItemRef& item);
@@ -141,7 +121,6 @@ private:
     void showAllRows();
     void showRows();
     [[nodiscard]] int noteUnder(const QPointF& position) const;
-    [[nodiscard]] QString toolTipAt(const QPointF& position) const;
     [[nodiscard]] QString sharesAt(const QPointF& position, const ItemRef& item) const;
     void turnStep(int direction);
     bool selectStepAt(const QPointF& position);
@@ -150,7 +129,6 @@ private:
     [[nodiscard]] RowExtras extras() const;
 
     ViewState& state_;
-    ThemeManager& themes_;
     NoteStore* note_store_ = nullptr;
     RowLayout rows_;
     std::vector<TimelineShape> shapes_;
@@ -158,12 +136,10 @@ private:
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
     QImage base_;
-    QImage pinned_;         ///< the same for pinned rows, if rows are scrolled below them
-    bool measures_ = false; ///< whether a time range is measured, as of the layout
-    bool base_valid_ = false;
+    QImage pinned_;                  ///< the same for pinned rows, if rows are scrolled below them
+    bool measures_ = false;          ///< whether a time range is measured, as of the layout
     std::optional<StepFlows> flows_; ///< of the step requested last
     ColumnCache columns_;
-    mutable QHash<QString, QSizeF> text_sizes_;
     LabelCache labels_;
     LabelCache small_labels_;
 
@@ -172,10 +148,8 @@ private:
     QPointF drag_position_;
     bool pressed_ = false;
     bool dragging_ = false;
-    Wheel wheel_ = Wheel::Zooms;
     bool selecting_ = false;
     std::optional<TimeNs> measure_from_; ///< start of an interval being measured
-    QTimer gesture_end_;
 };
 
 /// Makes timelines accessible: the visible rows, each with its rank's busy and bubble time in the current step, and the

@@ -1,0 +1,49 @@
+#include "app/gui/panels/schedule_fields.h"
+
+#include "app/gui/language/text.h"
+
+#include <QComboBox>
+#include <QCoreApplication>
+#include <QFormLayout>
+#include <QSignalBlocker>
+
+namespace bubblescope::gui {
+
+namespace {
+
+struct ScheduleText {
+    Q_DECLARE_TR_FUNCTIONS(ScheduleFields)
+};
+
+} // namespace
+
+ScheduleFields ScheduleFields::addTo(QFormLayout& form, const char* prefix) {
+    const auto add = [&](const char* name, const QString& label) {
+        auto* box = new QComboBox(form.parentWidget());
+        box->setObjectName(QString::fromLatin1(prefix) + QString::fromLatin1(name));
+        box->setAccessibleName(label);
+        form.addRow(label, box);
+        return box;
+    };
+    const ScheduleFields fields{add("Family", ScheduleText::tr("Schedule")), add("Flavor", ScheduleText::tr("Flavor"))};
+    for (const ScheduleFamily& family : scheduleFamilies())
+        fields.family->addItem(fromUtf8(std::string(family.name)));
+    fields.family->setCurrentText(QStringLiteral("1f1b"));
+    return fields;
+}
+
+const ScheduleFamily* ScheduleFields::chosen() const {
+    return findScheduleFamily(family->currentText().toStdString());
+}
+
+void ScheduleFields::offerFlavors() const {
+    const ScheduleFamily* const of = chosen();
+    if (of == nullptr) return;
+    const QSignalBlocker quiet(flavor);
+    flavor->clear();
+    for (const std::string_view name : of->flavors)
+        flavor->addItem(fromUtf8(std::string(name)));
+    flavor->setEnabled(flavor->count() > 1);
+}
+
+} // namespace bubblescope::gui
