@@ -66,9 +66,16 @@ ReferenceOverlay ReferenceOverlay::make(QString name, QString explanation, int s
     return {std::move(name), std::move(explanation), step, std::move(timeline)};
 }
 
-ReferenceOverlay ReferenceOverlay::partWay(const StepTimeline& observed, double fraction) const {
-    ReferenceOverlay out{name, explanation, step, blend(observed, timeline, fraction), changes};
-    out.timeline.comm.clear();
+ReferenceOverlay ReferenceOverlay::partWay(const Session& session, double fraction) const {
+    const auto between = [&](int of, const StepTimeline& other) {
+        StepTimeline out = blend(session.step(of), other, fraction);
+        out.comm.clear();
+        return out;
+    };
+    ReferenceOverlay out{name, explanation, step, between(step, timeline), changes};
+    for (const auto& one : around)
+        out.around.push_back(std::make_shared<const ReferenceStep>(
+            ReferenceStep{one->step, between(one->step, one->timeline), one->changes}));
     return out;
 }
 

@@ -10,9 +10,11 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::gui {
 
+struct Session;
 class ViewState;
 
 /// How an op of another timeline differs from the same op of the observed one.
@@ -36,18 +38,26 @@ private:
     std::array<int, kOpChangeCount> counts_{};
 };
 
-/// Another timeline of a step, drawn below the observed one.
-struct ReferenceOverlay {
-    QString name;                                       ///< "ideal"
-    QString explanation;                                ///< a sentence
+/// The other timeline of one step.
+struct ReferenceStep {
     int step = 0;                                       ///< the observed one, as an index in Run::steps
     StepTimeline timeline;                              ///< begins where the observed one does
     std::shared_ptr<const OpChanges> changes = nullptr; ///< colours the ops; null if the timeline is no other run
+};
+
+/// Another timeline, drawn below the observed one: of one step, and of those around it where they are known, too.
+struct ReferenceOverlay {
+    QString name;        ///< "ideal"
+    QString explanation; ///< a sentence
+    int step = 0;        ///< as in ReferenceStep, of the step in question
+    StepTimeline timeline;
+    std::shared_ptr<const OpChanges> changes = nullptr;
+    std::vector<std::shared_ptr<const ReferenceStep>> around{}; ///< other steps, each aligned with its observed one
 
     /// Moves the timeline so that it begins at `begin`.
     static ReferenceOverlay make(QString name, QString explanation, int step, StepTimeline timeline, TimeNs begin);
-    /// Between the observed step (0) and the reference itself (1).
-    [[nodiscard]] ReferenceOverlay partWay(const StepTimeline& observed, double fraction) const;
+    /// Between the observed steps (0) and the reference itself (1).
+    [[nodiscard]] ReferenceOverlay partWay(const Session& session, double fraction) const;
 };
 
 using ReferenceOverlayPtr = std::shared_ptr<const ReferenceOverlay>;

@@ -330,9 +330,8 @@ void ViewState::setReferenceBlend(double blend) {
 
 void ViewState::moveReference() {
     const bool there = !reference_ || !session_ || reference_blend_ >= 1 || reference_->step >= session_->stepCount();
-    shown_reference_ = there ? reference_
-                             : std::make_shared<const ReferenceOverlay>(
-                                   reference_->partWay(session_->step(reference_->step), reference_blend_));
+    shown_reference_ =
+        there ? reference_ : std::make_shared<const ReferenceOverlay>(reference_->partWay(*session_, reference_blend_));
 }
 
 void ViewState::showFlow(FlowOverlay flow, bool on) {

@@ -47,7 +47,7 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     headline_->setTextFormat(Qt::PlainText);
     choose_->setObjectName(QStringLiteral("compareChoose"));
     below_->setObjectName(QStringLiteral("compareBelow"));
-    below_->setToolTip(tr("Its step of the same number, else its typical one, rank by rank below the open run's step"));
+    below_->setToolTip(tr("Below each step in sight its step of the same number, else its typical one, rank by rank"));
     table_->setObjectName(QStringLiteral("compareTable"));
     table_->setAccessibleName(tr("Changes"));
     table_->setModel(sorted_);
@@ -86,15 +86,14 @@ ComparePanel::ComparePanel(ViewState& state, RunLoader loader, QWidget* parent)
     filters->addWidget(words_, 1);
     filters->addWidget(beyond_);
     filters->addWidget(differences_, 2);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addLayout(bar);
     column->addLayout(filters);
     column->addWidget(table_, 1);
 
     connect(&state_, &ViewState::sessionChanged, this, &ComparePanel::clear);
     connect(&state_, &ViewState::stepChanged, this, &ComparePanel::updateReference);
+    connect(&state_.range(), &VisibleRange::changed, this, &ComparePanel::followRange);
     // Another reference replaces this one.
     connect(&state_, &ViewState::referenceChanged, this, [this] {
         if (comparison_ && (!state_.reference() || state_.reference()->name != comparison_->after_name))
@@ -116,6 +115,7 @@ void ComparePanel::clear() {
     job_.cancel();
     paths_.clear();
     comparison_.reset();
+    parts_.clear();
     model_->show(nullptr);
     below_->setChecked(false);
     below_->setEnabled(false);
@@ -157,6 +157,7 @@ SavedComparison ComparePanel::state() const {
 
 void ComparePanel::restore(const SavedComparison& saved) {
     comparison_.reset();
+    parts_.clear();
     clear();
     if (saved.paths.isEmpty() || !state_.session()) return;
     if (!saved.comparison || saved.comparison->before != state_.session()) return compareWith(saved.paths);
@@ -166,6 +167,7 @@ void ComparePanel::restore(const SavedComparison& saved) {
 
 void ComparePanel::take(ComparisonPtr comparison, bool below) {
     comparison_ = std::move(comparison);
+    parts_.clear();
     model_->show(comparison_);
     headline_->setText(headline());
     headline_->setToolTip(headline_->text() + QLatin1Char('\n') + notes());
@@ -271,29 +273,54 @@ void ComparePanel::showOther(bool on) {
         state_.setReference(nullptr);
 }
 
+/// The other run's step of the same number, on the same replica where there is one; else its typical step. Begins where
+/// the open run's does. Kept: steps come back into sight.
+const std::shared_ptr<const ReferenceStep>& ComparePanel::partOf(int step) {
+    std::shared_ptr<const ReferenceStep>& part = parts_[step];
+    if (part) return part;
+    const StepTimeline& shown = state_.session()->step(step);
+    const std::vector<StepTimeline>& steps = comparison_->after->steps;
+    const StepTimeline* same = nullptr;
+    for (const StepTimeline& other : steps) {
+        if (other.index != shown.index || (same != nullptr && other.replica != shown.replica)) continue;
+        same = &other;
+        if (other.replica == shown.replica) break;
+    }
+    if (same == nullptr) same = &steps[static_cast<std::size_t>(comparison_->typical_after)];
+    ReferenceStep made{step, *same};
+    made.timeline.comm.clear(); // not drawn
+    moveTo(made.timeline, state_.session()->window(step).begin);
+    // Only then are the same ops known.
+    if (comparison_->result.matching == Matching::ByRank)
+        made.changes = std::make_shared<const OpChanges>(shown, *same);
+    part = std::make_shared<const ReferenceStep>(std::move(made));
+    return part;
+}
+
+/// The other run's steps below all steps in sight but the current one. None where a step is too narrow to compare.
+std::vector<std::shared_ptr<const ReferenceStep>> ComparePanel::partsAround() {
+    constexpr std::size_t kMost = 64;
+    std::vector<int> seen;
+    for (int step = 0; step < state_.session()->stepCount() && seen.size() <= kMost; ++step) {
+        if (step != state_.step() && overlap(state_.session()->window(step), state_.range().range()) > TimeNs{0})
+            seen.push_back(step);
+    }
+    std::vector<std::shared_ptr<const ReferenceStep>> out;
+    if (seen.size() > kMost) return out;
+    for (const int step : seen)
+        out.push_back(partOf(step));
+    return out;
+}
+
 void ComparePanel::updateReference() {
     if (!comparison_ || !below_->isChecked() || !state_.session() || state_.step() < 0) return;
-    // The step of the same number, on the same replica where there is one; else the typical step.
+    const ReferenceStep& current = *partOf(state_.step());
     const StepTimeline& shown = state_.session()->step(state_.step());
-    const std::vector<StepTimeline>& steps = comparison_->after->steps;
-    const StepTimeline* same = &steps[static_cast<std::size_t>(comparison_->typical_after)];
-    bool found = false;
-    for (const StepTimeline& step : steps) {
-        if (step.index != shown.index || (found && step.replica != shown.replica)) continue;
-        same = &step;
-        found = true;
-        if (step.replica == shown.replica) break;
-    }
-    const StepTimeline& other = *same;
-    ReferenceOverlay overlay = ReferenceOverlay::make(
-        comparison_->after_name,
-        found ? tr("The other run's step %1.").arg(other.index) : tr("The other run's typical step."), state_.step(),
-        other, state_.session()->window(state_.step()).begin);
+    const bool found = current.timeline.index == shown.index;
     QStringList legend;
-    if (comparison_->result.matching == Matching::ByRank) { // else nothing says which op is the same
-        overlay.changes = std::make_shared<const OpChanges>(shown, other);
+    if (current.changes) {
         const auto add = [&](OpChange change, const QString& name) {
-            if (const int count = overlay.changes->count(change); count > 0)
+            if (const int count = current.changes->count(change); count > 0)
                 legend << QStringLiteral("%1 %2").arg(opChangeSign(change), name.arg(QLocale().toString(count)));
         };
         add(OpChange::Longer, tr("%1 longer"));
@@ -304,13 +331,35 @@ void ComparePanel::updateReference() {
     }
     differences_->setText(legend.isEmpty() ? QString() : tr("Step %1: %2").arg(shown.index).arg(legend.join(tr(", "))));
     differences_->setToolTip(tr("Ops drawn below that differ by a tenth or more from the open run's are coloured."));
-    // A longer step must not run out of view.
+    ReferenceOverlay overlay{comparison_->after_name,
+                             found ? tr("The other run's step %1.").arg(current.timeline.index)
+                                   : tr("The other run's typical step."),
+                             state_.step(),
+                             current.timeline,
+                             current.changes,
+                             partsAround()};
+    // Where the step alone is shown, a longer one must not run out of view.
     const TimeRange window = state_.session()->window(state_.step());
     const TimeRange seen = state_.range().range();
+    const TimeRange alone = padded(window, 0.1);
     const TimeNs end = overlay.timeline.end;
     state_.setReference(std::make_shared<const ReferenceOverlay>(std::move(overlay)));
-    if (seen.begin <= window.begin && seen.end >= window.end && seen.end < end)
+    const bool whole = seen.begin <= window.begin && seen.end >= window.end;
+    if (whole && seen.begin >= alone.begin && seen.end <= alone.end && seen.end < end)
         state_.range().show(padded({window.begin, end}, 0.02));
+}
+
+/// Other steps have come into sight, or left it.
+void ComparePanel::followRange() {
+    const ReferenceOverlayPtr& reference = state_.reference();
+    if (!comparison_ || !below_->isChecked() || !state_.session() || !reference ||
+        reference->name != comparison_->after_name || reference->step != state_.step())
+        return;
+    std::vector<std::shared_ptr<const ReferenceStep>> around = partsAround();
+    if (around == reference->around) return;
+    ReferenceOverlay moved = *reference;
+    moved.around = std::move(around);
+    state_.setReference(std::make_shared<const ReferenceOverlay>(std::move(moved)));
 }
 
 void ComparePanel::goTo(const QModelIndex& index) {

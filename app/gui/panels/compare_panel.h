@@ -7,6 +7,10 @@
 #include <QStringList>
 #include <QWidget>
 
+#include <map>
+#include <memory>
+#include <vector>
+
 class QCheckBox;
 class QComboBox;
 class QLabel;
@@ -54,6 +58,9 @@ private:
     void clear();
     void showOther(bool on);
     void updateReference();
+    void followRange();
+    [[nodiscard]] const std::shared_ptr<const ReferenceStep>& partOf(int step);
+    [[nodiscard]] std::vector<std::shared_ptr<const ReferenceStep>> partsAround();
     void showFilter();
     void goTo(const QModelIndex& index);
     [[nodiscard]] QString headline() const;
@@ -64,6 +71,7 @@ private:
     BackgroundJob job_;
     QStringList paths_;
     ComparisonPtr comparison_;
+    std::map<int, std::shared_ptr<const ReferenceStep>> parts_; ///< of comparison_, by the open run's step
     ComparisonModel* model_;
     SortedChanges* sorted_;
     QTableView* table_;

@@ -14,6 +14,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 
 namespace bubblescope::gui {
 
@@ -214,9 +215,17 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
         p_.setPen(shape.change == OpChange::Same ? f_.theme.text : textOn(background));
         p_.drawText(body.adjusted(0, -2, 0, 2), Qt::AlignCenter | Qt::TextSingleLine, shape.label);
     }
-    // Marks where the reference ends, and how much earlier that is.
+    // Marks where each step of the reference ends, and for the one in question how much earlier that is.
+    const std::vector<ReferencePart> parts = partsOf(f_.session, reference);
     const double end = std::round(f_.geometry.scale.x(reference.timeline.end));
     const int bottom = std::min(f_.plot.height(), rows.contentHeight() - f_.geometry.scroll_y);
+    p_.setPen(QPen(f_.theme.text_dim, 1, Qt::DotLine));
+    for (const ReferencePart& part : parts) {
+        const double x = std::round(f_.geometry.scale.x(part.timeline.end));
+        const bool seen = part.timeline.end >= part.seen.begin && part.timeline.end < part.seen.end;
+        if (part.step != reference.step && seen && x >= 0 && x < f_.plot.width())
+            p_.drawLine(QPointF(x, 0), QPointF(x, bottom));
+    }
     if (end >= 0 && end < f_.plot.width()) {
         p_.setPen(QPen(f_.theme.selection, 1, Qt::DashLine));
         p_.drawLine(QPointF(end, 0), QPointF(end, bottom));
@@ -239,9 +248,13 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
-    for (int rank = 0; rank < static_cast<int>(reference.timeline.ranks.size()); ++rank) {
-        const int row = rows.rowOf(f_.session.lanes.lineOf(reference.step, rank));
-        if (row < 0) continue;
+    std::set<int> named;
+    for (const ReferencePart& part : parts) {
+        for (int rank = 0; rank < static_cast<int>(part.timeline.ranks.size()); ++rank)
+            named.insert(rows.rowOf(f_.session.lanes.lineOf(part.step, rank)));
+    }
+    named.erase(-1);
+    for (const int row : named) {
         const int top = kRulerHeight + rows.rowTop(row) + rows.reference().top - f_.geometry.scroll_y;
         p_.drawText(QRect(0, top, kHeaderWidth - 8, rows.reference().height), Qt::AlignRight | Qt::AlignVCenter,
                     QFontMetrics(small_).elidedText(name, Qt::ElideRight, kHeaderWidth - 16));

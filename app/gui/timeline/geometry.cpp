@@ -524,26 +524,26 @@ QString labelOf(const Op& op, int vpp) {
     return QChar::fromLatin1(opLetter(op.kind)) + QString::number(op.microbatch.value);
 }
 
-} // namespace
-
-std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input, const ReferenceOverlay& reference) {
-    std::vector<TimelineShape> shapes;
+/// The ops of one step of a reference that lie within `part`.
+void addReference(std::vector<TimelineShape>& shapes, const GeometryInput& input, const ReferencePart& part) {
     const LaneBand& band = input.rows.reference();
-    if (band.height == 0) return shapes;
     const double pixel = 1 / input.device_pixel_ratio;
     const auto snap = [&](TimeNs time) {
-        const double x = std::clamp(input.scale.x(time), -pixel, input.scale.width + pixel);
+        const TimeNs within = std::clamp(time, part.seen.begin, part.seen.end);
+        const double x = std::clamp(input.scale.x(within), -pixel, input.scale.width + pixel);
         return std::round(x * input.device_pixel_ratio) / input.device_pixel_ratio;
     };
-    for (int rank = 0; rank < static_cast<int>(reference.timeline.ranks.size()); ++rank) {
-        const int row = input.rows.rowOf(input.session.lanes.lineOf(reference.step, rank));
+    const TimeNs begin = std::max(input.scale.range.begin, part.seen.begin);
+    const TimeNs end = std::min(input.scale.range.end, part.seen.end);
+    for (int rank = 0; rank < static_cast<int>(part.timeline.ranks.size()); ++rank) {
+        const int row = input.rows.rowOf(input.session.lanes.lineOf(part.step, rank));
         if (row < 0) continue;
         const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
         if (top >= input.height || top + band.height <= 0) continue;
-        const auto& ops = reference.timeline.ranks[static_cast<std::size_t>(rank)];
-        auto op = std::ranges::lower_bound(ops, input.scale.range.begin, {}, &TimelineOp::end);
+        const auto& ops = part.timeline.ranks[static_cast<std::size_t>(rank)];
+        auto op = std::ranges::lower_bound(ops, begin, {}, &TimelineOp::end);
         double drawn_to = -1;
-        for (; op != ops.end() && op->start < input.scale.range.end; ++op) {
+        for (; op != ops.end() && op->start < end; ++op) {
             const double left = std::max(0.0, snap(op->start));
             const double right = std::min(input.scale.width, std::max(left + pixel, snap(op->end)));
             if (right <= drawn_to || right <= left) continue;
@@ -552,12 +552,43 @@ std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input, cons
             shape.rect = {left, top, right - left, static_cast<double>(band.height)};
             shape.role = roleOf(op->op.kind);
             shape.chunk = op->op.chunk.value;
-            if (reference.changes) shape.change = reference.changes->of(rank, op->op);
-            const QString label = opChangeSign(shape.change) + labelOf(op->op, reference.timeline.vpp);
+            if (part.changes != nullptr) shape.change = part.changes->of(rank, op->op);
+            const QString label = opChangeSign(shape.change) + labelOf(op->op, part.timeline.vpp);
             if (input.text_size(label).width() + kLabelPadding <= shape.rect.width()) shape.label = label;
             shapes.push_back(std::move(shape));
         }
     }
+}
+
+} // namespace
+
+std::vector<ReferencePart> partsOf(const Session& session, const ReferenceOverlay& reference) {
+    std::vector<ReferencePart> parts{{reference.step, reference.timeline, reference.changes.get(), {}}};
+    for (const auto& one : reference.around)
+        parts.push_back({one->step, one->timeline, one->changes.get(), {}});
+    const auto replica = [&](const ReferencePart& part) { return session.step(part.step).replica; };
+    const ReferencePart& whole = parts.front();
+    for (ReferencePart& part : parts) {
+        // An op that runs alone at the very end is drawn as well.
+        part.seen = {part.timeline.begin, TimeNs::max()};
+        if (&part == &whole) continue;
+        for (const ReferencePart& other : parts) {
+            if (&other == &part || replica(other) != replica(part)) continue;
+            if (other.timeline.begin > part.timeline.begin)
+                part.seen.end = std::min(part.seen.end, other.timeline.begin);
+        }
+        if (replica(whole) == replica(part) && whole.timeline.begin < part.timeline.begin)
+            part.seen.begin = std::max(part.seen.begin, whole.timeline.end);
+        part.seen.end = std::max(part.seen.begin, part.seen.end);
+    }
+    return parts;
+}
+
+std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input, const ReferenceOverlay& reference) {
+    std::vector<TimelineShape> shapes;
+    if (input.rows.reference().height == 0) return shapes;
+    for (const ReferencePart& part : partsOf(input.session, reference))
+        addReference(shapes, input, part);
     return shapes;
 }
 

@@ -170,6 +170,17 @@ struct GeometryInput {
 [[nodiscard]] ItemRef hitTest(const Session& session, const TimeScale& scale, const RowLayout& rows, int scroll_y,
                               double x, double y, double slack = 2, bool replay = true);
 
+/// One step of a reference, and when it is drawn: the step in question as a whole, those around it where they do not
+/// reach into another one. Refers to the overlay.
+struct ReferencePart {
+    int step = 0; ///< as in ReferenceStep
+    const StepTimeline& timeline;
+    const OpChanges* changes = nullptr;
+    TimeRange seen;
+};
+/// The step in question first.
+[[nodiscard]] std::vector<ReferencePart> partsOf(const Session& session, const ReferenceOverlay& reference);
+
 /// The ops of the reference in the reference bands. Ops within one device pixel are merged, so time grows with the
 /// pixels and the visible ops of one step.
 [[nodiscard]] std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input,
