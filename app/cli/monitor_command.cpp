@@ -128,7 +128,7 @@ private:
 
     /// Senders that left before what they send had ended, and those that are back.
     void reportSenders() {
-        constexpr TimeNs kReturns{std::chrono::seconds(5)}; // a sender that lost its connection tries each second
+        constexpr TimeNs kReturns = live::StreamReceiver::kReturns;
         for (const live::StreamReceiver::SenderNews& sender : receiver_->takeNews(analyzer_, monitorNow(), kReturns)) {
             if (sender.back) {
                 printError(fmt::format("the sender {} is back", sender.name));
@@ -175,7 +175,7 @@ private:
     void wait(int stop) {
         // Many ranks write all the time: what they wrote in some milliseconds is read together.
         constexpr int kTogether = 10;
-        constexpr int kLongest = 200; ///< steps are closed, and files of other hosts looked at
+        constexpr int kLongest = 200; ///< steps are closed, and files of other hosts read
         std::array<pollfd, 4> waited{{{stop, POLLIN, 0},
                                       {metrics_ ? metrics_->descriptor() : -1, POLLIN, 0},
                                       {follower_.descriptor(), POLLIN, 0},

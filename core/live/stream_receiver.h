@@ -7,6 +7,7 @@
 #include "core/net/link.h"
 #include "core/net/socket.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -67,6 +68,8 @@ public:
         std::size_t streams = 0; ///< that have not ended
         bool back = false;
     };
+    /// A sender that lost its connection tries again each second.
+    static constexpr TimeNs kReturns{std::chrono::seconds(5)};
     /// Reports each sender that has been away for `patience`, once, and its return. The streams of a process that has
     /// exited or a run that has ended are not missed.
     [[nodiscard]] std::vector<SenderNews> takeNews(const LiveAnalyzer& analyzer, TimeNs now, TimeNs patience);

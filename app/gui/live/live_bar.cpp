@@ -73,7 +73,7 @@ LiveBar::LiveBar(LiveController& live, RunProcess& process, ViewState& state, Th
     follow_->setCheckable(true);
     open_ = addButton("liveOpen", tr("Open recording"), tr("Open all that was recorded by now as a trace"));
     stop_run_ = addButton("liveStopRun", {}, tr("The run ends with the step that is running"));
-    stop_ = addButton("liveStop", tr("Stop watching"), tr("What was seen stays; the run goes on"));
+    stop_ = addButton("liveStop", tr("Stop watching"), tr("What was seen stays; the run continues"));
 
     auto* row = new QHBoxLayout(this);
     row->setContentsMargins(12, 4, 8, 4);
@@ -140,14 +140,12 @@ void LiveBar::refresh() {
     colours.setColor(QPalette::WindowText,
                      lost ? severityColour(themes_.theme(), Severity::Warning) : themes_.theme().text_dim);
     records_->setPalette(colours);
-    if (!any) {
-        message_ = snapshot && !snapshot->problems.empty() ? fromUtf8(snapshot->problems.front())
-                   : live_.active()                        ? tr("Nothing was recorded yet")
-                                                           : QString();
-    } else {
-        const LiveAlert* const worst = worstOpen(*snapshot);
-        message_ = worst == nullptr ? QString() : alertText(*worst, *snapshot);
-    }
+    // What is wrong with the run; else with the recording of it.
+    const LiveAlert* const worst = snapshot ? worstOpen(*snapshot) : nullptr;
+    message_ = worst != nullptr                          ? alertText(*worst, *snapshot)
+               : snapshot && !snapshot->problems.empty() ? translatedText(snapshot->problems.front())
+               : !any && live_.active()                  ? tr("Nothing was recorded yet")
+                                                         : QString();
     alert_->setToolTip(message_);
     elideAlert();
     refreshFollow();

@@ -21,7 +21,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     setObjectName(QStringLiteral("liveDialog"));
     setWindowTitle(tr("Watch a run"));
     auto* intro =
-        new QLabel(tr("Shows a run while it goes on, from the files that its ranks write. The ranks never wait "
+        new QLabel(tr("Shows a run while it trains, from the files that its ranks write. The ranks never wait "
                       "for it, and the folder may appear later."),
                    this);
     intro->setWordWrap(true);

@@ -117,6 +117,7 @@ LiveSnapshotPtr LiveFeed::turn(const JobControl& control) {
     snapshot->more = read(control);
     for (live::LiveEvent& event : analyzer_.advance(clock_()))
         take(std::move(event));
+    takeSenders();
     refreshSession(control);
     snapshot->info = analyzer_.info();
     snapshot->steps.assign(analyzer_.steps().begin(), analyzer_.steps().end());
@@ -171,9 +172,33 @@ void LiveFeed::take(live::LiveEvent event) {
     case Kind::RunEnded: return;
     }
     alert.step = event.step;
+    add(std::move(alert));
+}
+
+void LiveFeed::add(LiveAlert alert) {
     alert.number = alerted_++;
     alerts_.push_back(std::move(alert));
     if (alerts_.size() > kMaxAlerts) alerts_.pop_front();
+}
+
+/// Senders that left before what they send had ended, and those that are back.
+void LiveFeed::takeSenders() {
+    if (!receiver_) return;
+    const int step = analyzer_.steps().empty() ? 0 : analyzer_.steps().back().index;
+    for (auto& news : receiver_->takeNews(analyzer_, clock_(), live::StreamReceiver::kReturns)) {
+        if (!news.back) {
+            LiveAlert alert;
+            alert.kind = LiveAlert::Kind::SenderLost;
+            alert.step = step;
+            alert.sender = std::move(news);
+            add(std::move(alert));
+            continue;
+        }
+        for (LiveAlert& alert : alerts_) {
+            const bool same = alert.kind == LiveAlert::Kind::SenderLost && alert.sender.name == news.name;
+            if (same && !alert.resolved_at) alert.resolved_at = std::max(step, alert.step);
+        }
+    }
 }
 
 void LiveFeed::resolve(const live::LiveAnomaly& over) {

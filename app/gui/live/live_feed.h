@@ -23,16 +23,18 @@ namespace bubblescope::gui {
 /// An event in a watched run that users should know of.
 struct LiveAlert {
     enum class Kind : std::uint8_t {
-        Anomaly,  ///< `anomaly`
-        Mismatch, ///< of a check: see `text`
-        RankLate, ///< `rank`
-        RankGone, ///< `rank`
+        Anomaly,    ///< `anomaly`
+        Mismatch,   ///< of a check: see `text`
+        RankLate,   ///< `rank`
+        RankGone,   ///< `rank`
+        SenderLost, ///< `sender`
     };
     Kind kind = Kind::Anomaly;
     std::int64_t number = 0; ///< of all alerts of the watch, from 0
     int step = 0;            ///< after which it was reported
     std::optional<Anomaly> anomaly;
     live::LiveRank rank;
+    live::StreamReceiver::SenderNews sender;
     std::string text;
     std::optional<int> resolved_at; ///< the step after which it was over; none while it is open
 };
@@ -116,6 +118,8 @@ private:
     LiveFeed(const LiveTarget& target, Parts parts, Clock clock);
     bool read(const JobControl& control);
     void take(live::LiveEvent event);
+    void takeSenders();
+    void add(LiveAlert alert);
     void resolve(const live::LiveAnomaly& over);
     void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);

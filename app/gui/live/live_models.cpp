@@ -117,7 +117,8 @@ QString recordsDetails(const LiveSnapshot& snapshot) {
 
 Severity severityOf(const LiveAlert& alert) {
     if (alert.kind == LiveAlert::Kind::Anomaly) return alert.anomaly->severity;
-    return alert.kind == LiveAlert::Kind::RankLate ? Severity::Warning : Severity::Serious;
+    const bool may_pass = alert.kind == LiveAlert::Kind::RankLate || alert.kind == LiveAlert::Kind::SenderLost;
+    return may_pass ? Severity::Warning : Severity::Serious;
 }
 
 const LiveAlert* worstOpen(const LiveSnapshot& snapshot) {
@@ -135,6 +136,7 @@ int beganAt(const LiveAlert& alert) {
 QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     switch (alert.kind) {
     case LiveAlert::Kind::Mismatch: return LiveText::tr("check does not agree");
+    case LiveAlert::Kind::SenderLost: return LiveText::tr("sender %1 is gone").arg(fromUtf8(alert.sender.name));
     case LiveAlert::Kind::RankLate:
     case LiveAlert::Kind::RankGone:
         return LiveText::tr("%1 is %2").arg(liveRankText(alert.rank, snapshot), rankStateText(alert.rank.state));
@@ -145,10 +147,23 @@ QString shortAlertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     return LiveText::tr("%1, rank %2").arg(kind).arg(alert.anomaly->rank->value);
 }
 
+namespace {
+
+QString senderText(const live::StreamReceiver::SenderNews& sender) {
+    const QString reason =
+        sender.reason.empty() ? LiveText::tr("it closed the connection") : translatedText(sender.reason);
+    const QString left = LiveText::tr("%Ln of its streams had not ended", nullptr, static_cast<int>(sender.streams));
+    return LiveText::tr("The sender %1 (%2) is gone: %3; %4")
+        .arg(fromUtf8(sender.name), fromUtf8(sender.address), reason, left);
+}
+
+} // namespace
+
 QString alertText(const LiveAlert& alert, const LiveSnapshot& snapshot) {
     switch (alert.kind) {
     case LiveAlert::Kind::Anomaly: return sentence(translated(alert.anomaly->message));
     case LiveAlert::Kind::Mismatch: return sentence(fromUtf8(alert.text));
+    case LiveAlert::Kind::SenderLost: return senderText(alert.sender);
     case LiveAlert::Kind::RankLate: break;
     case LiveAlert::Kind::RankGone: break;
     }
