@@ -2,6 +2,7 @@
 
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/export_view.h"
+#include "app/gui/focus_order.h"
 #include "app/gui/help/manual_window.h"
 #include "app/gui/item_menu.h"
 #include "app/gui/jobs/application.h"
@@ -240,9 +241,7 @@ void MainWindow::buildCentre() {
     auto* centre = new QWidget(centralWidget());
     centre->setObjectName(kCentre);
     centralWidget()->layout()->addWidget(centre);
-    auto* column = new QVBoxLayout(centre);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*centre);
     message_ = new MessageBar(centre);
     summary_ = new SummaryBar(state_, themes_, centre);
     connect(summary_, &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
@@ -331,10 +330,12 @@ QWidget* MainWindow::buildWheelQuestion(QWidget* parent) {
     bar->addAnswer("wheelKeep", tr("Keep it"), [this] { chooseWheel(TimelineView::Wheel::Zooms); });
     bar->addAnswer("wheelScroll", tr("As in Perfetto"), [this] { chooseWheel(TimelineView::Wheel::Scrolls); });
     connect(this, &MainWindow::wheelChosen, bar, &QWidget::hide);
-    connect(timeline_, &TimelineView::wheelTurned, bar, [this, bar] {
-        if (remember_ && !QSettings().contains(kWheelKey)) bar->show();
-    });
-    timeline_->setWheel(wheel_);
+    for (TimeView* view : std::initializer_list<TimeView*>{timeline_, &plain_->view()}) {
+        connect(view, &TimeView::wheelTurned, bar, [this, bar] {
+            if (remember_ && !QSettings().contains(kWheelKey)) bar->show();
+        });
+        view->setWheel(wheel_);
+    }
     return bar;
 }
 
@@ -603,6 +604,7 @@ void MainWindow::chooseTheme(ThemeChoice choice) {
 void MainWindow::chooseWheel(TimelineView::Wheel wheel) {
     wheel_ = wheel;
     timeline_->setWheel(wheel);
+    plain_->view().setWheel(wheel);
     if (remember_) QSettings().setValue(kWheelKey, wheel == TimelineView::Wheel::Scrolls ? kWheelScrolls : kWheelZooms);
     emit wheelChosen(wheel);
 }
@@ -640,6 +642,13 @@ void MainWindow::restoreSettings() {
     state_.setRows(usualRows(settings));
     welcome_->setRecent(RecentFiles::load());
     welcome_->setNewcomer(!Tour::seen());
+}
+
+bool MainWindow::focusNextPrevChild(bool next) {
+    QWidget* const widget = nextInFocusOrder(*this, next);
+    if (widget == nullptr) return false;
+    widget->setFocus(next ? Qt::TabFocusReason : Qt::BacktabFocusReason);
+    return true;
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {

@@ -106,6 +106,7 @@ signals:
     void wheelChosen(bubblescope::gui::TimelineView::Wheel wheel);
 
 protected:
+    bool focusNextPrevChild(bool next) override;
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;

@@ -3,8 +3,9 @@
 #include "core/timeline/colours.h"
 
 #include <QApplication>
-#include <QStyle>
-#include <QStyleFactory>
+#include <QMainWindow>
+#include <QProxyStyle>
+#include <QTabBar>
 #include <QToolTip>
 
 #include <cmath>
@@ -289,6 +290,32 @@ const Theme& themeOf(ThemeChoice choice, bool system_is_dark) {
     return system_is_dark ? darkTheme() : lightTheme();
 }
 
+bool namesDocks(const QWidget* widget) {
+    return qobject_cast<const QTabBar*>(widget) != nullptr &&
+           qobject_cast<const QMainWindow*>(widget->parentWidget()) != nullptr;
+}
+
+/// Fusion, but for the tabs of docks, of which there are many: they are narrow, and their names stay whole.
+class AppStyle : public QProxyStyle {
+public:
+    AppStyle() : QProxyStyle(QStringLiteral("Fusion")) {}
+
+    using QProxyStyle::polish;
+    void polish(QWidget* widget) override {
+        QProxyStyle::polish(widget);
+        if (!namesDocks(widget)) return;
+        auto& tabs = static_cast<QTabBar&>(*widget);
+        tabs.setElideMode(Qt::ElideNone);
+        tabs.setUsesScrollButtons(true);
+    }
+    [[nodiscard]] int pixelMetric(PixelMetric metric, const QStyleOption* option,
+                                  const QWidget* widget) const override {
+        constexpr int kRoom = 12; // beside a name, both sides together
+        if (metric == PM_TabBarTabHSpace && namesDocks(widget)) return kRoom;
+        return QProxyStyle::pixelMetric(metric, option, widget);
+    }
+};
+
 } // namespace
 
 QString themeKey(ThemeChoice choice) {
@@ -315,7 +342,7 @@ std::optional<ThemeChoice> themeFromKey(const QString& key) {
 ThemeManager::ThemeManager(QObject* parent)
     // Read before our own palette replaces that of the platform.
     : QObject(parent), theme_(&lightTheme()), system_is_dark_(platformIsDark()) {
-    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    QApplication::setStyle(new AppStyle);
     choose(ThemeChoice::System);
 }
 

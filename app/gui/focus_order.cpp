@@ -1,0 +1,77 @@
+#include "app/gui/focus_order.h"
+
+#include <QDockWidget>
+#include <QMainWindow>
+#include <QStatusBar>
+#include <QTabBar>
+#include <QToolBar>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+namespace bubblescope::gui {
+
+namespace {
+
+/// A place in the order: the part of the window, then the column and the row in it.
+using FocusPlace = std::tuple<int, int, int>;
+
+/// The child of the window that contains a widget.
+const QWidget& focusPartOf(const QMainWindow& window, const QWidget& widget) {
+    const QWidget* part = &widget;
+    while (part->parentWidget() != &window && part->parentWidget() != nullptr)
+        part = part->parentWidget();
+    return *part;
+}
+
+/// A part's corner; of tabs that of the docks below them, so that they come right before the dock in front.
+QPoint focusCornerOf(const QMainWindow& window, const QWidget& part) {
+    if (qobject_cast<const QTabBar*>(&part) == nullptr) return part.pos();
+    for (const QDockWidget* dock : window.findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly)) {
+        const QRect place = dock->geometry();
+        const bool same_column = part.x() < place.right() && part.geometry().right() > place.left();
+        if (dock->isVisible() && same_column) return {place.x(), std::min(part.y(), place.y() - 1)};
+    }
+    return part.pos();
+}
+
+FocusPlace focusPlaceOf(const QMainWindow& window, const QWidget& widget) {
+    enum Part { Tools, Left, Middle, Docks, Status };
+    const QWidget& part = focusPartOf(window, widget);
+    const QPoint corner = focusCornerOf(window, part);
+    if (qobject_cast<const QToolBar*>(&part) != nullptr) return {Tools, corner.x(), corner.y()};
+    if (qobject_cast<const QStatusBar*>(&part) != nullptr) return {Status, 0, 0};
+    if (&part == window.centralWidget()) return {Middle, 0, 0};
+    const bool left = corner.x() < window.centralWidget()->x();
+    return {left ? Left : Docks, corner.x(), corner.y()};
+}
+
+/// Qt keeps the docks behind the one in front visible, but outside the window.
+bool takesTab(const QMainWindow& window, const QWidget& widget) {
+    return (widget.focusPolicy() & Qt::TabFocus) == Qt::TabFocus && widget.isVisible() && widget.isEnabled() &&
+           widget.focusProxy() == nullptr && widget.window() == &window &&
+           focusPartOf(window, widget).geometry().intersects(window.rect());
+}
+
+} // namespace
+
+QWidget* nextInFocusOrder(const QMainWindow& window, bool forward) {
+    struct Stop {
+        FocusPlace place;
+        QWidget* widget;
+    };
+    std::vector<Stop> stops;
+    for (QWidget* widget = window.nextInFocusChain(); widget != &window; widget = widget->nextInFocusChain()) {
+        if (takesTab(window, *widget)) stops.push_back({focusPlaceOf(window, *widget), widget});
+    }
+    if (stops.empty()) return nullptr;
+    std::ranges::stable_sort(stops, {}, &Stop::place);
+    const auto now = std::ranges::find(stops, window.focusWidget(), &Stop::widget);
+    if (now == stops.end()) return forward ? stops.front().widget : stops.back().widget;
+    const std::size_t count = stops.size();
+    const auto at = static_cast<std::size_t>(now - stops.begin());
+    return stops[(at + (forward ? 1 : count - 1)) % count].widget;
+}
+
+} // namespace bubblescope::gui
