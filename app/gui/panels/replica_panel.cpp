@@ -26,9 +26,7 @@ ReplicaPanel::ReplicaPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     area->setFrameShape(QFrame::NoFrame);
     area->setWidgetResizable(true);
     area->setWidget(map_);
-    auto* column = new QVBoxLayout(this);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
+    QVBoxLayout* column = tightColumn(*this);
     column->addWidget(headline_);
     column->addWidget(area, 1);
     connect(&state_, &ViewState::sessionChanged, &job_, &BackgroundJob::cancel); // also while the panel is hidden
@@ -70,9 +68,25 @@ void ReplicaPanel::showStudy(const StragglerStudy& study) {
     const auto factor = [](double value) { return QString::number(value, 'f', 3); };
     QString text = tr("%1 × slower than with equal work in equal time (S): a step would take %2 instead of %3.")
                        .arg(factor(study.slowdown), shortTime(study.ideal), shortTime(study.fit.simulated));
-    if (study.m_w)
-        text += QLatin1Char(' ') + tr("The slowest 3 % of the workers cause %1 of it (M_W).").arg(percent(*study.m_w));
-    if (study.m_s) text += QLatin1Char(' ') + tr("The last stage causes %1 of it (M_S).").arg(percent(*study.m_s));
+    const QChar space(QLatin1Char(' '));
+    if (study.slowdown < kAttributedSlowdown) {
+        text += space + tr("That is too little to attribute.");
+    } else {
+        const auto slowest = static_cast<int>(study.slowest.size());
+        if (study.m_w) {
+            const QString share = percent(*study.m_w);
+            text +=
+                space + (slowest == 1
+                             ? tr("The slowest of %1 workers costs %2 of it (M_W).").arg(ranks * replicas).arg(share)
+                             : tr("The slowest %3 of %1 workers cost %2 of it (M_W).")
+                                   .arg(ranks * replicas)
+                                   .arg(share)
+                                   .arg(slowest));
+        }
+        if (study.m_s) text += space + tr("The last stage costs %1 of it (M_S).").arg(percent(*study.m_s));
+        if (std::max(study.m_w.value_or(0), study.m_s.value_or(0)) > 1)
+            text += space + tr("More than 100 %: the others are faster than the mean, which the slow ones raise.");
+    }
     headline_->setText(text);
 
     // Every worker may be slower than ideal: the colour compares them with one another.

@@ -12,6 +12,8 @@ namespace bubblescope {
 
 /// The study calls a job straggling from this slowdown on.
 inline constexpr double kStragglingSlowdown = 1.1;
+/// Below this slowdown the loss is too small to say what causes it.
+inline constexpr double kAttributedSlowdown = 1.03;
 
 /// The mean step of a run as observed and as simulated on the measured times.
 struct ModelFit {

@@ -12,9 +12,7 @@
 namespace bubblescope::report {
 namespace {
 
-// The study's thresholds: a job is called straggling, a cause is sought, a cause explains the loss.
-constexpr double kAttributed = 1.03;
-constexpr double kExplains = 0.5;
+constexpr double kExplains = 0.5; ///< of the loss: such a cause explains it
 
 // ---- The straggler study, for people ----
 
@@ -31,15 +29,17 @@ void addHead(Section& document, const RunModel& model, const ModelFit& fit) {
 }
 
 void addVerdict(Section& document, const StragglerStudy& study) {
-    std::string workers;
+    const std::size_t all = study.by_dp.size() * study.by_pp.size();
+    std::string workers = fmt::format("{} of {}: ", study.slowest.size(), all);
     for (const auto& worker : study.slowest)
-        workers += fmt::format("{}dp {} rank {}", workers.empty() ? "" : ", ", worker.replica, worker.rank.value);
+        workers +=
+            fmt::format("{}dp {} rank {}", workers.ends_with(": ") ? "" : ", ", worker.replica, worker.rank.value);
     document.paragraph(
         "", fmt::format("If all ops took what their kind takes in the mean, and transfers what they take in the "
                         "median, a step would take {}: S = {:.4f}, so {} of the time is lost to stragglers.",
                         formatTime(study.ideal), study.slowdown, formatPercent(study.waste)));
-    if (study.slowdown < kAttributed || !study.m_w || !study.m_s) {
-        document.paragraph("", fmt::format("Below S = {} the loss is too small to attribute.", kAttributed));
+    if (study.slowdown < kAttributedSlowdown || !study.m_w || !study.m_s) {
+        document.paragraph("", fmt::format("Below S = {} the loss is too small to attribute.", kAttributedSlowdown));
         return;
     }
     const auto explains = [](double fraction) { return fraction > kExplains ? "explains it" : "does not explain it"; };
@@ -48,6 +48,9 @@ void addVerdict(Section& document, const StragglerStudy& study) {
                                        "rest, {} (M_W = {:.4f}): that {}.",
                                        formatPercent(*study.m_s), *study.m_s, explains(*study.m_s), workers,
                                        formatPercent(*study.m_w), *study.m_w, explains(*study.m_w)));
+    if (std::max(*study.m_s, *study.m_w) > 1)
+        document.paragraph("", "More than 100 % comes back where the others are faster than the mean, which the slow "
+                               "ones raise.");
     if (study.slowdown < kStragglingSlowdown)
         document.paragraph("", fmt::format("Below S = {} a job is not called straggling.", kStragglingSlowdown));
 }
@@ -64,7 +67,7 @@ Section opTypesSection(const StragglerStudy& study) {
 
 /// How dark a cell of the heat map is.
 std::string_view shade(double slowdown) {
-    if (slowdown < kAttributed) return "·";
+    if (slowdown < kAttributedSlowdown) return "·";
     if (slowdown < kStragglingSlowdown) return "░";
     if (slowdown < 1.25) return "▒";
     if (slowdown < 1.5) return "▓";
