@@ -22,6 +22,8 @@ public:
     [[nodiscard]] std::optional<int> layersPerChunk() const { return layers_; }
     /// True if the model's layers are counted as a whole, by its preset, or cut by hand.
     [[nodiscard]] bool wholeModel() const;
+    /// How a model that is too large for a run is scaled down; empty if none is.
+    [[nodiscard]] std::string note() const;
     /// Cuts the model's layers into the schedule's stages.
     [[nodiscard]] Status cutLayers(const Schedule& schedule, runtime::ModelConfig& model) const;
 

@@ -163,6 +163,8 @@ CommandResult run(const RunArguments& options, ProcessTeam* team) {
     std::optional<EndOnSignal> end;
     if (!severalProcesses(team)) end.emplace();
     const std::stop_token end_early = end ? end->token() : std::stop_token();
+    if (const std::string note = options.model.note(); !note.empty() && (team == nullptr || team->isRoot()))
+        printError(note);
     if (options.compare.empty()) {
         BUBBLESCOPE_ASSIGN(runtime::RunConfig config, agreed(planOne(options, team), team));
         config.end_early = end_early;

@@ -257,16 +257,20 @@ Result<std::map<std::string_view, std::string_view>> splitWords(const FaultText&
     return values;
 }
 
+/// All that is missing in one error, so that nobody has to ask key by key.
 Status checkComplete(const FaultText& text, const KindRule& rule,
                      const std::map<std::string_view, std::string_view>& values) {
-    const std::string example = fmt::format("an example: {}", rule.example);
+    std::vector<std::string_view> missing;
     for (const KeyRule& key : rule.keys) {
-        if (key.needed && !values.contains(key.name))
-            return text.wrong(rule.name, fmt::format("needs {}", key.name), example);
+        if (key.needed && !values.contains(key.name)) missing.push_back(key.name);
     }
     if (rule.kind == FaultKind::Op && !values.contains("add") && !values.contains("factor"))
-        return text.wrong(rule.name, "needs add or factor", example);
-    return {};
+        missing.emplace_back("add or factor");
+    if (missing.empty()) return {};
+    std::string names;
+    for (std::size_t i = 0; i < missing.size(); ++i)
+        names += fmt::format("{}{}", i == 0 ? "" : i + 1 == missing.size() ? " and " : ", ", missing[i]);
+    return text.wrong(rule.name, fmt::format("needs {}", names), fmt::format("an example: {}", rule.example));
 }
 
 } // namespace

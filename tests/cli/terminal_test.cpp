@@ -179,6 +179,22 @@ TEST(Presets, NeedNoFile) {
     EXPECT_EQ(runProgram({"memory", "--schedule", "1f1b", "--pp", "4", "--microbatches", "8"}).exit_code, 2);
 }
 
+TEST(Presets, RunScalesDownWhatNoRunHolds) {
+    const std::vector<std::string> line{"run",       "--schedule", "1f1b", "--pp",    "4", "--microbatches",
+                                        "4",         "--steps",    "1",    "--batch", "1", "--preset",
+                                        "llama3-8b", "--json"};
+    const ProgramResult run = runProgram(line);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.err,
+                HasSubstr("llama3-8b is trained scaled down: its 32 layers with 1/64 of its width and sequence "
+                          "(64 features, 4 heads, 128 bytes of text)"));
+    EXPECT_FALSE(run.json().empty());
+    const ProgramResult wrong =
+        runProgram({"run", "--schedule", "1f1b", "--pp", "4", "--microbatches", "4", "--preset", "lama3-8b"});
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, AllOf(HasSubstr("did you mean 'llama3-8b'?"), HasSubstr("tiny"), HasSubstr("gpt3-175b")));
+}
+
 TEST(ManualPages, AreWrittenForEveryCommand) {
     const ScratchFolder scratch;
     const std::string folder = scratch.file("man");

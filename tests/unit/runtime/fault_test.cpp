@@ -76,7 +76,7 @@ TEST(ParseFault, SaysWhereAndWhatIsWrong) {
     for (const Refused& refused : {
              Refused{"", "character 1", "is no kind of fault"},
              Refused{"slw:rank=1", "character 1", "the kinds are slow, op"},
-             Refused{"slow", "character 1", "needs rank"},
+             Refused{"slow", "character 1", "needs rank and factor"},
              Refused{"slow:rank=1", "character 1", "needs factor"},
              Refused{"slow:rank=x,factor=2", "character 11", "'x' is no rank"},
              Refused{"slow:rank=3-1,factor=2", "character 11", "is no rank"},
@@ -91,6 +91,8 @@ TEST(ParseFault, SaysWhereAndWhatIsWrong) {
              Refused{"op:Q3,add=1ms", "character 4", "names no op"},
              Refused{"op:F3.x,add=1ms", "character 4", "names no op"},
              Refused{"op:F3", "character 1", "needs add or factor"},
+             Refused{"op", "character 1", "needs op and add or factor"},
+             Refused{"flip:layer=1", "character 1", "needs op, rank and bit"},
              Refused{"op:F3,add=5", "character 11", "is no time"},
              Refused{"link:01,latency=1ms", "character 6", "is no link"},
              Refused{"link:0>,latency=1ms", "character 8", "is no rank"},
