@@ -22,6 +22,8 @@
 #include <QThreadPool>
 #include <QUrl>
 
+#include <algorithm>
+
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
@@ -43,6 +45,20 @@ Result<Run> load(const std::vector<std::filesystem::path>& paths, JobControl&) {
     return runWith(paths.front().string().find("slow") != std::string::npos ? 1.3 : 1.0);
 }
 
+/// The even run in a panel that has compared it with another one.
+struct Compared {
+    ViewState state;
+    ComparePanel panel{state, load};
+
+    explicit Compared(const QString& other) {
+        panel.show();
+        state.setSession(makeSession(runWith(1), JobControl()).value());
+        QSignalSpy compared(&panel, &ComparePanel::compared);
+        panel.compareWith({other});
+        if (!compared.wait(20000)) qFatal("the runs were not compared");
+    }
+};
+
 } // namespace
 
 /// Comparing two runs.
@@ -53,14 +69,10 @@ private slots:
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void whatCostsMostStandsFirst() {
-        ViewState state;
-        ComparePanel panel(state, load);
+        Compared runs(QStringLiteral("slow.pftrace"));
+        ViewState& state = runs.state;
+        ComparePanel& panel = runs.panel;
         panel.resize(900, 300);
-        panel.show();
-        state.setSession(makeSession(runWith(1), JobControl()).value());
-        QSignalSpy compared(&panel, &ComparePanel::compared);
-        panel.compareWith({QStringLiteral("slow.pftrace")});
-        QVERIFY(compared.wait(20000));
         auto& table = child<QTableView>(panel, "compareTable");
         const QAbstractItemModelTester tester(table.model(), QAbstractItemModelTester::FailureReportingMode::QtTest);
         const auto text = [&](int row, int column) { return table.model()->index(row, column).data().toString(); };
@@ -97,13 +109,9 @@ private slots:
     }
 
     void theOtherRunIsDrawnBelow() {
-        ViewState state;
-        ComparePanel panel(state, load);
-        panel.show();
-        state.setSession(makeSession(runWith(1), JobControl()).value());
-        QSignalSpy compared(&panel, &ComparePanel::compared);
-        panel.compareWith({QStringLiteral("slow.pftrace")});
-        QVERIFY(compared.wait(20000));
+        Compared runs(QStringLiteral("slow.pftrace"));
+        ViewState& state = runs.state;
+        ComparePanel& panel = runs.panel;
         QVERIFY(state.reference() != nullptr);
         QCOMPARE(state.reference()->name, QStringLiteral("slow.pftrace"));
         QCOMPARE(state.reference()->timeline.begin, state.session()->window(state.step()).begin);
@@ -118,14 +126,51 @@ private slots:
         QVERIFY(!panel.comparison() && state.reference() == nullptr);
     }
 
+    /// Each step in sight has its counterpart below it, aligned at its begin; none covers another.
+    void theTimelinesStayAlignedStepByStep() {
+        Compared runs(QStringLiteral("slow.pftrace"));
+        ViewState& state = runs.state;
+        state.showStep(4);
+        QVERIFY(state.reference()->around.size() <= 2); // its neighbours' edges
+        state.range().show({state.session()->window(3).begin, state.session()->window(6).end});
+        QCOMPARE(state.step(), 4);
+        std::vector<int> seen;
+        for (const auto& one : state.reference()->around) {
+            seen.push_back(one->step);
+            QCOMPARE(one->timeline.index, state.session()->step(one->step).index);
+            QCOMPARE(one->timeline.begin, state.session()->window(one->step).begin);
+            QVERIFY(one->timeline.wall() > state.session()->window(one->step).length());
+            QVERIFY(one->changes && one->changes->count(OpChange::Longer) > 0);
+        }
+        QCOMPARE(seen, (std::vector<int>{3, 5, 6}));
+        const std::vector<ReferencePart> parts = partsOf(*state.session(), *state.reference());
+        QCOMPARE(parts.size(), std::size_t{4});
+        QCOMPARE(parts[0].step, 4);
+        for (const ReferencePart& a : parts) {
+            for (const ReferencePart& b : parts) {
+                if (&a == &b || &b == &parts[0]) continue;
+                const TimeRange whole{a.timeline.begin, a.timeline.end};
+                QVERIFY(overlap(&a == &parts[0] ? whole : a.seen, b.seen) <= TimeNs{0});
+            }
+        }
+        // Moving on shows the steps that come into sight, and makes the middle one the step in question.
+        state.range().show({state.session()->window(7).begin, state.session()->window(8).end});
+        QVERIFY(state.step() == 7 || state.step() == 8);
+        QCOMPARE(state.reference()->step, state.step());
+        QCOMPARE(state.reference()->around.size(), std::size_t{1});
+        // The way from one run to the other is that of all steps.
+        state.setReferenceBlend(0);
+        const auto& blended = *state.shownReference()->around.front();
+        const auto& observed = state.session()->step(blended.step).ranks;
+        QCOMPARE(blended.timeline.ranks.size(), observed.size());
+        for (std::size_t rank = 0; rank < observed.size(); ++rank)
+            QVERIFY(std::ranges::equal(blended.timeline.ranks[rank], observed[rank], {}, &TimelineOp::start,
+                                       &TimelineOp::start));
+    }
+
     void changesAreFiltered() {
-        ViewState state;
-        ComparePanel panel(state, load);
-        panel.show();
-        state.setSession(makeSession(runWith(1), JobControl()).value());
-        QSignalSpy compared(&panel, &ComparePanel::compared);
-        panel.compareWith({QStringLiteral("slow.pftrace")});
-        QVERIFY(compared.wait(20000));
+        Compared runs(QStringLiteral("slow.pftrace"));
+        ComparePanel& panel = runs.panel;
         auto& table = child<QTableView>(panel, "compareTable");
         const auto& model = *panel.findChild<ComparisonModel*>();
         auto& sorted = *panel.findChild<SortedChanges*>();
@@ -207,13 +252,9 @@ private slots:
     }
 
     void theLegendCountsWhatDiffers() {
-        ViewState state;
-        ComparePanel panel(state, load);
-        panel.show();
-        state.setSession(makeSession(runWith(1), JobControl()).value());
-        QSignalSpy compared(&panel, &ComparePanel::compared);
-        panel.compareWith({QStringLiteral("slow.pftrace")});
-        QVERIFY(compared.wait(20000));
+        Compared runs(QStringLiteral("slow.pftrace"));
+        ViewState& state = runs.state;
+        ComparePanel& panel = runs.panel;
         QVERIFY(state.reference()->changes != nullptr);
         const QString legend = child<QLabel>(panel, "compareDifferences").text();
         const QString longer = QStringLiteral("▲ %1 longer").arg(state.reference()->changes->count(OpChange::Longer));
@@ -223,13 +264,8 @@ private slots:
     }
 
     void equalRunsAreNotSaidToDiffer() {
-        ViewState state;
-        ComparePanel panel(state, load);
-        panel.show();
-        state.setSession(makeSession(runWith(1), JobControl()).value());
-        QSignalSpy compared(&panel, &ComparePanel::compared);
-        panel.compareWith({QStringLiteral("same.pftrace")});
-        QVERIFY(compared.wait(20000));
+        Compared runs(QStringLiteral("same.pftrace"));
+        ComparePanel& panel = runs.panel;
         QVERIFY(child<QLabel>(panel, "compareHeadline").text().contains(QStringLiteral("no more than chance gives")));
         QSignalSpy failed(&panel, &ComparePanel::failed);
         panel.compareWith({QStringLiteral("none")});

@@ -2,7 +2,9 @@
 
 #include "app/gui/jobs/application.h"
 
+#include <QSettings>
 #include <QStandardPaths>
+#include <QTemporaryDir>
 #include <QTest>
 
 namespace bubblescope::gui {
@@ -27,6 +29,21 @@ int runGuiTest(int argc, char** argv) {
     Test test;
     return QTest::qExec(&test, argc, argv);
 }
+
+/// Settings that a test class writes: a folder of its own, deleted with it.
+class OwnSettings {
+public:
+    /// To be called before a window reads them.
+    void use() const {
+        if (!folder_.isValid()) qFatal("no folder for settings");
+        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
+        QSettings::setDefaultFormat(QSettings::IniFormat);
+        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, folder_.path());
+    }
+
+private:
+    QTemporaryDir folder_;
+};
 
 } // namespace bubblescope::gui
 

@@ -26,7 +26,6 @@
 #include <QSettings>
 #include <QSignalSpy>
 #include <QTableView>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QThreadPool>
 #include <QToolBar>
@@ -105,12 +104,7 @@ class HandsTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void initTestCase() {
-        QVERIFY(settings_.isValid());
-        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
-    }
+    void initTestCase() { settings_.use(); }
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void eachKeyHasOneAction() {
@@ -422,7 +416,7 @@ private slots:
     }
 
 private:
-    QTemporaryDir settings_;
+    OwnSettings settings_;
 };
 
 BUBBLESCOPE_GUI_TEST(HandsTest, hands_test);

@@ -1,5 +1,6 @@
 #include "app/gui/live/live_bar.h"
 #include "app/gui/live/live_dialog.h"
+#include "app/gui/live/live_models.h"
 #include "app/gui/live/run_process.h"
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
@@ -17,6 +18,7 @@
 #include <QThreadPool>
 #include <QToolButton>
 
+#include <algorithm>
 #include <fstream>
 
 using namespace bubblescope;
@@ -108,6 +110,43 @@ private slots:
         QVERIFY(loaded.wait(20000));
         QCOMPARE(window.tabCount(), 2);
         QCOMPARE(window.state().session()->stepCount(), 4);
+    }
+
+    /// A host whose sender goes is named as long as it is away.
+    void aSenderThatIsLostIsNamed() {
+        const test::ScratchFolder scratch;
+        const auto token = scratch.writeSecret("token", "only we know\n");
+        test::RecordedJob job(scratch.path() / "job");
+        for (int rank = 0; rank < test::RecordedJob::kRanks; ++rank) {
+            for (int step = 0; step < 3; ++step)
+                job.write(rank, step);
+        }
+        MainWindow window(loadKept, false);
+        window.show();
+        window.watch(listening(QStringLiteral("only we know")));
+        const auto lost = [&] {
+            const auto& alerts = window.live().snapshot()->alerts;
+            return std::ranges::find(alerts, LiveAlert::Kind::SenderLost, &LiveAlert::kind);
+        };
+        const auto told = [&] { return lost() != window.live().snapshot()->alerts.end(); };
+        QProcess sender;
+        send(sender, window, (scratch.path() / "job").string(), token.string());
+        QTRY_VERIFY_WITH_TIMEOUT(window.live().snapshot()->counts.steps > 0, 20000);
+        QVERIFY(!told());
+        sender.kill();
+        sender.waitForFinished();
+        QTRY_VERIFY_WITH_TIMEOUT(told(), 20000);
+        const LiveSnapshotPtr snapshot = window.live().snapshot();
+        QVERIFY(!lost()->sender.name.empty() && lost()->sender.streams > 0);
+        const QString text = alertText(*lost(), *snapshot);
+        QVERIFY2(text.contains(QString::fromStdString(lost()->sender.name)), qPrintable(text));
+        QVERIFY(worstOpen(*snapshot) != nullptr);
+        // With the sender the run is back.
+        QProcess again;
+        send(again, window, (scratch.path() / "job").string(), token.string());
+        QTRY_VERIFY_WITH_TIMEOUT(!isOpen(*lost()), 20000);
+        again.kill();
+        again.waitForFinished();
     }
 
     void aRecordedJobThatNobodyKeepsIsWatchedAllTheSame() {

@@ -18,6 +18,7 @@
 #include <QTest>
 #include <QThreadPool>
 #include <QToolButton>
+#include <QWheelEvent>
 
 #include <algorithm>
 #include <random>
@@ -262,11 +263,34 @@ private slots:
         QCOMPARE(view.range().range().length(), before.length());
     }
 
+    /// Where people chose the wheel of Perfetto, it is so in traces without a pipeline, too.
+    void theWheelZoomsOrScrollsAsChosen() {
+        PageSetup setup;
+        PlainView& view = setup.page.view();
+        const auto turn = [&](Qt::KeyboardModifiers held) {
+            const QPoint at(PlainView::kNameWidth + 200, 120);
+            QWheelEvent event(at, view.viewport()->mapToGlobal(at), {}, {0, 120}, Qt::NoButton, held, Qt::NoScrollPhase,
+                              false);
+            QApplication::sendEvent(view.viewport(), &event);
+        };
+        const TimeRange whole = view.range().range();
+        turn({});
+        const TimeRange nearer = view.range().range();
+        QVERIFY(nearer.length() < whole.length());
+        QSignalSpy turned(&view, &TimeView::wheelTurned);
+        view.setWheel(TimeView::Wheel::Scrolls);
+        turn({});
+        QCOMPARE(view.range().range(), nearer);
+        QCOMPARE(turned.size(), 1);
+        turn(Qt::ControlModifier);
+        QVERIFY(view.range().range().length() < nearer.length());
+        QCOMPARE(turned.size(), 1);
+    }
+
     void anExampleBecomesARuleThatCommandsRead() {
         PageSetup setup;
         setup.page.teach(false);
         TeachPanel& teach = setup.page.teaching();
-        QSignalSpy matched(&teach, &TeachPanel::matched);
         setup.page.view().select(setup.named("vor 2"));
         QTRY_COMPARE(setup.page.view().marked().size(), 12U); // live
         QCOMPARE(child<QSpinBox>(teach, "teachMicrobatch").value(), 2);
@@ -291,6 +315,46 @@ private slots:
         child<QTableWidget>(teach, "teachList").selectRow(0);
         teach.removeOp();
         QVERIFY(!teach.document().ok());
+    }
+
+    /// The search and the teaching share the marks; what was asked for last has them, whichever is done first.
+    void aSearchAndTeachingDoNotTakeEachOthersMarks() {
+        PageSetup setup;
+        setup.page.teach(false);
+        TeachPanel& teach = setup.page.teaching();
+        QSignalSpy matched(&teach, &TeachPanel::matched);
+        setup.page.view().select(setup.named("vor 2"));
+        QVERIFY(matched.wait());
+        QCOMPARE(setup.page.view().marked(), teach.allMatches());
+        auto& line = child<QLineEdit>(setup.page, "plainSearch");
+        line.setText(QStringLiteral("kernel 2"));
+        QTRY_COMPARE(setup.page.view().marked().size(), 3U);
+        line.clear();
+        QTRY_COMPARE(setup.page.view().marked(), teach.allMatches());
+        // A search under way does not take the marks of an example that is chosen after it.
+        QSignalSpy computed(&setup.page, &PlainPage::computed);
+        line.setText(QStringLiteral("kernel 1"));
+        setup.page.view().select(setup.named("vor 1"));
+        QTRY_COMPARE(setup.page.hitCount(), 3U);
+        QTRY_COMPARE(setup.page.view().marked(), teach.allMatches());
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        QCOMPARE(setup.page.view().marked().size(), 12U);
+        // Without the panel the hits are marked again.
+        child<QToolButton>(teach, "teachClose").click();
+        QVERIFY(!teach.isVisible());
+        QCOMPARE(setup.page.view().marked().size(), 3U);
+    }
+
+    void anExampleIsOfTheTraceInSight() {
+        PageSetup setup(40);
+        setup.page.teach(false);
+        const PlainTracePtr small = plainTrace(2);
+        setup.page.view().select(static_cast<SliceId>(setup.trace->trace().sliceCount() - 1));
+        const QString name = child<QLabel>(setup.page, "teachExample").text();
+        setup.page.setTrace(small);
+        QVERIFY(child<QLabel>(setup.page, "teachExample").text().isEmpty());
+        setup.page.setTrace(setup.trace); // selects again what the small trace does not have
+        QCOMPARE(child<QLabel>(setup.page, "teachExample").text(), name);
     }
 
     /// From the file to the lanes, and by a stated schedule on to the pipeline.

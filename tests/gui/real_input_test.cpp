@@ -16,7 +16,6 @@
 #include <QSettings>
 #include <QSignalSpy>
 #include <QTableView>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QThreadPool>
 #include <QToolTip>
@@ -34,16 +33,7 @@ struct InputWindow {
     MainWindow window{loadSample, false};
     ViewState& state = window.state();
 
-    InputWindow() {
-        window.resize(1400, 860);
-        window.move(0, 0);
-        window.show();
-        window.activateWindow();
-        if (!QTest::qWaitForWindowActive(&window)) qFatal("the window is not active");
-        QSignalSpy loaded(&window, &MainWindow::loaded);
-        window.open({QStringLiteral("sample.pftrace")});
-        if (!loaded.wait()) qFatal("the sample did not load");
-    }
+    InputWindow() { openOnScreen(window, QStringLiteral("sample.pftrace")); }
     template <class T>
     T& child() {
         T* found = window.findChild<T*>();
@@ -63,10 +53,7 @@ class RealInputTest : public QObject {
 
 private slots:
     void initTestCase() {
-        QVERIFY(settings_.isValid());
-        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
+        settings_.use();
         QCOMPARE(QGuiApplication::platformName(), QStringLiteral("xcb"));
     }
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
@@ -207,7 +194,7 @@ private slots:
     }
 
 private:
-    QTemporaryDir settings_;
+    OwnSettings settings_;
 };
 
 static const GuiTestEntry entry_of_real_input_test{"real_input_test", runOnOwnDisplay<RealInputTest>};

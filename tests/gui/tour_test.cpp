@@ -20,7 +20,6 @@
 #include <QSettings>
 #include <QSignalSpy>
 #include <QStandardPaths>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QThreadPool>
 
@@ -50,11 +49,8 @@ class TourTest : public QObject {
 
 private slots:
     void initTestCase() {
-        QVERIFY(settings_.isValid());
-        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
+        settings_.use();
         QCoreApplication::setApplicationName(QStringLiteral("tour_test"));
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
         QStandardPaths::setTestModeEnabled(true);
     }
 
@@ -340,7 +336,7 @@ private:
         QVERIFY(loaded.wait());
     }
 
-    QTemporaryDir settings_;
+    OwnSettings settings_;
 };
 
 BUBBLESCOPE_GUI_TEST(TourTest, tour_test);

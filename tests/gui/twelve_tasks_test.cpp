@@ -29,7 +29,6 @@
 #include <QSignalSpy>
 #include <QTabBar>
 #include <QTableView>
-#include <QTemporaryDir>
 #include <QTest>
 #include <QThreadPool>
 #include <QToolBar>
@@ -63,14 +62,7 @@ struct TaskDesk {
     ViewState& state = window.state();
 
     explicit TaskDesk(const QString& trace = QStringLiteral("run.pftrace")) {
-        window.resize(1400, 860);
-        window.move(0, 0);
-        window.show();
-        window.activateWindow();
-        if (!QTest::qWaitForWindowActive(&window)) qFatal("the window is not active");
-        QSignalSpy loaded(&window, &MainWindow::loaded);
-        window.open({trace});
-        if (!loaded.wait(60000)) qFatal("the trace did not load");
+        openOnScreen(window, trace);
         QTest::qWait(50);
         UserInput::clicks() = 0;
     }
@@ -112,10 +104,7 @@ class TwelveTasksTest : public QObject {
 
 private slots:
     void initTestCase() {
-        QVERIFY(settings_.isValid());
-        QCoreApplication::setOrganizationName(QStringLiteral("bubblescope-test"));
-        QSettings::setDefaultFormat(QSettings::IniFormat);
-        QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings_.path());
+        settings_.use();
         // Notes of an earlier run of this test.
         QDir(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation)).removeRecursively();
     }
@@ -259,7 +248,7 @@ private slots:
     }
 
 private:
-    QTemporaryDir settings_;
+    OwnSettings settings_;
 };
 
 static const GuiTestEntry entry_of_twelve_tasks_test{"twelve_tasks_test", runOnOwnDisplay<TwelveTasksTest>};

@@ -1,7 +1,10 @@
 #pragma once
 
+#include "app/gui/main_window.h"
+
 #include <QApplication>
 #include <QProcess>
+#include <QSignalSpy>
 #include <QStandardPaths>
 #include <QStringList>
 #include <QTest>
@@ -58,6 +61,18 @@ private:
         QCoreApplication::processEvents();
     }
 };
+
+/// Shows a window at the screen's corner with the keyboard's focus, and opens a trace in it.
+inline void openOnScreen(MainWindow& window, const QString& trace) {
+    window.resize(1400, 860);
+    window.move(0, 0);
+    window.show();
+    window.activateWindow();
+    if (!QTest::qWaitForWindowActive(&window)) qFatal("the window is not active");
+    QSignalSpy loaded(&window, &MainWindow::loaded);
+    window.open({trace});
+    if (!loaded.wait(60000)) qFatal("the trace did not load");
+}
 
 /// An X server of its own, which reports the display that it uses; ends with the program.
 inline bool startDisplay(QProcess& server) {
