@@ -75,13 +75,13 @@ Status CaptureForward::send() {
     constexpr int kLongestWait = 200; ///< milliseconds
     while (true) {
         const std::optional<TimeNs> until = deadline(); // before files are read: when it is set, the job wrote all
-        // Folders are looked at every second: a job that was over sooner may have made its files since.
+        // Folders are read every second: a job that ended sooner may have made its files since.
         constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
         const bool more = follower_.read(sender_, forwardTime() + (until ? kLookAgain : TimeNs{0}));
         BUBBLESCOPE_TRY(sender_.poll(forwardTime()));
         if (until && !more && (follower_.files() == 0 || sender_.done())) return {};
         const bool late = until && forwardTime() >= *until;
-        // What a process writes that goes on behind the job's end is nobody's any more.
+        // What a process writes after the job's end belongs to nobody.
         if (late && sender_.unkeptSince())
             return runError("not all that was recorded is kept by the monitor: " + sender_.problem(),
                             "send the folder later: bubblescope monitor DIR --forward ADDRESS");

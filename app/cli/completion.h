@@ -12,7 +12,7 @@ namespace bubblescope::cli {
 [[nodiscard]] std::string zshCompletion(const CommandInfo& program);
 [[nodiscard]] std::string fishCompletion(const CommandInfo& program);
 
-/// The manual page of the program or of one of its commands, in man's macros. `version` stands in its footer.
+/// The manual page of the program or of one of its commands, in man's macros. `version` is printed in its footer.
 [[nodiscard]] std::string manPage(const CommandInfo& command, const std::string& version);
 /// "bubblescope-aadiff-plan": the name of a command's manual page.
 [[nodiscard]] std::string manPageName(const CommandInfo& command);

@@ -6,7 +6,7 @@
 
 namespace bubblescope::cli {
 
-/// While it lives, a program that was told to stop ends within a second, whatever hangs in it: a folder on a server
+/// While it lives, a program asked to stop ends within a second, whatever blocks it: a folder on a server
 /// that does not answer, a trace that takes long to read. Where it has not by then, it is ended with 128 plus the
 /// signal.
 class EndInTime {

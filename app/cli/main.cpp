@@ -56,7 +56,7 @@ int execute(const Action& action, const LaunchSession& session, const CommandLin
 }
 
 /// Whether the run is to join processes that find each other by themselves. That must be known before the line is
-/// parsed, since of several processes the root alone says what is wrong with it.
+/// parsed, since of several processes only the root reports what is wrong with it.
 bool joinsByItself(std::span<char*> words) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const std::string_view word = words[i];
@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     try {
         return bubblescope::cli::run(argc, argv);
     } catch (const std::exception& error) {
-        // Nothing of ours throws; this is memory running out, or a defect worth a report.
+        // Our code throws nothing: memory has run out, or a defect deserves a report.
         fmt::print(stderr, "bubblescope: stopped unexpectedly: {}\n", error.what());
         return 4;
     }

@@ -74,7 +74,9 @@ void StreamOptions::addForward(Command command, const std::string& about) {
         .addFlag("--insecure", insecure,
                  "Let the token and all that is sent be read on the way: beyond this machine, without TLS")
         .group(heading);
-    command.addOption("--trust", trust, "Encrypt with TLS, and send only to who has a certificate of these (PEM)")
+    command
+        .addOption("--trust", trust,
+                   "Encrypt with TLS, and send only to a host that has one of these certificates (PEM)")
         .typeName("FILE")
         .group(heading);
 }

@@ -47,7 +47,7 @@ Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem:
     return RecordedRun{std::move(training), std::move(diagnosed.run), std::move(diagnosed.report)};
 }
 
-/// The root's temporary folder, of which all are told.
+/// The root's temporary folder, whose path all processes get.
 Result<RecordedRun> recordForNow(runtime::RunConfig config, ProcessTeam* team) {
     const bool makes = !severalProcesses(team) || team->isRoot();
     std::optional<TemporaryFolder> folder;

@@ -9,7 +9,7 @@
 
 namespace bubblescope::cli {
 
-/// A training run and what its trace says of it.
+/// A training run and what its trace shows of it.
 struct RecordedRun {
     runtime::RunSummary training;
     Run run;
@@ -23,7 +23,7 @@ struct RecordedRun {
 
 /// Trains, records into the folder `out` and analyses; without one the trace is kept until that is done. With a `team`
 /// of several processes each of them is a rank; the root alone analyses, the others come back with an empty analysis.
-/// Where the run fails each process says so, and where one has died the others end here with exit code 4.
+/// Where the run fails each process reports it, and where one has died the others end here with exit code 4.
 [[nodiscard]] Result<RecordedRun> recordRun(runtime::RunConfig config, const std::string& out, ProcessTeam* team);
 
 /// What `run` found: the training, what it checked step by step if it did, and the analysis. `reader` is whom the

@@ -10,7 +10,7 @@
 
 namespace bubblescope::cli {
 
-/// SIGINT and SIGTERM as something that can be waited for, so that what is stopped can say what it saw.
+/// SIGINT and SIGTERM as something that can be waited for, so that what is stopped can report what it saw.
 class StopSignals {
 public:
     StopSignals() {

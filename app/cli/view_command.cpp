@@ -31,7 +31,7 @@ struct ViewArguments {
 };
 
 CommandResult open(const ViewArguments& options) {
-    // Here, so that what is wrong with them is told where they were typed.
+    // Checked here, so that errors appear where the options were typed.
     BUBBLESCOPE_TRY(options.recognise.options());
     const std::string gui = findGui();
     std::vector<std::string> words = options.recognise.words();

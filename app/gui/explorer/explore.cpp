@@ -110,7 +110,7 @@ QString fieldWords(QString text) {
 
 void SearchNews::put(State state) {
     const std::scoped_lock lock(mutex_);
-    // An order that was not taken yet is still news.
+    // An order that nobody has taken yet counts as new.
     if (state_ && state_->better && !state.better) state.better = std::move(state_->better);
     state_ = std::move(state);
 }

@@ -65,9 +65,9 @@ Error unexpectedError(const std::exception_ptr& exception) {
         return runError("the memory is used up", "close other traces, or load fewer files");
     } catch (const std::exception& error) {
         return runError(fmt::format("an unexpected error: {}", error.what()),
-                        "the application goes on; please report it");
+                        "the application keeps running; please report it");
     } catch (...) {
-        return runError("an unexpected error", "the application goes on; please report it");
+        return runError("an unexpected error", "the application keeps running; please report it");
     }
 }
 

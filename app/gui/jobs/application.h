@@ -9,7 +9,7 @@
 namespace bubblescope::gui {
 
 /// The application. Exceptions that nobody else caught, in slots, events and background jobs, end here: the error is
-/// shown and the application goes on. GUI thread only.
+/// shown and the application keeps running. GUI thread only.
 ///
 /// Texts of labels, tool tips and items are plain: names in them come from files, and Qt would take what looks like
 /// HTML for it, with pictures from anywhere. A label whose text is HTML says so by its text format, and a tool tip that

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "bubblescope-session";
 constexpr int kVersion = 1;
-constexpr const char* kWayOut = "save the session anew (File > Save session), or mend the file by hand";
+constexpr const char* kWayOut = "save the session again (File > Save session), or repair the file by hand";
 constexpr std::array<std::string_view, 6> kItemKindNames{"none", "op", "bubble", "transfer", "slice", "check"};
 constexpr std::array<std::string_view, kFlowOverlayCount> kFlowOverlayNames{"transfers", "path", "microbatch"};
 

@@ -100,7 +100,7 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     showSession();
 }
 
-/// What can be done with a finding stands in the table's menu before what can be done with the table.
+/// Actions for a finding come in the table's menu before those for the table.
 void AnomalyPanel::addActions() {
     QAction* const table_actions = table_->actions().value(0);
     const auto add = [&](const char* name, const QString& text, const auto& then) {

@@ -80,7 +80,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     title->setFont(large);
     auto* hint = new QLabel(
         tr("Bubblescope's own traces, Megatron, PyTorch and Chrome JSON files, or a directory of them."), page_);
-    auto* demos = new QLabel(tr("No trace at hand? Look at one of these:"), page_);
+    auto* demos = new QLabel(tr("No trace yet? Open one of these:"), page_);
     tour_->setObjectName(QStringLiteral("welcomeTour"));
     tour_->setMinimumSize(200, 30);
     connect(tour_, &QPushButton::clicked, this, &WelcomePanel::tourRequested);

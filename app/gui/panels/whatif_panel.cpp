@@ -355,7 +355,7 @@ void WhatIfPanel::ask() {
 void WhatIfPanel::finish(Result<Answer> result) {
     if (!result.ok()) {
         answer_.reset();
-        headline_->setText(tr("That cannot be told"));
+        headline_->setText(tr("No answer"));
         note_->setText(sentence(errorText(result.error())));
         chart_->setBars({});
         reference_->setEnabled(false);

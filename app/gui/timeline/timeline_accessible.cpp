@@ -26,7 +26,7 @@ QString selectionText(const TimelineView& view) {
     return state.session() && state.selection() ? oneLine(*state.session(), state.selection()) : QString();
 }
 
-/// What a screen reader is told of each row.
+/// What a screen reader reads of each row.
 enum Cell : int { kNameCell, kBubbleCell, kShareCell, kPiecesCell, kOpsCell, kLongestCell, kCellCount };
 
 QString cellColumnName(int column) {

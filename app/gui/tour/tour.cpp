@@ -36,25 +36,25 @@ std::vector<TourStep> tourSteps() {
              "Time runs to the right. Blue is forward, yellow is backward, and what is hatched is a bubble: the "
              "rank waits. The wheel zooms, dragging moves, a click selects.")},
         {name("summaryBar"), QString(), TourText::tr("What the step costs"),
-         TourText::tr("The bubble rate is the share of the step in which ranks wait. Behind it in brackets stands what "
-                      "the schedule's closed form allows. What costs most stands in red; a click leads there.")},
+         TourText::tr(
+             "The bubble rate is the share of the step in which ranks wait. The figure in brackets is what the "
+             "schedule's closed form allows. The largest loss is shown in red; a click leads there.")},
         {name("bubblesDock"), name("bubbles"), TourText::tr("Bubbles and their formulas"),
-         TourText::tr("Every bubble by rank and position: as observed, as the closed form says, and the difference. "
+         TourText::tr("Every bubble by rank and position: observed, by the closed form, and the difference. "
                       "Select a row to see it on the timeline.")},
         {name("detailsDock"), QString(), TourText::tr("Why a rank waits"),
          TourText::tr("Click a bubble or an op on the timeline: its start and end appear here, what it waited "
                       "for and who is to blame.")},
         {name("anomaliesDock"), name("anomalies"), TourText::tr("What is wrong"),
          TourText::tr(
-             "Findings, the dearest first: slow stages, stragglers, slow links, flipped bits. Each says what it "
-             "costs a step, why we think so and what to do.")},
-        {name("whatifDock"), name("whatif"), TourText::tr("What a change would win"),
+             "Findings, the most expensive first: slow stages, stragglers, slow links, flipped bits. Each states its "
+             "cost per step, the evidence and what to do.")},
+        {name("whatifDock"), name("whatif"), TourText::tr("What a change would save"),
+         TourText::tr("Which changes save most, such as another split of the layers, and how long the step would take. "
+                      "The result can be drawn below the observed step.")},
+        {name("menuBar"), QString(), TourText::tr("Where to go from here"),
          TourText::tr(
-             "Which changes pay most, such as another split of the layers, and how long the step would be then. "
-             "The result can be drawn below the observed step.")},
-        {name("menuBar"), QString(), TourText::tr("How to go on"),
-         TourText::tr(
-             "File opens your own traces, compares two runs, watches one that goes on and exports pictures. The "
+             "File opens your own traces, compares two runs, watches one that is running, and exports pictures. The "
              "schedule lab is in View. F1 opens the manual, ? shows all keys, and Help repeats this tour.")},
     };
 }

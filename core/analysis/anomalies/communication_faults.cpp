@@ -100,8 +100,8 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found) {
         anomaly.evidence.emplace_back("link_from", static_cast<double>(link->from.value));
         anomaly.evidence.emplace_back("link_to", static_cast<double>(link->to.value));
         anomaly.evidence.emplace_back("link_ns", static_cast<double>(link->cost.count()));
-        anomaly.message += say(" The dearest link is from rank {} to rank {} ({}).", link->from.value, link->to.value,
-                               formatTime(link->cost));
+        anomaly.message += say(" The most expensive link is from rank {} to rank {} ({}).", link->from.value,
+                               link->to.value, formatTime(link->cost));
     }
     anomaly.suggestion =
         say("Let transfers run beside compute (post receives early, send without waiting, use a stream of their own), "

@@ -119,9 +119,10 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
             place, formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
             formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
             100 * input.fraction(cost, input.typicalStep()));
-    anomaly.suggestion = last ? say("Give the last stage fewer layers, for the head and the loss weigh as some layers "
-                                    "('bubblescope partition' finds a split).")
-                              : say("Move layers to other stages, or look at the device.");
+    anomaly.suggestion =
+        last ? say("Give the last stage fewer layers: the output head and the loss cost as much as several layers "
+                   "('bubblescope partition' finds a split).")
+             : say("Move layers to other stages, or look at the device.");
     return anomaly;
 }
 
