@@ -31,7 +31,10 @@ public:
         : number(stream), analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this)) {}
 
     void onRun(const RecordOwner& owner, const RunStatement& run) override { analyzer_.onRun(*this, owner, run); }
-    void onOp(const RecordOwner& owner, const FoundOp& op) override { analyzer_.onOp(*this, owner, op); }
+    void onOp(const RecordOwner& owner, const FoundOp& op) override {
+        step = std::max(step, op.step);
+        analyzer_.onOp(*this, owner, op);
+    }
     void onComm(const RecordOwner& owner, const FoundComm& comm) override { analyzer_.onComm(*this, owner, comm); }
     void onCheck(const RecordOwner& owner, SeenCheck check) override { analyzer_.onCheck(owner, std::move(check)); }
     void onDigest() override { ++analyzer_.checks_.digests; }
@@ -81,6 +84,7 @@ public:
         stream_ = std::make_unique<RecordStream>(*this);
         returned = true;
         ended = false;
+        step = -1;
         statement.reset();
         process = nullptr;
     }
@@ -92,6 +96,7 @@ public:
     std::optional<RecordOwner> writer;     ///< the rank that writes it
     std::optional<perfetto::ClockReading> last_clocks;
     RecordedProcess* process = nullptr; ///< the writing process, of a recorded job
+    std::int64_t step = -1;             ///< of its latest op
     bool ended = false;
     bool returned = false; ///< it was restarted, and has not sent an op since
     bool own_clock = false;
@@ -143,6 +148,10 @@ void LiveAnalyzer::close(Stream stream) {
 
 std::optional<RunStatement> LiveAnalyzer::statementOf(Stream stream) const {
     return sources_[stream]->statement;
+}
+
+std::int64_t LiveAnalyzer::stepOf(Stream stream) const {
+    return sources_[stream]->step;
 }
 
 bool LiveAnalyzer::streamEnded(Stream stream) const {

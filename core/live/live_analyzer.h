@@ -57,6 +57,7 @@ public:
     void close(Stream stream) override;
     void gone(Stream stream, const std::string& reason) override;
     [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
+    [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
 
     /// Whether some stream belongs to a recorded job. Its ops are recognised in all files together by CapturedRun,
     /// which hands them in.

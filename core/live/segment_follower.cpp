@@ -16,6 +16,8 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -25,7 +27,8 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBuffer = std::size_t{1} << 18;
-constexpr int kReadsInTurn = 16; ///< of a file, before the others get their turn
+constexpr int kReadsInTurn = 16; ///< of a file, if they do not fill the buffer
+constexpr std::int64_t kStepsAhead = 16;
 constexpr TimeNs kLookEvery{std::chrono::seconds(1)};
 constexpr int kDeepest = 3;
 constexpr std::int64_t kElsewhere = -1; ///< the process of a file that cannot be watched
@@ -76,26 +79,48 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
 bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
+    const std::int64_t slowest = slowestStep(target);
     bool more = false;
-    const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not finished
-    for (auto at = files_.begin(); at != files_.end(); ++at) {
-        File& file = at->second;
-        if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;
-        const Reached reached = readFile(file, target, now);
-        more = more || reached == Reached::More;
-        if (file.pid == 0) watchWriter(file, target);
-        const auto next = std::next(at);
-        if (next == files_.end() || next->first.rank != at->first.rank) continue;
-        if (reached != Reached::End || !target.isThrough(file.stream)) {
-            blocked = &at->first.rank;
-            continue;
+    std::filesystem::path next_turn;
+    const auto readRanks = [&](auto at, auto end) {
+        const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not finished
+        for (; at != end; ++at) {
+            File& file = at->second;
+            if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;
+            const bool ahead = file.more && target.stepOf(file.stream) > slowest + kStepsAhead;
+            const std::int64_t before = file.offset;
+            const Reached reached = ahead ? Reached::NoRoom : readFile(file, target, now);
+            if (reached != Reached::NoRoom) file.more = reached == Reached::More;
+            more = more || ahead || reached == Reached::More;
+            const auto next = std::next(at);
+            if (file.offset != before) next_turn = next == files_.end() ? std::filesystem::path() : next->first.rank;
+            if (file.pid == 0) watchWriter(file, target);
+            if (next == files_.end() || next->first.rank != at->first.rank) continue;
+            if (reached != Reached::End || !target.isThrough(file.stream)) {
+                blocked = &at->first.rank;
+                continue;
+            }
+            target.close(file.stream); // it was full when the next was begun
+            file.finished = true;
+            file.descriptor = Descriptor();
         }
-        target.close(file.stream); // it was full when the next was begun
-        file.finished = true;
-        file.descriptor = Descriptor();
-    }
+    };
+    const auto first = files_.lower_bound({turn_, std::numeric_limits<int>::min(), {}});
+    readRanks(first, files_.end());
+    readRanks(files_.begin(), first);
+    turn_ = std::move(next_turn); // whoever comes last may find no room
     if (!ended_.empty()) reportGone(target, now);
     return more;
+}
+
+/// Of the files that have more and can be read.
+std::int64_t SegmentFollower::slowestStep(const StreamTarget& target) const {
+    std::int64_t slowest = std::numeric_limits<std::int64_t>::max() - kStepsAhead;
+    for (const auto& [place, file] : files_) {
+        if (file.more && !file.finished && target.room(file.stream) > 0)
+            slowest = std::min(slowest, target.stepOf(file.stream));
+    }
+    return slowest;
 }
 
 std::vector<std::filesystem::path> SegmentFollower::unstated(const StreamTarget& target) const {
@@ -206,6 +231,7 @@ void SegmentFollower::visit(const std::filesystem::path& path, StreamTarget& tar
 
 void SegmentFollower::openFile(File& file) {
     file.offset = 0;
+    file.more = false;
     file.descriptor = Descriptor();
     file.descriptor = Descriptor(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)); // it may be a pipe now
     struct stat status {};
@@ -225,6 +251,7 @@ SegmentFollower::Reached SegmentFollower::readFile(File& file, StreamTarget& tar
         if (bytes > 0) {
             target.feed(file.stream, {buffer_.data(), static_cast<std::size_t>(bytes)}, now);
             file.offset += bytes;
+            if (static_cast<std::size_t>(bytes) == room) return Reached::More; // others get their turn
             continue;
         }
         if (bytes < 0) problems_.push_back(fmt::format("{}: {}", file.path.string(), std::strerror(errno)));

@@ -35,7 +35,9 @@ public:
     /// Folders may be created later. Error: Run, in the system's words.
     [[nodiscard]] static Result<SegmentFollower> open(std::vector<std::filesystem::path> folders);
 
-    /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock.
+    /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock. Of
+    /// files that hold much, those are read first whose steps are behind those of others: who puts steps together holds
+    /// a bounded number of them.
     bool read(StreamTarget& target, TimeNs now);
 
     /// Becomes readable when read() has something to do. Not so for files of other hosts: call read() at least every
@@ -64,6 +66,7 @@ private:
         std::int64_t offset = 0; ///< read so far
         StreamTarget::Stream stream = 0;
         bool finished = false; ///< read to its end, and nothing will follow
+        bool more = false;     ///< the last read did not reach its end
         bool seen = false;     ///< in the current listing of the folders
         std::int64_t pid = 0;  ///< the process whose exit is waited for; 0 = not known yet, negative = none
     };
@@ -71,6 +74,7 @@ private:
     SegmentFollower() = default;
     void takeEvents();
     void look(StreamTarget& target, TimeNs now);
+    [[nodiscard]] std::int64_t slowestStep(const StreamTarget& target) const;
     void visit(const std::filesystem::path& path, StreamTarget& target, TimeNs now);
     [[nodiscard]] static Place placeOf(const std::filesystem::path& path);
     void openFile(File& file);
@@ -92,6 +96,7 @@ private:
     std::string own_pids_;
     std::vector<char> buffer_;
     std::vector<std::string> problems_;
+    std::filesystem::path turn_; ///< the rank whose files are read first
     bool look_due_ = true;
     TimeNs looked_{0};
 };

@@ -15,7 +15,9 @@ namespace {
 constexpr std::int64_t kMaxPlaces = 1 << 16;
 constexpr std::int64_t kMaxOpenSlots = 1 << 26; ///< of ops, over all replicas
 // What arrives before steps are closed; more than any run has open, and little enough to hold.
-constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22;  ///< of ranks, over all open steps
+constexpr std::size_t kMaxOpenPlaces = std::size_t{1} << 22; ///< of ranks, over all open steps
+constexpr std::size_t kFewOpenSteps = 64;                    ///< that any run may have
+constexpr std::size_t kManyOpenRecords = std::size_t{1} << 20;
 constexpr std::size_t kMaxOpenRecords = std::size_t{1} << 24; ///< of ops and transfers
 
 std::int64_t slots(const RunInfo& info) {
@@ -94,8 +96,7 @@ StepAssembler::AddResult StepAssembler::take(const Record& record, std::vector<R
     if (index <= last_closed_) return AddResult::Late;
     const std::size_t place = placeOf(record.owner, record.replica);
     const bool is_new = !steps_.contains(index);
-    const bool crowded = steps_.size() > limits_.open_steps && steps_.size() * latest_.size() >= kMaxOpenPlaces;
-    if (open_records_ >= kMaxOpenRecords || (is_new && crowded)) return AddResult::Bad;
+    if (open_records_ >= kMaxOpenRecords || (is_new && beyondFew() && tooManyPlaces())) return AddResult::Bad;
     OpenStep& step = steps_[index];
     if (is_new) step.ranks.resize(latest_.size());
     ++open_records_;
@@ -147,6 +148,14 @@ void StepAssembler::look(OpenStep& step, int index, TimeNs now) {
     if (all) step.all_done = now;
 }
 
+bool StepAssembler::beyondFew() const {
+    return steps_.size() > std::min(limits_.open_steps, kFewOpenSteps);
+}
+
+bool StepAssembler::tooManyPlaces() const {
+    return steps_.size() * latest_.size() >= kMaxOpenPlaces;
+}
+
 std::optional<TimeNs> StepAssembler::waitingSince() const {
     return steps_.empty() ? std::nullopt : steps_.begin()->second.first_done;
 }
@@ -162,7 +171,9 @@ std::optional<ClosedStep> StepAssembler::close(TimeNs now) {
     const bool nobody_left = std::ranges::all_of(ended_, [](bool ended) { return ended; });
     const bool settled = step.all_done && (nobody_left || now - *step.all_done >= limits_.settle);
     const bool given_up = step.first_done && now - *step.first_done >= std::max(limits_.patience, 2 * last_wall_);
-    if (!settled && !given_up && steps_.size() <= limits_.open_steps) return std::nullopt;
+    const bool crowded =
+        steps_.size() > limits_.open_steps || (beyondFew() && (tooManyPlaces() || open_records_ >= kManyOpenRecords));
+    if (!settled && !given_up && !crowded) return std::nullopt;
     auto node = steps_.extract(steps_.begin());
     return finish(node.key(), std::move(node.mapped()));
 }

@@ -50,7 +50,8 @@ public:
     struct Limits {
         TimeNs settle{std::chrono::milliseconds(100)};
         TimeNs patience{std::chrono::seconds(10)}; ///< or twice the last step, whichever is longer
-        std::size_t open_steps = 64;
+        /// So many arrive of some ranks before others when a sender catches up. Fewer, at least 64, of large steps.
+        std::size_t open_steps = 1024;
     };
     enum class AddResult : std::uint8_t {
         Yes,
@@ -99,6 +100,8 @@ private:
 
     template <class Record>
     AddResult take(const Record& record, std::vector<Record> RankRecords::*list);
+    [[nodiscard]] bool beyondFew() const; ///< open steps
+    [[nodiscard]] bool tooManyPlaces() const;
     [[nodiscard]] bool isDone(const OpenStep& step, int index, std::size_t place) const;
     void look(OpenStep& step, int index, TimeNs now);
     ClosedStep finish(int index, OpenStep step);

@@ -6,15 +6,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kBeginning = std::size_t{1} << 16; ///< of a file, in which it states its writer
-constexpr std::size_t kInTurn = std::size_t{1} << 18;    ///< bytes of one file, before others get their turn
 constexpr std::size_t kUnderWay = std::size_t{1} << 22;  ///< bytes queued for the network
-constexpr std::size_t kPiece = std::size_t{1} << 16;     ///< of one message, which a broken connection loses as a whole
+/// Of one message, which a broken connection loses as a whole, and of one file, before others get their turn.
+constexpr std::size_t kPiece = std::size_t{1} << 16;
 constexpr int kPingBurst = 8;
 
 /// Where the complete packets at the beginning of the bytes end. Bytes that are not a packet go along with what follows
@@ -46,6 +47,8 @@ struct StreamSender::Source final : public RecordSink {
         statement.reset();
         ended = gone = opened = resumed = false;
         generation = read = sent = acked = 0;
+        step = -1;
+        stands.clear();
         unsplit.clear();
         rewind.reset();
         exit_reason.clear();
@@ -53,7 +56,7 @@ struct StreamSender::Source final : public RecordSink {
     }
 
     void onRun(const RecordOwner&, const RunStatement& run) override { statement = run; }
-    void onOp(const RecordOwner&, const FoundOp&) override {}
+    void onOp(const RecordOwner&, const FoundOp& op) override { step = std::max(step, op.step); }
     void onComm(const RecordOwner&, const FoundComm&) override {}
     void onCheck(const RecordOwner&, SeenCheck) override {}
     void onDigest() override {}
@@ -83,10 +86,12 @@ struct StreamSender::Source final : public RecordSink {
     bool opened = false; ///< on this connection
     bool resumed = false;
     std::uint64_t generation = 0;
-    std::uint64_t read = 0;  ///< how far the stream was decoded here
-    std::uint64_t sent = 0;  ///< offset of the first byte not sent
-    std::uint64_t acked = 0; ///< offset of the first byte that did not arrive
-    std::string unsplit;     ///< bytes from `sent` on that are not a complete packet
+    std::int64_t step = -1;                                     ///< the latest that was decoded
+    std::vector<std::pair<std::uint64_t, std::int64_t>> stands; ///< and up to which offset, of each piece
+    std::uint64_t read = 0;                                     ///< how far the stream was decoded here
+    std::uint64_t sent = 0;                                     ///< offset of the first byte not sent
+    std::uint64_t acked = 0;                                    ///< offset of the first byte that did not arrive
+    std::string unsplit;                                        ///< bytes from `sent` on that are not a complete packet
     std::optional<std::int64_t> rewind;
     std::string exit_reason;            ///< to be sent
     std::optional<TimeNs> unkept_until; ///< the collector could not store it; when to try again
@@ -264,6 +269,8 @@ void StreamSender::feed(Stream stream, std::string_view bytes, TimeNs) {
     if (behind > source.read) { // bytes that are read again were decoded already
         source.records->feed(bytes.substr(static_cast<std::size_t>(source.read > offset ? source.read - offset : 0)));
         source.read = behind;
+        if (source.stands.empty() || source.stands.back().second != source.step)
+            source.stands.emplace_back(behind, source.step);
     }
     source.unsplit += bytes;
     if (!source.resumed || !link_) return;
@@ -319,7 +326,7 @@ std::size_t StreamSender::room(Stream stream) const {
     const Source& source = *sources_[stream];
     if (!source.statement) return source.read < kBeginning ? kBeginning - source.read : 0;
     if (!source.resumed || !link_ || link_->waiting() > kUnderWay) return 0;
-    return kInTurn;
+    return kPiece;
 }
 
 std::optional<std::int64_t> StreamSender::takeRewind(Stream stream) {
@@ -331,6 +338,13 @@ bool StreamSender::isThrough(Stream stream) const {
     // What was read before and is to be sent again has not arrived either.
     return source.resumed && !source.rewind && source.acked == source.sent && source.unsplit.empty() &&
            source.acked >= source.read;
+}
+
+std::int64_t StreamSender::stepOf(Stream stream) const {
+    const Source& source = *sources_[stream];
+    const std::uint64_t next = source.sent + source.unsplit.size(); // less than what was decoded, if it is sent again
+    const auto behind = std::ranges::partition_point(source.stands, [&](const auto& at) { return at.first <= next; });
+    return behind == source.stands.begin() ? -1 : std::prev(behind)->second;
 }
 
 bool StreamSender::isForeign(const Source& source) const {
@@ -346,6 +360,13 @@ bool StreamSender::hasEnded() const {
         return !source || isForeign(*source) || source->ended || source->gone;
     };
     return !sources_.empty() && std::ranges::all_of(sources_, over);
+}
+
+std::uint64_t StreamSender::acknowledged() const {
+    std::uint64_t bytes = 0;
+    for (const auto& source : sources_)
+        bytes += source ? source->acked : 0;
+    return bytes;
 }
 
 std::uint64_t StreamSender::unacknowledged() const {

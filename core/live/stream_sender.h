@@ -45,6 +45,8 @@ public:
     [[nodiscard]] bool hasEnded() const;
     /// Since when the collector has not been able to store what it is sent; nothing if it is.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
+    /// Bytes that arrived; grows as long as the collector takes what it is sent.
+    [[nodiscard]] std::uint64_t acknowledged() const;
     /// Bytes that were sent and not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;
 
@@ -59,6 +61,7 @@ public:
     [[nodiscard]] std::size_t room(Stream stream) const override;
     [[nodiscard]] std::optional<std::int64_t> takeRewind(Stream stream) override;
     [[nodiscard]] bool isThrough(Stream stream) const override;
+    [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
 
 private:
     struct Source;

@@ -132,10 +132,11 @@ void Link::sendSome() {
     while (waiting() > 0) {
         const Socket::Progress progress = socket_.writeSome(std::string_view(out_).substr(sent_));
         if (progress.ended) return fail(progress.reason.message());
-        if (progress.bytes == 0) return;
+        if (progress.bytes == 0) break;
         sent_ += progress.bytes;
     }
-    out_.clear();
+    if (sent_ < out_.size() / 2) return; // moving what waits is worth it
+    out_.erase(0, sent_);
     sent_ = 0;
 }
 

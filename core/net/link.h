@@ -84,6 +84,8 @@ public:
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the other end closed it
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< bytes queued for sending
+    /// Bytes that the queue takes, sent ones among them: no more than about twice what waits.
+    [[nodiscard]] std::size_t held() const { return out_.size(); }
     [[nodiscard]] std::size_t received() const { return received_; }
     [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
     [[nodiscard]] std::string peer() const { return socket_.peer(); }

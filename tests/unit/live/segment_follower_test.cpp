@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 
@@ -48,6 +49,55 @@ TEST(SegmentFollower, ReadsFilesAsTheyGrow) {
     }
     EXPECT_EQ(follower.files(), 4U);
     EXPECT_EQ(analyzer.counts().steps, 3);
+}
+
+/// Takes few bytes at a time, as a network does, and hands them to an analyzer that holds few steps.
+class NarrowTarget final : public StreamTarget {
+public:
+    Stream open(const std::string& name) override { return analyzer.open(name); }
+    void feed(Stream stream, std::string_view bytes, TimeNs now) override {
+        left -= bytes.size();
+        analyzer.feed(stream, bytes, now);
+    }
+    std::size_t pending(Stream stream) const override { return analyzer.pending(stream); }
+    void dropPending(Stream stream) override { analyzer.dropPending(stream); }
+    void restart(Stream stream) override { analyzer.restart(stream); }
+    void close(Stream stream) override { analyzer.close(stream); }
+    void gone(Stream stream, const std::string& reason) override { analyzer.gone(stream, reason); }
+    std::optional<RunStatement> statementOf(Stream stream) const override { return analyzer.statementOf(stream); }
+    std::int64_t stepOf(Stream stream) const override { return analyzer.stepOf(stream); }
+    std::size_t room(Stream) const override { return std::min<std::size_t>(left, 4096); }
+
+    static LiveOptions holdingFewSteps() {
+        LiveOptions options;
+        options.assembly.open_steps = 64;
+        return options;
+    }
+    LiveAnalyzer analyzer{holdingFewSteps()};
+    std::size_t left = 0;
+};
+
+TEST(SegmentFollower, ReadsTheStepsOfAllRanksSideBySide) {
+    constexpr int kSteps = 400;
+    const auto wanted = fourRanks(kSteps);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    for (int rank = 0; rank < 4; ++rank) { // those in the middle have more transfers, and larger files
+        for (int step = 0; step < kSteps; ++step)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ASSERT_TRUE(ranks.writer(rank).appendEnd(0).ok());
+    }
+    NarrowTarget target;
+    SegmentFollower follower = follow(ranks.dir());
+    TimeNs now{0};
+    for (int i = 0; i < 10'000 && !target.analyzer.runEnded(); ++i) {
+        target.left = 10'000; // for two of the files
+        (void)follower.read(target, now += 1ms);
+        (void)target.analyzer.advance(now);
+    }
+    EXPECT_EQ(target.analyzer.counts().steps, kSteps);
+    EXPECT_EQ(target.analyzer.counts().incomplete, 0);
+    EXPECT_EQ(target.analyzer.counts().late, 0);
 }
 
 TEST(SegmentFollower, PassesOverPipes) {

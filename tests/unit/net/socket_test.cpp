@@ -1,5 +1,6 @@
 #include "core/net/socket.h"
 
+#include "core/net/link.h"
 #include "core/net/proof.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <netdb.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -77,6 +79,27 @@ TEST(Socket, IsNotLeftOpenInOtherPrograms) {
     Pair ends;
     for (const int descriptor : {ends.listener.descriptor(), ends.here.descriptor(), ends.there.descriptor()})
         EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST(Link, HoldsNothingOfWhatItHasSentThoughItsQueueIsNeverEmpty) {
+    Pair ends;
+    Link sender(std::move(ends.here), nullptr);
+    Link taker(std::move(ends.there), nullptr);
+    Frame frame;
+    frame.kind = Frame::Kind::Data;
+    frame.text = std::string(std::size_t{1} << 16, 'x');
+    constexpr std::size_t kQueued = std::size_t{32} << 20; // more than the system's buffers take
+    std::size_t most = 0;
+    while (taker.received() < 4 * kQueued) {
+        while (sender.waiting() < kQueued)
+            sender.send(frame);
+        sender.flush();
+        ASSERT_GT(sender.waiting(), 0U);
+        most = std::max(most, sender.held());
+        taker.poll([](const Frame&) {});
+        ASSERT_FALSE(taker.ended()) << taker.reason();
+    }
+    EXPECT_LE(most, 3 * kQueued);
 }
 
 TEST(Connector, TriesEveryAddressOfAHost) {
