@@ -81,8 +81,8 @@ bool ChildProcess::hasEnded() {
     return ::waitpid(pid_, nullptr, WNOHANG) != 0;
 }
 
-void ChildProcess::signalGroup(int signal) const {
-    ::kill(-pid_, signal);
+bool ChildProcess::signalGroup(int signal) const {
+    return ::kill(-pid_, signal) == 0 || errno != ESRCH;
 }
 
 } // namespace bubblescope

@@ -43,8 +43,9 @@ public:
     [[nodiscard]] int wait();
     /// Whether the program has exited. Do not call again after it returned true.
     [[nodiscard]] bool hasEnded();
-    /// Sends a signal to the program and all that it started, if it was started with `own_group`.
-    void signalGroup(int signal) const;
+    /// Sends a signal, or 0 for none, to the program and all that it started, if it was started with `own_group`. False
+    /// if none of them is left.
+    bool signalGroup(int signal) const;
 
 private:
     explicit ChildProcess(pid_t pid) : pid_(pid) {}

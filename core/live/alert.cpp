@@ -79,7 +79,10 @@ void Alert::tend(TimeNs now) {
 
 void Alert::stop(std::chrono::milliseconds patience) {
     constexpr std::chrono::milliseconds kPause{10};
-    const auto end = [](Running& each) { return each.process.hasEnded(); };
+    const auto end = [](Running& each) {
+        each.ended = each.ended || each.process.hasEnded();
+        return each.ended && !each.process.signalGroup(0);
+    };
     for (const Running& each : running_)
         each.process.signalGroup(SIGTERM);
     for (auto waited = kPause * 0; waited < patience && !running_.empty(); waited += kPause) {
@@ -88,7 +91,7 @@ void Alert::stop(std::chrono::milliseconds patience) {
     }
     for (Running& each : std::exchange(running_, {})) {
         each.process.signalGroup(SIGKILL);
-        [[maybe_unused]] const int ignored = each.process.wait();
+        if (!each.ended) (void)each.process.wait();
     }
 }
 

@@ -48,6 +48,7 @@ private:
     struct Running {
         ChildProcess process;
         TimeNs since;
+        bool ended = false; ///< but perhaps not what it started
     };
     bool start(const Message& message, TimeNs now);
 

@@ -132,6 +132,24 @@ TEST(Alert, EndsCommandsThatHangWithAllThatTheyStarted) {
     EXPECT_EQ(alert.running(), 0U);
 }
 
+TEST(Alert, EndsWhatACommandStartedThoughTheCommandItselfHasEnded) {
+    const test::ScratchFolder scratch;
+    const std::string file = scratch.file("pid");
+    Alert alert("sh -c \"trap '' TERM; echo \\$\\$ >" + file + "; while :; do sleep 0.01; done\" & wait",
+                {10s, 20, 4, 30s});
+    ASSERT_TRUE(alert.raise({"a", {}, ""}, 0s)) << alert.problem();
+    std::string pid;
+    while (!pid.ends_with('\n'))
+        pid = test::readAll(file);
+    pid.pop_back();
+    const std::string words = "/proc/" + pid + "/cmdline"; // of which nothing is left when it has ended
+    ASSERT_NE(test::readAll(words), "");
+    alert.stop(100ms); // the shell ends at once, what it started does not
+    while (!test::readAll(words).empty()) {
+    }
+    EXPECT_EQ(alert.running(), 0U);
+}
+
 TEST(Alert, HidesTheTokenFromTheCommand) {
     const test::ScratchFolder scratch;
     ::setenv("BUBBLESCOPE_TOKEN", "secret", 1);
