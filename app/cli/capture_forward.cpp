@@ -52,7 +52,7 @@ CaptureForward::~CaptureForward() {
 Status CaptureForward::finish(TimeNs patience) {
     {
         const std::lock_guard lock(mutex_);
-        if (!deadline_) deadline_ = forwardTime() + patience;
+        if (!deadline_) deadline_ = {forwardTime() + patience, patience};
     }
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t told = ::write(wake_.get(), &one, sizeof one);
@@ -60,7 +60,7 @@ Status CaptureForward::finish(TimeNs patience) {
     return ended_;
 }
 
-std::optional<TimeNs> CaptureForward::deadline() {
+std::optional<CaptureForward::Deadline> CaptureForward::deadline() {
     const std::lock_guard lock(mutex_);
     return deadline_;
 }
@@ -71,28 +71,39 @@ void CaptureForward::loop() {
     ended_ = std::move(ended);
 }
 
+/// After the deadline: an error if there is no hope for the rest. `stalled`: nothing has arrived for long.
+Status CaptureForward::lost(bool stalled) const {
+    constexpr const char* kLater = "send the folder later: bubblescope monitor DIR --forward ADDRESS";
+    if (sender_.unkeptSince())
+        return runError("not all that was recorded is kept by the monitor: " + sender_.problem(), kLater);
+    if (sender_.connected() && !stalled) return {};
+    const std::string reason = sender_.connected()         ? "it takes nothing any more"
+                               : sender_.problem().empty() ? "it did not answer"
+                                                           : sender_.problem();
+    return runError("not all that was recorded reached the monitor: " + reason, kLater);
+}
+
 Status CaptureForward::send() {
     constexpr int kLongestWait = 200; ///< milliseconds
+    std::uint64_t arrived = 0;
+    TimeNs arrived_at{0};
     while (true) {
-        const std::optional<TimeNs> until = deadline(); // before files are read: when it is set, the job wrote all
+        const std::optional<Deadline> end = deadline(); // before files are read: when it is set, the job wrote all
         // Folders are read every second: a job that ended sooner may have made its files since.
         constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
-        const bool more = follower_.read(sender_, forwardTime() + (until ? kLookAgain : TimeNs{0}));
+        const bool more = follower_.read(sender_, forwardTime() + (end ? kLookAgain : TimeNs{0}));
         BUBBLESCOPE_TRY(sender_.poll(forwardTime()));
-        if (until && !more && (follower_.files() == 0 || sender_.done())) return {};
-        const bool late = until && forwardTime() >= *until;
-        // What a process writes after the job's end belongs to nobody.
-        if (late && sender_.unkeptSince())
-            return runError("not all that was recorded is kept by the monitor: " + sender_.problem(),
-                            "send the folder later: bubblescope monitor DIR --forward ADDRESS");
-        if (late && sender_.connected() && !more && !sender_.wantsToWrite()) return {};
-        if (late && !sender_.connected()) {
-            return runError(fmt::format("not all that was recorded reached the monitor: {}",
-                                        sender_.problem().empty() ? "it did not answer" : sender_.problem()),
-                            "send the folder later: bubblescope monitor DIR --forward ADDRESS");
+        if (end && !more && (follower_.files() == 0 || sender_.done())) return {};
+        const TimeNs now = forwardTime();
+        if (std::exchange(arrived, sender_.acknowledged()) != sender_.acknowledged()) arrived_at = now;
+        if (end && now >= end->at) {
+            const bool all = !more && !sender_.wantsToWrite() && sender_.unacknowledged() == 0;
+            // What a process writes after the job's end belongs to nobody.
+            if (sender_.connected() && all) return {};
+            BUBBLESCOPE_TRY(lost(now - arrived_at >= end->patience));
         }
         const short wanted = sender_.wantsToWrite() ? POLLIN | POLLOUT : POLLIN;
-        std::array<pollfd, 3> waited{{{until ? -1 : wake_.get(), POLLIN, 0},
+        std::array<pollfd, 3> waited{{{end ? -1 : wake_.get(), POLLIN, 0},
                                       {sender_.descriptor(), wanted, 0},
                                       {follower_.descriptor(), POLLIN, 0}}};
         if (!more) ::poll(waited.data(), waited.size(), kLongestWait);

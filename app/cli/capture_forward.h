@@ -24,8 +24,8 @@ public:
     CaptureForward& operator=(const CaptureForward&) = delete;
     ~CaptureForward();
 
-    /// The job is over: sends the rest. A collector that is not there is waited for as long as `patience`. Error: Run,
-    /// if not all arrived.
+    /// The job is over: sends the rest. A collector that is not there, or takes nothing, is waited for as long as
+    /// `patience`. Error: Run, if not all arrived.
     [[nodiscard]] Status finish(TimeNs patience);
 
 private:
@@ -33,13 +33,18 @@ private:
         : sender_(std::move(options)), follower_(std::move(follower)) {}
     void loop();
     [[nodiscard]] Status send();
-    [[nodiscard]] std::optional<TimeNs> deadline();
+    [[nodiscard]] Status lost(bool stalled) const;
+    struct Deadline {
+        TimeNs at;
+        TimeNs patience;
+    };
+    [[nodiscard]] std::optional<Deadline> deadline();
 
     live::StreamSender sender_; ///< the thread's, like the next
     live::SegmentFollower follower_;
-    Descriptor wake_;                ///< readable when the job is over
-    std::mutex mutex_;               ///< guards what follows
-    std::optional<TimeNs> deadline_; ///< once the job is over
+    Descriptor wake_;                  ///< readable when the job is over
+    std::mutex mutex_;                 ///< guards what follows
+    std::optional<Deadline> deadline_; ///< once the job is over
     Status ended_;
     std::thread thread_;
 };
