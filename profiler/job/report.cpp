@@ -102,9 +102,10 @@ void addLeft(const LeftByProcess& left, std::vector<CapturedProcess>& processes)
         const auto wanted = left.written ? CapturedProcess::Account::Watcher : CapturedProcess::Account::Open;
         return process.account == wanted && process.pid == info.pid && process.host == info.host;
     });
-    if (known == processes.end() && left.written && !left.gpu_unknown) return;
-    CapturedProcess& process = known == processes.end() ? processes.emplace_back() : *known;
-    if (known == processes.end()) {
+    const bool is_new = known == processes.end();
+    if (is_new && left.written && !left.gpu_unknown) return;
+    CapturedProcess& process = is_new ? processes.emplace_back() : *known;
+    if (is_new) {
         process.host = info.host;
         process.pid = info.pid;
         process.program = info.program;

@@ -23,12 +23,15 @@ std::string_view bounded(std::string_view name) {
 
 std::uint16_t Names::domain(std::string_view name) {
     const std::lock_guard lock(mutex_);
-    const auto known = std::find(domains_.begin(), domains_.end(), name);
-    if (known != domains_.end()) return static_cast<std::uint16_t>(known - domains_.begin());
+    name = bounded(name); // as it is shared: who replays the log counts the same domains
+    const auto known = domain_numbers_.find(name);
+    if (known != domain_numbers_.end()) return known->second;
     if (domains_.size() >= std::min<std::size_t>(kNoDomain, kMaxNames)) return kNoDomain;
-    domains_.emplace_back(bounded(name));
+    const auto number = static_cast<std::uint16_t>(domains_.size());
+    domains_.emplace_back(name);
+    domain_numbers_.emplace(name, number);
     share(Kind::Domain, 0, 0, name);
-    return static_cast<std::uint16_t>(domains_.size() - 1);
+    return number;
 }
 
 std::uint32_t Names::addText(std::string_view text) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -65,6 +66,7 @@ private:
     std::span<char> log_;
     std::atomic<std::uint64_t>* logged_ = nullptr;
     std::vector<std::string> domains_{std::string{}, std::string{"bubblescope"}};
+    std::map<std::string, std::uint16_t, std::less<>> domain_numbers_{{"", 0}, {"bubblescope", 1}};
     std::vector<std::string> texts_;
     std::map<std::pair<std::uint16_t, std::uint32_t>, std::string> categories_;
     std::map<std::uint32_t, std::string> threads_;

@@ -102,7 +102,9 @@ Status PacketFile::append(std::string_view packets) {
             if (rest.size() != packets.size()) {
                 [[maybe_unused]] const int ignored = ::ftruncate(descriptor_, length_);
             }
-            return fileError(path_, "the trace file cannot be written", code);
+            Error error = fileError(path_, "the trace file cannot be written", code);
+            if (length_ > 0) error.hint += fmt::format("; its first {} bytes are whole and can be read", length_);
+            return error;
         }
         rest.remove_prefix(static_cast<std::size_t>(written));
     }

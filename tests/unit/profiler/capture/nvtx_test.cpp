@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <string>
@@ -245,6 +246,23 @@ TEST_F(NvtxInjection, TakesExtendedPayloads) {
     ASSERT_EQ(fields.size(), 2U);
     EXPECT_EQ(std::get<std::int64_t>(fields[0].value), 77);
     EXPECT_EQ(std::get<std::int64_t>(fields[1].value), 4096);
+}
+
+TEST(Names, DomainsOfLongNamesHaveTheirNumbersWhereALogIsReplayed) {
+    std::string log(std::size_t{1} << 16, '\0');
+    std::atomic<std::uint64_t> used{0};
+    Names names;
+    names.shareIn(log, used);
+    const std::string long_name(1000, 'n'); // more letters than are kept
+    const std::uint16_t of_long = names.domain(long_name);
+    EXPECT_EQ(names.domain(long_name), of_long) << "asked for again";
+    const std::uint16_t behind = names.domain("behind");
+    EXPECT_NE(behind, of_long);
+    Names again;
+    again.replay(std::string_view(log).substr(0, used.load()));
+    EXPECT_EQ(again.domain("behind"), behind);
+    EXPECT_EQ(again.domain(long_name), of_long);
+    EXPECT_EQ(again.domainName(of_long), long_name.substr(0, Names::kMaxLetters));
 }
 
 TEST_F(NvtxInjection, SurvivesWhatIsMissingAndCutsWhatIsLong) {
