@@ -26,7 +26,7 @@ std::size_t widest(const std::string& text) {
 }
 
 /// A made-up trace with a finding.
-class Terminals : public testing::Test {
+class MadeUpTrace : public testing::Test {
 protected:
     ScratchFolder scratch;
     std::string trace = scratch.file("slow.pftrace");
@@ -34,8 +34,15 @@ protected:
     void SetUp() override { ASSERT_EQ(runProgram({"demo", "slow-last-stage", "--out", trace}).exit_code, 0); }
 };
 
-TEST_F(Terminals, ChartsAreNoWiderUnlessAsked) {
-    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
+class TerminalsOutside : public MadeUpTrace {
+protected:
+    void SetUp() override {
+        if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
+        MadeUpTrace::SetUp();
+    }
+};
+
+TEST_F(TerminalsOutside, ChartsAreNoWiderUnlessAsked) {
     const std::vector<std::string> chart{"schedule", "--schedule", "1f1b", "--pp", "4", "--microbatches", "24"};
     const ProgramResult narrow = runInTerminal({72, 60, {}}, chart);
     EXPECT_EQ(narrow.exit_code, 0);
@@ -47,8 +54,7 @@ TEST_F(Terminals, ChartsAreNoWiderUnlessAsked) {
     EXPECT_GT(widest(runProgram(chart).out), 150U) << "a file gets all";
 }
 
-TEST_F(Terminals, SentencesKeepToTheWidth) {
-    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
+TEST_F(TerminalsOutside, SentencesKeepToTheWidth) {
     const ProgramResult summary = runInTerminal({60, 60, {"NO_COLOR=1"}}, {"analyze", trace, "--summary"});
     EXPECT_EQ(summary.exit_code, 0);
     const ProgramResult help = runInTerminal({60, 60, {}}, {"help", "simulate"});
@@ -62,8 +68,7 @@ TEST_F(Terminals, SentencesKeepToTheWidth) {
         << "COLUMNS";
 }
 
-TEST_F(Terminals, ColoursOnlyWhereTheyAreWanted) {
-    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
+TEST_F(TerminalsOutside, ColoursOnlyWhereTheyAreWanted) {
     const std::vector<std::string> analyze{"analyze", trace, "--no-pager"};
     const std::string bold = "\x1b[1m";
     EXPECT_THAT(runInTerminal({}, analyze).out, HasSubstr(bold));
@@ -79,7 +84,7 @@ TEST_F(Terminals, ColoursOnlyWhereTheyAreWanted) {
     EXPECT_THAT(runInTerminal({}, asked).out, Not(HasSubstr("\x1b")));
 }
 
-TEST_F(Terminals, NamesInTracesCannotUseTheTerminal) {
+TEST_F(MadeUpTrace, NamesInTracesCannotUseTheTerminal) {
     const std::string file =
         scratch
             .write(
@@ -90,8 +95,7 @@ TEST_F(Terminals, NamesInTracesCannotUseTheTerminal) {
     EXPECT_THAT(info.out, AllOf(Not(HasSubstr("\x1b]0")), Not(HasSubstr("\x1b[8m"))));
 }
 
-TEST_F(Terminals, LongReportsGoThroughThePager) {
-    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
+TEST_F(TerminalsOutside, LongReportsGoThroughThePager) {
     const std::string marks = "PAGER=sed s/^/PAGED:/";
     EXPECT_THAT(runInTerminal({80, 24, {marks}}, {"analyze", trace}).out, HasSubstr("PAGED:"));
     EXPECT_THAT(runInTerminal({80, 500, {marks}}, {"analyze", trace}).out, Not(HasSubstr("PAGED:"))) << "it fits";
@@ -105,8 +109,7 @@ TEST_F(Terminals, LongReportsGoThroughThePager) {
     EXPECT_EQ(left.exit_code, 1) << "a pager that is left early changes no exit code";
 }
 
-TEST_F(Terminals, WorkOverASecondShowsItsProgress) {
-    if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
+TEST_F(TerminalsOutside, WorkOverASecondShowsItsProgress) {
     const std::vector<std::string> run{"run", "--schedule", "1f1b", "--pp",       "2",     "--microbatches",
                                        "4",   "--forward",  "60ms", "--backward", "120ms", "--steps",
                                        "4"};
@@ -117,7 +120,7 @@ TEST_F(Terminals, WorkOverASecondShowsItsProgress) {
     EXPECT_THAT(runProgram(run).err, Not(HasSubstr("Running")));
 }
 
-TEST(Configuration, GivesDefaultsAndIsShown) {
+TEST(ConfigurationOutside, GivesDefaultsAndIsShown) {
     if (!terminalsAreThere()) GTEST_SKIP() << "no terminals: /dev/pts is missing";
     const ScratchFolder scratch;
     const std::string trace = scratch.file("slow.pftrace");
