@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # run.sh NAME SECONDS [libFuzzer option…]: fuzzes one reader. What it learns goes to build/fuzz/corpus/NAME and is used
-# again; what it finds goes to build/fuzz/findings. Seeds are ours and, where the folder of real traces is there, the
+# again; what it finds goes to build/fuzz/findings. BUBBLESCOPE_FUZZ_PRESET=fuzz-fast takes the programs of that preset. Seeds are ours and, where the folder of real traces is there, the
 # beginnings of those. A finding that was fixed goes to tests/fuzz/findings/NAME, where the tests replay it. Readers of
 # traces get up to a megabyte: work and memory that grow faster than the input do not show in less.
 set -euo pipefail
-(($# >= 2)) || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
+(($# >= 2)) || { sed -n '2,7s/^# //p' "$0" >&2; exit 2; }
 name=$1 seconds=$2
 shift 2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-build=$here/../../build/fuzz
+build=$here/../../build/${BUBBLESCOPE_FUZZ_PRESET:-fuzz}
 program=$build/tests/fuzz/fuzz_$name
-[[ -x $program ]] || { echo "run.sh: no $program; build it: cmake --preset fuzz && cmake --build --preset fuzz" >&2; exit 2; }
+[[ -x $program ]] || { echo "run.sh: no $program; build it: cmake --preset ${build##*/} && cmake --build --preset ${build##*/}" >&2; exit 2; }
 
 # Beginnings of real traces, as they are and unpacked. Small: a fuzzer that reads megabytes learns nothing.
 real=$build/real shared=${BUBBLESCOPE_SHARED:-$here/../../../shared}
