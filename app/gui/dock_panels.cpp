@@ -18,12 +18,16 @@
 #include <QDockWidget>
 #include <QMainWindow>
 
+#include <algorithm>
+#include <utility>
+
 namespace bubblescope::gui {
 
 namespace {
 
 /// Increment when docks change, so that arrangements of other versions are ignored.
 constexpr int kLayoutVersion = 8;
+constexpr int kLeastHeight = 270; ///< pixels, of the panels below the timeline as a new installation arranges them
 
 } // namespace
 
@@ -103,12 +107,20 @@ void DockPanels::arrange(QDockWidget* bubbles, QDockWidget* details, const std::
     live_->hide(); // shown while a run is watched
     bubbles->raise();
     window_.resizeDocks({bubbles, details}, {930, 350}, Qt::Horizontal);
-    window_.resizeDocks({bubbles}, {270}, Qt::Vertical);
+    window_.resizeDocks({bubbles}, {kLeastHeight}, Qt::Vertical);
     default_ = window_.saveState(kLayoutVersion);
 }
 
+/// A large window has room for more of a panel than a small one.
+void DockPanels::fitHeight() {
+    constexpr int kShare = 28; // percent
+    auto* const bubbles = window_.findChild<QDockWidget*>(QStringLiteral("bubblesDock"), Qt::FindDirectChildrenOnly);
+    window_.resizeDocks({bubbles}, {std::max(kLeastHeight, window_.height() * kShare / 100)}, Qt::Vertical);
+}
+
 void DockPanels::reset() {
-    restore(default_);
+    window_.restoreState(default_, kLayoutVersion);
+    fitHeight();
 }
 
 void DockPanels::clear() {
@@ -118,7 +130,8 @@ void DockPanels::clear() {
 
 bool DockPanels::show(const QString& name) {
     auto* dock = window_.findChild<QDockWidget*>(name + QStringLiteral("Dock"));
-    if (dock != nullptr) bringUp(dock);
+    // Without a pipeline there is nothing to show, but for a run that is watched.
+    if (dock != nullptr && (hidden_.isEmpty() || dock == live_)) bringUp(dock);
     return dock != nullptr;
 }
 
@@ -145,6 +158,7 @@ bool DockPanels::setShown(bool shown) {
     } else if (shown && !hidden_.isEmpty()) {
         window_.restoreState(hidden_, kLayoutVersion);
         hidden_.clear();
+        if (!std::exchange(arranged_, true)) fitHeight();
         return true;
     }
     return false;
@@ -155,7 +169,7 @@ QByteArray DockPanels::arrangement() const {
 }
 
 void DockPanels::restore(const QByteArray& arrangement) {
-    window_.restoreState(arrangement, kLayoutVersion);
+    arranged_ = window_.restoreState(arrangement, kLayoutVersion) || arranged_;
 }
 
 } // namespace bubblescope::gui

@@ -76,6 +76,7 @@ signals:
 private:
     static void bringUp(QDockWidget* dock);
     QDockWidget* fill(const QString& name, const QString& title, QWidget* content);
+    void fitHeight();
     void arrange(QDockWidget* bubbles, QDockWidget* details, const std::vector<QDockWidget*>& others);
 
     QMainWindow& window_;
@@ -84,8 +85,9 @@ private:
     QDockWidget* problems_ = nullptr;
     QDockWidget* live_ = nullptr;
     QDockWidget* range_ = nullptr;
-    QByteArray default_; ///< the first arrangement
-    QByteArray hidden_;  ///< the arrangement, while the panels are hidden
+    QByteArray default_;    ///< the first arrangement
+    QByteArray hidden_;     ///< the arrangement, while the panels are hidden
+    bool arranged_ = false; ///< by the user, or for the window's size
 };
 
 } // namespace bubblescope::gui

@@ -143,6 +143,22 @@ private slots:
                  qPrintable(QString::number(child<TimelineView>(window, "timeline").height())));
     }
 
+    /// In a large window panels get their share, as long as the user has not arranged them.
+    void panelsGrowWithTheWindow() {
+        const auto heightIn = [](const QSize& size) {
+            MainWindow window(loadSample, false);
+            window.resize(size);
+            window.show();
+            QSignalSpy loaded(&window, &MainWindow::loaded);
+            window.open({QStringLiteral("sample.pftrace")});
+            if (!loaded.wait()) qFatal("the sample did not load");
+            QCoreApplication::processEvents();
+            return window.findChild<QDockWidget*>(QStringLiteral("detailsDock"))->height();
+        };
+        QVERIFY2(heightIn(kSmallest) < 300, qPrintable(QString::number(heightIn(kSmallest))));
+        QVERIFY2(heightIn({3840, 2160}) > 500, qPrintable(QString::number(heightIn({3840, 2160}))));
+    }
+
     void dialogsFitOnASmallScreen_data() { theWindowFitsOnASmallScreen_data(); }
 
     void dialogsFitOnASmallScreen() {

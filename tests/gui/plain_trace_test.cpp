@@ -6,6 +6,7 @@
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
+#include <QDockWidget>
 #include <QFile>
 #include <QLabel>
 #include <QLineEdit>
@@ -373,6 +374,9 @@ private slots:
         QVERIFY(window.findChild<QLabel*>(QStringLiteral("plainReason"))
                     ->toolTip()
                     .contains(QStringLiteral("no pipeline op found"), Qt::CaseInsensitive));
+        // Panels of pipelines stay away.
+        QVERIFY(window.showPanel(QStringLiteral("bubbles")));
+        QVERIFY(child<QDockWidget>(window, "bubblesDock").isHidden());
         // Another tab, and back: the same place.
         page.view().run(Command::ZoomIn);
         const TimeRange seen = page.view().range().range();

@@ -112,7 +112,7 @@ QWidget* RunDialog::buildSchedule() {
     forward_ = fields.time("runForward", tr("Forward"), 5);
     backward_ = fields.time("runBackward", tr("Backward"), 10);
     comm_ = fields.time("runComm", tr("Transfer"), 0);
-    steps_ = fields.count("runSteps", tr("Steps"), 1, 1'000'000, 200);
+    steps_ = fields.count("runSteps", tr("Steps to run"), 1, 1'000'000, 200);
     connect(schedule_.family, &QComboBox::currentIndexChanged, this, &RunDialog::fillFlavors);
     connect(schedule_.flavor, &QComboBox::currentIndexChanged, this, &RunDialog::check);
     return group;
