@@ -187,6 +187,9 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_wanted(bubblescope_aadiff* session
  * many there are. Their cost and free time are 0. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_task* tasks,
                                                       size_t count);
+/* The caller does without this check in this step, as if it had not been planned. */
+BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op,
+                                                       int32_t layer);
 /* Reports the digest of a layer's first result: "output", "input gradient", "weight gradient", or "weights" for an
  * optimizer op (with `layer` counted the same way). It is written to the trace. The last one counts: a caller that
  * makes digests in bubbles only reports any number first, so that the layer is asked for. */

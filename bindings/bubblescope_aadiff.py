@@ -84,6 +84,7 @@ def _load():
             ("digest_finish", u64, [u64, u64]),
             ("open", ctypes.c_int, [ctypes.POINTER(_Config), ctypes.POINTER(session)]), ("close", None, [session]),
             ("leave_out_kinds", ctypes.c_int, [session, i32, i32, text]), ("planned", ctypes.c_int, [session, task, size]),
+            ("withdraw", ctypes.c_int, [session, op, i32]),
             ("begin_step", ctypes.c_int, [session, i32]), ("end_step", ctypes.c_int, [session]),
             ("op", ctypes.c_int, [session, op, i64, i64]), ("wanted", ctypes.c_int, [session, op, i32]),
             ("computed", ctypes.c_int, [session, op, i32, text, u64]), ("ask", ctypes.c_int, [session, i64, task]),
@@ -264,6 +265,10 @@ class Session:
         _call("planned", self._session, tasks, count)
         return [((task.op.kind.decode(), task.op.microbatch, task.op.chunk, task.op.sequence), task.layer)
                 for task in tasks]
+
+    def withdraw(self, op, layer):
+        """Does without a check that planned() returned, as if it had not been planned in this step."""
+        _call("withdraw", self._session, ctypes.byref(self._op(*op)), layer)
 
     @contextlib.contextmanager
     def step(self, number):

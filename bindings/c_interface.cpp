@@ -286,6 +286,13 @@ int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_t
     });
 }
 
+int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer) {
+    return withSession(session, [&](Session& open) -> Result<int> {
+        BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
+        return codeOf(open.withdraw({of, layer}));
+    });
+}
+
 int bubblescope_aadiff_computed(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer,
                                 const char* tensor, uint64_t digest) {
     return withSession(session, [&](Session& open) -> Result<int> {

@@ -198,6 +198,16 @@ std::vector<LayerOp> Session::planned() const {
     return all;
 }
 
+Status Session::withdraw(const LayerOp& what) {
+    const auto waiting = [&](const StepCheck& check) { return check.what == what && check.state == Planned::Waiting; };
+    const auto withdrawn = std::ranges::find_if(checks_, waiting);
+    if (withdrawn == checks_.end())
+        return usageError(fmt::format("no check of layer {} of {} is waiting", what.layer, opName(what.op)));
+    checks_.erase(withdrawn);
+    --counts_.planned;
+    return {};
+}
+
 Status Session::computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now) {
     BUBBLESCOPE_TRY(known(what));
     if (tensor.empty()) return usageError("a digest needs the name of its tensor");

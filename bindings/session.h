@@ -97,6 +97,8 @@ public:
     [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
     /// What is going to be computed again in this step.
     [[nodiscard]] std::vector<LayerOp> planned() const;
+    /// The caller does without a check of this step, as if it had not been planned. Error: Usage.
+    [[nodiscard]] Status withdraw(const LayerOp& what);
     [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
 
     /// Returns the next check that fits into the current bubble. `free`: the rest of the bubble from `now` on, if the

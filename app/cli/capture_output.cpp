@@ -86,6 +86,12 @@ void CaptureCommandOptions::addTo(const Command& command) {
     command
         .addOption("--aadiff-memory", aadiff_memory_, "What a rank may keep for checks, such as 64MiB (what they take)")
         .typeName("BYTES");
+    command
+        .addOption("--aadiff-cost", aadiff_cost_,
+                   "What checks may take from the job itself, in percent of a step's time")
+        .range(0.0, 100.0)
+        .typeName("PERCENT")
+        .showDefault();
     command.addOption("--steps", steps_, "Only these steps, such as 10-20 or 10-").typeName("STEPS");
     command.addOption("--step-name", step_name_, "What the names of ranges or marks begin with that begin a step")
         .typeName("TEXT");
@@ -118,6 +124,7 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
     constexpr double kPercent = 100;
     options.checks = aadiff_;
     options.checks_margin = aadiff_margin_ / kPercent;
+    options.checks_cost = aadiff_cost_ / kPercent;
     if (!aadiff_memory_.empty()) {
         BUBBLESCOPE_ASSIGN(options.checks_memory, parseBytes(aadiff_memory_));
     }

@@ -26,6 +26,7 @@ private:
     bool python_ranges_ = false;
     bool aadiff_ = false;
     double aadiff_margin_ = 10; ///< percent
+    double aadiff_cost_ = 0.3;  ///< percent
     std::string aadiff_memory_;
     std::string steps_;
     std::string step_name_;

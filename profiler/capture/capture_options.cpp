@@ -120,6 +120,13 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.checks_margin = *margin / kPercent;
         return {};
     }
+    if (key == "checks-cost") {
+        constexpr double kPercent = 100;
+        const auto cost = parseNumber<double>(value);
+        if (!cost || !(*cost >= 0 && *cost <= kPercent)) return wrong(key, value, "percent up to 100, as in 0.3");
+        options.checks_cost = *cost / kPercent;
+        return {};
+    }
     if (key == "checks-memory") {
         const auto bytes = byteCount(value);
         if (!bytes) return wrong(key, value, "bytes, as in 64MiB or 2GiB");
@@ -154,10 +161,10 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
         options.buffer = *bytes;
         return {};
     }
-    return usageError(
-        "there is no capture option '" + std::string(key) + "'",
-        "there are mode, record, python, checks, checks-margin, checks-memory, steps, step, delay, duration, "
-        "flush, size and buffer");
+    return usageError("there is no capture option '" + std::string(key) + "'",
+                      "there are mode, record, python, checks, checks-margin, checks-cost, checks-memory, steps, step, "
+                      "delay, duration, "
+                      "flush, size and buffer");
 }
 
 // Names used by PyTorch's profiler, and common ones.
@@ -208,6 +215,8 @@ std::string captureOptionsText(const CaptureOptions& options) {
         add("checks", "bubbles");
         if (options.checks_margin != usual.checks_margin)
             add("checks-margin", std::to_string(options.checks_margin * kPercent));
+        if (options.checks_cost != usual.checks_cost)
+            add("checks-cost", std::to_string(options.checks_cost * kPercent));
         if (options.checks_memory) add("checks-memory", std::to_string(*options.checks_memory));
     }
     if (options.hasStepWindow()) {

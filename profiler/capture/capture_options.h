@@ -30,6 +30,7 @@ struct CaptureOptions {
     bool python = true;         ///< adapters of frameworks in Python processes
     bool python_ranges = false; ///< of those, only what the job states itself through bubblescope_ranges
     bool checks = false;        ///< those compute again in bubbles what the job has computed
+    double checks_cost = 0.003; ///< fraction of a step's time that checks may take from the job itself
     double checks_margin = 0.1; ///< fraction of its cost by which a check may take longer without delaying the step
     std::optional<std::int64_t> checks_memory; ///< bytes that a rank may keep for checks; none = what they take
     std::int64_t first_step = 0;
@@ -58,7 +59,7 @@ inline constexpr std::string_view kCaptureWatcherVariable = "BUBBLESCOPE_CAPTURE
 ///   mode      full, pipeline
 ///   record    any of nvtx, nccl, cuda, python, joined by +
 ///   python    frameworks, ranges or none
-///   checks    bubbles or none; checks-margin in percent, checks-memory in bytes, or with KiB, MiB, GiB
+///   checks    bubbles or none; checks-margin and checks-cost in percent, checks-memory in bytes, or with KiB, MiB, GiB
 ///   steps     10-20, 10- or 10
 ///   step      what the name of a range begins with that begins a step
 ///   delay, duration, flush   times with a unit

@@ -131,13 +131,14 @@ BUBBLESCOPE_EXPORT void bubblescope_release_cupti(const char* tool) {
     if (capture != nullptr && tool != nullptr) capture->releaseCupti(tool);
 }
 
-/// Whether the process is to check in its bubbles what it computes, and how: the margin as a fraction, and the bytes
-/// that it may keep for that, below 0 if there is no limit.
-BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory) {
+/// Whether the process is to check in its bubbles what it computes, and how: the margin as a fraction, the bytes that
+/// it may keep for that, below 0 if there is no limit, and the fraction of a step's time that it may take from the job.
+BUBBLESCOPE_EXPORT int bubblescope_checks(double* margin, std::int64_t* memory, double* cost) {
     const Capture* const capture = captureForPython();
     if (capture == nullptr || !capture->options().checks) return 0;
     if (margin != nullptr) *margin = capture->options().checks_margin;
     if (memory != nullptr) *memory = capture->options().checks_memory.value_or(-1);
+    if (cost != nullptr) *cost = capture->options().checks_cost;
     return 1;
 }
 

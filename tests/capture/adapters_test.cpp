@@ -63,6 +63,17 @@ protected:
             ++names[std::string(read.value().trace->name(slice))];
         return names;
     }
+    /// Of two ranks with two stages each: each op and transfer twice.
+    [[nodiscard]] static std::map<std::string, int> slicesOfFourStages(int microbatches) {
+        std::map<std::string, int> names;
+        for (int microbatch = 0; microbatch < microbatches; ++microbatch) {
+            for (const char* op : {"0F",      "1F",      "2F",      "3F",      "0B",      "1B",      "2B",
+                                   "3B",      "0SEND_F", "1RECV_F", "1SEND_F", "2RECV_F", "2SEND_F", "3RECV_F",
+                                   "3SEND_B", "2RECV_B", "2SEND_B", "1RECV_B", "1SEND_B", "0RECV_B"})
+                names[op + std::to_string(microbatch)] = 2;
+        }
+        return names;
+    }
     [[nodiscard]] std::string log() const {
         std::ifstream file(dir() + "/capture.log");
         return {std::istreambuf_iterator<char>(file), {}};
@@ -113,6 +124,14 @@ TEST_F(Adapters, StepsHaveTheirLossAndTokens) {
         EXPECT_THAT(watched.out, HasSubstr(R"("tokens":)" + std::to_string(one.tokens))) << watched.out;
         std::filesystem::remove_all(dir());
     }
+}
+
+TEST_F(Adapters, PyTorchsLossesThatAreNotDividedAreAddedUp) {
+    ASSERT_EQ(record("FAKE_TORCH_ADDS=1 $PY $JOB torch", 2).exit_code, 0) << log();
+    const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
+    ASSERT_EQ(analysis["steps"].size(), 3U);
+    for (const auto& step : analysis["steps"])
+        EXPECT_EQ(step["loss"], 9) << "2, 3 and 4: parts of one loss";
 }
 
 TEST_F(Adapters, ReplicasAddUpTheirTokens) {
@@ -174,14 +193,7 @@ TEST_F(Adapters, CollectorsOfSomeReplicasCarryRecordedJobs) {
 TEST_F(Adapters, MegatronsBackwardsAndTransfersFindTheirMicrobatch) {
     ASSERT_EQ(record("$PY $JOB megatron", 2).exit_code, 0) << log();
     EXPECT_EQ(log(), "");
-    std::map<std::string, int> expected;
-    for (const std::string mb : {"0", "1", "2", "3"}) {
-        for (const char* op : {"0F",      "1F",      "2F",      "3F",      "0B",      "1B",      "2B",
-                               "3B",      "0SEND_F", "1RECV_F", "1SEND_F", "2RECV_F", "2SEND_F", "3RECV_F",
-                               "3SEND_B", "2RECV_B", "2SEND_B", "1RECV_B", "1SEND_B", "0RECV_B"})
-            expected[op + mb] = 2;
-    }
-    EXPECT_EQ(slices(), expected);
+    EXPECT_EQ(slices(), slicesOfFourStages(4));
     const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
     EXPECT_EQ(analysis["schedule"]["vpp"], 2);
     EXPECT_EQ(analysis["schedule"]["called"], "forward_backward_pipelining_with_interleaving");
@@ -208,13 +220,8 @@ TEST_F(Adapters, PaddlesChunksHaveTheirOpsAndTransfers) {
         EXPECT_EQ(log().find("lacks something"), std::string::npos) << log();
         EXPECT_THAT(log(),
                     HasSubstr("PipelineParallelWithInterleave of PaddlePaddle is recorded without names of ops"));
-        std::map<std::string, int> expected{{"Optimizer", 4}};
-        for (const std::string mb : {"0", "1", "2"}) {
-            for (const char* op : {"0F",      "1F",      "2F",      "3F",      "0B",      "1B",      "2B",
-                                   "3B",      "0SEND_F", "1RECV_F", "1SEND_F", "2RECV_F", "2SEND_F", "3RECV_F",
-                                   "3SEND_B", "2RECV_B", "2SEND_B", "1RECV_B", "1SEND_B", "0RECV_B"})
-                expected[op + mb] = 2;
-        }
+        std::map<std::string, int> expected = slicesOfFourStages(3);
+        expected["Optimizer"] = 4;
         EXPECT_EQ(slices(), expected);
         const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
         EXPECT_EQ(analysis["schedule"]["framework"], "PaddlePaddle " + version);
@@ -341,9 +348,12 @@ TEST_F(Adapters, AProcessSeesNothingOfItAndKeepsItsOwnSitecustomize) {
 }
 
 TEST_F(Adapters, ChecksInBubblesFindWhatWasComputedWrongly) {
-    ASSERT_EQ(record("$PY $JOB checks", 2, {"--aadiff"}).exit_code, 0) << log();
+    ASSERT_EQ(record("$PY $JOB checks", 2, {"--aadiff", "--aadiff-cost", "100"}).exit_code, 0) << log();
     EXPECT_THAT(log(), HasSubstr("layer 1 of stage 0 (layer 1) is not checked in bubbles: it is not deterministic"));
     EXPECT_THAT(log(), HasSubstr("the backward of layer 0 of stage 0 (layer 0) is not checked in bubbles: it is not"));
+    EXPECT_THAT(log(),
+                HasSubstr("checks in bubbles begin on rank 0: 5 kinds of ops of 3 of 4 layers; its waits hold up"));
+    EXPECT_THAT(log(), HasSubstr("checks in bubbles begin on rank 1: 12 kinds of ops of 6 of 6 layers"));
     const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
     ASSERT_TRUE(analysis.contains("aadiff")) << analysis.dump();
     const auto& replays = analysis["aadiff"]["checks"]["replay"];
@@ -373,8 +383,17 @@ TEST_F(Adapters, ChecksThatCannotBeLeaveTheJobAlone) {
     EXPECT_EQ(slices().at("0F0"), 3);
     EXPECT_EQ(record("$PY $JOB torch", 1, {"--aadiff", "--no-python"}).exit_code, 2);
     EXPECT_EQ(record("$PY $JOB torch", 1, {"--aadiff", "--python-ranges"}).exit_code, 2);
-    const auto variables = runProgram({"env", "--aadiff", "--aadiff-memory", "1MiB", "--json"}).json();
-    EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE"], "checks=bubbles,checks-memory=1048576");
+    const auto variables =
+        runProgram({"env", "--aadiff", "--aadiff-memory", "1MiB", "--aadiff-cost", "2", "--json"}).json();
+    EXPECT_EQ(variables["BUBBLESCOPE_CAPTURE"], "checks=bubbles,checks-cost=2.000000,checks-memory=1048576");
+}
+
+TEST_F(Adapters, ChecksThatMayCostNothingAreNotMade) {
+    ASSERT_EQ(record("$PY $JOB checks", 2, {"--aadiff", "--aadiff-cost", "0"}).exit_code, 0) << log();
+    const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
+    EXPECT_EQ(analysis["aadiff"]["checks"]["replay"].value("equal", 0), 0);
+    for (const auto& finding : analysis["anomalies"])
+        EXPECT_NE(finding["kind"], "aadiff-mismatch");
 }
 
 /// With the frameworks themselves, where a Python environment with them is named.
@@ -426,7 +445,7 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
             command.push_back(word);
         return runProgram(command);
     };
-    const ProgramResult recorded = run({"record", "--aadiff", "--out", dir()});
+    const ProgramResult recorded = run({"record", "--aadiff", "--aadiff-cost", "100", "--out", dir()});
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
     EXPECT_THAT(recorded.out, HasSubstr("weights "));
     EXPECT_EQ(recorded.out, run({"record", "--out", scratch_.file("unchecked")}).out);
@@ -460,8 +479,8 @@ TEST_F(OutsideFrameworks, ChecksInPyTorchsBubblesFindFlippedBits) {
 TEST_F(OutsideFrameworks, ChecksInMegatronsBubblesFindFlippedBits) {
     for (const std::string chunks : {"1", "2"}) {
         const ProgramResult recorded =
-            runProgram({"record", "--aadiff", "--out", dir(), "--", torchrun_, "--nproc-per-node", "2",
-                        BUBBLESCOPE_TEST_FAKES "/../flipping_megatron.py", "80", chunks});
+            runProgram({"record", "--aadiff", "--aadiff-cost", "100", "--out", dir(), "--", torchrun_,
+                        "--nproc-per-node", "2", BUBBLESCOPE_TEST_FAKES "/../flipping_megatron.py", "160", chunks});
         ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
         EXPECT_THAT(log(), HasSubstr("computing its output again gave other bits (transient)"));
         EXPECT_THAT(log(), HasSubstr("computing its input gradient again gave other bits (transient)"));
@@ -494,15 +513,15 @@ TEST_F(OutsideFrameworks, PyTorchsScheduleFilesAreRecognised) {
     ASSERT_EQ(schedule.exit_code, 0) << schedule.err;
     std::ofstream(order) << schedule.out;
     const ProgramResult recorded =
-        runProgram({"record", "--aadiff", "--out", dir(), "--", torchrun_, "--nproc-per-node", "2",
-                    BUBBLESCOPE_TEST_FAKES "/../csv_torch.py", "8", order, "2", "4"});
+        runProgram({"record", "--aadiff", "--aadiff-cost", "100", "--out", dir(), "--", torchrun_, "--nproc-per-node",
+                    "2", BUBBLESCOPE_TEST_FAKES "/../csv_torch.py", "60", order, "2", "4"});
     ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
-    EXPECT_EQ(log(), "");
+    EXPECT_THAT(log(), Not(HasSubstr("no more checks")));
     const auto analysis = runProgram({"analyze", dir(), "--json"}).json();
     EXPECT_EQ(analysis["schedule"]["schedule"], "looped-bfs");
     EXPECT_EQ(analysis["schedule"]["called"], "_PipelineScheduleRuntime");
     EXPECT_EQ(analysis["schedule"]["layers"], (std::vector<int>{3, 3, 3, 3}));
-    EXPECT_EQ(analysis["steps"].size(), 8U);
+    EXPECT_EQ(analysis["steps"].size(), 60U);
     EXPECT_TRUE(analysis.contains("aadiff")) << "its order is that of the plan";
 }
 

@@ -3,6 +3,10 @@ compared with their first execution. The plan, the choice of what fits and the v
 bubblescope_aadiff.py; the records go into the capture.
 
 A framework's adapter calls begin_step(), around each op began() and ended(), for each wait fill(), and end_step().
+
+What checks cost the job is what its own thread does for them: it keeps what a check needs, above all copies of gradients. That
+time is measured, and only as much is kept for as its share of a step allows; see Budget. A check begins where the wait has
+been long enough for it in the last steps, and while a core is free; see Waits and Neighbours.
 """
 
 import os
@@ -11,10 +15,14 @@ import time
 
 from . import bubblescope_aadiff as aadiff
 from . import events
-from .layers import CannotRepeat, Kept, KeptGradients, Layer, difference, digest, digests, split
+from .check_budget import Budget, Waits
+from .layers import CannotRepeat, Kept, KeptGradients, Layer, difference, digest, digests, spare, split
+from .neighbours import Neighbours
 
 _TRIAL_STEPS = 16  # a layer that found no bubble for its trial until then is left out
 _BACKWARD_TRIAL_STEPS = 4  # and its backward that found none in as many after the trials of forwards
+_SHORTEST = 100_000  # nanoseconds of a wait in which nothing is begun
+_MEASURED_AGAIN = 32  # steps, where no wait holds a check
 _IDLE_STEPS = 32  # after as many in which its bubbles held no check, a rank leaves them alone
 _BACKWARDS = {"B": "the backward of ", "I": "the input gradient of ", "W": "the weight gradient of "}
 
@@ -67,8 +75,13 @@ class Pipeline:
 
 
 class BubbleChecks:
-    def __init__(self, pipeline, margin, memory):
+    def __init__(self, pipeline, margin, memory, cost, threads=1):
+        """`cost`: the fraction of a step's time that checks may take from the job's threads. In a pipeline without slack the
+        delays of all ranks add up, so each has its part. `threads`: that compute when the job computes."""
         self._pipeline, self._margin, self._memory = pipeline, margin, memory
+        self._budget, self._waits, self._neighbours = Budget(cost / pipeline.pp), Waits(), Neighbours(threads)
+        self._spent = 0  # nanoseconds of the job's thread since the step began, what layers count excluded
+        self._overrun = 0  # of the worker, beside the job's thread that goes on
         self._chunk_of = {stage: chunk for chunk, (stage, _) in enumerate(pipeline.stages)}
         self._layers = []  # of each chunk
         self._session = None
@@ -76,22 +89,30 @@ class BubbleChecks:
         self._failed = False
         self._working = False  # whether the worker has a call that was not finished
         self._stop = False  # what the job waits for is there
+        self._stopped = 0  # since when
         self._random = True  # the layer that runs again sets the job's random numbers
         self._process = os.getpid()
         self._steps = 0
         self._forwards_known = 0  # steps until then
         self._backwards = [set() for _ in pipeline.stages]  # kinds of backward ops that each chunk has
-        self._planned = {}  # (micro-batch, chunk): {layer: kinds}
+        self._chosen = []  # (kind, micro-batch, chunk, layer) that the step keeps for
+        self._planned = {}  # the same as (micro-batch, chunk): {layer: kinds}
         self._kept = {}  # (micro-batch, chunk, layer): Kept
         self._gradients = {}  # (micro-batch, chunk): {layer: KeptGradients}
+        self._taken = []  # KeptGradients whose checks are over, or under way
         self._fresh = []  # (kind, micro-batch, chunk, layer) of what the session does not know yet
         self._watched = []
         self._ops = {}  # what Session.prepared() gives, by op
         self._ran = []  # ops that the session does not know yet
-        self._between = False  # whether the waiter ends a step
+        self.active = True  # whether ops and waits are to be told: not in steps without checks, which so cost nothing
+        self._stated = False
+        self._in_session = False  # whether the step is one of the session
         self._number = 0
         self._arrived = 0  # when what the next op needs was there
-        self._idle = 0  # steps since the last one with a check
+        self._until = 0  # when the wait is expected to end
+        self._shortest = 0  # nanoseconds that the last checks took at least; grows slowly
+        self._wanted = set()  # (kind, micro-batch, chunk, layer) that is kept for and was not checked yet
+        self._idle = 1  # steps of the session since the last one with a planned check
         self._find_layers()
 
     def description(self):
@@ -150,36 +171,97 @@ class BubbleChecks:
     # ---- Steps
 
     def begin_step(self, number):
-        self._forget()
         self._steps += 1
+        self._number = number
+        if not self.active:
+            return
+        begin = time.monotonic_ns()
+        self._forget()
+        self._waits.begin_step()
         if self._session is None:
             self._prepare()
             if self._session is not None:
                 self._begin_in_session(number)
-        elif self._between:  # the step was begun when the last one ended
-            self._between = False
+        elif self._in_session:  # the step was begun when the last one ended
             self._join()
-        self._number = number
+        self._spent += time.monotonic_ns() - begin
+
+    def _settle(self, now):
+        """What the step cost is known."""
+        spent, self._spent, self._overrun = self._spent + self._overrun, 0, 0
+        wanted, chosen, kept = self._wanted, self._chosen, {}
+        self._wanted, self._chosen, self._planned = set(), [], {}
+        for what in wanted:
+            self._budget.missed(what)
+        for what in chosen:
+            kept.setdefault(what[2:], []).append(what)
+        for layers in self._layers:
+            for layer in layers:
+                if layer is None or not layer.spent:
+                    continue
+                spent += layer.spent
+                of_layer = kept.get((self._chunk_of[layer.stage], layer.number), ())
+                for what in of_layer:
+                    self._budget.took(what, layer.spent // len(of_layer))
+                layer.spent = 0
+        self._budget.begin_step(now, spent if self._session is not None else 0)  # trials come once
 
     def _begin_in_session(self, number):
+        self._in_session = self.active = True
         self._session.begin_step(number)
         planned = {}
-        for (kind, microbatch, chunk, _), layer in self._session.planned():
-            planned.setdefault((microbatch, chunk), {}).setdefault(layer, set()).add(kind)
-        self._planned = planned
+        for op, layer in self._session.planned():
+            planned[op[0], op[1], op[2], layer] = op
+        if planned and not self._stated:
+            self._state_coverage(len(planned))
         self._idle = 0 if planned else self._idle + 1
+        self._chosen = self._budget.choose(list(planned))
+        self._wanted = set(self._chosen)
+        self._planned = {}
+        for kind, microbatch, chunk, layer in self._chosen:
+            self._planned.setdefault((microbatch, chunk), {}).setdefault(layer, set()).add(kind)
+        for what, op in planned.items():
+            if what not in self._wanted:
+                self._session.withdraw(op, what[3])
+
+    def _state_coverage(self, planned):
+        self._stated = True
+        units = self._session.counts()["units"]
+        layers = sum([layer is not None for of_chunk in self._layers for layer in of_chunk])
+        events.message(
+            "checks in bubbles begin on rank %d: %d kinds of ops of %d of %d layers; its waits hold up to %d checks a step, "
+            "which cover them in %d steps or more" % (self._pipeline.rank, units, layers, sum(map(len, self._layers)), planned,
+                                                      -(-units // planned))
+        )
 
     def end_step(self):
-        self._join()  # weights change now
-        self._forget()
-        if self._session is None or self._idle > _IDLE_STEPS:
-            return
-        self._between = True
-        self._begin_work(self._end_in_session)
+        begin = time.monotonic_ns()
+        if self.active:
+            self._join()  # weights change now
+            self._forget()
+            self._settle(begin)
+        else:
+            spent, self._spent = self._spent, 0
+            self._budget.begin_step(begin, spent)
+        # Only a step that keeps for checks is one of the session; the savings of several steps pay for its checks.
+        goes_on = self._session is not None and self._idle <= _IDLE_STEPS and (self._idle > 0 or self._pays())
+        if self._in_session or goes_on:
+            self._begin_work(lambda ends=self._in_session: self._end_in_session(ends, goes_on))
+        self._in_session = goes_on
+        self.active = goes_on or self._session is None
+        self._spent += time.monotonic_ns() - begin
+
+    def _pays(self):
+        """Whether the next step may have checks. Where no wait is long enough for any, one step from time to time measures
+        again."""
+        if not self._budget.can_begin():
+            return False
+        return self._waits.longest() >= max(self._shortest, _SHORTEST) or self._steps % _MEASURED_AGAIN == 0
 
     def _begin_work(self, call):
         if self._worker is None:
             self._worker = _Worker()
+        self._join()
         self._working = True
         self._worker.begin(call)
 
@@ -188,10 +270,12 @@ class BubbleChecks:
             self._working = False
             self._worker.finish()
 
-    def _end_in_session(self):
-        self._tell_ops()
-        self._session.end_step()
-        self._begin_in_session(self._number + 1)
+    def _end_in_session(self, ends, goes_on):
+        if ends:
+            self._tell_ops()
+            self._session.end_step()
+        if goes_on:
+            self._begin_in_session(self._number + 1)
 
     def _tell_ops(self):
         for ran, start, end in self._ran:
@@ -200,6 +284,9 @@ class BubbleChecks:
 
     def _forget(self):
         self._disarm()
+        for kept in self._taken + [kept for of_op in self._gradients.values() for kept in of_op.values()]:
+            kept.release()
+        del self._taken[:]
         self._kept.clear()
         self._gradients.clear()
         del self._fresh[:]
@@ -228,6 +315,8 @@ class BubbleChecks:
         if untried and self._steps <= self._forwards_known + _BACKWARD_TRIAL_STEPS:
             return
         self._refuse_untried(untried)
+        spare.clear()  # of what trials needed
+        self._neighbours.find()
         of = self._pipeline
         backwards = sorted(set().union(*self._backwards))
         kept = [sum([layer.kept_bytes for layer in layers if layer is not None]) for layers in self._layers]
@@ -246,7 +335,13 @@ class BubbleChecks:
     # ---- Ops
 
     def began(self, kind, stage, microbatch):
-        chunk = self._chunk_of[stage]
+        begin = time.monotonic_ns()
+        self._began(kind, self._chunk_of[stage], microbatch)
+        now = time.monotonic_ns()
+        self._spent += now - begin
+        return now
+
+    def _began(self, kind, chunk, microbatch):
         if kind == "F":
             self._arm(chunk, microbatch)
         else:
@@ -255,11 +350,14 @@ class BubbleChecks:
             if kind != "I" and self._gradients:
                 for kept in list(self._gradients.get((microbatch, chunk), {}).values()):
                     kept.listen()
-        return time.monotonic_ns()
 
     def ended(self, kind, stage, microbatch, start):
         end = time.monotonic_ns()
-        chunk = self._chunk_of[stage]
+        self._waits.ran(end)
+        self._ended(kind, self._chunk_of[stage], microbatch, start, end)
+        self._spent += time.monotonic_ns() - end
+
+    def _ended(self, kind, chunk, microbatch, start, end):
         if self._watched:
             self._disarm()
         if kind != "F" and self._gradients:
@@ -270,7 +368,7 @@ class BubbleChecks:
                     self._fresh.append((kind, microbatch, chunk, layer))
                 else:
                     kept.layer.left_out.add(kind)  # the first layer of the model has no input gradient
-        if self._session is not None and self._idle <= _IDLE_STEPS:
+        if self._in_session:
             # A check that took longer than it should must not make the bubble seem longer.
             if self._arrived:
                 start, self._arrived = min(start, self._arrived), 0
@@ -358,17 +456,53 @@ class BubbleChecks:
             kept = of_op.get(layer)
             if kept is not None and not kept.wanted - {kind}:
                 del of_op[layer]
+                self._taken.append(kept)
         return kept if kept is not None and kept.has(kind) else None
 
     # ---- Bubbles
 
+    def rest(self, wait):
+        """Calls `wait` in a step without checks."""
+        if not self._neighbours.crowded:
+            return wait()
+        self._neighbours.waits(True)
+        try:
+            return wait()
+        finally:
+            self._neighbours.waits(False)
+
     def fill(self, wait):
         """Calls `wait`, which returns when what the rank waits for is there. Until then the worker checks; a layer that it
         has begun goes on beside the next op, unless it would take the random numbers from it."""
+        self._until = begin = time.monotonic_ns()
+        self._neighbours.waits(True)
+        checks = self._begins_checks(begin)
+        begun = time.monotonic_ns()
+        if self._until < begun:  # otherwise the job has nothing to do yet
+            self._spent += begun - begin
+        try:
+            return wait()
+        finally:
+            now = time.monotonic_ns()
+            self._neighbours.waits(False)
+            self._waits.over(now)
+            if checks:
+                self._stopped, self._stop = now, True
+                if self._session is not None:
+                    self._arrived = now
+                if self._random:  # the worker sets this before it looks at _stop
+                    self._join()
+            self._spent += time.monotonic_ns() - now
+
+    def _begins_checks(self, now):
+        """Has the worker begin, if there is anything to do and it is expected to fit."""
         if self._failed or not (self._kept or self._gradients) or self._process != os.getpid():  # a fork has no worker
-            return wait()
+            return False
         if self._working and not self._worker.over:  # with a layer of the bubble before
-            return wait()
+            return False
+        self._until = self._waits.end(now)
+        if self._session is not None and self._until - now < _SHORTEST:
+            return False
         self._join()
         if self._session is None:
             work = self._trials()
@@ -377,23 +511,19 @@ class BubbleChecks:
             work = self._checks()
         first = next(work, None)
         if first is None:
-            return wait()
+            return False
         self._stop, self._random = False, True
         self._begin_work(lambda: self._work(first, work))
-        try:
-            return wait()
-        finally:
-            self._stop = True
-            if self._session is not None:
-                self._arrived = time.monotonic_ns()
-            if self._random:  # the worker sets this before it looks at _stop
-                self._join()
+        return True
 
     def _work(self, first, work):
         try:
             while first is not None and not self._stop:
                 first()
-                first = None if self._stop else next(work, None)
+                if self._stop:
+                    self._overrun += time.monotonic_ns() - self._stopped
+                    break
+                first = next(work, None)
             work.close()
         except Exception as problem:  # noqa: BLE001: the job matters more than its checks
             self._failed = True
@@ -425,27 +555,34 @@ class BubbleChecks:
             return
         if not kept.unchanged():
             return self._refuse(layer, kind, "has inputs or outputs that are changed in place")
+        begin = time.monotonic_ns()
         try:
             layer.try_out(kept, kind)
+            self._note_time((time.monotonic_ns() - begin) // 2)  # it is repeated twice
         except Exception as problem:  # noqa: BLE001
             self._refuse(layer, kind, problem)
 
     def _checks(self):
-        while True:
-            task = self._session.ask()
-            if task is None:
-                return
-            done = []
-
-            def check():
-                done.append(True)
-                self._check(task)
-
+        while self._neighbours.begin_check():
             try:
-                yield check
+                free = self._until - time.monotonic_ns()
+                task = self._session.ask(free) if free > 0 else None
+                if task is None:
+                    return
+                self._wanted.discard((task.kind, task.microbatch, task.chunk, task.layer))
+                done = []
+
+                def check():
+                    done.append(True)
+                    self._check(task)
+
+                try:
+                    yield check
+                finally:
+                    if not done:
+                        task.give_up()
             finally:
-                if not done:
-                    task.give_up()
+                self._neighbours.end_check()
 
     def _check(self, task):
         kind = task.kind
@@ -458,6 +595,8 @@ class BubbleChecks:
             first = digests(once)
             again = kept.layer.repeat(kept, kind)
             second = digests(again)
+        self._note_time(task.end_ns - task.start_ns)
+        self._budget.checked((kind, task.microbatch, task.chunk, task.layer))
         if first != second and not kept.unchanged():  # the job went on meanwhile
             return task.give_up()
         for name, value in first.items():
@@ -465,6 +604,9 @@ class BubbleChecks:
             if not task.compare(name, second.get(name, 0)):
                 self._mismatch(task, kept, name, once[name], again.get(name, []))
         return None
+
+    def _note_time(self, took):
+        self._shortest = min(took, self._shortest + self._shortest // 16) if self._shortest else took
 
     def _mismatch(self, task, kept, name, once, again):
         found = difference(once, again)

@@ -1,5 +1,7 @@
 """The checks in the bubbles of what a framework's adapter wraps, if the job is recorded with any."""
 
+import sys
+
 from . import events
 from .events import steps
 
@@ -27,7 +29,7 @@ class Checks:
 
             def call(*args, **kwargs):
                 running = self.running
-                op = op_of(*args, **kwargs) if running is not None and steps.active else None
+                op = op_of(*args, **kwargs) if running is not None and running.active and steps.active else None
                 if op is None:
                     return inner(*args, **kwargs)
                 start = self._safely(running.began, *op)
@@ -65,11 +67,15 @@ class Checks:
 
     def fill(self, wait):
         """Calls `wait`, during which the rank has nothing to do."""
-        return wait() if self.running is None else self.running.fill(wait)
+        running = self.running
+        if running is None:
+            return wait()
+        return running.fill(wait) if running.active else running.rest(wait)
 
     def _make(self, describe):
         from .bubble_checks import BubbleChecks, Pipeline
 
-        made = BubbleChecks(Pipeline(**describe()), *self._settings)
+        threads = getattr(sys.modules.get("torch"), "get_num_threads", lambda: 1)()
+        made = BubbleChecks(Pipeline(**describe()), *self._settings, threads=threads)
         events.state("check_layers", made.description())
         return made

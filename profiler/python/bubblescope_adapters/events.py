@@ -68,7 +68,7 @@ _state = _function(_patient, "state", ctypes.c_char_p, ctypes.c_char_p)
 _message = _function(_patient, "message", ctypes.c_char_p)
 _release_cupti = _function(_patient, "release_cupti", ctypes.c_char_p)
 _recording = _function(_patient, "recording", result=ctypes.c_int)() or 0
-_checks = _function(_patient, "checks", ctypes.c_void_p, ctypes.c_void_p, result=ctypes.c_int)
+_checks = _function(_patient, "checks", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, result=ctypes.c_int)
 
 
 def records_frameworks():
@@ -80,11 +80,12 @@ def records_own_ranges():
 
 
 def checks():
-    """The margin (a fraction) and the bytes (None without a limit) of checks in bubbles; None if there are to be none."""
-    margin, memory = ctypes.c_double(), ctypes.c_int64()
-    if not _checks(ctypes.byref(margin), ctypes.byref(memory)):
+    """The margin (a fraction) and the bytes (None without a limit) of checks in bubbles, and the fraction of a step's time
+    that they may take from the job; None if there are to be none."""
+    margin, memory, cost = ctypes.c_double(), ctypes.c_int64(), ctypes.c_double()
+    if not _checks(ctypes.byref(margin), ctypes.byref(memory), ctypes.byref(cost)):
         return None
-    return margin.value, None if memory.value < 0 else memory.value
+    return margin.value, None if memory.value < 0 else memory.value, cost.value
 
 
 def event_address():

@@ -10,6 +10,7 @@ other, or that communicates. Its backward alone is left out where only that cann
 import random
 import sys
 import threading
+import time
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -124,6 +125,9 @@ class Kept:
             and all([tensor._version == version for tensor, version in self.results])
         )
 
+    def release(self):
+        """Nothing of it is needed any more."""
+
     def has(self, kind):
         """Whether all is there that a repetition of kind F, B, I or W is compared with."""
         return kind == "F" and bool(self.results)
@@ -133,6 +137,31 @@ class Kept:
         return {OUTPUT: [tensor for tensor, _ in self.results]}
 
 
+class _Spare:
+    """Memory for copies of gradients, used again and again. A gradient is copied, not held: PyTorch would have to take other
+    memory for the next one, whose pages the system first has to provide, which takes many times as long as the copy."""
+
+    def __init__(self):
+        self._free = {}  # by type and shape
+
+    @staticmethod
+    def _kind(tensor):
+        return tensor.dtype, tensor.shape, tensor.stride()
+
+    def copy(self, tensor):
+        free = self._free.get(self._kind(tensor))
+        with torch.no_grad():
+            return (free.pop() if free else torch.empty_like(tensor, requires_grad=False)).copy_(tensor)
+
+    def give_back(self, copies):
+        for copy in copies:
+            self._free.setdefault(self._kind(copy), []).append(copy)
+
+    def clear(self):
+        self._free.clear()
+
+
+spare = _Spare()
 _repeating = threading.local()  # .here: the thread computes gradients again, which are not the job's
 
 
@@ -151,6 +180,8 @@ class KeptGradients(Kept):
         self.to_weights = [None for _ in self.trained]
         self.wanted = frozenset()  # kinds of ops that are to be repeated
         self._listeners = []
+        self._copies = []
+        self._whole = True  # whether each gradient could be copied
 
     def taps(self, args, kwargs):
         """The arguments with aliases of those tensors that get a gradient, which show the layer's own part of it."""
@@ -178,31 +209,42 @@ class KeptGradients(Kept):
     def listen(self):
         """Until unlisten() the weights' gradients are those of this execution."""
         for place, weight in enumerate(self.trained):
-            self._listeners.append(weight.register_hook(self._notes(self.to_weights, place, weight)))
+            self._listeners.append(weight.register_hook(self._notes(self.to_weights, place)))
 
     def unlisten(self):
         for listener in self._listeners:
             listener.remove()
         self._listeners = []
 
-    def _notes(self, places, place, weight=None):
+    def _notes(self, places, place):
         def note(gradient):
             if getattr(_repeating, "here", False):
                 return
-            if weight is not None and weight.grad is None:  # it may become the weight's, to which others are added
-                gradient = gradient.clone()
-            places[place] = gradient.detach()
-            self.results.append((gradient, gradient._version))
-            self.bytes += gradient.nbytes
+            begin = time.monotonic_ns()
+            try:
+                copy = spare.copy(gradient)
+                places[place] = copy
+                self._copies.append(copy)
+                self.results.append((copy, copy._version))
+                self.bytes += copy.nbytes
+            except Exception:  # noqa: BLE001: a sparse one; the job's own backward goes on
+                self._whole = False
+            self.layer.spent += time.monotonic_ns() - begin
 
         return note
+
+    def release(self):
+        """Nothing of it is needed any more."""
+        self.unlisten()
+        copies, self._copies = self._copies, []
+        spare.give_back(copies)
 
     def gives(self, kind):
         """Whether there is anything to compare of this kind."""
         return kind == "B" or bool(self.to_inputs if kind == "I" else self.to_weights)
 
     def has(self, kind):
-        return any([gradient is not None for gradient in self.got]) and any(self.first(kind).values())
+        return self._whole and any([one is not None for one in self.got]) and any(self.first(kind).values())
 
     def first(self, kind):
         return _named(kind, self.to_inputs, self.to_weights)
@@ -228,6 +270,7 @@ class Layer:
         self.random = True  # until a trial shows that it draws no numbers
         self.gradients = False  # whether only an execution with gradients gives the same bits
         self.kept_bytes = 0  # of an execution, at most
+        self.spent = 0  # nanoseconds of the job's thread for what is kept
         self.shown = set()  # kinds of ops of which a trial has shown that they can be repeated
         self.left_out = set()  # those that cannot
         self._trials = {}  # by kind
@@ -250,6 +293,7 @@ class Layer:
         self.module.__dict__.pop("forward", None)
 
     def _watched(self, *args, **kwargs):
+        begin = time.monotonic_ns()
         watchers = self._watchers
         self.unwatch()
         begun = []
@@ -262,12 +306,15 @@ class Layer:
                 one = keep(problem)
             if one is not None:
                 begun.append((one, keep))
+        self.spent += time.monotonic_ns() - begin
         result = self._forward(*args, **kwargs)
+        begin = time.monotonic_ns()
         for one, keep in begun:
             try:
                 one.done(result)
             except Exception as problem:  # noqa: BLE001
                 keep(problem)
+        self.spent += time.monotonic_ns() - begin
         return result
 
     def repeat(self, kept, kind):

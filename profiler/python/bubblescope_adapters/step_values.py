@@ -12,8 +12,9 @@ class StepValues:
         self._waiting = []  # (step, a loss that comes to the host, an event that tells when)
         self._failed = False
 
-    def state(self, step, losses=(), inputs=(), **counts):
-        """`losses`: of micro-batches, numbers or tensors, of which the mean counts. `inputs`: tensors that together hold
+    def state(self, step, losses=(), inputs=(), added=False, **counts):
+        """`losses`: of micro-batches, numbers or tensors, of which the mean counts, or the sum where they are `added`: parts
+        of the step's loss. `inputs`: tensors that together hold
         the step's input on this rank, see sizes(). `counts`: as events.step_values() takes them."""
         if self._failed:
             return
@@ -21,7 +22,7 @@ class StepValues:
             events.step_values(step, **dict(sizes(inputs), **counts))
             self._tell()
             if losses:
-                self._state_loss(step, losses)
+                self._state_loss(step, losses, 1 if added else len(losses))
         except Exception as problem:  # noqa: BLE001: the job matters more
             self._failed = True
             events.message("loss and tokens are not recorded: %s: %s" % (type(problem).__name__, problem))
@@ -34,17 +35,18 @@ class StepValues:
             return
         self.state(step, **known)
 
-    def _state_loss(self, step, losses):
+    def _state_loss(self, step, losses, parts):
         torch = sys.modules.get("torch")
         tensors = [loss for loss in losses if torch is not None and isinstance(loss, torch.Tensor)]
         devices = [loss.device for loss in tensors if loss.device.type != "cpu"]
         if not devices:
             numbers = [loss.detach().item() if hasattr(loss, "detach") else float(loss) for loss in losses]
-            return events.step_values(step, loss=sum(numbers) / len(numbers))
+            return events.step_values(step, loss=sum(numbers) / parts)
         with torch.no_grad():
-            mean = torch.stack([torch.as_tensor(loss, device=devices[0]).detach().float().sum() for loss in losses]).mean()
-            host = torch.empty((), dtype=mean.dtype, pin_memory=True)
-            host.copy_(mean, non_blocking=True)
+            numbers = [torch.as_tensor(loss, device=devices[0]).detach().float().sum() for loss in losses]
+            loss = torch.stack(numbers).sum() / parts
+            host = torch.empty((), dtype=loss.dtype, pin_memory=True)
+            host.copy_(loss, non_blocking=True)
         arrived = torch.get_device_module(devices[0]).Event()
         arrived.record()
         self._waiting.append((step, host, arrived))

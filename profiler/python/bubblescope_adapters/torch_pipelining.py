@@ -264,7 +264,9 @@ def _step(watch, checks, values, losses, framework, version):
             finally:
                 checks.end()
             if trains:
-                values.state(steps.number, losses, _inputs(self, args, kwargs))
+                # Losses that are not divided by the number of micro-batches are parts of the step's.
+                added = not getattr(self, "scale_grads", True)
+                values.state(steps.number, losses, _inputs(self, args, kwargs), added)
             del losses[:]
             return result
 

@@ -106,6 +106,9 @@ def checks_job():
         def unchanged(self):
             return True
 
+        def release(self):
+            pass
+
         def has(self, kind):
             return kind in self.results
 
@@ -130,6 +133,7 @@ def checks_job():
         def __init__(self, name, module, stage, number):
             self.name, self.module, self.stage, self.number = name, module, stage, number
             self.shown, self.left_out, self.kept_bytes, self.watchers, self.calls = set(), set(), 0, [], 0
+            self.spent = 0
             self.gradients = {}  # of micro-batches
 
         def is_open(self, kind):
@@ -177,7 +181,7 @@ def checks_job():
         return first[0], again[0], "bits64"
 
     layers.CannotRepeat, layers.Layer, layers.difference = CannotRepeat, Layer, difference
-    layers.Kept, layers.KeptGradients = Kept, KeptGradients
+    layers.Kept, layers.KeptGradients, layers.spare = Kept, KeptGradients, {}
     layers.digest = lambda tensors: aadiff.digest(tensors[0])
     layers.digests = lambda results: {name: layers.digest(tensors) for name, tensors in results.items()}
     layers.split = lambda module: [("layer %d" % number, number) for number in range(module)]

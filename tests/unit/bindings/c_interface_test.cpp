@@ -284,6 +284,13 @@ TEST(CInterface, TakesAnOrderOfItsOwnAndLayersByChunk) {
             EXPECT_LT(task.layer, task.op.chunk == 0 ? 1 : 2) << "layer 2 of chunk 1 is left out";
             EXPECT_EQ(bubblescope_aadiff_wanted(session, &task.op, task.layer), 1);
         }
+        if (step % 2 == 1 && count > 0) { // one check is done without
+            const bubblescope_aadiff_task& task = tasks.front();
+            EXPECT_EQ(bubblescope_aadiff_withdraw(session, &task.op, task.layer), 0);
+            EXPECT_EQ(bubblescope_aadiff_wanted(session, &task.op, task.layer), 0);
+            EXPECT_EQ(bubblescope_aadiff_withdraw(session, &task.op, task.layer), BUBBLESCOPE_AADIFF_ERROR) << "twice";
+            --planned;
+        }
         for (std::size_t at = 0; at < own.size(); at += 3) {
             bubblescope_aadiff_op_id op{sizeof op, own[at], own[at + 1] - '0', own[at + 2] - '0', 0};
             for (int layer = 0; op.kind == 'F' && layer < layers.at(static_cast<std::size_t>(op.chunk)); ++layer)
@@ -306,6 +313,8 @@ TEST(CInterface, TakesAnOrderOfItsOwnAndLayersByChunk) {
     ASSERT_EQ(bubblescope_aadiff_count(session, &counts), 0);
     EXPECT_EQ(counts.units, 3) << "F of one layer, and of two of three";
     EXPECT_EQ(counts.equal, planned);
+    EXPECT_EQ(counts.planned, planned);
+    EXPECT_EQ(counts.skipped, 0) << "what is withdrawn was not planned";
     ASSERT_EQ(received.size(), static_cast<std::size_t>(planned));
     for (const Received& one : received) {
         EXPECT_EQ(one.args.at("outcome"), "equal");

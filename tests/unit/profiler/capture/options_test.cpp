@@ -64,7 +64,7 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
     CaptureOptions options;
     const Status parsed = parseCaptureOptions(
         "mode=pipeline, record=nvtx+cuda,steps=10-20\nsize = 2GiB # each\nduration=30s,buffer=1MiB\n"
-        "# nothing\nstep=iter,delay=1s,flush=20ms,checks=bubbles,checks-margin=25,checks-memory=1MiB",
+        "# nothing\nstep=iter,delay=1s,flush=20ms,checks=bubbles,checks-margin=25,checks-cost=2,checks-memory=1MiB",
         options);
     ASSERT_TRUE(parsed.ok()) << parsed.error().text();
     EXPECT_EQ(options.mode, CaptureOptions::Mode::Pipeline);
@@ -76,6 +76,7 @@ TEST(CaptureOptions, ReadsAndWritesWhatItKnows) {
     EXPECT_EQ(options.step_name, "iter");
     EXPECT_TRUE(options.checks);
     EXPECT_EQ(options.checks_margin, 0.25);
+    EXPECT_EQ(options.checks_cost, 0.02);
     EXPECT_EQ(options.checks_memory, std::int64_t{1} << 20);
 
     CaptureOptions again;

@@ -24,6 +24,7 @@ class _PipelineSchedule:
 class PipelineScheduleSingle(_PipelineSchedule):
     def __init__(self, stage, microbatches, backward=True):
         self._internal_losses = []
+        self.scale_grads = not os.environ.get("FAKE_TORCH_ADDS")
         self._stage = stage
         self._microbatches = microbatches
         self._has_backward = backward

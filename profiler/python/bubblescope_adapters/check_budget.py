@@ -1,0 +1,118 @@
+"""What checks in bubbles may take from the job: which of the planned ones a step keeps inputs for."""
+
+_SAVED_STEPS = 32  # whose shares can be saved
+_BEGIN_STEPS = 8  # whose shares have to be saved before a step has checks
+_MOST_PAUSE = 16  # steps for which what found no bubble is left alone at most
+
+
+class Budget:
+    """A step earns a share of its time. What the rank's own thread does for checks uses it up, and so does a check that is
+    still under way when the rank goes on. Units checked longest ago come first; where the savings do not pay for the first
+    of them yet, nothing behind it is kept. Times are in nanoseconds."""
+
+    def __init__(self, share):
+        self._share = share
+        self._saved = self._earned = self._needed = 0
+        self._began = None  # the step
+        self._mean = {}  # by kind and chunk: what keeping for one check takes; absent = not known yet
+        self._turn = 0
+        self._turns = {}  # by unit: its last check
+        self._pauses = {}  # by what is planned: (steps it is left alone for, the step until which it is)
+        self._step = 0
+        self.chosen = 0  # in all
+
+    def begin_step(self, now, spent):
+        """`spent`: since the last call."""
+        earned = 0 if self._began is None else int((now - self._began) * self._share)
+        self._began, self._earned = now, earned
+        self._step += 1
+        most = max(_SAVED_STEPS * earned, 2 * max(self._mean.values(), default=0))
+        self._saved = min(max(self._saved + earned - spent, -most), most)
+
+    def can_begin(self):
+        """Whether the savings are worth a step with checks."""
+        return self._share > 0 and self._saved >= max(_BEGIN_STEPS * self._earned, self._needed)
+
+    def choose(self, planned):
+        """Those of (kind, micro-batch, chunk, layer) that the savings pay for."""
+        left, unknown, chosen, self._needed = self._saved, 0, [], 0
+        for what in self._in_turn(planned) if self._share > 0 else []:
+            mean = self._mean.get(what[0::2][:2])
+            if mean is None and (unknown or left < 0):
+                continue
+            if mean is not None and mean > left:
+                self._needed = 0 if chosen else mean
+                break
+            unknown += mean is None
+            left -= mean or 0
+            chosen.append(what)
+        self.chosen += len(chosen)
+        return chosen
+
+    def _in_turn(self, planned):
+        """Each unit once, then each again."""
+        times, order = {}, []
+        for what in planned:
+            if self._pauses.get(what, (0, 0))[1] <= self._step:
+                unit = self._unit(what)
+                times[unit] = times.get(unit, 0) + 1
+                order.append((times[unit], self._turns.get(unit, 0), what))
+        return [what for _, _, what in sorted(order, key=lambda one: one[:2])]
+
+    def took(self, what, time):
+        """What keeping for a check took."""
+        key = what[0::2][:2]
+        before = self._mean.get(key, time)
+        self._mean[key] = before + (time - before) // 4
+
+    def checked(self, what):
+        self._turn += 1
+        self._turns[self._unit(what)] = self._turn
+        self._pauses.pop(what, None)
+
+    def missed(self, what):
+        """It was kept for, and no bubble held it: it is left alone for twice as many steps as the last time."""
+        pause = min(2 * self._pauses.get(what, (1, 0))[0], _MOST_PAUSE)
+        self._pauses[what] = pause, self._step + pause
+
+    @staticmethod
+    def _unit(what):
+        return what[0], what[2], what[3]
+
+
+class Waits:
+    """How long a rank waits at each place of a step: at least as long as the shortest of the last few times, of which a part
+    is used."""
+
+    _LAST, _FEWEST = 8, 4
+    _USED = 0.8
+
+    def __init__(self):
+        self._lengths = {}
+        self._place = (0, 0)  # ops before it, waits since then
+        self._since = None
+
+    def begin_step(self):
+        self._place, self._since = (0, 0), None
+
+    def ran(self, now):
+        """An op has ended."""
+        self._place, self._since = (self._place[0] + 1, 0), now
+
+    def end(self, now):
+        """When the wait that begins now is expected to end at the earliest; `now` if that is not known."""
+        lengths = self._lengths.get(self._place, ())
+        if self._since is None or len(lengths) < self._FEWEST:
+            return now
+        return self._since + int(min(lengths) * self._USED)
+
+    def longest(self):
+        """Of all places, in what is used of them."""
+        return max([int(min(last) * self._USED) for last in self._lengths.values()], default=0)
+
+    def over(self, now):
+        if self._since is not None:
+            lengths = self._lengths.setdefault(self._place, [])
+            lengths.append(now - self._since)
+            del lengths[: -self._LAST]
+        self._place = self._place[0], self._place[1] + 1
