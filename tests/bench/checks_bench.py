@@ -4,25 +4,24 @@
         [--microbatches 4] [--layers 4] [--width 512] [--rows 64] [--pause MS] [--only keeping]
 
 `--pause`: each forward also sleeps as long, each backward twice, as if a device computed. `--only keeping`: inputs are kept and
-ops reported, but nothing is run again. The first rank prints, for the time of a step on the wall and the processor time of all
-threads of all ranks, the median of the differences of neighbouring blocks and their trimmed mean, with intervals of 95 % from
-resampling; and how many checks there were.
+ops reported, but nothing is run again. The first rank prints what checks add to the time of a step on the wall and to the
+processor time of all threads of all ranks, and how many checks there were. On a machine that others use, give the job the
+priority of real time (chrt -r 5 bubblescope record ...).
 """
 
 import argparse
 import os
-import random
 import statistics
 import time
 
 import torch
 import torch.distributed as dist
 import torch.nn as nn
+from blocks import differences, tell
 from bubblescope_adapters import bubble_checks
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B
 
 WARM_UP = 60  # steps: trials of layers, the plan, the first measurements
-TRIMMED = 0.1  # of the differences at each end
 
 given = argparse.ArgumentParser()
 for name, value in (("steps", 2000), ("block", 16), ("microbatches", 4), ("layers", 4), ("width", 512), ("rows", 64)):
@@ -120,26 +119,10 @@ def main():
     dist.all_reduce(used)
     if rank == 0:
         print("step %.1f ms, load %.1f" % (statistics.median(walls) * 1e3, os.getloadavg()[0]))
-        tell("wall", walls)
-        tell("processor, all ranks", used[:-2].tolist())
+        for what, blocks in (("wall", walls), ("processor, all ranks", used[:-2].tolist())):
+            tell(what, [more / without for more, without in differences(blocks)], 100, "%")
         print("%d checks of %d steps found equal bits, %d others" % (used[-2], given.steps // 2, used[-1]), flush=True)
     dist.destroy_process_group()
-
-
-def tell(what, blocks):
-    """Each block with checks against the mean of those before and after it."""
-    more = []
-    for at in range(2, len(blocks) - 1, 2):
-        without = (blocks[at - 1] + blocks[at + 1]) / 2
-        more.append((blocks[at] - without) / without)
-    for name, of in (("median", statistics.median), ("trimmed mean", trimmed)):
-        again = sorted(of(random.choices(more, k=len(more))) for _ in range(2000))
-        print("%s: %s %+.2f %% (%+.2f to %+.2f)" % (what, name, of(more) * 100, again[50] * 100, again[1949] * 100))
-
-
-def trimmed(values):
-    cut = int(len(values) * TRIMMED)
-    return statistics.mean(sorted(values)[cut:len(values) - cut])
 
 
 main()

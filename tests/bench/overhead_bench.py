@@ -3,9 +3,10 @@
     bubblescope record --out DIR -- torchrun --nproc-per-node 4 overhead_bench.py [--block N] JOB ARGUMENTS...
 
 JOB is a script that reads time.time() itself once at the beginning of each step, as those of the frameworks do. Between blocks
-the functions that the adapter wraps are put back, so that a step without it runs the framework's own. Each rank prints a step's
-processor time, of all its threads, that which writes included, and its time on the wall, and how much more it is with the
-adapter: at the first tenth and the first quarter of all steps, which other work on the machine touches least, and at the median.
+the functions that the adapter wraps are put back, so that a step without it runs the framework's own. Each rank prints how much
+more the adapter makes of a step's processor time, of all its threads (that which writes included) and of its own one, and of its
+time on the wall.
+On a machine that others use, give the job the priority of real time (chrt -r 5 bubblescope record ...).
 """
 
 import os
@@ -15,13 +16,14 @@ import sys
 import time
 
 import bubblescope_adapters
+from blocks import differences, tell
 from bubblescope_adapters import events
 
 WARM_UP = 10  # steps
 SETTLE = 2  # steps of a block that do not count: Python specialises the code anew after a switch
 changed = []  # (owner, name, without, with)
 read = time.time
-stamps = []  # (wall, processor) at the beginning of each step
+stamps = []  # (wall, processor, processor of this thread) at the beginning of each step
 pushed = [0]
 
 
@@ -60,7 +62,7 @@ def main():
             number = len(stamps)
             if number >= WARM_UP and (number - WARM_UP) % block == 0:
                 switch((number - WARM_UP) // block % 2 == 0)
-            stamps.append((time.perf_counter(), time.process_time()))
+            stamps.append((time.perf_counter(), time.process_time(), time.thread_time()))
         return read()
 
     time.time = step_begins
@@ -70,20 +72,16 @@ def main():
 
 
 def report(block):
+    """Each step of a block but the first ones counts; a block's value is the mean of its steps."""
+    if len(stamps) < WARM_UP + 6 * block:
+        sys.exit("more steps are needed: %d at least" % (WARM_UP + 6 * block))
     steps = [tuple(b - a for a, b in zip(one, two)) for one, two in zip(stamps, stamps[1:])][WARM_UP:]
-    blocks = [steps[at + SETTLE:at + block] for at in range(0, len(steps) - block + 1, block)]
-    told = []
-    for what, which in (("processor", 1), ("wall", 0)):
-        on, off = (sorted(step[which] for one in blocks[first::2] for step in one) for first in (0, 1))
-        told.append("%s %.2f ms a step at the median" % (what, statistics.median(off) * 1e3))
-        for quantile in (0.1, 0.25, 0.5):
-            told.append("%+.0f us" % ((at(on, quantile) - at(off, quantile)) * 1e6))
-    steps = sum(len(one) for one in blocks)
-    print("rank %s, %d steps: " % (os.environ.get("RANK", "0"), steps) + ", ".join(told), flush=True)
-
-
-def at(values, quantile):
-    return values[int(len(values) * quantile)]
+    parts = [steps[at + SETTLE:at + block] for at in range(0, len(steps) - block + 1, block)]
+    rank = os.environ.get("RANK", "0")
+    for what, which in (("processor", 1), ("its own thread", 2), ("wall", 0)):
+        more = differences([statistics.mean([step[which] for step in part]) for part in parts])
+        usual = statistics.median([without for _, without in more])
+        tell("rank %s, %s, %.2f ms a step" % (rank, what, usual * 1e3), [one for one, _ in more], 1e6, "us")
 
 
 main()

@@ -391,7 +391,7 @@ TEST_F(Adapters, ChecksThatCannotBeLeaveTheJobAlone) {
 TEST_F(Adapters, ChecksThatMayCostNothingAreNotMade) {
     ASSERT_EQ(record("$PY $JOB checks", 2, {"--aadiff", "--aadiff-cost", "0"}).exit_code, 0) << log();
     const auto analysis = runProgram({"analyze", dir(), "--json", "--all"}).json();
-    EXPECT_EQ(analysis["aadiff"]["checks"]["replay"].value("equal", 0), 0);
+    EXPECT_FALSE(analysis.contains("aadiff"));
     for (const auto& finding : analysis["anomalies"])
         EXPECT_NE(finding["kind"], "aadiff-mismatch");
 }

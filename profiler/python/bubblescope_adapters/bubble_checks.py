@@ -229,9 +229,8 @@ class BubbleChecks:
         units = self._session.counts()["units"]
         layers = sum([layer is not None for of_chunk in self._layers for layer in of_chunk])
         events.message(
-            "checks in bubbles begin on rank %d: %d kinds of ops of %d of %d layers; its waits hold up to %d checks a step, "
-            "which cover them in %d steps or more" % (self._pipeline.rank, units, layers, sum(map(len, self._layers)), planned,
-                                                      -(-units // planned))
+            "checks in bubbles begin on rank %d: %d kinds of ops of %d of %d layers; its waits hold up to %d checks a step"
+            % (self._pipeline.rank, units, layers, sum(map(len, self._layers)), planned)
         )
 
     def end_step(self):
