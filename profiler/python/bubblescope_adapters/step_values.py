@@ -58,22 +58,42 @@ class StepValues:
             events.step_values(step, loss=host.item())
 
 
+_tensors = {}  # by which frameworks are there: their classes
+
+
 def _is_tensor(value):
     """Of PyTorch or PaddlePaddle."""
-    modules = [sys.modules.get(name) for name in ("torch", "paddle")]
-    return isinstance(value, tuple([module.Tensor for module in modules if hasattr(module, "Tensor")]))
+    there = "torch" in sys.modules, "paddle" in sys.modules
+    classes = _tensors.get(there)
+    if classes is None:
+        modules = [sys.modules.get(name) for name in ("torch", "paddle")]
+        classes = tuple([module.Tensor for module in modules if hasattr(module, "Tensor")])
+        if classes:
+            _tensors[there] = classes
+    return isinstance(value, classes)
+
+
+_sizes = {}  # by shapes and types, which are the same in most steps
 
 
 def sizes(inputs):
     """Samples, and of texts (whole numbers, a row a sample) tokens and the longest sequence."""
-    inputs = [tensor for tensor in inputs if _is_tensor(tensor) and len(tensor.shape) > 0]
-    if not inputs:
+    shapes = tuple([(tuple(one.shape), one.dtype) for one in inputs if _is_tensor(one) and len(one.shape) > 0])
+    found = _sizes.get(shapes)
+    if found is None:
+        if len(_sizes) > 256:
+            _sizes.clear()
+        found = _sizes[shapes] = _sizes_of(shapes)
+    return found
+
+
+def _sizes_of(shapes):
+    if not shapes:
         return {}
-    found = {"samples": sum([tensor.shape[0] for tensor in inputs])}
-    whole = ("int64", "int32")
-    if all([len(tensor.shape) == 2 and str(tensor.dtype).rsplit(".", 1)[-1] in whole for tensor in inputs]):
-        found["tokens"] = sum([tensor.shape[0] * tensor.shape[1] for tensor in inputs])
-        found["sequence_length"] = max([tensor.shape[1] for tensor in inputs])
+    found = {"samples": sum([shape[0] for shape, _ in shapes])}
+    if all([len(shape) == 2 and str(kind).rsplit(".", 1)[-1] in ("int64", "int32") for shape, kind in shapes]):
+        found["tokens"] = sum([shape[0] * shape[1] for shape, _ in shapes])
+        found["sequence_length"] = max([shape[1] for shape, _ in shapes])
     return found
 
 
