@@ -118,10 +118,10 @@ void require(bool holds, const char* promise) {
     if (!holds) throw BrokenPromise(promise);
 }
 
-void checkError(const Error& error) {
+void checkError(const Error& error, std::string_view name) {
     require(error.kind == ErrorKind::Input, "what is wrong with an input is an input error");
     require(!error.message.empty(), "an error says what is wrong");
-    require(error.where.find(kInput) != std::string::npos, "an error names the file");
+    require(error.where.find(name) != std::string::npos, "an error names the file");
 }
 
 void checkTrace(const Trace& trace, const std::vector<Diagnostic>& problems) {

@@ -28,7 +28,7 @@ public:
 void require(bool holds, const char* promise);
 
 /// Of kind Input, naming the input and what is wrong.
-void checkError(const Error& error);
+void checkError(const Error& error, std::string_view name = kInput);
 
 /// The promises of Trace: columns and tables of one size, ids in range, slices in order and nested, times within the
 /// span. `problems` may say of a trace that its slices could not be nested.

@@ -254,7 +254,7 @@ void watch(LiveAnalyzer& analyzer, const std::filesystem::path& dir) {
 void readCaptured(const std::filesystem::path& dir) {
     JobControl control;
     const auto report = reportCapture(dir, control);
-    if (!report.ok()) return checkError(report.error());
+    if (!report.ok()) return checkError(report.error(), dir.native());
     for (const CapturedProcess& process : report.value().processes) {
         require(!process.files.empty(), "a process has files");
         for (const auto& [name, member] : perfetto::kCaptureCounts)
