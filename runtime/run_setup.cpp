@@ -3,6 +3,7 @@
 #include "core/graph/validate.h"
 #include "core/schedule/stage_ways.h"
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/model/stage_layout.h"
 
 #include <fmt/format.h>
 
@@ -72,13 +73,6 @@ Status checkSlices(const RunConfig& config) {
         fmt::format("give {} tokens or more", slices));
 }
 
-/// The layers at a place of the pipeline, with the embedding at its beginning and the head at its end.
-bool holdsLayer(const ModelConfig& model, int place, int places, int layer) {
-    const int first = place == 0 ? 0 : model.layersBefore(place) + 1;
-    const int last = model.layersBefore(place + 1) + (place + 1 == places ? 1 : 0);
-    return first <= layer && layer <= last;
-}
-
 /// Whether an op that the fault names runs the layer that it names.
 bool runsLayer(const RunConfig& config, const Fault& fault, int places) {
     const Schedule& schedule = config.schedule;
@@ -86,7 +80,7 @@ bool runsLayer(const RunConfig& config, const Fault& fault, int places) {
         if (!fault.ranks.holds(static_cast<int>(rank))) continue;
         for (const Op& op : schedule.ranks[rank]) {
             const int place = schedule.stageOf(Rank{rank}, op.chunk).value / routes(schedule.placement);
-            if (fault.ops.matches(op) && holdsLayer(config.model, place, places, *fault.layer)) return true;
+            if (fault.ops.matches(op) && layersAt(config.model, place, places).holds(*fault.layer)) return true;
         }
     }
     return false;

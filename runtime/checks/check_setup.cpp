@@ -4,6 +4,7 @@
 #include "runtime/checks/measured_plan.h"
 #include "runtime/engine/bubble_hook.h"
 #include "runtime/model/data_plan.h"
+#include "runtime/model/stage_layout.h"
 #include "runtime/model/stage_memory.h"
 
 #include <fmt/format.h>
@@ -19,12 +20,6 @@
 
 namespace bubblescope::runtime {
 namespace {
-
-LayerRange layersAt(const ModelConfig& model, int place, int places) {
-    const bool first = place == 0;
-    const int ends = (first ? 1 : 0) + (place + 1 == places ? 1 : 0);
-    return {first ? 0 : 1 + model.layersBefore(place), model.layersAt(place) + ends};
-}
 
 std::vector<LayerRange> layersOf(const CheckSetup::Of& of) {
     const int apart = routes(of.schedule.placement);

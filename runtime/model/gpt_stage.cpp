@@ -1,5 +1,6 @@
 #include "runtime/model/gpt_stage.h"
 
+#include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
 
 #include <algorithm>
@@ -45,8 +46,7 @@ PieceRows GptStage<T>::rowsOf(Piece piece) const {
 
 template <class T>
 LayerRange GptStage<T>::layers() const {
-    const int ends = (first_ ? 1 : 0) + (last_ ? 1 : 0);
-    return {first_ ? 0 : blockNumber(0), config_.layersAt(task_.place) + ends};
+    return layersAt(config_, task_.place, task_.places);
 }
 
 template <class T>

@@ -45,6 +45,12 @@ std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& 
     return parts;
 }
 
+LayerRange layersAt(const ModelConfig& config, int place, int places) {
+    const bool first = place == 0;
+    const int ends = (first ? 1 : 0) + (place + 1 == places ? 1 : 0);
+    return {first ? 0 : 1 + config.layersBefore(place), config.layersAt(place) + ends};
+}
+
 std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard) {
     return part.cut == PartLayout::Cut::Columns ? part.bias / shard.size : part.bias;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/model/data_plan.h"
+#include "runtime/model/layer_watch.h"
 #include "runtime/model/model_config.h"
 
 #include <cstddef>
@@ -36,6 +37,9 @@ struct PartLayout {
 /// and the head on the last stage. Initial weights depend on the number of the block in the whole model, so they are
 /// the same however the model is cut.
 [[nodiscard]] std::vector<PartLayout> stageLayout(const ModelConfig& config, const StageTask& task);
+
+/// The layers of a place among so many: its blocks, with the embedding on the first and the head on the last.
+[[nodiscard]] LayerRange layersAt(const ModelConfig& config, int place, int places);
 
 /// The number of a part's biases on a rank: the rank's share for divided columns, else all.
 [[nodiscard]] std::int64_t biasesOf(const PartLayout& part, const TensorShard& shard);
