@@ -11,6 +11,7 @@
 #include "core/live/segment_follower.h"
 #include "core/schedule/families/registry.h"
 #include "profiler/recorder/segment_writer.h"
+#include "tests/bench/load_tools.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>
@@ -20,8 +21,6 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <map>
 #include <string>
 #include <thread>
@@ -30,27 +29,13 @@
 namespace {
 
 using namespace bubblescope;
+using namespace bubblescope::bench;
 using namespace bubblescope::live;
 using namespace bubblescope::profiler;
 using namespace std::chrono_literals;
 
 TimeNs now() {
     return readClocks().monotonic;
-}
-
-double threadSeconds() {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-long residentKilobytes() {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
-        long kilobytes = 0;
-        if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
-    }
-    return 0;
 }
 
 struct Options {
@@ -89,20 +74,9 @@ public:
 
     void writeStep(int index) {
         const TimeNs shift = now() - shape_.end;
-        std::vector<SliceRecord> batch;
         for (std::size_t rank = 0; rank < writers_.size(); ++rank) {
-            batch.clear();
             const Rank in_pipeline{rank / static_cast<std::size_t>(info_.dp)};
-            for (TimelineOp op : shape_.ranks[in_pipeline.index()]) {
-                op.start += shift;
-                op.end += shift;
-                batch.push_back(SliceRecord::of(op, shape_.stageOf(in_pipeline, op.op.chunk), index));
-            }
-            for (CommSpan span : shape_.comm[in_pipeline.index()]) {
-                span.start += shift;
-                span.end += shift;
-                batch.push_back(SliceRecord::of(span, index));
-            }
+            std::vector<SliceRecord> batch = recordsOf(shape_, in_pipeline, shift, index);
             written_ += static_cast<std::int64_t>(batch.size());
             if (!writers_[rank].append(batch).ok()) std::abort();
         }

@@ -14,6 +14,7 @@
 #include "core/live/stream_sender.h"
 #include "core/schedule/families/registry.h"
 #include "profiler/recorder/segment_writer.h"
+#include "tests/bench/load_tools.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <list>
 #include <map>
 #include <memory>
@@ -40,21 +40,13 @@
 namespace {
 
 using namespace bubblescope;
+using namespace bubblescope::bench;
 using namespace bubblescope::live;
 using namespace std::chrono_literals;
 
 const std::string kToken = "the token of these senders";
 
 using Options = std::map<std::string, int>;
-
-long residentKilobytes(const std::string& file = "/proc/self/status", std::string_view which = "VmRSS:") {
-    std::ifstream status(file);
-    for (std::string word; status >> word;) {
-        long kilobytes = 0;
-        if (word == which && status >> kilobytes) return kilobytes;
-    }
-    return 0;
-}
 
 TimeNs now() {
     return readClocks().monotonic;
@@ -75,7 +67,9 @@ std::vector<std::string> traces(int ranks, int steps, std::int64_t& records) {
     spec.microbatches = info.microbatches;
     CostModel costs;
     costs.times = {TimeNs{1'000'000}, TimeNs{2'000'000}, TimeNs{1'000'000}, TimeNs{1'000'000}, TimeNs{0}};
-    const StepTimeline shape = simulate(makeSchedule(spec).value(), costs).value();
+    StepTimeline shape = simulate(makeSchedule(spec).value(), costs).value();
+    for (auto& transfers : shape.comm)
+        transfers.clear(); // ops are enough
     const test::ScratchFolder folder;
     std::vector<std::string> files;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -84,12 +78,7 @@ std::vector<std::string> traces(int ranks, int steps, std::int64_t& records) {
                 .value();
         const Rank in_pipeline{rank / info.dp};
         for (int step = 0; step < steps; ++step) {
-            std::vector<profiler::SliceRecord> batch;
-            for (TimelineOp op : shape.ranks[in_pipeline.index()]) {
-                op.start += step * shape.wall();
-                op.end += step * shape.wall();
-                batch.push_back(profiler::SliceRecord::of(op, shape.stageOf(in_pipeline, op.op.chunk), step));
-            }
+            auto batch = recordsOf(shape, in_pipeline, step * shape.wall(), step);
             records += static_cast<std::int64_t>(batch.size());
             if (!writer.append(batch).ok()) std::abort();
         }

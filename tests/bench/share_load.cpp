@@ -6,38 +6,22 @@
 // Prints a JSON document.
 
 #include "core/live/live_analyzer.h"
+#include "tests/bench/load_tools.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <string>
 #include <vector>
 
 namespace {
 
 using namespace bubblescope;
+using namespace bubblescope::bench;
 using namespace bubblescope::live;
 using namespace std::chrono_literals;
 
 constexpr int kRanks = 16;
-
-double threadSeconds() {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
-long residentKilobytes() {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
-        long kilobytes = 0;
-        if (word == "VmRSS:" && status >> kilobytes) return kilobytes;
-    }
-    return 0;
-}
 
 /// What a collector says of a step: every number differs a little, as real ones do.
 SummaryStep stepOf(int index, int first, int last) {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "core/timeline/step_timeline.h"
+#include "profiler/recorder/segment_writer.h"
+
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What the programs that load a live view have in common.
+namespace bubblescope::bench {
+
+/// Of the calling thread.
+inline double threadSeconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Of the process that a status file of /proc describes; 0 if there is none.
+inline long residentKilobytes(const std::string& file = "/proc/self/status", std::string_view which = "VmRSS:") {
+    std::ifstream status(file);
+    for (std::string word; status >> word;) {
+        long kilobytes = 0;
+        if (word == which && status >> kilobytes) return kilobytes;
+    }
+    return 0;
+}
+
+/// A rank's part of a step as its recorder writes it, that much later than in the timeline.
+inline std::vector<profiler::SliceRecord> recordsOf(const StepTimeline& shape, Rank rank, TimeNs later, int step) {
+    std::vector<profiler::SliceRecord> records;
+    for (TimelineOp op : shape.ranks[rank.index()]) {
+        op.start += later;
+        op.end += later;
+        records.push_back(profiler::SliceRecord::of(op, shape.stageOf(rank, op.op.chunk), step));
+    }
+    for (CommSpan span : shape.comm[rank.index()]) {
+        span.start += later;
+        span.end += later;
+        records.push_back(profiler::SliceRecord::of(span, step));
+    }
+    return records;
+}
+
+} // namespace bubblescope::bench
