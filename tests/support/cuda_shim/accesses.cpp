@@ -7,10 +7,6 @@ namespace cuda_shim {
 
 void touched(const void* at, std::size_t bytes, bool writes);
 
-bool watchesMemory() {
-    return true;
-}
-
 } // namespace cuda_shim
 
 #define BUBBLESCOPE_ACCESS(bytes)                  \

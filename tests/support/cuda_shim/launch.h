@@ -28,10 +28,6 @@ struct Options {
 /// For launches of the calling thread from now on.
 void use(Options options);
 
-/// Whether accesses to memory are reported here (the program is built without another sanitizer), so that races are
-/// found.
-[[nodiscard]] bool watchesMemory();
-
 /// What was wrong in the launches of the calling thread since the last call, one sentence each: two threads that access
 /// the same memory, one of them to write, with no barrier in between; a barrier or an exchange that not all threads
 /// reach.
