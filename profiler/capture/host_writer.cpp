@@ -86,13 +86,13 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
         Stack* const stack = stackOf(tid, record.domain);
         if (stack == nullptr) return void(++counts_.not_written);
         stack->incomplete = stack->incomplete || after_gap;
-        return push(*stack, record, time);
+        return push(*stack, record, inOrder(*stack, time));
     }
     case HostRecord::Type::Pop: {
         Stack* const stack = stackOf(tid, record.domain);
         if (stack == nullptr) return;
         stack->incomplete = stack->incomplete || after_gap;
-        return pop(*stack, record, time);
+        return pop(*stack, record, inOrder(*stack, time));
     }
     case HostRecord::Type::Start: return start(record, time);
     case HostRecord::Type::End: return end(record, time);
@@ -109,6 +109,15 @@ void HostWriter::take(std::uint32_t tid, const HostRecord& record, bool after_ga
     case HostRecord::Type::CommBegin:
     case HostRecord::Type::CommEnd: return;
     }
+}
+
+/// Times of records that come behind the last reading of the clocks are estimated, and the next reading corrects later
+/// ones: an end must not lie before its begin.
+TimeNs HostWriter::inOrder(Stack& stack, TimeNs time) {
+    constexpr TimeNs kCorrection{std::chrono::milliseconds(10)}; // a longer one is none
+    const bool before = time < stack.latest && stack.latest <= time + kCorrection;
+    if (!before) stack.latest = time;
+    return stack.latest;
 }
 
 /// Null if there are too many.

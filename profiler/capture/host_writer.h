@@ -71,6 +71,7 @@ private:
         int gaps = 0;
         bool incomplete = false; ///< begins of ranges were lost, and are counted: their ends are not unmatched
         bool has_track = false;
+        TimeNs latest = TimeNs::min(); ///< of its records
         std::vector<Open> open;
     };
     struct Started {
@@ -89,6 +90,7 @@ private:
     [[nodiscard]] std::string nameOf(const HostRecord& record) const;
     [[nodiscard]] OwnedArgs argsOf(const HostRecord& record) const;
     [[nodiscard]] std::string trackName(const Stack& stack) const;
+    static TimeNs inOrder(Stack& stack, TimeNs time);
     Stack* stackOf(std::uint32_t tid, std::uint16_t domain);
     [[nodiscard]] bool hasRoom(const Stack& stack) const;
     CaptureFile::TrackNumber trackOf(Stack& stack);

@@ -144,6 +144,18 @@ TEST_F(CaptureWriterTest, WorkAtTimesThatCannotBeIsCountedAndMovesNothing) {
     EXPECT_EQ(total(*trace, "gpu_work"), 2);
 }
 
+TEST_F(CaptureWriterTest, ARangeDoesNotEndBeforeItBeginsWhenAReadingCorrectsTheClock) {
+    open();
+    push("F0", 0, 1'000'100); // behind the last reading
+    writer_->addReading({1'000'200'000, us(1'000'100), us(1'000'100) + kAhead});
+    pop(0, 1'000'110); // by this reading at 1,000,055
+    push("F1", 0, 1'000'300);
+    pop(0, 1'000'400);
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("F0 1000100-1000100", "F1 1000150-1000200"));
+    EXPECT_TRUE(problems_.empty());
+}
+
 TEST_F(CaptureWriterTest, WritesNestedRangesMarksAndWhatTheySay) {
     open();
     names_.nameThread(kThread, "main");
