@@ -1,7 +1,9 @@
 #include "core/analysis/report.h"
 
 #include "core/analysis/anomalies/find_anomalies.h"
+#include "core/analysis/step_pieces.h"
 #include "core/base/median.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -21,33 +23,55 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     return options;
 }
 
+/// Neighbouring steps one after another in each of a few pieces: steps of one order share work.
 Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector<StepReplays>& replays,
                                                const JobControl* control) {
-    std::vector<StepAnalysis> steps;
-    steps.reserve(run.steps.size());
-    StepAnalyzer analyzer(run.schedule);
-    for (const StepTimeline& step : run.steps) {
-        if (control != nullptr && control->stopRequested()) return cancelledError();
-        steps.push_back(analyzer.analyze(step));
-        if (!replays.empty()) countReplays(steps.back(), replays[steps.size() - 1]);
-    }
+    std::vector<StepAnalysis> steps(run.steps.size());
+    const std::size_t pieces = stepPieces(run.steps);
+    const bool whole = parallelFor(pieces, [&](std::size_t piece) {
+        StepAnalyzer analyzer(run.schedule);
+        const std::size_t begin = firstOfPiece(piece, pieces, steps.size());
+        const std::size_t end = firstOfPiece(piece + 1, pieces, steps.size());
+        // Whether a step has the order of the one before it shows from that one on.
+        if (begin > 0) analyzer.startFrom(run.steps[begin - 1]);
+        for (std::size_t s = begin; s < end; ++s) {
+            if (control != nullptr && control->stopRequested()) return false;
+            steps[s] = analyzer.analyze(run.steps[s]);
+            if (!replays.empty()) countReplays(steps[s], replays[s]);
+        }
+        return true;
+    });
+    if (!whole) return cancelledError();
     return steps;
 }
 
-RunReport makeReport(const Run& run, StepSelection selection, std::vector<StepAnalysis> steps,
-                     std::vector<StepReplays> replays, SliceEvidence slices, const ReportOptions& options) {
+Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const JobControl* control) {
     RunReport report;
     report.request = options.request;
-    report.selection = std::move(selection);
-    report.steps = std::move(steps);
-    report.diagnoses = diagnoseSteps(run, report.selection, options.clocks.bound());
-    report.stages = stageTimes(run.steps, report.selection);
     report.clocks = options.clocks;
-    if (!run.checks.checks.empty()) {
+    BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run.steps, options.request));
+    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
+    if (control != nullptr && control->stopRequested()) return cancelledError();
+    Result<std::vector<StepAnalysis>> steps = std::vector<StepAnalysis>();
+    const auto diagnose = [&] { report.diagnoses = diagnoseSteps(run, report.selection, options.clocks.bound()); };
+    const auto analyze = [&] { steps = analyzeSteps(run, replays, control); };
+    const auto sumUp = [&] {
+        report.stages = stageTimes(run.steps, report.selection);
+        if (run.checks.checks.empty()) return;
         constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
         report.coverage =
             coverageOf(run.checks, run.steps, run.info ? std::clamp(run.info->tp, 1, kMaxTensorRanks) : 1);
+    };
+    if (2 * opsOfStep(run.steps) <= kOpsAtOnce) {
+        parallelCalls(diagnose, analyze, sumUp);
+    } else { // what one needs is free before the next
+        analyze();
+        diagnose();
+        sumUp();
     }
+    // Asks other processes, if there are any: one thread does.
+    BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, options.clocks, !options.memory_estimate.empty()));
+    BUBBLESCOPE_ASSIGN(report.steps, std::move(steps));
     report.anomalies = findAnomalies({.run = run,
                                       .analyses = report.steps,
                                       .selection = report.selection,
@@ -65,11 +89,7 @@ RunReport makeReport(const Run& run, StepSelection selection, std::vector<StepAn
 } // namespace
 
 RunReport analyzeRun(const Run& run, const ReportOptions& options) {
-    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
-    std::vector<StepAnalysis> steps = analyzeSteps(run, replays, nullptr).value();
-    SliceEvidence slices = sliceEvidence(run, options.clocks, !options.memory_estimate.empty()).value();
-    StepSelection selection = selectSteps(run.steps, options.request).value();
-    return makeReport(run, std::move(selection), std::move(steps), std::move(replays), std::move(slices), options);
+    return makeReport(run, options, nullptr).value();
 }
 
 Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options) {
@@ -80,15 +100,9 @@ Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options) {
 
 Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {
     BUBBLESCOPE_ASSIGN(AlignedRun aligned, alignedRun(std::move(recorded), options));
-    Run& run = aligned.run;
     const ReportOptions report{options.thresholds, std::move(aligned.clocks), options.memory_estimate, options.request};
-    BUBBLESCOPE_ASSIGN(StepSelection selection, selectSteps(run.steps, options.request));
-    std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
-    BUBBLESCOPE_ASSIGN(std::vector<StepAnalysis> steps, analyzeSteps(run, replays, control));
-    BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, report.clocks, !report.memory_estimate.empty()));
-    RunReport made =
-        makeReport(run, std::move(selection), std::move(steps), std::move(replays), std::move(slices), report);
-    return DiagnosedRun{std::move(run), std::move(made)};
+    BUBBLESCOPE_ASSIGN(RunReport made, makeReport(aligned.run, report, control));
+    return DiagnosedRun{std::move(aligned.run), std::move(made)};
 }
 
 std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps, const StepSelection& selection) {

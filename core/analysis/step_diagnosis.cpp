@@ -1,10 +1,14 @@
 #include "core/analysis/step_diagnosis.h"
 
 #include "core/analysis/accounting/accounting.h"
+#include "core/analysis/step_pieces.h"
+#include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <span>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -69,29 +73,63 @@ void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnos
 
 } // namespace
 
+namespace {
+
+/// One step may keep several cores busy.
+void diagnoseStep(const StepTimeline& step, const OrderedSteps& made, TimeNs clock_error, StepDiagnosis& diagnosis) {
+    diagnosis.units = made.places;
+    const auto attribute = [&] {
+        diagnosis.attribution = attributeWaits(step, made.observed, made.replay, made.usual);
+    };
+    const auto account = [&] {
+        diagnosis.accounting = accountStep(step, made.observed, made.replay, made.planned, made.usual);
+        diagnosis.path = criticalPath(made.observed.graph, made.observed.latest, made.observed.delays);
+    };
+    if (made.places->size() > kParallelItems) {
+        parallelCalls(attribute, account);
+    } else {
+        attribute();
+        account();
+    }
+    acquitIfAsPlanned(step, clock_error, diagnosis);
+}
+
+/// Steps of one order share what their units mean.
+void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
+    for (std::size_t s = 1; s < diagnoses.size(); ++s) {
+        auto& units = diagnoses[s].units;
+        const auto& before = diagnoses[s - 1].units;
+        if (units != before && *units == *before) units = before;
+    }
+}
+
+} // namespace
+
 std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection, TimeNs clock_error,
                                          std::size_t from) {
-    std::vector<StepDiagnosis> result;
-    if (from >= run.steps.size()) return result;
+    if (from >= run.steps.size()) return {};
     const UsualTimes usual_times(run.steps, selection);
     const Schedule& plan = plannedOrder(run);
     const StepKnowledge known = knownOfSteps(run, clock_error);
     const std::span steps = std::span(run.steps).subspan(from);
-    result.reserve(steps.size());
-    // The steps of a run mostly have one order, and with it all of this but their times.
     const auto knownOf = [&, replays = replaysOf(run.checks, steps)](std::size_t s) {
         return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[s]};
     };
-    OrderedSteps shared(steps.front(), knownOf(0), usual_times, plan);
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        const StepTimeline& step = steps[s];
-        if (s > 0) shared.assign(step, knownOf(s), usual_times, plan);
-        auto& [observed, replay, planned, usual, places] = shared;
-        result.push_back({places, accountStep(step, observed, replay, planned, usual),
-                          criticalPath(observed.graph, observed.latest, observed.delays),
-                          attributeWaits(step, observed, replay, usual)});
-        acquitIfAsPlanned(step, clock_error, result.back());
-    }
+    std::vector<StepDiagnosis> result(steps.size());
+    const std::size_t pieces = stepPieces(steps);
+    parallelFor(pieces, [&](std::size_t piece) {
+        std::optional<OrderedSteps> shared;
+        const std::size_t end = firstOfPiece(piece + 1, pieces, steps.size());
+        for (std::size_t s = firstOfPiece(piece, pieces, steps.size()); s < end; ++s) {
+            if (shared) {
+                shared->assign(steps[s], knownOf(s), usual_times, plan);
+            } else {
+                shared.emplace(steps[s], knownOf(s), usual_times, plan);
+            }
+            diagnoseStep(steps[s], *shared, clock_error, result[s]);
+        }
+    });
+    sharePlaces(result);
     return result;
 }
 

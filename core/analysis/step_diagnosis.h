@@ -21,6 +21,7 @@ struct UnitPlace {
     [[nodiscard]] const TimelineOp& in(const StepTimeline& step) const {
         return step.ranks[rank.index()][static_cast<std::size_t>(op)];
     }
+    friend constexpr bool operator==(const UnitPlace&, const UnitPlace&) = default;
 };
 
 /// "F3.1", or "F3.1+B0.1" for an overlapped pair.
@@ -38,7 +39,7 @@ struct StepDiagnosis {
 
 /// One per Run::steps, from index `from` on. `selection` belongs to these steps; its steady ones define what is usual.
 /// `clock_error` is how far two ranks' clocks
-/// can be off: delays up to it count as unknown. Linear in ops and transfers.
+/// can be off: delays up to it count as unknown. Linear in ops and transfers, on all cores.
 [[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection,
                                                        TimeNs clock_error = TimeNs{0}, std::size_t from = 0);
 

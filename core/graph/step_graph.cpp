@@ -1,6 +1,9 @@
 #include "core/graph/step_graph.h"
 
+#include "core/parallel/parallel.h"
+
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace bubblescope {
@@ -130,7 +133,7 @@ void StepGraph::orderUnits(const StepTimeline& step) {
     for (std::size_t side = 0; side < sides(); ++side) {
         transfer[side].assign(rank.size(), TimeNs{0});
         sent[side].assign(rank.size(), TimeNs{0});
-        recorded_[side].assign(rank.size(), true);
+        recorded_[side].assign(rank.size(), 1);
     }
 }
 
@@ -160,15 +163,15 @@ void StepGraph::findInputs(const std::vector<OpIndex>& order) {
 }
 
 void StepGraph::readTimes(const StepTimeline& step) {
-    device_idle.clear();
-    exposed_comm.clear();
-    const auto put = [this](std::vector<TimeNs>& times, UnitIndex unit, TimeNs time) {
-        if (time == TimeNs{0}) return;
-        times.resize(rank.size());
-        times[at(unit)] = time;
+    const auto anyHas = [&](TimeNs TimelineOp::*time) {
+        return std::ranges::any_of(step.ranks, [&](const auto& ops) {
+            return std::ranges::any_of(ops, [&](const TimelineOp& ran) { return ran.*time != TimeNs{0}; });
+        });
     };
+    device_idle.assign(anyHas(&TimelineOp::device_idle) ? rank.size() : 0, TimeNs{0});
+    exposed_comm.assign(anyHas(&TimelineOp::exposed_comm) ? rank.size() : 0, TimeNs{0});
     const auto inWindow = [&](TimeNs time) { return std::clamp(time - step.begin, TimeNs{0}, wall); };
-    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+    const auto readRank = [&](std::size_t r) {
         TimeNs covered{0};
         const auto& list = step.ranks[r];
         for (std::size_t i = 0; i < list.size(); ++i) {
@@ -194,10 +197,14 @@ void StepGraph::readTimes(const StepTimeline& step) {
             }
             start[at(unit)] = std::max(covered, from);
             end[at(unit)] = covered = std::max(start[at(unit)], to);
-            put(device_idle, unit, idle);
-            put(exposed_comm, unit, exposed);
+            if (!device_idle.empty()) device_idle[at(unit)] = idle;
+            if (!exposed_comm.empty()) exposed_comm[at(unit)] = exposed;
         }
-    }
+    };
+    parallelGroups(step.ranks.size(), rank.size(), readRank);
+    const auto isZero = [](TimeNs time) { return time == TimeNs{0}; };
+    if (std::ranges::all_of(device_idle, isZero)) device_idle.clear(); // those of trailing ops alone, or of pairs
+    if (std::ranges::all_of(exposed_comm, isZero)) exposed_comm.clear();
 }
 
 void StepGraph::readTransfers(const StepTimeline& step) {
@@ -213,26 +220,36 @@ void StepGraph::readTransfers(const StepTimeline& step) {
             side = std::max(side, span.end - step.begin);
         }
     }
-    for (std::size_t side = 0; side < sides(); ++side) {
-        for (UnitIndex unit = 0; unit < size(); ++unit) {
-            const Way by = way[side][at(unit)];
+    std::atomic<std::int64_t> recorded_here{0};
+    std::atomic<std::int64_t> estimated_here{0};
+    const auto readSide = [&](std::size_t side, std::size_t from, std::size_t to) {
+        std::int64_t known = 0;
+        std::int64_t unknown = 0;
+        for (std::size_t unit = from; unit < to; ++unit) {
+            const Way by = way[side][unit];
             if (by == Way::None) continue;
-            const TimeNs made = end[at(input(side, at(unit)))];
-            sent[side][at(unit)] = made;
+            const TimeNs made = end[at(input(side, unit))];
+            sent[side][unit] = made;
             if (by == Way::Stays) continue;
-            const OpIndex consumer = ops_.firstOf(Rank{rank[at(unit)]}) + op[at(unit)] + static_cast<OpIndex>(side);
+            const OpIndex consumer = ops_.firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
             const Record& record = records_[at(consumer)];
             const bool recorded = record.begin != TimeNs::min();
-            recorded_[side][at(unit)] = recorded;
-            ++(recorded ? recorded_transfers : estimated_transfers);
+            recorded_[side][unit] = recorded ? 1 : 0;
+            ++(recorded ? known : unknown);
             if (!recorded) continue;
             // A transfer begins no earlier than its payload is made, even where a side posted it before.
             const TimeNs begin = std::max(record.begin, made);
             const TimeNs through = record.received != TimeNs::min() ? record.received : record.sent;
-            sent[side][at(unit)] = begin;
-            transfer[side][at(unit)] = std::max(TimeNs{0}, through - begin);
+            sent[side][unit] = begin;
+            transfer[side][unit] = std::max(TimeNs{0}, through - begin);
         }
-    }
+        recorded_here += known;
+        estimated_here += unknown;
+    };
+    for (std::size_t side = 0; side < sides(); ++side)
+        parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) { readSide(side, from, to); });
+    recorded_transfers += recorded_here;
+    estimated_transfers += estimated_here;
 }
 
 void StepGraph::estimateTransfers(const StepTimeline& step) {
@@ -250,7 +267,7 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
     const auto eachUnrecorded = [&](auto visit) {
         for (std::size_t side = 0; side < sides(); ++side) {
             for (UnitIndex unit = 0; unit < size(); ++unit) {
-                if (!recorded_[side][at(unit)]) visit(unit, side);
+                if (recorded_[side][at(unit)] == 0) visit(unit, side);
             }
         }
     };
@@ -269,8 +286,10 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
 }
 
 void StepGraph::findDelays() {
-    for (UnitIndex unit = 0; unit < size(); ++unit)
-        delay[at(unit)] = start[at(unit)] - latestInput(unit).arrival;
+    parallelPieces(rank.size(), [this](std::size_t from, std::size_t to) {
+        for (std::size_t unit = from; unit < to; ++unit)
+            delay[unit] = start[unit] - latestInput(static_cast<UnitIndex>(unit)).arrival;
+    });
 }
 
 std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) const {
@@ -309,13 +328,15 @@ std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) c
 
 std::vector<Binding> bindings(const StepGraph& graph) {
     std::vector<Binding> result(graph.rank.size());
-    for (UnitIndex unit = 0; unit < graph.size(); ++unit) {
-        const LatestPredecessor latest = graph.latestInput(unit);
-        if (latest.task == kNoUnit) continue;
-        const bool by_input = latest.slot > 0;
-        result[StepGraph::at(unit)] = {latest.task, static_cast<Latest>(static_cast<int>(latest.slot) - 1),
-                                       by_input && graph.crosses(latest.slot - 1, StepGraph::at(unit)), latest.arrival};
-    }
+    parallelPieces(result.size(), [&](std::size_t from, std::size_t to) {
+        for (std::size_t unit = from; unit < to; ++unit) {
+            const LatestPredecessor latest = graph.latestInput(static_cast<UnitIndex>(unit));
+            if (latest.task == kNoUnit) continue;
+            const bool by_input = latest.slot > 0;
+            result[unit] = {latest.task, static_cast<Latest>(static_cast<int>(latest.slot) - 1),
+                            by_input && graph.crosses(latest.slot - 1, unit), latest.arrival};
+        }
+    });
     return result;
 }
 

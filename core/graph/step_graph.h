@@ -142,9 +142,9 @@ private:
     Placement placement_;
     OpGraph ops_;
     TaskGraph tasks_;
-    bool ordered_by_start_ = false; ///< the order does not follow from that of the ops alone
-    std::vector<Record> records_;   ///< of the latest step, by the op that is fed
-    std::array<std::vector<bool>, 2> recorded_;
+    bool ordered_by_start_ = false;                     ///< the order does not follow from that of the ops alone
+    std::vector<Record> records_;                       ///< of the latest step, by the op that is fed
+    std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits: written by several threads
 };
 
 /// Which predecessor a unit waited for last: the unit before it on its rank, or its first or second input. Where they

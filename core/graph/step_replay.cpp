@@ -1,5 +1,7 @@
 #include "core/graph/step_replay.h"
 
+#include "core/parallel/parallel.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -108,8 +110,16 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
         wanted[Rank{graph.rank[unit]}.index()] = true;
     }
     std::vector<std::vector<Interval>> under_way = transfersUnderWay(graph, wanted);
-    for (std::size_t r = 0; r < delayed.size(); ++r) {
-        if (delayed[r].empty()) continue;
+    /// What of a delay each of DelayParts takes.
+    struct Split {
+        TimeNs moved{0};
+        TimeNs blocked{0};
+        TimeNs replayed{0};
+        TimeNs late{0};
+    };
+    std::vector<std::vector<Split>> splits(delayed.size()); // as `delayed`
+    const auto splitRank = [&](std::size_t r) {
+        if (delayed[r].empty()) return;
         Coverage moving(std::move(under_way[r]));
         std::vector<Interval> communicating = moving.intervals();
         if (r < step.comm.size()) {
@@ -123,17 +133,26 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
                 records.emplace_back(replay.first - step.begin, replay.second - step.begin);
         }
         Coverage recorded(std::move(records));
+        splits[r].reserve(delayed[r].size());
         for (const std::size_t unit : delayed[r]) {
             const TimeNs to = graph.start[unit];
             const TimeNs from = to - graph.delay[unit];
             const TimeNs moved = moving.within(from, to);
             const TimeNs blocked = posted.within(from, to);
             const TimeNs explained = recorded.within(from, to);
-            put(parts.communication, unit, graph.rank.size(), moved);
-            put(parts.peer, unit, graph.rank.size(), blocked - moved);
-            put(parts.replay, unit, graph.rank.size(), explained - blocked);
             const TimeNs late = graph.delay[unit] - explained;
-            if (late > known.clock_error && !known.records_lost) put(parts.late, unit, graph.rank.size(), late);
+            const bool counts = late > known.clock_error && !known.records_lost;
+            splits[r].push_back({moved, blocked - moved, explained - blocked, counts ? late : TimeNs{0}});
+        }
+    };
+    parallelGroups(delayed.size(), graph.rank.size(), splitRank);
+    for (std::size_t r = 0; r < delayed.size(); ++r) {
+        for (std::size_t i = 0; i < delayed[r].size(); ++i) {
+            const std::size_t unit = delayed[r][i];
+            put(parts.communication, unit, graph.rank.size(), splits[r][i].moved);
+            put(parts.peer, unit, graph.rank.size(), splits[r][i].blocked);
+            put(parts.replay, unit, graph.rank.size(), splits[r][i].replayed);
+            put(parts.late, unit, graph.rank.size(), splits[r][i].late);
         }
     }
     relax(parts, criticalUnits(graph, bindings), graph.rank.size());
@@ -151,7 +170,7 @@ bool ObservedStep::assign(const StepTimeline& step, const StepKnowledge& known) 
 }
 
 StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
-    : tasks_(graph.tasks()), last_(graph.last), ends_(graph.rank.size()) {
+    : tasks_(graph.tasks()), last_(graph.last), ends_(0) {
     if (order.empty()) return;
     const std::size_t width = tasks_.width();
     std::vector<TaskIndex> rows;
@@ -165,14 +184,15 @@ StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
     tasks_ = TaskGraph(width, std::move(rows), {order.begin(), order.end()});
 }
 
-TimeNs StepReplay::run(const StepTimes& times) {
+TimeNs StepReplay::run(const StepTimes& times, TaskTimes& ends) const {
+    ends.resize(tasks_.size());
     const auto pass = [&](auto lag) {
         const TimeNs* const durations = times.durations.data();
         if (times.delays.empty()) {
-            forwardPass(tasks_, ends_, lag, [=](UnitIndex unit, TimeNs ready) { return ready + durations[unit]; });
+            forwardPass(tasks_, ends, lag, [=](UnitIndex unit, TimeNs ready) { return ready + durations[unit]; });
         } else {
             const TimeNs* const delays = times.delays.data();
-            forwardPass(tasks_, ends_, lag,
+            forwardPass(tasks_, ends, lag,
                         [=](UnitIndex unit, TimeNs ready) { return ready + (delays[unit] + durations[unit]); });
         }
     };
@@ -184,7 +204,7 @@ TimeNs StepReplay::run(const StepTimes& times) {
     }
     TimeNs length{0};
     for (const UnitIndex last : last_)
-        length = std::max(length, ends_[last]);
+        length = std::max(length, ends[last]);
     return length;
 }
 

@@ -67,8 +67,10 @@ public:
     explicit StepReplay(const StepGraph& graph, std::span<const UnitIndex> order = {});
 
     /// The step's length. Trailing ops do not make it longer. Linear in units.
-    TimeNs run(const StepTimes& times);
-    /// In the latest run.
+    TimeNs run(const StepTimes& times) { return run(times, ends_); }
+    /// The same for several threads at once, each with ends of its own.
+    TimeNs run(const StepTimes& times, TaskTimes& ends) const;
+    /// In the latest run that was given no ends.
     [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }
 
 private:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <exception>
@@ -56,6 +58,33 @@ auto parallelFor(std::size_t count, const Work& work) {
     } else {
         return detail::parallelFor(count, std::cref(work));
     }
+}
+
+/// Calls each of these once, as parallelFor() does. Put the longest first.
+template <class... Work>
+void parallelCalls(const Work&... work) {
+    const std::array<std::function<void()>, sizeof...(Work)> calls{std::function<void()>(std::cref(work))...};
+    parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
+}
+
+/// So many items of quick work are worth another thread.
+inline constexpr std::size_t kParallelItems = 1 << 15;
+
+/// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. Few items stay on the calling thread.
+template <class Work>
+void parallelPieces(std::size_t count, const Work& work) {
+    if (count <= kParallelItems) return work(std::size_t{0}, count);
+    parallelFor((count + kParallelItems - 1) / kParallelItems, [&](std::size_t piece) {
+        work(piece * kParallelItems, std::min(count, (piece + 1) * kParallelItems));
+    });
+}
+
+/// parallelFor() over groups that hold `items` in all. Few items stay on the calling thread.
+template <class Work>
+void parallelGroups(std::size_t groups, std::size_t items, const Work& work) {
+    if (items > kParallelItems) return parallelFor(groups, work);
+    for (std::size_t i = 0; i < groups; ++i)
+        work(i);
 }
 
 /// Results that other threads compute ahead of the one that takes them in order. That thread owns this object and

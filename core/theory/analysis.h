@@ -78,6 +78,8 @@ public:
     /// `schedule` must outlive this object.
     explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
     [[nodiscard]] StepAnalysis analyze(const StepTimeline& step);
+    /// As if this step were the latest one analysed. It must outlive the next call.
+    void startFrom(const StepTimeline& step) { consolidation_.emplace(step); }
 
 private:
     const Schedule& schedule_;

@@ -19,8 +19,8 @@ namespace {
 
 class Waterfall {
 public:
-    Waterfall(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, PlannedReplay& planned,
-              const UnitTimes& usual)
+    Waterfall(const StepTimeline& step, const ObservedStep& observed, const StepReplay& replay,
+              const PlannedReplay& planned, const UnitTimes& usual)
         : step_(step), graph_(observed.graph), parts_(observed, usual), replay_(replay), planned_(planned) {
         for (std::size_t c = 0; c < kCauseCount; ++c)
             present_[c] = parts_.has(static_cast<Cause>(c));
@@ -75,12 +75,11 @@ private:
     struct Replayed {
         TimeNs length{0};
         std::span<const TimeNs> durations;
-        const StepReplay* ends = nullptr;
     };
     Replayed run(Causes causes) {
-        StepReplay& order = planned_.replay && !causes[indexOf(Cause::Order)] ? *planned_.replay : replay_;
-        Replayed step{{}, parts_.durations(causes), &order};
-        step.length = order.run({step.durations, parts_.transfers(causes), parts_.delays(causes)});
+        const StepReplay& order = planned_.replay && !causes[indexOf(Cause::Order)] ? *planned_.replay : replay_;
+        Replayed step{{}, parts_.durations(causes)};
+        step.length = order.run({step.durations, parts_.transfers(causes), parts_.delays(causes)}, ends_);
         return step;
     }
 
@@ -94,8 +93,9 @@ private:
             idle[r] -= trailingIn(r, length, end);
         return idle;
     }
+    /// Of the latest replay.
     [[nodiscard]] std::vector<TimeNs> idle(const Replayed& step) const {
-        return idle(step.durations, step.length, [&](UnitIndex unit) { return step.ends->end(unit); });
+        return idle(step.durations, step.length, [this](UnitIndex unit) { return ends_[unit]; });
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
 
@@ -149,8 +149,9 @@ private:
     const StepTimeline& step_;
     const StepGraph& graph_;
     StepParts parts_;
-    StepReplay& replay_; ///< in the observed order
-    PlannedReplay& planned_;
+    const StepReplay& replay_; ///< in the observed order
+    const PlannedReplay& planned_;
+    TaskTimes ends_; ///< of the latest replay
     Causes present_; ///< those that can make a difference
 };
 
@@ -193,8 +194,8 @@ PlannedReplay::PlannedReplay(const StepTimeline& step, const StepGraph& graph, c
     if (!same) replay.emplace(graph, *order);
 }
 
-StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                           PlannedReplay& planned, const UnitTimes& usual) {
+StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, const StepReplay& replay,
+                           const PlannedReplay& planned, const UnitTimes& usual) {
     return Waterfall(step, observed, replay, planned, usual).account();
 }
 

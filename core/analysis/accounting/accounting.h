@@ -57,8 +57,9 @@ struct PlannedReplay {
 
 /// Accounts a step by a waterfall of replays. `observed`, `replay` in the observed order, `planned` and `usual` were
 /// made of it. Linear in ops.
-[[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                                         PlannedReplay& planned, const UnitTimes& usual);
+[[nodiscard]] StepAccounting accountStep(const StepTimeline& step, const ObservedStep& observed,
+                                         const StepReplay& replay, const PlannedReplay& planned,
+                                         const UnitTimes& usual);
 
 /// A run that leaves the closest family's order has made departures from it if at least this fraction of its ops follow
 /// the op that they follow there; with less it has an order of its own.

@@ -1,8 +1,10 @@
 #include "core/analysis/accounting/usual_times.h"
 
 #include "core/base/median.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace bubblescope {
 namespace {
@@ -83,10 +85,10 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
         return medianInPlace(std::span(times).subspan(begin[from], begin[to] - begin[from]));
     };
     usual_.resize(keys);
-    for (std::size_t key = 0; key < keys; ++key)
-        usual_[key] = medianOf(key, key + 1);
-    for (std::size_t kind = 0; kind < typical_.size(); ++kind) // last, since it mixes keys
+    parallelGroups(keys, times.size(), [&](std::size_t key) { usual_[key] = medianOf(key, key + 1); });
+    parallelGroups(typical_.size(), times.size(), [&](std::size_t kind) { // last, since it mixes keys
         typical_[kind] = medianOf(kind * keysOfKind(), kind < kAlone ? (kind + 1) * keysOfKind() : keys);
+    });
 }
 
 UsualTimes::Times UsualTimes::of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
@@ -98,15 +100,20 @@ UsualTimes::Times UsualTimes::of(Rank rank, std::span<const TimelineOp> ops, std
 
 UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph)
     : typical(graph.rank.size()), usual(graph.rank.size()) {
-    for (UnitIndex unit = 0; unit < graph.size(); ++unit) {
-        const Rank rank{graph.rank[StepGraph::at(unit)]};
-        const auto& ops = step.ranks[rank.index()];
-        const auto first = StepGraph::at(graph.op[StepGraph::at(unit)]);
-        const UsualTimes::Times times = usual_times.of(rank, ops, first);
-        typical[StepGraph::at(unit)] = std::max(TimeNs{0}, times.typical);
-        usual[StepGraph::at(unit)] = std::max(TimeNs{0}, times.usual);
-        if (!usual_times.knows(rank, ops, first)) unknown_.push_back(unit);
-    }
+    std::mutex unknown;
+    parallelPieces(typical.size(), [&](std::size_t from, std::size_t to) {
+        for (std::size_t unit = from; unit < to; ++unit) {
+            const Rank rank{graph.rank[unit]};
+            const auto& ops = step.ranks[rank.index()];
+            const auto first = StepGraph::at(graph.op[unit]);
+            const UsualTimes::Times times = usual_times.of(rank, ops, first);
+            typical[unit] = std::max(TimeNs{0}, times.typical);
+            usual[unit] = std::max(TimeNs{0}, times.usual);
+            if (usual_times.knows(rank, ops, first)) continue;
+            const std::lock_guard lock(unknown); // few are
+            unknown_.push_back(static_cast<UnitIndex>(unit));
+        }
+    });
 }
 
 void UnitTimes::assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph) {

@@ -1,6 +1,9 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 
+#include "core/parallel/parallel.h"
+
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace bubblescope {
@@ -11,14 +14,17 @@ Sentence nameRank(int replica, Rank rank, int replicas) {
 
 Anomalies findAnomalies(const AnomalyInput& input) {
     Anomalies found;
-    {
-        const OpSamples samples(input.run.steps, input.selection);
-        findStragglers(input, samples, found);
-        findSlowStages(input, samples, found);
-        const auto levels = findDataImbalance(input, samples, found);
-        findSlowOps(input, samples, levels, found); // uses the stragglers found
-    }
-    const TransferSamples transfers(input.run.steps);
+    std::optional<TransferSamples> sampled;
+    parallelCalls(
+        [&] {
+            const OpSamples samples(input.run.steps, input.selection);
+            findStragglers(input, samples, found);
+            findSlowStages(input, samples, found);
+            const auto levels = findDataImbalance(input, samples, found);
+            findSlowOps(input, samples, levels, found); // uses the stragglers found
+        },
+        [&] { sampled.emplace(input.run.steps); });
+    const TransferSamples& transfers = *sampled;
     findSlowLinks(input, transfers, found);
     findExposedCommunication(input, found);
     findGradientExchange(input, found);

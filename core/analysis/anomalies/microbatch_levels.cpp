@@ -71,7 +71,7 @@ constexpr std::size_t kBackwardTime = 1;
 
 MicrobatchTies microbatchTies(std::span<const StepTimeline> steps, const OpSamples& samples) {
     MicrobatchTies ties;
-    if (steps.empty() || steps.front().microbatches < 2) return ties;
+    if (steps.size() < 2 || steps.front().microbatches < 2) return ties; // see `used`
     const auto ranks = static_cast<std::size_t>(steps.front().pp);
     const auto microbatches = static_cast<std::size_t>(steps.front().microbatches);
     std::vector<WithinSums> own(ranks, WithinSums(microbatches));

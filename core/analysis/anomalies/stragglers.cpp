@@ -2,6 +2,7 @@
 #include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -228,9 +229,9 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
 }
 
 /// A rank's level per step: the median of its ops' times over their groups' medians.
-std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>> levels(const AnomalyInput& input,
-                                                                                   const OpSamples& samples) {
-    std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>> out;
+using RankLevels = std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>>;
+RankLevels levels(const AnomalyInput& input, const OpSamples& samples) {
+    RankLevels out;
     std::vector<double> relative;
     for (const OpRow& row : samples.rows()) {
         relative.clear();
@@ -260,11 +261,17 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
     limits.hazard = input.limits.step_change_hazard;
     limits.least_share = input.limits.onset_share;
     limits.least_values = 3;
-    for (const auto& [key, series] : by_rank) {
+    const std::vector<RankLevels::value_type> ranks(by_rank.begin(), by_rank.end());
+    std::vector<std::vector<statistics::Change>> changes(ranks.size());
+    parallelFor(ranks.size(), [&](std::size_t r) {
         std::vector<double> values;
-        for (const auto& [step, level] : series)
+        for (const auto& [step, level] : ranks[r].second)
             values.push_back(level / common[step]);
-        for (const statistics::Change& change : statistics::findChanges(values, limits)) {
+        changes[r] = statistics::findChanges(values, limits);
+    });
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        const auto& [key, series] = ranks[r];
+        for (const statistics::Change& change : changes[r]) {
             if (change.after <= change.before) continue;
             const std::size_t first = series[change.at].first;
             const double ratio = change.after / change.before;

@@ -13,6 +13,7 @@
 
 #include "core/analysis/attribution/chain_tree.h"
 #include "core/base/median.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,8 @@ TimeNs rounded(double time) {
 
 class Attribution {
 public:
-    Attribution(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay, const UnitTimes& usual)
+    Attribution(const StepTimeline& step, const ObservedStep& observed, const StepReplay& replay,
+                const UnitTimes& usual)
         : step_(step), graph_(observed.graph), bindings_(observed.latest), parts_(observed.delays),
           delays_(parts_.total()), replay_(replay) {
         findTypicalTransfers();
@@ -73,7 +75,10 @@ private:
         const std::size_t size = graph_.rank.size();
         typical_ = usual.typical;
         excess_.resize(size);
-        for (std::size_t unit = 0; unit < size; ++unit) {
+        parallelPieces(size, [&](std::size_t from, std::size_t to) { readExcess(usual, from, to); });
+    }
+    void readExcess(const UnitTimes& usual, std::size_t from, std::size_t to) {
+        for (std::size_t unit = from; unit < to; ++unit) {
             const TimeNs real = graph_.end[unit] - graph_.start[unit];
             const bool work = graph_.kind[unit] != OpKind::Optimizer;
             if (!work) typical_[unit] = real;
@@ -154,16 +159,29 @@ private:
         const auto last = std::ranges::max_element(graph_.end);
         const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
 
-        result.bubbles.reserve(size);
-        for (std::size_t r = 0; r < graph_.unit_of.size(); ++r) {
+        std::vector<std::vector<Wait>> waits(graph_.unit_of.size()); // per rank
+        parallelGroups(waits.size(), size, [&](std::size_t r) {
+            const auto add = [&](UnitIndex unit, UnitIndex waited_for, UnitIndex before, TimeNs end, TimeNs usual) {
+                if (end > observedEnd(before))
+                    waits[r].push_back(explained(Rank{r}, unit, waited_for, before, end, usual, tree));
+            };
             eachUnitOf(Rank{r}, [&](UnitIndex unit) {
                 const std::size_t i = StepGraph::at(unit);
                 const UnitIndex before = graph_.previous(i);
-                add(Rank{r}, unit, bindings_[i].unit, before, graph_.start[i],
-                    replay_.end(unit) - typical_[i] - typicalEnd(before), tree, result);
+                add(unit, bindings_[i].unit, before, graph_.start[i],
+                    typical_ends_[unit] - typical_[i] - typicalEnd(before));
             });
             const UnitIndex before = graph_.last[r];
-            add(Rank{r}, kNoUnit, end_of_step, before, graph_.wall, typical_length - typicalEnd(before), tree, result);
+            add(kNoUnit, end_of_step, before, graph_.wall, typical_length - typicalEnd(before));
+        });
+        std::size_t count = 0;
+        for (const std::vector<Wait>& of_rank : waits)
+            count += of_rank.size();
+        result.bubbles.reserve(count);
+        for (std::vector<Wait>& of_rank : waits) {
+            for (const Wait& wait : of_rank)
+                sumUp(wait, result);
+            of_rank = {};
         }
         for (std::size_t unit = size; unit-- > 0;) {
             if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
@@ -175,53 +193,74 @@ private:
         return unit == kNoUnit ? TimeNs{0} : graph_.end[StepGraph::at(unit)];
     }
     /// After replayTypical().
-    [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return unit == kNoUnit ? TimeNs{0} : replay_.end(unit); }
+    [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return typical_ends_[unit]; }
 
-    /// The length of the step at typical times, in the order in which it ran; `replay_` has the ends of its units.
+    /// The length of the step at typical times, in the order in which it ran, and the ends of its units.
     TimeNs replayTypical() {
         std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
         eachTransfer([&](std::size_t side, std::size_t unit) {
             transfers[side][unit] = typical_transfer_[payload(side, unit)];
         });
-        return replay_.run({typical_, &transfers, {}});
+        return replay_.run({typical_, &transfers, {}}, typical_ends_);
     }
+
+    /// Excess on the way from a unit up to another, and the part of it that a wait is attributed to.
+    struct Share {
+        UnitIndex from = kNoUnit;
+        UnitIndex above = kNoUnit;
+        double part = 0;
+    };
+    /// A bubble, and to what it is attributed: what lies on its chain, then what delayed both ranks.
+    struct Wait {
+        AttributedBubble bubble;
+        TimeNs attributed{0};
+        Share chain;
+        Share common;
+    };
 
     /// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
     /// `waited_for` was there; the rank had run `before`.
-    void add(Rank rank, UnitIndex waiting, UnitIndex waited_for, UnitIndex before, TimeNs end, TimeNs usual,
-             const ChainTree& tree, StepAttribution& result) {
+    [[nodiscard]] Wait explained(Rank rank, UnitIndex waiting, UnitIndex waited_for, UnitIndex before, TimeNs end,
+                                 TimeNs usual, const ChainTree& tree) const {
+        Wait result;
+        AttributedBubble& bubble = result.bubble;
         const TimeNs start = observedEnd(before);
-        const TimeNs wait = end - start;
-        if (wait <= TimeNs{0}) return;
-        usual = std::clamp(usual, TimeNs{0}, wait);
-        result.bubbles.push_back({rank, waiting, start, end, usual, std::nullopt});
-        result.usual += usual;
-        const TimeNs longer = wait - usual;
-        if (longer == TimeNs{0}) return;
+        bubble = {rank, waiting, start, end, std::clamp(usual, TimeNs{0}, end - start), std::nullopt};
+        const TimeNs longer = end - start - bubble.usual;
+        if (longer == TimeNs{0}) return result;
         const UnitIndex meeting = tree.meet(waited_for, before);
         const TimeNs of_start = waiting == kNoUnit ? TimeNs{0} : ofStart(StepGraph::at(waiting));
         const TimeNs on_chain = tree.sum(waited_for, meeting) + of_start;
-        const TimeNs attributed = attributeTo(waited_for, meeting, waiting, std::min(longer, on_chain), on_chain);
+        const TimeNs attributed = std::max(TimeNs{0}, std::min(longer, on_chain));
+        result.chain = {waited_for, meeting, partOf(attributed, on_chain)};
         // What delayed both, but the unit before the wait less, since that had to wait for something else as well.
         const UnitIndex top = tree.enough(meeting, longer - attributed);
         const TimeNs in_common = tree.sum(meeting, top);
-        const TimeNs rest = attributeTo(meeting, top, kNoUnit, std::min(longer - attributed, in_common), in_common);
-        result.attributed += attributed + rest;
-        result.unexplained += longer - attributed - rest;
-        if (attributed + rest == TimeNs{0}) return;
-        result.bubbles.back().cause = attributed >= rest ? largestExcess(tree.largest(waited_for, meeting), waiting)
-                                                         : largestExcess(tree.largest(meeting, top), kNoUnit);
+        const TimeNs rest = std::max(TimeNs{0}, std::min(longer - attributed, in_common));
+        result.common = {meeting, top, partOf(rest, in_common)};
+        result.attributed = attributed + rest;
+        if (attributed + rest == TimeNs{0}) return result;
+        bubble.cause = attributed >= rest ? largestExcess(tree.largest(waited_for, meeting), waiting)
+                                          : largestExcess(tree.largest(meeting, top), kNoUnit);
+        return result;
+    }
+    static double partOf(TimeNs time, TimeNs excess) {
+        return time == TimeNs{0} ? 0 : static_cast<double>(time.count()) / static_cast<double>(excess.count());
     }
 
-    /// Attributes `time` to the excess of the way from `from` up to `above`, and of the start of `waiting`: `excess` in
-    /// all.
-    TimeNs attributeTo(UnitIndex from, UnitIndex above, UnitIndex waiting, TimeNs time, TimeNs excess) {
-        if (time <= TimeNs{0}) return TimeNs{0};
-        const double part = static_cast<double>(time.count()) / static_cast<double>(excess.count());
-        if (from != kNoUnit) fraction_[StepGraph::at(from)] += part;
-        if (above != kNoUnit) fraction_[StepGraph::at(above)] -= part;
-        if (waiting != kNoUnit) start_fraction_[StepGraph::at(waiting)] += part;
-        return time;
+    void sumUp(const Wait& wait, StepAttribution& result) {
+        const AttributedBubble& bubble = wait.bubble;
+        result.bubbles.push_back(bubble);
+        result.usual += bubble.usual;
+        result.attributed += wait.attributed;
+        result.unexplained += bubble.end - bubble.start - bubble.usual - wait.attributed;
+        for (const Share& share : {wait.chain, wait.common}) {
+            if (share.part == 0) continue;
+            if (share.from != kNoUnit) fraction_[StepGraph::at(share.from)] += share.part;
+            if (share.above != kNoUnit) fraction_[StepGraph::at(share.above)] -= share.part;
+        }
+        if (bubble.before != kNoUnit && wait.chain.part != 0)
+            start_fraction_[StepGraph::at(bubble.before)] += wait.chain.part;
     }
 
     [[nodiscard]] Excess largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
@@ -282,29 +321,47 @@ private:
         std::vector<TimeNs> observed(graph_.rank.size());
         for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
             observed[StepGraph::at(unit)] = graph_.duration(unit);
-        const TimeNs length = replay_.run({observed, &graph_.transfer, delays_});
-        for (Candidate& candidate : candidates) {
-            RootCause& root_cause = candidate.root_cause;
-            root_cause.waits = rounded(candidate.waits);
-            std::array<std::vector<TimeNs>, 2> transfers;
-            std::vector<TimeNs> delays;
-            const bool of_ops = root_cause.kind == RootCauseKind::SlowOp || root_cause.kind == RootCauseKind::SlowStage;
-            if (of_ops) addExcess(root_cause, -1, observed);
-            if (root_cause.kind == RootCauseKind::SlowLink) transfers = atTypicalTime(root_cause);
-            const bool of_delays = isDelayKind(root_cause.kind);
-            if (of_delays) delays = onTime(root_cause);
-            const TimeNs without =
-                replay_.run({observed, root_cause.kind == RootCauseKind::SlowLink ? &transfers : &graph_.transfer,
-                             of_delays ? delays : delays_});
-            if (of_ops) addExcess(root_cause, 1, observed);
-            root_cause.saves = length - without;
-            // A rank's bubble is what its ops leave of the step.
-            root_cause.idle.assign(graph_.last.size(), root_cause.saves);
-            if (of_ops) root_cause.idle[root_cause.rank.index()] -= root_cause.excess;
-            result.ranking.push_back(std::move(root_cause));
-        }
+        TaskTimes observed_ends;
+        const TimeNs length = replay_.run({observed, &graph_.transfer, delays_}, observed_ends);
+        result.ranking.resize(candidates.size());
+        // A replay needs three more lists, so no more than two run at once.
+        constexpr std::size_t kLanes = 2;
+        parallelGroups(kLanes, graph_.rank.size(), [&](std::size_t lane) {
+            TaskTimes ends;
+            std::vector<TimeNs> durations = observed;
+            for (std::size_t i = lane; i < candidates.size(); i += kLanes) {
+                RootCause& root_cause = candidates[i].root_cause;
+                root_cause.waits = rounded(candidates[i].waits);
+                root_cause.saves = length - lengthWithout(root_cause, durations, ends);
+                // A rank's bubble is what its ops leave of the step.
+                root_cause.idle.assign(graph_.last.size(), root_cause.saves);
+                if (isOfOps(root_cause.kind)) root_cause.idle[root_cause.rank.index()] -= root_cause.excess;
+                result.ranking[i] = std::move(root_cause);
+            }
+        });
         std::ranges::sort(result.ranking, std::ranges::greater{},
                           [](const RootCause& root_cause) { return std::pair(root_cause.saves, root_cause.waits); });
+    }
+
+    [[nodiscard]] static bool isOfOps(RootCauseKind kind) {
+        return kind == RootCauseKind::SlowOp || kind == RootCauseKind::SlowStage;
+    }
+
+    /// Of a replay without a cause. `durations` are the observed ones, also afterwards.
+    [[nodiscard]] TimeNs lengthWithout(const RootCause& root_cause, std::vector<TimeNs>& durations,
+                                       TaskTimes& ends) const {
+        if (root_cause.kind == RootCauseKind::SlowLink) {
+            const std::array<std::vector<TimeNs>, 2> transfers = atTypicalTime(root_cause);
+            return replay_.run({durations, &transfers, delays_}, ends);
+        }
+        if (isDelayKind(root_cause.kind)) {
+            const std::vector<TimeNs> delays = onTime(root_cause);
+            return replay_.run({durations, &graph_.transfer, delays}, ends);
+        }
+        addExcess(root_cause, -1, durations);
+        const TimeNs length = replay_.run({durations, &graph_.transfer, delays_}, ends);
+        addExcess(root_cause, 1, durations);
+        return length;
     }
 
     std::vector<Candidate> gather() {
@@ -405,7 +462,8 @@ private:
     const std::vector<Binding>& bindings_;
     const DelayParts& parts_;
     std::vector<TimeNs> delays_; ///< their sum, that stay in a replay; empty where there are none
-    StepReplay& replay_;
+    const StepReplay& replay_;
+    TaskTimes typical_ends_; ///< at typical times
     std::vector<TimeNs> typical_;
     std::vector<Excesses> excess_;             ///< per unit
     std::array<TimeNs, 2> typical_transfer_{}; ///< per payload
@@ -428,7 +486,7 @@ std::string_view rootCauseKindName(RootCauseKind kind) {
     return "";
 }
 
-StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
+StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed, const StepReplay& replay,
                                const UnitTimes& usual) {
     return Attribution(step, observed, replay, usual).run();
 }

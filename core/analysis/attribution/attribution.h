@@ -74,8 +74,8 @@ inline constexpr std::size_t kMaxRootCauses = 6;
 /// lies on the chain since then made the wait. The time by which the wait is longer than at
 /// typical times is attributed to the excess there, in proportion. Linear in units, but for a logarithm in the search
 /// of that point. `observed`, `replay` and `usual` were made of the step.
-[[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed, StepReplay& replay,
-                                             const UnitTimes& usual);
+[[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
+                                             const StepReplay& replay, const UnitTimes& usual);
 
 /// The attributed bubble that covers most of an interval of a rank (from the step's begin); null where none does. Waits
 /// are cut at ops of other streams too, so a bubble may hold several.

@@ -56,6 +56,39 @@ TEST(ParallelFor, MayBeNested) {
         EXPECT_EQ(calls[row].back(), static_cast<int>(row) * 199);
 }
 
+TEST(ParallelCalls, CallsEachOnceAndPassesOnWhatIsThrown) {
+    std::atomic<int> first{0};
+    std::atomic<int> second{0};
+    parallelCalls([&] { ++first; }, [&] { second += 2; });
+    EXPECT_EQ(first, 1);
+    EXPECT_EQ(second, 2);
+    EXPECT_THROW(parallelCalls([&] { ++first; }, [] { throw std::runtime_error("no"); }), std::runtime_error);
+}
+
+TEST(ParallelPieces, CoverEachItemOnce) {
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{1}, kParallelItems, kParallelItems + 1, 5 * kParallelItems - 1}) {
+        std::vector<int> seen(count);
+        parallelPieces(count, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i)
+                ++seen[i];
+        });
+        EXPECT_EQ(seen, std::vector<int>(count, 1));
+    }
+}
+
+TEST(ParallelGroups, FewItemsStayOnTheCallingThread) {
+    const auto here = std::this_thread::get_id();
+    std::vector<int> seen(100);
+    parallelGroups(seen.size(), 100, [&](std::size_t i) {
+        ++seen[i];
+        EXPECT_EQ(std::this_thread::get_id(), here);
+    });
+    EXPECT_EQ(seen, std::vector<int>(100, 1));
+    parallelGroups(seen.size(), 10 * kParallelItems, [&](std::size_t i) { ++seen[i]; });
+    EXPECT_EQ(seen, std::vector<int>(100, 2));
+}
+
 TEST(OrderedTasks, GivesResultsInOrder) {
     OrderedTasks<std::string> tasks;
     for (int i = 0; i < 8; ++i)

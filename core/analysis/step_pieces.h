@@ -1,0 +1,38 @@
+#pragma once
+
+#include "core/timeline/step_timeline.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace bubblescope {
+
+/// The ops of a run's steps, which are mostly equal in size.
+[[nodiscard]] inline std::size_t opsOfStep(std::span<const StepTimeline> steps) {
+    std::size_t ops = 0;
+    if (steps.empty()) return ops;
+    for (const auto& rank : steps.front().ranks)
+        ops += rank.size();
+    return ops;
+}
+
+/// Of so many ops at a time is kept what an analysis of them needs, some hundred bytes each, on however many cores.
+inline constexpr std::size_t kOpsAtOnce = 1 << 21;
+
+/// Into how many runs of neighbouring steps a run is divided that several threads analyse. Steps of one order share
+/// work and memory, which is larger than the steps themselves, so there are few pieces of large steps.
+[[nodiscard]] inline std::size_t stepPieces(std::span<const StepTimeline> steps) {
+    constexpr std::size_t kMostPieces = 64;
+    constexpr std::size_t kFewestSteps = 4;
+    if (steps.empty()) return 0;
+    const std::size_t most = kOpsAtOnce / std::max<std::size_t>(1, opsOfStep(steps));
+    return std::clamp<std::size_t>(std::min(steps.size() / kFewestSteps, most), 1, kMostPieces);
+}
+
+/// The first step of a piece; that of the piece behind the last is the number of steps.
+[[nodiscard]] constexpr std::size_t firstOfPiece(std::size_t piece, std::size_t pieces, std::size_t steps) {
+    return piece * steps / pieces;
+}
+
+} // namespace bubblescope
