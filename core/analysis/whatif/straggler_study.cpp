@@ -1,12 +1,16 @@
 #include "core/analysis/whatif/straggler_study.h"
 
 #include "core/analysis/whatif/run_graph.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -62,6 +66,38 @@ struct Groups {
         }
     }
 };
+
+/// How much longer the steps are with the measured times of a group put back, for each group. A few threads take one
+/// after another, each with a simulation of its own.
+void putBack(const RunModel& model, const Groups& groups, const std::vector<TimeNs>& ideal,
+             const std::vector<TimeNs>& measured, TimeNs ideal_total, const JobControl& control,
+             StragglerStudy& study) {
+    std::vector<std::pair<const std::vector<NodeId>*, double*>> all;
+    study.by_dp.resize(groups.by_replica.size());
+    study.by_pp.resize(groups.by_rank.size());
+    for (const auto& [name, nodes] : groups.by_op)
+        study.by_op_type.emplace_back(name, 1);
+    auto of_type = study.by_op_type.begin();
+    for (const auto& [name, nodes] : groups.by_op)
+        all.emplace_back(&nodes, &(of_type++)->second);
+    for (std::size_t i = 0; i < groups.by_replica.size(); ++i)
+        all.emplace_back(&groups.by_replica[i], &study.by_dp[i]);
+    for (std::size_t i = 0; i < groups.by_rank.size(); ++i)
+        all.emplace_back(&groups.by_rank[i], &study.by_pp[i]);
+    constexpr std::size_t kMostLanes = 8; // each needs some dozen bytes a node
+    std::atomic<std::size_t> next{0};
+    parallelGroups(std::min(kMostLanes, all.size()), model.graph().nodes().size(), [&](std::size_t) {
+        std::optional<Exchange> exchange; // a lane may find nothing left to do
+        for (std::size_t i = next++; i < all.size(); i = next++) {
+            const auto& [nodes, longer] = all[i];
+            *longer = 1;
+            if (control.stopRequested()) continue;
+            if (!exchange) exchange.emplace(model, ideal, measured);
+            *longer = ratio(exchange->with(*nodes), ideal_total);
+        }
+    });
+    std::ranges::stable_sort(study.by_op_type, std::greater{}, [](const auto& entry) { return entry.second; });
+}
 
 /// The slowest 3 %; of equals the one of the lower rank.
 std::vector<StragglerStudy::Worker> slowestWorkers(const RunModel& model, const StragglerStudy& study) {
@@ -144,16 +180,7 @@ StragglerStudy studyStragglers(const RunModel& model, const JobControl& control)
     }
 
     const Groups groups(model);
-    const auto putBack = [&](const std::vector<NodeId>& nodes) {
-        return control.stopRequested() ? 1 : ratio(best.with(nodes), ideal_total);
-    };
-    for (const auto& [name, nodes] : groups.by_op)
-        study.by_op_type.emplace_back(name, putBack(nodes));
-    std::ranges::stable_sort(study.by_op_type, std::greater{}, [](const auto& entry) { return entry.second; });
-    for (const auto& nodes : groups.by_replica)
-        study.by_dp.push_back(putBack(nodes));
-    for (const auto& nodes : groups.by_rank)
-        study.by_pp.push_back(putBack(nodes));
+    putBack(model, groups, ideal, on_time, ideal_total, control, study);
     for (const double dp : study.by_dp) {
         auto& row = study.workers.emplace_back();
         for (const double pp : study.by_pp)
