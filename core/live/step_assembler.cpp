@@ -201,7 +201,8 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         return closed;
     }
     DiagnosticLog log;
-    auto assembled = assembleSteps(found, layoutOf(info_, found), "the stream", log);
+    const Layout layout = layoutOf(info_, found);
+    auto assembled = assembleSteps(std::move(found), layout, "the stream", log);
     for (const Diagnostic& problem : log.entries()) {
         if (problem.kind == "incomplete-step" && closed.fault.empty()) closed.fault = problem.where.text();
     }

@@ -345,6 +345,28 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
+/// How many ops each rank of a step has, so that its lists are as large as they need to be.
+class OpCounts {
+public:
+    void add(StepKey step, std::int64_t owner) {
+        const std::pair key(step, owner);
+        if (known_ == counts_.end() || known_->first != key) known_ = counts_.try_emplace(key).first;
+        ++known_->second;
+    }
+    template <class T>
+    void reserve(StepKey key, const Layout& layout, std::vector<std::vector<T>>& lists) const {
+        for (const auto& [owner, rank] : layout.rank_of_owner) {
+            const auto found = counts_.find({key, owner});
+            if (found != counts_.end() && rank.index() < lists.size()) lists[rank.index()].reserve(found->second);
+        }
+    }
+
+private:
+    using Counts = std::map<std::pair<StepKey, std::int64_t>, std::size_t>;
+    Counts counts_;
+    Counts::iterator known_ = counts_.end(); ///< neighbours are often of one step and owner
+};
+
 /// The rank at the other end of a transfer, of a collective the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     const int apart = routes(layout.placement);
@@ -410,11 +432,14 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 
 } // namespace
 
-Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout, const std::string& where,
+Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout, const std::string& where,
                                                 DiagnosticLog& log) {
     std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
     auto known = steps.end();
     bool any_backward = false;
+    OpCounts op_counts;
+    for (const FoundOp& op : found.ops)
+        op_counts.add({op.step, op.replica}, op.owner);
     for (const FoundOp& op : found.ops) {
         if (!layout.rank_of_owner.contains(op.owner)) continue; // an optimizer's on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
@@ -427,12 +452,17 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
                                op.exposed_comm};
         const StepKey key{op.step, op.replica};
         if (known == steps.end() || known->first != key) known = steps.find(key); // neighbours are often of one step
-        if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
+        if (known == steps.end()) {
+            known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
+            op_counts.reserve(key, layout, known->second.first.ranks);
+        }
         auto& [step, tally] = known->second;
         step.ranks[place.rank.index()].push_back(timed);
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
     }
+
+    found.ops = {}; // several times as large as what is made of them
 
     std::vector<StepTimeline> complete;
     std::optional<Sentence> first_fault;
@@ -454,11 +484,17 @@ Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Lay
                                       first_fault.value_or(say("there is none")).text()),
                           "record at least one whole step on all pipeline ranks");
     }
+    OpCounts comm_counts;
+    for (const FoundComm& comm : found.comm)
+        comm_counts.add({comm.step, comm.replica}, comm.owner);
+    for (const auto& [key, place] : place_of_step)
+        comm_counts.reserve(key, layout, complete[place].comm);
     for (const FoundComm& comm : found.comm) {
         if (const auto place = place_of_step.find({comm.step, comm.replica}); place != place_of_step.end()) {
             addComm(comm, layout, complete[place->second], log);
         }
     }
+    found.comm = {};
     for (StepTimeline& step : complete)
         finishStep(step, log);
     return complete;

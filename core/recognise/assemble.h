@@ -32,7 +32,7 @@ struct Layout {
 /// (no backward at all if the whole trace has none); others are counted in the log and omitted. Of two pipelines each
 /// micro-batch takes one, or both if each numbers its own from 0. Two ops of a rank never overlap in the result, except
 /// the halves of a pair: the later one is shortened, and counted. Errors: Input if no step is complete.
-[[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(const FoundOps& found, const Layout& layout,
+[[nodiscard]] Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout,
                                                               const std::string& where, DiagnosticLog& log);
 
 /// If several ranks ran the same stages (data parallelism), assigns them to replicas of the pipeline: the k-th of a

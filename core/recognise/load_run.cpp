@@ -1,4 +1,5 @@
 #include "core/cost/measured_times.h"
+#include "core/formats/source/mapped_file.h"
 #include "core/recognise/assemble.h"
 #include "core/recognise/load_tasks.h"
 #include "core/recognise/match_schedule.h"
@@ -294,13 +295,15 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
     BUBBLESCOPE_ASSIGN(FoundOps found, recognise(trace, options, where, run, log));
     run.info = found.info;
     run.timing = found.timing;
-    trace.local().forgetGpu(); // this process needs the most memory from here on
+    // This process needs the most memory from here on.
+    trace.local().forgetGpu();
+    MappedFile::releaseAll(); // args that recognition read in files
     if (control.stopRequested()) return cancelledError();
 
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     compareMesh(options, layout, where, log);
-    BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(found, layout, where, log));
+    BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(std::move(found), layout, where, log));
     BUBBLESCOPE_ASSIGN(run.checks, readChecks(trace, layout, where, log));
     if (control.stopRequested()) return cancelledError();
     return nameSchedule(run, options, where, log);

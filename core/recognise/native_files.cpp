@@ -133,7 +133,7 @@ void append(std::vector<T>& to, std::vector<T>& from) {
     if (to.capacity() == 0)
         to = std::move(from);
     else
-        std::ranges::move(from, std::back_inserter(to));
+        to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
     from = {};
 }
 
@@ -155,6 +155,11 @@ public:
             out.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
             return;
         }
+        const auto categories =
+            trace_.sliceCategories().subspan(track.first_slice, track.end_slice - track.first_slice);
+        if (op_ != 0) out.ops.reserve(static_cast<std::size_t>(std::ranges::count(categories, op_)));
+        out.comm.reserve(static_cast<std::size_t>(std::ranges::count_if(
+            categories, [this](StringId id) { return std::ranges::find(kinds_, id, &Kind::first) != kinds_.end(); })));
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             const StringId category = trace_.sliceCategories()[slice];
             if (category == op_ && op_ != 0)

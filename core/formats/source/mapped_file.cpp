@@ -27,6 +27,7 @@ struct MappedPages {
 
     static std::atomic<Pages*> first;
     static struct sigaction previous;
+    static std::mutex mutex; ///< held while entries are taken and files unmapped
 
     static void onBusError(int signal, siginfo_t* info, void* context) {
         const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
@@ -51,7 +52,6 @@ struct MappedPages {
     }
 
     static Pages* take(std::uintptr_t begin, std::uintptr_t end) {
-        static std::mutex mutex;
         const std::scoped_lock lock(mutex);
         if (first.load() == nullptr) {
             struct sigaction action {};
@@ -77,6 +77,7 @@ struct MappedPages {
 
 std::atomic<MappedFile::Pages*> MappedPages::first{nullptr};
 struct sigaction MappedPages::previous {};
+std::mutex MappedPages::mutex;
 
 std::shared_ptr<const MappedFile> MappedFile::map(int descriptor) {
     struct stat status {};
@@ -92,6 +93,7 @@ std::shared_ptr<const MappedFile> MappedFile::map(int descriptor) {
 }
 
 MappedFile::~MappedFile() {
+    const std::scoped_lock lock(MappedPages::mutex);
     // First, since the same addresses may be mapped for something else as soon as they are free.
     pages_->begin.store(0);
     munmap(const_cast<char*>(text_.data()), text_.size());
@@ -106,6 +108,14 @@ void MappedFile::release(std::size_t begin, std::size_t end) const {
     begin -= begin % page;
     end -= end % page;
     if (begin < end) madvise(const_cast<char*>(text_.data()) + begin, end - begin, MADV_DONTNEED);
+}
+
+void MappedFile::releaseAll() {
+    const std::scoped_lock lock(MappedPages::mutex); // nothing is unmapped meanwhile
+    for (const Pages* each = MappedPages::first.load(); each != nullptr; each = each->next) {
+        const std::uintptr_t begin = each->begin.load();
+        if (begin != 0) madvise(reinterpret_cast<void*>(begin), each->end.load() - begin, MADV_DONTNEED);
+    }
 }
 
 } // namespace bubblescope
@@ -124,6 +134,7 @@ bool MappedFile::lost() const {
     return false;
 }
 void MappedFile::release(std::size_t, std::size_t) const {}
+void MappedFile::releaseAll() {}
 
 } // namespace bubblescope
 

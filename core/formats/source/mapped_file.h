@@ -25,6 +25,8 @@ public:
     /// Announces that [begin, end) will not be read again soon: those pages are removed from this process's memory, and
     /// return from the system's cache on access.
     void release(std::size_t begin, std::size_t end) const;
+    /// The same for all of every file that is mapped.
+    static void releaseAll();
 
 private:
     struct Pages;
