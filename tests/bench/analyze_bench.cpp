@@ -1,4 +1,4 @@
-// Analysis of a run, all that `analyze` does once it is loaded, on one thread: clocks, bubbles, closed forms,
+// Analysis of a run, all that `analyze` does once it is loaded, on all cores: clocks, bubbles, closed forms,
 // accounting, critical path, blame, findings. The run is 64 ranks of 1F1B, or interleaved with 4 chunks, with jitter on
 // every op and transfer, in steps of 64 micro-batches a chunk. `items_per_second` are ops; the argument is the number
 // of steps.
@@ -11,6 +11,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <malloc.h>
 #include <random>
 
 namespace bubblescope {
@@ -20,11 +21,12 @@ struct Shape {
     const char* schedule;
     int microbatches;
     int vpp;
+    int ranks = 64;
 };
 
 Run jitteredRun(const Shape& shape, int steps) {
     Run run;
-    run.schedule = makeSchedule({shape.schedule, "", 64, shape.microbatches, shape.vpp}).value();
+    run.schedule = makeSchedule({shape.schedule, "", shape.ranks, shape.microbatches, shape.vpp}).value();
     std::mt19937 random(1);
     std::uniform_int_distribution<int> jitter(950'000, 1'050'000);
     for (int index = 0; index < steps; ++index) {
@@ -46,8 +48,9 @@ std::int64_t opsOf(const Run& run) {
     return static_cast<std::int64_t>(run.schedule.opCount() * run.steps.size());
 }
 
-void analysis(benchmark::State& state, const Shape& shape) {
-    Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
+void analysisOf(benchmark::State& state, const Shape& shape, int steps) {
+    Run run = jitteredRun(shape, steps);
+    malloc_trim(0); // the next large allocation would put in order what making the run has freed
     for (auto _ : state) {
         DiagnosedRun diagnosed = diagnoseRun(std::move(run)).value();
         benchmark::DoNotOptimize(diagnosed);
@@ -55,6 +58,10 @@ void analysis(benchmark::State& state, const Shape& shape) {
     }
     state.SetItemsProcessed(state.iterations() * opsOf(run));
     state.counters["ops"] = static_cast<double>(opsOf(run));
+}
+
+void analysis(benchmark::State& state, const Shape& shape) {
+    analysisOf(state, shape, static_cast<int>(state.range(0)));
 }
 
 void diagnosis(benchmark::State& state, const Shape& shape) {
@@ -72,6 +79,16 @@ void bubbles(benchmark::State& state, const Shape& shape) {
             benchmark::DoNotOptimize(analyzeStep(step, run.schedule));
     }
     state.SetItemsProcessed(state.iterations() * opsOf(run));
+}
+
+/// One step of 256 micro-batches; the argument is the number of ranks.
+void ranks(benchmark::State& state) {
+    analysisOf(state, {"1f1b", 256, 1, static_cast<int>(state.range(0))}, 1);
+}
+
+/// Steps of four micro-batches on 64 ranks; the argument is their number.
+void steps(benchmark::State& state) {
+    analysisOf(state, {"1f1b", 4, 1}, static_cast<int>(state.range(0)));
 }
 
 void sizes(benchmark::internal::Benchmark* bench) {
@@ -92,18 +109,35 @@ void findings(benchmark::State& state, const Shape& shape) {
 }
 
 // 7,812 micro-batches in one step: a million ops that depend on each other.
-BENCHMARK_CAPTURE(analysis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
-BENCHMARK_CAPTURE(analysis, 1f1b_step_of_122k, Shape{"1f1b", 976, 1})->Arg(1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(analysis, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(analysis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(analysis, 1f1b_step_of_122k, Shape{"1f1b", 976, 1})
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(analysis, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
 BENCHMARK_CAPTURE(analysis, interleaved_v4, Shape{"interleaved", 64, 4})
     ->Arg(1)
     ->Arg(8)
     ->Arg(32)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(diagnosis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
-BENCHMARK_CAPTURE(findings, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes);
-BENCHMARK_CAPTURE(findings, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(diagnosis, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(ranks)->RangeMultiplier(4)->Range(16, 1024)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(steps)->RangeMultiplier(10)->Range(10, 10'000)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(diagnosis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(findings, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes)->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(findings, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
+BENCHMARK_CAPTURE(diagnosis, 1f1b_step_of_1M, Shape{"1f1b", 7812, 1})
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
+    ->UseRealTime();
 BENCHMARK_CAPTURE(bubbles, 1f1b, Shape{"1f1b", 64, 1})->Arg(128)->Unit(benchmark::kMillisecond);
 
 } // namespace

@@ -148,6 +148,8 @@ class Report:
         """Steps of our own, with every op, transfer, wait, arg and arrow."""
         micro = [4, 40, 400, 4000][: len(self.decades)]
         simulated, analyzed = [], []
+        stages = {"info": ["info"], "whatif": ["whatif"], "whatif --if comm=0": ["whatif", "--if", "comm=0"]}
+        grown = {stage: [] for stage in (*stages, "convert to Perfetto", "convert to JSON", "diff with itself")}
         for count in micro:
             folder = self.work / f"run{count}"
             folder.mkdir()
@@ -158,6 +160,12 @@ class Report:
             ops = 64 * 2 * count
             simulated.append((ops, wrote[0]))
             analyzed.append((ops, self.ours("analyze", file)[0]))
+            for stage, command_of in stages.items():
+                grown[stage].append((ops, self.ours(*command_of, file)[0]))
+            for stage, name in (("convert to Perfetto", "grown.pftrace"), ("convert to JSON", "grown.json")):
+                grown[stage].append((ops, self.ours("convert", file, folder / name, "--force")[0]))
+                (folder / name).unlink()
+            grown["diff with itself"].append((ops, self.ours("diff", file, file)[0]))
         loaded = self.loads(folder, "load/")["load/run.pftrace"]
         seconds, slices = loaded["cpu_time"] / 1e3, loaded["slices"]
         as_json = folder / "run.json"
@@ -174,10 +182,12 @@ class Report:
         self.below("most memory of simulate --out over that without, a slice", (wrote[1] - without[1]) / slices, "bytes", 10)
         self.grows("simulate --out, ops", simulated)
         self.grows("analyze our run, ops", analyzed)
+        for stage, points in grown.items():
+            self.grows(f"{stage}, ops", points)
 
     def analysis(self):
         out = subprocess.run(
-            [self.bench / "bench_analyze", "--benchmark_filter=analysis/", "--benchmark_format=json",
+            [self.bench / "bench_analyze", "--benchmark_filter=^(analysis|ranks|steps)/", "--benchmark_format=json",
              "--benchmark_min_time=0.1"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
         ).stdout
@@ -186,6 +196,9 @@ class Report:
         self.below(f"diagnose one step of {ops / 1e6:.2f} M ops, wall time", wall, "s", 0.4)
         steps = [value for name, value in found.items() if name.startswith("analysis/1f1b/")]
         self.grows("diagnose steps of 8,192 ops, ops", [value[:2] for value in steps])
+        for what, name in (("diagnose a step of 16 to 1,024 ranks, ops", "ranks/"),
+                           ("diagnose 10 to 10,000 steps of 64 ranks, ops", "steps/")):
+            self.grows(what, [value[:2] for key, value in found.items() if key.startswith(name)])
 
     def breakdown(self):
         """What HTA has of ours: where the time of each rank went."""
