@@ -240,6 +240,8 @@ public:
         slot |= bit(op.kind);
     }
 
+    /// Whether an op came twice.
+    [[nodiscard]] bool twice() const { return fault_.has_value(); }
     /// Why the step is incomplete; nothing if it is complete.
     [[nodiscard]] std::optional<Sentence> fault(bool expect_backward) const {
         if (fault_) return fault_;
@@ -466,6 +468,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
 
     std::vector<StepTimeline> complete;
     std::optional<Sentence> first_fault;
+    bool all_twice = true;
     std::map<StepKey, std::size_t> place_of_step;
     for (auto& [key, entry] : steps) {
         const auto fault = entry.second.fault(any_backward);
@@ -477,12 +480,15 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         const Sentence text = say("{}: {}", nameStep(key), *fault);
         log.add("incomplete-step", text, say("steps that miss ops, or hold one twice, are not analysed"));
         if (!first_fault) first_fault = text;
+        all_twice = all_twice && entry.second.twice();
     }
     if (complete.empty()) {
         return inputError(where,
                           fmt::format("none of the {} steps is complete ({})", steps.size(),
                                       first_fault.value_or(say("there is none")).text()),
-                          "record at least one whole step on all pipeline ranks");
+                          first_fault && all_twice
+                              ? "if the files are of several runs, name those of one; `bubblescope diff` compares two"
+                              : "record at least one whole step on all pipeline ranks");
     }
     OpCounts comm_counts;
     for (const FoundComm& comm : found.comm)

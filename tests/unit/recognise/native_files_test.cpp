@@ -198,6 +198,18 @@ TEST_F(NativeFiles, OfTwoPipelinesKeepOnlyCompleteSteps) {
                                                  testing::Property(&Sentence::text, HasSubstr("rank 0 lacks B1.1")))));
 }
 
+TEST_F(NativeFiles, OfTwoRunsAreNotTakenForOne) {
+    const Schedule schedule = test::scheduleOf("1f1b", 2, 2);
+    const std::vector steps{test::packedStep(schedule, 0, TimeNs{0})};
+    ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "a.pftrace", test::infoOf(schedule), steps).ok());
+    ASSERT_TRUE(load().ok());
+    ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "b.pftrace", test::infoOf(schedule), steps).ok());
+    const auto both = load();
+    ASSERT_FALSE(both.ok());
+    EXPECT_THAT(both.error().text(), HasSubstr("twice"));
+    EXPECT_THAT(both.error().hint, HasSubstr("name those of one"));
+}
+
 TEST_F(NativeFiles, KeepTheNameOfTheirScheduleWhereSeveralFit) {
     // With one rank and one micro-batch every family has the same order.
     const Schedule schedule = test::scheduleOf("1f1b", 1, 1);
