@@ -310,6 +310,22 @@ private slots:
         }
     }
 
+    /// Few ranks on a large screen leave no room empty, with the rows of a reference or without.
+    void fewRowsFillTheView() {
+        const SessionPtr session = sampleSession();
+        const auto lines = static_cast<int>(session->lanes.lineCount());
+        QCOMPARE(lines, 4);
+        for (const bool reference : {false, true}) {
+            for (const int height : {500, 700, 1000, 1300, 1600}) {
+                const RowLayout rows(session->lanes, height, {.reference = reference});
+                QVERIFY2(rows.contentHeight() <= height, qPrintable(QString::number(height)));
+                QVERIFY2(rows.contentHeight() > height - 2 * lines, qPrintable(QString::number(height)));
+            }
+            const RowLayout most(session->lanes, 9000, {.reference = reference});
+            QCOMPARE(most.bands().front().height, RowLayout::kMaxBandHeight);
+        }
+    }
+
     void ticksAreRoundAndApart_data() {
         QTest::addColumn<qint64>("length");
         for (const qint64 length : {100LL, 999LL, 12'345LL, 1'000'000LL, 7'654'321LL, 165'000'000LL, 90'000'000'000LL})

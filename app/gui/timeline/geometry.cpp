@@ -27,7 +27,7 @@ constexpr int kCompactGapFrom = 4; ///< compact rows at least this high have a g
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
 /// Available heights of the op band.
 constexpr std::array kHeights{
-    RowLayout::kMinCompactHeight, 5, 8, 12, 18, RowLayout::kMinReadableHeight, 36, 54, 80, 110, 160,
+    RowLayout::kMinCompactHeight, 5, 8, 12, 18, RowLayout::kMinReadableHeight, 36, 54, 80, 110, 160, 220, 300,
     RowLayout::kMaxBandHeight};
 
 } // namespace
@@ -59,7 +59,10 @@ RowLayout::RowLayout(const Lanes& lanes, int view_height, RowExtras extras)
         layCompactRows(
             std::clamp(extras_.height > 0 ? extras_.height : room, kMinCompactHeight, kMinReadableHeight - 1));
     } else {
-        const int free = extras_.reference ? (room - fixed + kReferenceHeight) * 3 / 4 : room - fixed;
+        int free = room - fixed;
+        // A reference takes a third of the op band, between its limits.
+        if (const int both = free + kReferenceHeight; extras_.reference)
+            free = std::min(free, std::max(both * 3 / 4, both - kMaxReferenceHeight));
         layBands(lanes, extras_.height > 0 ? std::min(extras_.height, kMaxBandHeight)
                                            : std::clamp(free, kMinReadableHeight, kMaxBandHeight));
     }

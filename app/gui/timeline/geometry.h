@@ -57,7 +57,7 @@ public:
     static constexpr int kMinCompactHeight = 3; ///< minimum height of a compact row
     static constexpr int kGroupHeight = 22;
     static constexpr int kMinReadableHeight = 24; ///< minimum height of the op band; lower rows are compact
-    static constexpr int kMaxBandHeight = 220;
+    static constexpr int kMaxBandHeight = 400;
 
     RowLayout() = default;
     RowLayout(const Lanes& lanes, int view_height, RowExtras extras = {});
