@@ -1,6 +1,7 @@
 #include "app/gui/command_palette.h"
 #include "app/gui/export_view.h"
 #include "app/gui/main_window.h"
+#include "app/gui/panels/summary_bar.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
@@ -84,6 +85,23 @@ private slots:
         for (const char* label : {"Rank 0", "Rank 3", "F0", "B7"})
             QVERIFY2(texts.contains(QString::fromLatin1(label)), label);
         QCOMPARE(texts.count(QStringLiteral("F3")), 4);
+    }
+
+    void aPictureHasTitleFiguresLegendAndName() {
+        ExportedView shown;
+        Legend legend(shown.themes);
+        legend.show(shown.state.session().get());
+        const PictureFrame frame{QStringLiteral("run a"), QStringLiteral("4 · 8 · 1"), &legend, &shown.themes.theme()};
+        QVERIFY(exportView(shown.view, shown.path("framed.svg"), frame).ok());
+        QXmlStreamReader reader(contents(shown.path("framed.svg")));
+        QStringList texts;
+        while (!reader.atEnd()) {
+            if (reader.readNext() == QXmlStreamReader::StartElement && reader.name() == QLatin1String("text"))
+                texts << reader.readElementText();
+        }
+        for (const char* text : {"run a", "4 · 8 · 1", "forward", "backward", "bubble"})
+            QVERIFY2(texts.contains(QString::fromUtf8(text)), text);
+        QCOMPARE(suggestedPictureName(QStringLiteral("run a.pftrace"), 3), QStringLiteral("run-a-step-3.png"));
     }
 
     void aPdfIsWritten() {

@@ -1,9 +1,11 @@
 #include "app/gui/charts/bar_chart.h"
+#include "app/gui/charts/heat_map.h"
 #include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/bubble_table_model.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/panels/accounting_panel.h"
+#include "app/gui/panels/replica_panel.h"
 #include "app/gui/timeline/timeline_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
@@ -256,6 +258,28 @@ private slots:
             const QPointF at = bench.view.centreOf(item);
             QCOMPARE(bench.view.itemAt(at), item);
         }
+        // To the next step, not to the next replica of the same one.
+        bench.key(Qt::Key_PageDown);
+        QCOMPARE(bench.state.step(), 4);
+        bench.key(Qt::Key_PageUp);
+        QCOMPARE(bench.state.step(), 2);
+    }
+
+    /// The study's figure above the map; a cell leads to the rank of its replica, in the step that is shown.
+    void theHeatMapOfReplicasLeadsToTheirRows() {
+        RowBench bench(replicated(), 700);
+        ReplicaPanel panel(bench.state, bench.themes);
+        panel.resize(700, 300);
+        QSignalSpy studied(&panel, &ReplicaPanel::studied);
+        panel.show();
+        QVERIFY(studied.wait());
+        QVERIFY2(panel.headline().contains(QLatin1String("(S)")), qPrintable(panel.headline()));
+        QSignalSpy asked(&bench.state, &ViewState::rankRequested);
+        QTest::mouseClick(&panel.map(), Qt::LeftButton, {}, panel.map().cellRect(2, 1).center().toPoint());
+        QCOMPARE(bench.state.selection(), (ItemRef{ItemKind::Op, 3, 2, 0}));
+        QCOMPARE(bench.state.session()->step(3).replica, 1);
+        QCOMPARE(asked.size(), 1);
+        QCOMPARE(asked.front().front().toInt(), 2);
     }
 
     void pinnedRowsStayInSight() {
