@@ -6,10 +6,17 @@
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
+#include <QAction>
+#include <QClipboard>
+#include <QContextMenuEvent>
 #include <QDockWidget>
 #include <QFile>
+#include <QGuiApplication>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -21,6 +28,7 @@
 #include <QThreadPool>
 #include <QToolButton>
 #include <QWheelEvent>
+#include <QWindow>
 
 #include <algorithm>
 #include <random>
@@ -89,6 +97,21 @@ struct PageSetup {
         page.resize(1000, 700);
         page.show();
         page.setTrace(trace);
+    }
+    /// A click with the right button, through the window system.
+    [[nodiscard]] QMenu* menuAt(const QPointF& in_view) {
+        if (!QTest::qWaitForWindowExposed(&page)) qFatal("the page is not exposed");
+        const QPoint at = page.view().viewport()->mapTo(&page, in_view.toPoint());
+        QTest::mouseClick(page.windowHandle(), Qt::RightButton, {}, at);
+        auto* menu = page.findChild<QMenu*>(QStringLiteral("plainMenu"));
+        if (menu == nullptr) qFatal("no menu");
+        return menu;
+    }
+    /// Clicks an entry of an open menu, which closes and deletes it.
+    static void choose(QMenu* menu, const char* name) {
+        QAction& action = child<QAction>(*menu, name);
+        QTest::mouseClick(menu, Qt::LeftButton, {}, menu->actionGeometry(&action).center());
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
     }
     [[nodiscard]] SliceId named(std::string_view name) const {
         for (SliceId slice = 0; slice < trace->trace().sliceCount(); ++slice) {
@@ -233,6 +256,97 @@ private slots:
         QCOMPARE(view.selection(), slice);
         QTest::keyClick(&view, Qt::Key_Escape);
         QCOMPARE(view.selection(), kNoId);
+    }
+
+    void aSliceHasAMenu() {
+        PageSetup setup;
+        PlainView& view = setup.page.view();
+        const SliceId slice = setup.named("vor 1");
+        const Trace& trace = setup.trace->trace();
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainZoom");
+        QCOMPARE(view.selection(), slice);
+        QCOMPARE(view.range().range(), padded({trace.start(slice), trace.end(slice)}, 1.0));
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainFitAll");
+        QVERIFY(view.range().range().length() >= setup.trace->extent().length());
+
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainSame");
+        QCOMPARE(child<QLineEdit>(setup.page, "plainSearch").text(), QStringLiteral("vor 1"));
+        QTRY_COMPARE(setup.page.hitCount(), 3U);
+        QCOMPARE(child<QLabel>(setup.page, "plainHit").text(), QStringLiteral("1 of 3"));
+
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainCopyText");
+        const QString text = QGuiApplication::clipboard()->text();
+        QVERIFY2(text.startsWith(QLatin1String("Name: vor 1\n")), qPrintable(text));
+        QVERIFY2(text.contains(QLatin1String("Lane: main (1)\n")), qPrintable(text));
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainCopyJson");
+        const QJsonObject json = QJsonDocument::fromJson(QGuiApplication::clipboard()->text().toUtf8()).object();
+        QCOMPARE(json[QStringLiteral("name")].toString(), QStringLiteral("vor 1"));
+        QCOMPARE(json[QStringLiteral("process")].toString(), QStringLiteral("python (7)"));
+        QCOMPARE(json[QStringLiteral("start_ns")].toInteger(), qint64{trace.start(slice).count()});
+        QCOMPARE(json[QStringLiteral("duration_ns")].toInteger(), qint64{60'000});
+
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainTable");
+        QCOMPARE(view.area().range, (TimeRange{trace.start(slice), trace.end(slice)}));
+        QTRY_COMPARE(setup.page.areaModel().table().slices, std::int64_t{2}); // with the one inside
+        view.selectArea({});
+
+        QVERIFY(!child<QAction>(*setup.menuAt(view.centreOf(slice)), "plainFlowBegin").isEnabled());
+        child<QMenu>(setup.page, "plainMenu").close();
+        QCoreApplication::sendPostedEvents(nullptr, QEvent::DeferredDelete);
+        PageSetup::choose(setup.menuAt(view.centreOf(slice)), "plainFlowEnd");
+        QCOMPARE(trace.name(view.selection()), std::string_view("kernel 1"));
+    }
+
+    void theMenuOfASliceTeaches() {
+        PageSetup setup;
+        PageSetup::choose(setup.menuAt(setup.page.view().centreOf(setup.named("vor 2"))), "plainExample");
+        QVERIFY(setup.page.teaching().isVisible());
+        QCOMPARE(child<QLabel>(setup.page.teaching(), "teachExample").text(), QStringLiteral("vor 2"));
+        QTRY_COMPARE(setup.page.view().marked().size(), 12U);
+        // With the panel open, too; and the keys' menu is that of the selected slice.
+        setup.page.view().select(setup.named("kernel 3"));
+        QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
+        QApplication::sendEvent(setup.page.view().viewport(), &event);
+        PageSetup::choose(&child<QMenu>(setup.page, "plainMenu"), "plainExample");
+        QCOMPARE(child<QLabel>(setup.page.teaching(), "teachExample").text(), QStringLiteral("kernel 3"));
+    }
+
+    void lanesAndProcessesHaveMenus() {
+        PageSetup setup;
+        PlainView& view = setup.page.view();
+        const auto nameOf = [&](int row) {
+            const PlainRow& at = view.layout().rows()[static_cast<std::size_t>(row)];
+            return QPointF(PlainView::kNameWidth / 2.0, PlainView::kRuler + at.top + at.height / 2.0);
+        };
+        const int lane = view.layout().rowOf(0);
+        const int height = view.layout().contentHeight();
+        PageSetup::choose(setup.menuAt(nameOf(lane)), "plainFold");
+        QVERIFY(view.folded(lane));
+        QCOMPARE(view.layout().contentHeight(), height - PlainLayout::kLevelHeight);
+        PageSetup::choose(setup.menuAt(nameOf(lane)), "plainFold");
+        QCOMPARE(view.layout().contentHeight(), height);
+
+        PageSetup::choose(setup.menuAt(nameOf(lane)), "plainTable");
+        QCOMPARE(view.area().first_lane, 0);
+        QCOMPARE(view.area().end_lane, 1);
+        QTRY_COMPARE(setup.page.areaModel().table().slices, std::int64_t{24});
+        PageSetup::choose(setup.menuAt(nameOf(lane)), "plainCopyJson");
+        QJsonObject json = QJsonDocument::fromJson(QGuiApplication::clipboard()->text().toUtf8()).object();
+        QCOMPARE(json[QStringLiteral("lane")].toString(), QStringLiteral("main (1)"));
+        QCOMPARE(json[QStringLiteral("slices")].toInteger(), qint64{24});
+        QCOMPARE(json[QStringLiteral("duration_ns")].toInteger(), qint64{1'160'000}); // 11 rounds and the last's 60 µs
+
+        const int process = lane - 1;
+        PageSetup::choose(setup.menuAt(nameOf(process)), "plainCopyText");
+        QVERIFY(QGuiApplication::clipboard()->text().startsWith(QLatin1String("Process: python (7)\nSlices: 24\n")));
+        PageSetup::choose(setup.menuAt(nameOf(process)), "plainFold");
+        QVERIFY(view.folded(process));
+        // A counter has no levels to fold, and no slices: its area is the whole trace in time.
+        PageSetup::choose(setup.menuAt(nameOf(process)), "plainFold");
+        QMenu* counter = setup.menuAt(nameOf(view.layout().rowOf(1)));
+        QVERIFY(counter->findChild<QAction*>(QStringLiteral("plainFold")) == nullptr);
+        PageSetup::choose(counter, "plainTable");
+        QCOMPARE(view.area().range, setup.trace->extent());
     }
 
     void dragsSelectAreasOrMove() {

@@ -319,7 +319,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
     QString steps = QString::number(selection.steps().size());
     if (selection.replicas() > 1) steps = tr("%1 × %2 replicas").arg(steps).arg(selection.replicas());
     const report::Verdict verdict = report::verdictOf(run, session.report);
-    set(figures_[StepsFigure], tr("Steps"), steps,
+    set(figures_[StepsFigure], tr("Step count"), steps,
         QStringList{translated(verdict.verdict), translated(verdict.cost), translated(verdict.action),
                     translated(selection.summary())}
             .join(QStringLiteral("\n\n")));

@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
+#include "app/gui/plain/plain_menu.h"
 #include "app/gui/plain/teach_panel.h"
 
 #include <QHBoxLayout>
@@ -9,6 +10,7 @@
 #include <QKeyEvent>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QSortFilterProxyModel>
 #include <QSplitter>
 #include <QTableView>
@@ -74,6 +76,13 @@ PlainPage::PlainPage(ThemeManager& themes, QWidget* parent) : QWidget(parent), t
     connect(view_, &PlainView::areaChanged, &area_later_, qOverload<>(&QTimer::start));
     connect(view_, &PlainView::searchRequested, this, &PlainPage::openSearch);
     connect(view_, &PlainView::hovered, this, &PlainPage::hovered);
+    connect(view_, &PlainView::menuRequested, this, [this](const PlainTarget& target, const QPoint& where) {
+        const auto teach_by = [this](SliceId example) {
+            teach(false);
+            teach_->setExample(example);
+        };
+        makePlainMenu({*view_, [this](const QString& name) { find(name); }, teach_by}, target, this)->popup(where);
+    });
     connect(teach_, &TeachPanel::matched, this, [this] {
         marking_ = Marking::Matches;
         showMarks();
@@ -247,6 +256,11 @@ void PlainPage::openSearch() {
     line_->selectAll();
 }
 
+void PlainPage::find(const QString& text) {
+    if (line_->text() == text) return search();
+    line_->setText(text);
+}
+
 // ---- Search --------------------------------------------------------------------------------------
 
 void PlainPage::search() {
@@ -269,6 +283,8 @@ void PlainPage::takeHits(std::vector<SliceId> hits) {
     hits_in_time_ = hits_;
     std::ranges::stable_sort(hits_in_time_, {}, [this](SliceId slice) { return trace_->trace().start(slice); });
     current_hit_.reset();
+    if (const auto at = std::ranges::find(hits_in_time_, view_->selection()); at != hits_in_time_.end())
+        current_hit_ = static_cast<std::size_t>(at - hits_in_time_.begin());
     showMarks();
     showHit();
     emit computed();

@@ -37,6 +37,8 @@ public:
     /// Opens the panel that teaches.
     void teach(bool by_schedule);
     void openSearch();
+    /// Searches for a text; the counter shows which hit is selected.
+    void find(const QString& text);
     /// Goes to the next hit (1) or the previous one (−1).
     void stepHit(int direction);
     [[nodiscard]] std::size_t hitCount() const { return hits_.size(); }

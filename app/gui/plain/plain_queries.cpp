@@ -3,6 +3,9 @@
 #include "app/gui/language/text.h"
 
 #include <QCoreApplication>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QStringList>
 
 #include <algorithm>
 #include <unordered_map>
@@ -49,6 +52,42 @@ private:
     AreaTable& table_;
     std::vector<SliceId> open_;
 };
+
+QString linesOf(const std::vector<PlainFact>& facts) {
+    QStringList lines;
+    for (const PlainFact& fact : facts)
+        lines << QStringLiteral("%1: %2").arg(fact.name, fact.value);
+    return lines.join(QLatin1Char('\n'));
+}
+
+QString jsonText(const QJsonObject& object) {
+    return QString::fromUtf8(QJsonDocument(object).toJson(QJsonDocument::Indented));
+}
+
+QJsonValue jsonOf(const ArgValue& value) {
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<qint64>(*whole);
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+    return fromUtf8(std::get<std::string>(value));
+}
+
+/// Adds the process and, of a lane alone, its name.
+void addPlace(QJsonObject& object, const PlainTrace& plain, int first_lane, int end_lane) {
+    const PlainLane& lane = plain.lanes()[static_cast<std::size_t>(first_lane)];
+    object[QStringLiteral("process")] = plain.processes()[static_cast<std::size_t>(lane.process)].name;
+    if (end_lane == first_lane + 1) object[QStringLiteral("lane")] = lane.name;
+}
+
+std::int64_t slicesOn(const PlainTrace& plain, const PlainArea& lanes) {
+    std::int64_t slices = 0;
+    for (int at = lanes.first_lane; at < lanes.end_lane; ++at) {
+        const PlainLane& lane = plain.lanes()[static_cast<std::size_t>(at)];
+        if (lane.isCounter()) continue;
+        const Track& track = plain.trace().tracks()[lane.track];
+        slices += static_cast<std::int64_t>(track.end_slice - track.first_slice);
+    }
+    return slices;
+}
 
 } // namespace
 
@@ -146,6 +185,60 @@ std::vector<PlainFact> factsOf(const PlainTrace& plain, SliceId slice) {
         out.push_back({fromUtf8(arg.name), plainArgText(arg.value)});
     }
     return out;
+}
+
+QString copyAsText(const PlainTrace& plain, SliceId slice) {
+    return linesOf(factsOf(plain, slice));
+}
+
+QString copyAsJson(const PlainTrace& plain, SliceId slice) {
+    const Trace& trace = plain.trace();
+    QJsonObject object{
+        {QStringLiteral("kind"), QStringLiteral("slice")},
+        {QStringLiteral("name"), fromUtf8(std::string(trace.name(slice)))},
+        {QStringLiteral("start_ns"), static_cast<qint64>(trace.start(slice).count())},
+        {QStringLiteral("duration_ns"), static_cast<qint64>((trace.end(slice) - trace.start(slice)).count())}};
+    if (!trace.category(slice).empty())
+        object[QStringLiteral("category")] = fromUtf8(std::string(trace.category(slice)));
+    if (const int lane = plain.laneOf(trace.sliceTracks()[slice]); lane >= 0) addPlace(object, plain, lane, lane + 1);
+    QJsonObject args;
+    for (const Arg& arg : trace.args(trace.sliceArgs()[slice]))
+        args[fromUtf8(arg.name)] = jsonOf(arg.value);
+    if (!args.isEmpty()) object[QStringLiteral("args")] = args;
+    return jsonText(object);
+}
+
+PlainArea areaOfLanes(const PlainTrace& plain, int first_lane, int end_lane) {
+    const Trace& trace = plain.trace();
+    TimeRange range{plain.extent().end, TimeNs{0}};
+    for (int at = first_lane; at < end_lane; ++at) {
+        const PlainLane& lane = plain.lanes()[static_cast<std::size_t>(at)];
+        if (lane.isCounter()) continue;
+        const Track& track = trace.tracks()[lane.track];
+        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice)
+            range = {std::min(range.begin, trace.start(slice)), std::max(range.end, trace.end(slice))};
+    }
+    return {range.length() > TimeNs{0} ? range : plain.extent(), first_lane, end_lane};
+}
+
+QString copyAsText(const PlainTrace& plain, const PlainArea& lanes) {
+    const PlainLane& lane = plain.lanes()[static_cast<std::size_t>(lanes.first_lane)];
+    std::vector<PlainFact> facts{
+        {PlainQueryText::tr("Process"), plain.processes()[static_cast<std::size_t>(lane.process)].name}};
+    if (lanes.end_lane == lanes.first_lane + 1) facts.push_back({PlainQueryText::tr("Lane"), lane.name});
+    facts.push_back({PlainQueryText::tr("Slices"), QString::number(slicesOn(plain, lanes))});
+    facts.push_back({PlainQueryText::tr("Start"), exactTime(lanes.range.begin)});
+    facts.push_back({PlainQueryText::tr("Duration"), exactTime(lanes.range.length())});
+    return linesOf(facts);
+}
+
+QString copyAsJson(const PlainTrace& plain, const PlainArea& lanes) {
+    QJsonObject object{{QStringLiteral("kind"), QStringLiteral("lanes")},
+                       {QStringLiteral("slices"), static_cast<qint64>(slicesOn(plain, lanes))},
+                       {QStringLiteral("start_ns"), static_cast<qint64>(lanes.range.begin.count())},
+                       {QStringLiteral("duration_ns"), static_cast<qint64>(lanes.range.length().count())}};
+    addPlace(object, plain, lanes.first_lane, lanes.end_lane);
+    return jsonText(object);
 }
 
 } // namespace bubblescope::gui

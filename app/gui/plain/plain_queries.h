@@ -64,6 +64,17 @@ struct PlainFact {
 /// What is known of a slice without reading the whole trace.
 [[nodiscard]] std::vector<PlainFact> factsOf(const PlainTrace& trace, SliceId slice);
 
+/// A slice for the clipboard: its facts, one per line.
+[[nodiscard]] QString copyAsText(const PlainTrace& trace, SliceId slice);
+/// An object with kind, name, category, process, lane, start_ns (from the first event), duration_ns and args.
+[[nodiscard]] QString copyAsJson(const PlainTrace& trace, SliceId slice);
+
+/// Lanes from their first slice to the end of their last; the whole trace in time if they have none.
+[[nodiscard]] PlainArea areaOfLanes(const PlainTrace& trace, int first_lane, int end_lane);
+/// Lanes for the clipboard: the process, the lane if there is one alone, how many slices, first start, last end.
+[[nodiscard]] QString copyAsText(const PlainTrace& trace, const PlainArea& lanes);
+[[nodiscard]] QString copyAsJson(const PlainTrace& trace, const PlainArea& lanes);
+
 /// An arg as text.
 [[nodiscard]] QString plainArgText(const ArgValue& value);
 

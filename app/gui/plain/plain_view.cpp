@@ -6,6 +6,7 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
+#include <QContextMenuEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
@@ -156,12 +157,29 @@ void PlainView::stepAlong(int direction) {
     if (direction > 0 && selection_ + 1 < track.end_slice) return goTo(selection_ + 1);
 }
 
-void PlainView::followFlow(bool forward) {
+SliceId PlainView::flowEnd(bool forward) const {
     for (const PlainFlow& flow : selected_flows_) {
         const FlowPoint& here = forward ? flow.from : flow.to;
         const FlowPoint& there = forward ? flow.to : flow.from;
-        if (here.slice == selection_ && there.slice != kNoId) return goTo(there.slice);
+        if (here.slice == selection_ && there.slice != kNoId) return there.slice;
     }
+    return kNoId;
+}
+
+bool PlainView::folded(int row) const {
+    const PlainRow& at = layout_.rows()[static_cast<std::size_t>(row)];
+    return at.header() ? folds_.hasProcess(at.process) : folds_.hasLane(at.lane);
+}
+
+void PlainView::turnFold(int row) {
+    const PlainRow& at = layout_.rows()[static_cast<std::size_t>(row)];
+    PlainFolds folds = folds_;
+    if (at.header()) {
+        folds.turnProcess(at.process);
+    } else {
+        folds.turnLane(at.lane);
+    }
+    setFolds(std::move(folds));
 }
 
 void PlainView::run(Command command) {
@@ -181,8 +199,8 @@ void PlainView::run(Command command) {
     case Command::Undo: range_.back(); break;
     case Command::NextOp: stepAlong(1); break;
     case Command::PreviousOp: stepAlong(-1); break;
-    case Command::Consumer: followFlow(true); break;
-    case Command::Producer: followFlow(false); break;
+    case Command::Consumer: goTo(flowEnd(true)); break;
+    case Command::Producer: goTo(flowEnd(false)); break;
     case Command::RankUp:
     case Command::RankDown:
         verticalScrollBar()->setValue(verticalScrollBar()->value() +
@@ -339,16 +357,8 @@ void PlainView::mouseReleaseEvent(QMouseEvent* event) {
     }
     const int at = rowUnder(event->position());
     if (at >= 0) {
-        const PlainRow& row = layout_.rows()[static_cast<std::size_t>(at)];
-        PlainFolds folds = folds_;
-        if (row.header()) {
-            folds.turnProcess(row.process);
-            return setFolds(std::move(folds));
-        }
-        if (event->position().x() < kNameWidth) {
-            folds.turnLane(row.lane);
-            return setFolds(std::move(folds));
-        }
+        const bool header = layout_.rows()[static_cast<std::size_t>(at)].header();
+        if (header || event->position().x() < kNameWidth) return turnFold(at);
     }
     select(sliceUnder(event->position()));
     if (event->position().y() >= kRuler) selectArea({});
@@ -357,6 +367,20 @@ void PlainView::mouseReleaseEvent(QMouseEvent* event) {
 void PlainView::mouseDoubleClickEvent(QMouseEvent* event) {
     const SliceId slice = sliceUnder(event->position());
     if (event->button() == Qt::LeftButton && slice != kNoId) zoomToSlice(slice);
+}
+
+/// The menu of the slice under the pointer, or of its row. The menu key asks for the selection's.
+void PlainView::contextMenuEvent(QContextMenuEvent* event) {
+    const bool by_key = event->reason() == QContextMenuEvent::Keyboard;
+    const QPointF at = event->pos();
+    if (const SliceId slice = by_key ? selection_ : sliceUnder(at); slice != kNoId) {
+        select(slice);
+        return emit menuRequested({slice},
+                                  by_key ? viewport()->mapToGlobal(centreOf(slice).toPoint()) : event->globalPos());
+    }
+    const int row = by_key ? -1 : rowUnder(at);
+    if (row < 0) return TimeView::contextMenuEvent(event);
+    emit menuRequested({kNoId, row}, event->globalPos());
 }
 
 // ---- Painting ------------------------------------------------------------------------------------

@@ -21,6 +21,12 @@ struct PlainSnapshot {
     PlainArea area;
 };
 
+/// What a menu is asked for: a slice, or a row of the layout.
+struct PlainTarget {
+    SliceId slice = kNoId;
+    int row = -1; ///< −1 if it is a slice
+};
+
 /// Draws a plain trace: processes, their threads, streams and counters. The wheel zooms, dragging moves, a click
 /// selects a slice; dragging on the ruler, or with Shift on the lanes, selects an area. Lives on the GUI thread.
 class PlainView : public TimeView {
@@ -49,6 +55,11 @@ public:
     void showFlows(bool on);
     /// Selects a slice, unfolds what hides it and moves it into sight; zooms in if it would be invisible.
     void goTo(SliceId slice);
+    void zoomToSlice(SliceId slice);
+    /// The slice where a flow of the selected slice ends, or the one where it begins; kNoId if there is none.
+    [[nodiscard]] SliceId flowEnd(bool forward) const;
+    [[nodiscard]] bool folded(int row) const;
+    void turnFold(int row);
     /// The commands that make sense without a pipeline; others do nothing.
     void run(Command command);
 
@@ -61,6 +72,8 @@ signals:
     void selectionChanged();
     void areaChanged();
     void searchRequested();
+    /// The menu of a slice, which is selected, or of a row. `where` is on the screen.
+    void menuRequested(const bubblescope::gui::PlainTarget& target, const QPoint& where);
     /// A line about what is under the pointer; may be empty.
     void hovered(const QString& line);
 
@@ -75,6 +88,7 @@ protected:
     void mouseMoveEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseDoubleClickEvent(QMouseEvent* event) override;
+    void contextMenuEvent(QContextMenuEvent* event) override;
 
 private:
     [[nodiscard]] int rowUnder(const QPointF& position) const;
@@ -92,8 +106,6 @@ private:
     [[nodiscard]] QColor colourOf(StringId name) const;
     void dragAreaTo(const QPointF& position);
     void stepAlong(int direction);
-    void followFlow(bool forward);
-    void zoomToSlice(SliceId slice);
 
     PlainTracePtr trace_;
     VisibleRange range_;

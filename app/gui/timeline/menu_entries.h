@@ -1,0 +1,48 @@
+#pragma once
+
+#include "app/gui/timeline/commands.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QMenu>
+
+#include <utility>
+
+namespace bubblescope::gui {
+
+/// Adds entries to the menu of something under the pointer. `context` receives them: once it is gone, nothing is done.
+/// The menu deletes itself when it closes; what is pointed at cannot change meanwhile.
+class MenuEntries {
+public:
+    MenuEntries(const char* name, QObject& context, QWidget* parent) : menu_(new QMenu(parent)), context_(context) {
+        menu_->setObjectName(QString::fromLatin1(name));
+        menu_->setAttribute(Qt::WA_DeleteOnClose);
+    }
+    [[nodiscard]] QMenu* menu() const { return menu_; }
+
+    template <class Then>
+    QAction* add(const char* name, const QString& text, Then then) {
+        QAction* action = menu_->addAction(text);
+        action->setObjectName(QString::fromLatin1(name));
+        QObject::connect(action, &QAction::triggered, &context_, std::move(then));
+        return action;
+    }
+    /// An entry that has a key, too, which is shown; `view` runs the command.
+    template <class View>
+    QAction* addCommand(const char* name, const QString& text, View& view, Command command) {
+        QAction* action = add(name, text, [&view, command] { view.run(command); });
+        action->setShortcut(commandKeys(commandInfo(command)).value(0)); // the window, or the view, handles it
+        action->setShortcutContext(Qt::WidgetShortcut);
+        return action;
+    }
+    void addCopy(const char* name, const QString& text, const QString& content) {
+        add(name, text, [content] { QApplication::clipboard()->setText(content); });
+    }
+    void addSeparator() { menu_->addSeparator(); }
+
+private:
+    QMenu* menu_;
+    QObject& context_;
+};
+
+} // namespace bubblescope::gui
