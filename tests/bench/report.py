@@ -34,10 +34,12 @@ class Report:
     def __init__(self, arguments, work):
         self.build = pathlib.Path(arguments.build).resolve()
         self.cli = self.build / "app/cli/bubblescope"
+        self.gui = self.build / "app/gui/bubblescope-gui"
         self.bench = self.build / "tests/bench"
         self.work = work
         self.hta = arguments.hta
         self.shared = arguments.shared and pathlib.Path(arguments.shared).resolve()
+        self.quick = arguments.quick
         self.decades = DECADES[:-1] if arguments.quick else DECADES
         self.rows = []
         self.growth = []
@@ -144,9 +146,12 @@ class Report:
             self.grows("parse kineto.json, slices",
                        [(at["load/kineto.json"]["slices"], at[key]["cpu_time"] / 1e3) for _, at in sizes], peer)
 
+    def run_sizes(self):
+        return [4, 40, 400, 4000][: len(self.decades)]
+
     def our_runs(self):
         """Steps of our own, with every op, transfer, wait, arg and arrow."""
-        micro = [4, 40, 400, 4000][: len(self.decades)]
+        micro = self.run_sizes()
         simulated, analyzed = [], []
         stages = {"info": ["info"], "whatif": ["whatif"], "whatif --if comm=0": ["whatif", "--if", "comm=0"]}
         grown = {stage: [] for stage in (*stages, "convert to Perfetto", "convert to JSON", "diff with itself")}
@@ -258,10 +263,29 @@ class Report:
             peers = [entry["cpu_time"] / 1e3 for entry in self.loads(plain, "simdjson_dom/", 0.1).values()]
             self.compare(what, sum(ours) if ours else None, "simdjson DOM, unpacked", sum(peers) if peers else None, 0.5)
 
+    def app(self):
+        """The app in pictures without a display, and frames of its timeline. Left out of builds without it."""
+        if not self.gui.exists():
+            return
+        screenshot = [self.gui, "--screenshot", self.work / "picture.png", "--force"]
+        self.below("start of the empty app", self.run([*screenshot, "--panel", "welcome"])[0] * 1e3, "ms", 250)
+        run = self.work / f"run{self.run_sizes()[-1]}" / "run.pftrace"
+        opened, analyzed = self.run([*screenshot, run])[0], self.run([self.cli, "analyze", run])[0]
+        self.row("open our largest run in the app", f"{opened:.2f} s", f"analyze: {analyzed:.2f} s",
+                 f"{opened / analyzed:.2f}", "≤ 1.3", opened <= 1.3 * analyzed)
+        for slices, usual, worst in ((10_000_000, 8, 16), (50_000_000, 16, 33))[: 1 if self.quick else 2]:
+            out = subprocess.run([self.bench / "bench_timeline", str(slices)], stdout=subprocess.PIPE,
+                                 env={**os.environ, "QT_QPA_PLATFORM": "offscreen"}, check=True, text=True).stdout
+            frames = re.findall(r"^\| (.+?) \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|", out, re.MULTILINE)
+            what, slow, slowest = max(((what, float(p95), float(most)) for what, p95, most in frames), key=lambda f: f[1])
+            name = f"frames, {slices // 1_000_000} M slices"
+            self.below(f"{name}, 95 % of the slowest kind ({what})", slow, "ms", usual)
+            self.below(f"{name}, the worst of that kind", slowest, "ms", worst)
+
     def measure(self):
         self.start = self.run([self.cli, "--version"])[0]
         for part in (self.make_traces, self.loading, self.our_runs, self.analysis, self.breakdown, self.generators,
-                     self.recorder, self.real_traces):
+                     self.recorder, self.real_traces, self.app):
             begin = time.monotonic()
             part()
             print(f"{part.__name__}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
