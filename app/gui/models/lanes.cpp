@@ -74,12 +74,21 @@ TimeNs Lane::gain(std::size_t at) const {
     return startsPair(at) ? added(at) - added(at) / 2 : added(at);
 }
 
-RoleTimes Lane::coveredByRole(TimeNs time, std::size_t next) const {
+RoleTimes Lane::startedByRole(std::size_t next, const RoleTimes& known, std::size_t known_next) const {
     if (next == 0) return {};
-    const std::size_t from = (next - 1) / kRoleStride;
-    RoleTimes sum = role_sums_[from];
-    for (std::size_t i = from * kRoleStride; i < next; ++i)
+    const std::size_t stride = (next - 1) / kRoleStride * kRoleStride;
+    RoleTimes sum = stride > known_next ? role_sums_[stride / kRoleStride] : known;
+    for (std::size_t i = std::max(stride, known_next); i < next; ++i)
         sum[static_cast<std::size_t>(spans_[i].role)] += gain(i);
+    return sum;
+}
+
+RoleTimes Lane::coveredByRole(TimeNs time, std::size_t next) const {
+    return coveredByRole(time, next, startedByRole(next));
+}
+
+RoleTimes Lane::coveredByRole(TimeNs time, std::size_t next, RoleTimes sum) const {
+    if (next == 0) return {};
     const TimeNs later = std::max(TimeNs{0}, latest_end_[next - 1] - time);
     if (later == TimeNs{0}) return sum;
     // What runs on after `time` is the span that ends last, or a pair.

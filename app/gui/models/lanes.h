@@ -54,6 +54,12 @@ public:
     /// The same by the spans' roles, which sum up to it: the halves of a pair share their time. In addition linear in
     /// kRoleStride.
     [[nodiscard]] RoleTimes coveredByRole(TimeNs time, std::size_t next) const;
+    /// The sums of the spans before `next` by role. `known`: those before `known_next`, which may be any earlier span;
+    /// linear in the distance from it, or in kRoleStride.
+    [[nodiscard]] RoleTimes startedByRole(std::size_t next, const RoleTimes& known = {},
+                                          std::size_t known_next = 0) const;
+    /// coveredByRole(), given startedByRole().
+    [[nodiscard]] RoleTimes coveredByRole(TimeNs time, std::size_t next, RoleTimes started) const;
     /// Role and chunk that prevail among the spans [first, last) within `window`. Of many spans only a sample is
     /// examined.
     struct Colour {

@@ -11,12 +11,6 @@ std::size_t placeOfRole(Role role) {
     return static_cast<std::size_t>(role);
 }
 
-TimeNs coveredIn(const Lane& lane, const TimeRange& range) {
-    const std::size_t first = lane.firstStartingFrom(range.begin);
-    return lane.coveredBefore(range.end, lane.firstStartingFrom(range.end, first)) -
-           lane.coveredBefore(range.begin, first);
-}
-
 } // namespace
 
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
@@ -32,12 +26,14 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     const auto split = [&](std::size_t part, double exact) {
         exact = std::clamp(exact, 0.0, static_cast<double>(pixels));
         exact_of[part] = exact;
-        floors[part] = static_cast<int>(std::floor(exact + 1e-9));
+        floors[part] = static_cast<int>(exact + 1e-9); // not negative
         rest[part] = exact - floors[part];
         left -= floors[part];
     };
     for (std::size_t part = 0; part < kStackOrder.size(); ++part) {
-        const double exact = static_cast<double>(shares[placeOfRole(kStackOrder[part])].count()) * scale;
+        const TimeNs time = shares[placeOfRole(kStackOrder[part])];
+        if (time == TimeNs{0}) continue;
+        const double exact = static_cast<double>(time.count()) * scale;
         exact_outside -= exact;
         split(part, exact);
     }
@@ -102,18 +98,49 @@ TimeNs LaneCursor::nextStart() const {
     return next_ < lane_.spans().size() ? lane_.spans()[next_].start : TimeNs::max();
 }
 
-RoleTimes sharesOf(const Lanes& lanes, std::size_t line, const TimeRange& range) {
-    const Lane& ops = lanes.lane(line, LaneKind::Compute);
-    const std::size_t first = ops.firstStartingFrom(range.begin);
-    const RoleTimes before = ops.coveredByRole(range.begin, first);
-    RoleTimes out = ops.coveredByRole(range.end, ops.firstStartingFrom(range.end, first));
+LineCursor::LineCursor(const Lanes& lanes, std::size_t line, TimeNs begin)
+    : ops_(lanes.lane(line, LaneKind::Compute), begin), bubbles_(lanes.lane(line, LaneKind::Bubble), begin),
+      exposed_(lanes.lane(line, LaneKind::Exposed), begin), waits_(lanes.lane(line, LaneKind::ReplicaWait), begin),
+      begin_(begin), end_(begin), begin_next_(ops_.next()) {}
+
+void LineCursor::advance(TimeNs to) {
+    begin_ = end_;
+    end_ = to;
+    begin_next_ = ops_.next();
+    busy = ops_.advance(to);
+    idle = bubbles_.advance(to);
+    exposed = exposed_.advance(to);
+    waiting = waits_.advance(to);
+}
+
+TimeNs LineCursor::nextStart() const {
+    return std::min({ops_.nextStart(), exposed_.nextStart(), waits_.nextStart()});
+}
+
+/// Neighbouring columns share a border, which is computed once.
+RoleTimes LineCursor::opsUntil(TimeNs time, std::size_t next) {
+    if (time == until_time_) return until_;
+    known_ = ops_.lane().startedByRole(next, known_, known_next_);
+    known_next_ = next;
+    until_time_ = time;
+    return until_ = ops_.lane().coveredByRole(time, next, known_);
+}
+
+RoleTimes LineCursor::shares() {
+    const RoleTimes before = opsUntil(begin_, begin_next_);
+    RoleTimes out = opsUntil(end_, ops_.next());
     for (std::size_t role = 0; role < kRoleCount; ++role)
         out[role] -= before[role];
-    const TimeNs exposed = coveredIn(lanes.lane(line, LaneKind::Exposed), range);
     out[placeOfRole(Role::Send)] = exposed;
-    out[placeOfRole(Role::Bubble)] = coveredIn(lanes.lane(line, LaneKind::Bubble), range) - exposed;
-    out[placeOfRole(Role::ReplicaWait)] = coveredIn(lanes.lane(line, LaneKind::ReplicaWait), range);
+    out[placeOfRole(Role::Bubble)] = idle - exposed;
+    out[placeOfRole(Role::ReplicaWait)] = waiting;
     return out;
+}
+
+RoleTimes sharesOf(const Lanes& lanes, std::size_t line, const TimeRange& range) {
+    LineCursor cursor(lanes, line, range.begin);
+    cursor.advance(range.end);
+    return cursor.shares();
 }
 
 } // namespace bubblescope::gui

@@ -45,6 +45,42 @@ private:
     TimeNs covered_;
 };
 
+/// Walks through a line's time from left to right, column by column.
+class LineCursor {
+public:
+    LineCursor(const Lanes& lanes, std::size_t line, TimeNs begin);
+
+    /// Moves on to `to`: a new column.
+    void advance(TimeNs to);
+
+    TimeNs busy{0};    ///< of the column, in ops
+    TimeNs idle{0};    ///< in bubbles
+    TimeNs exposed{0}; ///< of `idle`, while transfers were under way
+    TimeNs waiting{0}; ///< for other replicas
+
+    /// What the line does in the column, exactly: the time of each part.
+    [[nodiscard]] RoleTimes shares();
+    [[nodiscard]] const LaneCursor& ops() const { return ops_; }
+    [[nodiscard]] const LaneCursor& bubbles() const { return bubbles_; }
+    /// When the next op, exposed transfer or wait begins.
+    [[nodiscard]] TimeNs nextStart() const;
+
+private:
+    [[nodiscard]] RoleTimes opsUntil(TimeNs time, std::size_t next);
+
+    LaneCursor ops_;
+    LaneCursor bubbles_;
+    LaneCursor exposed_;
+    LaneCursor waits_;
+    TimeNs begin_; ///< of the column
+    TimeNs end_;
+    std::size_t begin_next_; ///< the first op that has not begun at begin_
+    std::size_t known_next_ = 0;
+    RoleTimes known_{}; ///< of ops before known_next_
+    TimeNs until_time_{TimeNs::min()};
+    RoleTimes until_{}; ///< opsUntil(until_time_)
+};
+
 /// What a line does between two times, exactly: the time of each part. Logarithmic in its spans.
 [[nodiscard]] RoleTimes sharesOf(const Lanes& lanes, std::size_t line, const TimeRange& range);
 

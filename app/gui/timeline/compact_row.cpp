@@ -34,16 +34,13 @@ class CompactRowBuilder {
 public:
     CompactRowBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
                       std::vector<CompactPiece>& out)
-        : lanes_(input.session.lanes), line_(static_cast<std::size_t>(input.rows.lineAt(row))),
-          ops_(lanes_.lane(line_, LaneKind::Compute)), idle_(lanes_.lane(line_, LaneKind::Bubble)), borders_(borders),
+        : lanes_(input.session.lanes), line_(static_cast<std::size_t>(input.rows.lineAt(row))), borders_(borders),
           row_(row), out_(out), first_piece_(out.size()),
           height_(static_cast<int>(std::lround(input.rows.bands().front().height * input.device_pixel_ratio))) {}
 
     void build() {
-        LaneCursor ops(ops_, borders_.front());
-        LaneCursor idle(idle_, borders_.front());
-        LaneCursor exposed(lanes_.lane(line_, LaneKind::Exposed), borders_.front());
-        LaneCursor waits(lanes_.lane(line_, LaneKind::ReplicaWait), borders_.front());
+        LineCursor line(lanes_, line_, borders_.front());
+        const std::vector<Span>& spans = line.ops().lane().spans();
         const auto columns = static_cast<int>(borders_.size()) - 1;
         for (int column = 0; column < columns;) {
             const TimeRange time{border(column), border(column + 1)};
@@ -52,27 +49,22 @@ public:
                 ++column;
                 continue;
             }
-            const TimeNs busy = ops.advance(time.end);
-            const TimeNs bubble = idle.advance(time.end);
-            const TimeNs sent = exposed.advance(time.end);
-            const TimeNs waited = waits.advance(time.end);
+            line.advance(time.end);
             int end = column + 1;
-            if (busy == time.length() && ops.firstMet(time.begin) + 1 == ops.next()) {
-                end = addOp(ops_.spans()[ops.firstMet(time.begin)], column);
+            const std::size_t met = line.busy == time.length() ? line.ops().firstMet(time.begin) : 0;
+            if (line.busy == time.length() && met + 1 == line.ops().next()) {
+                end = addOp(spans[met], column);
             } else {
-                add({row_, column, end, stackHeights(sharesOf(lanes_, line_, time), time.length(), height_), -1});
+                add({row_, column, end, stackHeights(line.shares(), time.length(), height_), -1});
                 // The columns stay the same until something begins or ends.
-                const TimeNs other = std::min({ops.nextStart(), exposed.nextStart(), waits.nextStart()});
-                if (busy == TimeNs{0} && sent == TimeNs{0} && bubble == time.length())
-                    end = sameUntil(end, std::min(other, endOf(idle, time.begin)));
-                else if (busy == TimeNs{0} && bubble == TimeNs{0} && waited == TimeNs{0})
-                    end = sameUntil(end, std::min(other, idle.nextStart()));
+                const bool nothing_runs = line.busy == TimeNs{0};
+                if (nothing_runs && line.exposed == TimeNs{0} && line.idle == time.length())
+                    end = sameUntil(end, std::min(line.nextStart(), endOf(line.bubbles(), time.begin)));
+                else if (nothing_runs && line.idle == TimeNs{0} && line.waiting == TimeNs{0})
+                    end = sameUntil(end, std::min(line.nextStart(), line.bubbles().nextStart()));
                 if (end > column + 1) out_.back().end = end;
             }
-            if (end > column + 1) {
-                for (LaneCursor* cursor : {&ops, &idle, &exposed, &waits})
-                    cursor->advance(border(end));
-            }
+            if (end > column + 1) line.advance(border(end));
             column = end;
         }
     }
@@ -122,8 +114,6 @@ private:
 
     const Lanes& lanes_;
     std::size_t line_;
-    const Lane& ops_;
-    const Lane& idle_;
     const std::vector<TimeNs>& borders_;
     int row_;
     std::vector<CompactPiece>& out_;
@@ -152,12 +142,17 @@ std::vector<CompactPiece> stripOf(const GeometryInput& input, const std::vector<
     const std::size_t columns = borders.size() - 1;
     const std::size_t stride = std::max<std::size_t>(1, lines.size() * columns / kMostParts);
     const int height = static_cast<int>(std::lround(kStripHeight * input.device_pixel_ratio));
+    std::vector<LineCursor> cursors;
+    cursors.reserve(lines.size());
+    for (const int line : lines)
+        cursors.emplace_back(input.session.lanes, static_cast<std::size_t>(line), borders.front());
     for (std::size_t column = 0; column < columns; column += stride) {
         const std::size_t end = std::min(columns, column + stride);
         const TimeRange time{borders[column], borders[end]};
         RoleTimes sum{};
-        for (const int line : lines) {
-            const RoleTimes shares = sharesOf(input.session.lanes, static_cast<std::size_t>(line), time);
+        for (LineCursor& line : cursors) {
+            line.advance(time.end);
+            const RoleTimes shares = line.shares();
             for (std::size_t role = 0; role < kRoleCount; ++role)
                 sum[role] += shares[role];
         }

@@ -379,6 +379,7 @@ private:
         const auto flush = [&](std::size_t end) {
             if (end > begin) addStack(run, begin, end);
         };
+        LineCursor line(in_.session.lanes, static_cast<std::size_t>(line_), border(0));
         for (std::size_t column = 0; column < columns_; ++column) {
             if (!shared_[column]) {
                 flush(column);
@@ -386,8 +387,9 @@ private:
                 continue;
             }
             const TimeRange time{border(column), border(column + 1)};
-            const StackHeights heights =
-                stackHeights(sharesOf(in_.session.lanes, static_cast<std::size_t>(line_), time), time.length(), height);
+            line.advance(time.begin); // over the columns that are not shared
+            line.advance(time.end);
+            const StackHeights heights = stackHeights(line.shares(), time.length(), height);
             if (column > begin && heights == run) continue;
             flush(column);
             begin = column;

@@ -65,7 +65,8 @@ double snapToPixel(double x, double width, double device_pixel_ratio) {
 std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
     std::vector<SliceShape> out;
     const double pixel = lane.width() / static_cast<double>(columns.size());
-    const double time = static_cast<double>(length.count()) / static_cast<double>(columns.size());
+    const double scale = // from time to height
+        lane.height() * static_cast<double>(columns.size()) / static_cast<double>(length.count());
     std::size_t begin = 0;
     double filled = 0;
     const auto close = [&](std::size_t end) {
@@ -77,11 +78,11 @@ std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns
                        {}});
     };
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        const double fraction = static_cast<double>(columns[i].busy.count()) / time;
-        // At least one pixel, so that any activity is visible.
-        const double high = columns[i].busy > TimeNs{0} || columns[i].slices > 0
-                                ? std::clamp(std::round(fraction * lane.height()), 1.0, lane.height())
-                                : 0;
+        // At least one pixel, so that any activity is visible. Rounded by hand: std::round() is a call.
+        const auto share =
+            static_cast<double>(static_cast<int>(static_cast<double>(columns[i].busy.count()) * scale + 0.5));
+        const double high =
+            columns[i].busy > TimeNs{0} || columns[i].slices > 0 ? std::clamp(share, 1.0, lane.height()) : 0;
         if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
         close(i);
         begin = i;

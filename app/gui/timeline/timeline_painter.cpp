@@ -9,6 +9,7 @@
 #include <QFontMetrics>
 #include <QPainter>
 #include <QPixmap>
+#include <QPixmapCache>
 
 #include <algorithm>
 
@@ -43,6 +44,9 @@ TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible) {
 }
 
 QPixmap hatchTile(const Theme& theme, double ratio) {
+    const QString key =
+        QStringLiteral("hatch %1 %2 %3").arg(theme.bubble_background.rgba()).arg(theme.bubble_hatch.rgba()).arg(ratio);
+    if (QPixmap known; QPixmapCache::find(key, &known)) return known;
     const int size = static_cast<int>(std::lround(kHatchSize * ratio));
     // Several tiles side by side: the raster engine copies one line of a tile at a time, and long lines are many times
     // faster.
@@ -56,6 +60,7 @@ QPixmap hatchTile(const Theme& theme, double ratio) {
         painter.drawLine(shift, size, shift + size, 0);
     painter.end();
     tile.setDevicePixelRatio(ratio);
+    QPixmapCache::insert(key, tile);
     return tile;
 }
 
