@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <map>
 #include <tuple>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -50,9 +50,31 @@ std::optional<OpPlace> opAtEnd(const StepTimeline& step, const CommSpan& span, i
 /// Identifies a payload within a step; the stage is the one that consumes it.
 using PayloadKey = std::tuple<Payload, int, int, int>;
 
+/// Values by payload, of which the first counts. A sorted list: steps have millions of transfers, and nothing is added
+/// once something is looked up.
+template <class Value>
+class ByPayload {
+public:
+    void add(const PayloadKey& key, const Value& value) { entries_.push_back({key, value}); }
+    /// Call once, after the last add().
+    void sort() { std::ranges::stable_sort(entries_, {}, &Entry::key); }
+    /// Null if there is none.
+    [[nodiscard]] const Value* find(const PayloadKey& key) const {
+        const auto found = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
+        return found != entries_.end() && found->key == key ? &found->value : nullptr;
+    }
+
+private:
+    struct Entry {
+        PayloadKey key;
+        Value value;
+    };
+    std::vector<Entry> entries_;
+};
+
 struct RecordedEnds {
-    std::map<PayloadKey, TransferEnd> sent;
-    std::map<PayloadKey, TransferEnd> received;
+    ByPayload<TransferEnd> sent;
+    ByPayload<TransferEnd> received;
 };
 
 RecordedEnds recordedEnds(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
@@ -61,10 +83,12 @@ RecordedEnds recordedEnds(const StepTimeline& step, const std::optional<Microbat
         for (const CommSpan& span : step.comm[rank]) {
             if (slice && microbatchSliceOf(span) != *slice) continue;
             const PayloadKey key{span.payload, span.microbatch.value, span.sequence, span.stage.value};
-            if (span.kind == CommKind::Send) out.sent.emplace(key, TransferEnd{Rank(rank), span.start, true});
-            if (span.kind == CommKind::Receive) out.received.emplace(key, TransferEnd{Rank(rank), span.end, true});
+            if (span.kind == CommKind::Send) out.sent.add(key, {Rank(rank), span.start, true});
+            if (span.kind == CommKind::Receive) out.received.add(key, {Rank(rank), span.end, true});
         }
     }
+    out.sent.sort();
+    out.received.sort();
     return out;
 }
 
@@ -140,28 +164,26 @@ std::optional<OpPlace> otherHalfOf(const StepTimeline& step, const OpPlace& plac
 
 std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
     const int apart = routes(step.placement);
-    std::map<PayloadKey, OpPlace> producers;
+    ByPayload<OpPlace> producers;
     forEachPassing(step, slice, [&](const OpPlace& place, Payload payload, int stage) {
         const Op& op = place.in(step).op;
         const int next = stage + (payload == Payload::Activation ? apart : -apart);
-        producers.emplace(PayloadKey{payload, op.microbatch.value, op.sequence, next}, place);
+        producers.add({payload, op.microbatch.value, op.sequence, next}, place);
     });
+    producers.sort();
     const RecordedEnds ends = recordedEnds(step, slice);
     std::vector<OpTransfer> out;
     forEachPassing(step, slice, [&](const OpPlace& consumer, Payload payload, int stage) {
         const Op& op = consumer.in(step).op;
         const PayloadKey key{payload, op.microbatch.value, op.sequence, stage};
-        const auto producer = producers.find(key);
-        if (producer == producers.end() || producer->second.rank == consumer.rank) return;
-        OpTransfer transfer{payload, producer->second, consumer, {}, {}};
-        const auto sent = ends.sent.find(key);
-        const auto received = ends.received.find(key);
-        transfer.sent = sent != ends.sent.end()
-                            ? sent->second
-                            : TransferEnd{transfer.producer.rank, transfer.producer.in(step).end, false};
-        transfer.received = received != ends.received.end()
-                                ? received->second
-                                : TransferEnd{consumer.rank, consumer.in(step).start, false};
+        const OpPlace* producer = producers.find(key);
+        if (producer == nullptr || producer->rank == consumer.rank) return;
+        OpTransfer transfer{payload, *producer, consumer, {}, {}};
+        const TransferEnd* sent = ends.sent.find(key);
+        const TransferEnd* received = ends.received.find(key);
+        transfer.sent = sent != nullptr ? *sent : TransferEnd{producer->rank, producer->in(step).end, false};
+        transfer.received =
+            received != nullptr ? *received : TransferEnd{consumer.rank, consumer.in(step).start, false};
         out.push_back(transfer);
     });
     return out;

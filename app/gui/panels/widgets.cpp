@@ -93,13 +93,14 @@ void FillWhenVisible::watchDock() {
     dock_ = found;
     if (dock_ == nullptr) return;
     connect(dock_, &QDockWidget::visibilityChanged, this, [this](bool visible) {
-        if (visible && panel_.isVisible()) fillNow();
+        if (visible && isVisible()) fillNow();
     });
 }
 
 bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
     if (watched != &panel_ || !stale_) return false;
-    if (event->type() == QEvent::Show) fillNow();
+    // A window that opens shows the docks behind other tabs too.
+    if (event->type() == QEvent::Show && isVisible()) fillNow();
     // For all other ways to become visible. Queued, since filling changes what is being painted.
     if (event->type() == QEvent::Paint)
         QMetaObject::invokeMethod(this, &FillWhenVisible::fillNow, Qt::QueuedConnection);
