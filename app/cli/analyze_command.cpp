@@ -117,7 +117,7 @@ report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArgum
 Status help(const AnalyzeArguments& options, ProcessTeam& team) {
     const Result<LoadOptions> known_of = options.recognise.options();
     if (known_of.ok()) return servePartition(team, known_of.value().rules, analysisTasks());
-    // The first process may see what this one does not; if not, it says the same by itself.
+    // The first process may see what this one does not; if not, it reports the same on its own.
     return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
 }
 

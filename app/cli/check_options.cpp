@@ -42,7 +42,7 @@ void callCommand(const std::string& command, const CheckRecord& check, const Che
     if (!child || child->wait() != 0) printError(fmt::format("aadiff: '{}' failed", command));
 }
 
-/// What a run that is not paced is going to check, once it knows.
+/// What an unpaced run is going to check, once that is known.
 void announce(const runtime::PlannedCoverage& plan) {
     const std::lock_guard lock(speaks());
     const std::string ranks = plan.first_rank == plan.last_rank

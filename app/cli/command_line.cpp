@@ -151,7 +151,7 @@ std::string optionName(const std::string& word) {
     return word.size() > 1 && word.front() == '-' ? word.substr(0, word.find('=')) : std::string();
 }
 
-/// What is wrong with a word that is no command.
+/// The error for a word that is not a command.
 std::string unknownCommand(const CommandInfo& command, const std::string& word) {
     if (!optionName(word).empty())
         return fmt::format("unknown option '{}'{}", word, didYouMean(optionName(word), optionNames(command)));

@@ -26,7 +26,7 @@ class Option {
 public:
     Option(CLI::Option* option, OptionTraits* traits) : option_(option), traits_(traits) {}
 
-    /// What stands for the value in the help.
+    /// The placeholder of the value in the help.
     Option typeName(const std::string& name) const;
     /// Under which heading of the help it stands.
     Option group(const std::string& heading) const;
@@ -61,7 +61,7 @@ private:
     OptionTraits* traits_;
 };
 
-/// What an output's name stands for.
+/// What the name of an output refers to.
 enum class OutputKind : std::uint8_t { File, Traces, Tables };
 
 /// A command of the program, or a command's own command: a handle, as Option is.
@@ -144,7 +144,7 @@ public:
     [[nodiscard]] Command root() const;
     /// Called for each command without commands of its own when its options are complete: adds what every one has.
     void addToEvery(std::function<void(Command)> add);
-    /// Values that stand for options which the line does not give. Call before parse().
+    /// Values of options that the command line does not give. Call before parse().
     void setDefaults(std::vector<OptionDefault> defaults);
     /// What of the defaults stood for options of the command that was parsed.
     [[nodiscard]] const std::vector<OptionDefault>& usedDefaults() const { return used_; }

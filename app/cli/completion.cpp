@@ -187,7 +187,7 @@ std::string fishCondition(const CommandInfo& command) {
     return condition;
 }
 
-/// Text that man shows as it is.
+/// Text that man shows unchanged.
 std::string manText(std::string_view text) {
     std::string out;
     for (const char c : text) {

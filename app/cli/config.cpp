@@ -46,7 +46,7 @@ void addHeadings(const CommandInfo& command, const std::string& parent, std::vec
     }
 }
 
-/// Options that may stand in a file: those that every command has, or those of one.
+/// Options that a file may set: those that every command has, or those of one.
 std::vector<std::string> settableOptions(const CommandInfo& command) {
     std::vector<std::string> names;
     for (const OptionInfo& option : command.options) {

@@ -66,7 +66,7 @@ bool joinsByItself(std::span<char*> words) {
     return false;
 }
 
-/// A process that is not part of any job, whatever started it.
+/// A process that is not part of any job, no matter what started it.
 class NoSession final : public LaunchSession {
 public:
     NoSession() : LaunchSession(0, 1) {}

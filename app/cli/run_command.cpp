@@ -42,7 +42,7 @@ struct RunArguments {
     const bool* force = nullptr; ///< the line's
 };
 
-/// What carries tensors follows from where ranks are; the option says what the user means, so that it is not guessed.
+/// The placement of the ranks determines the transport; the option states what the user means, so nothing is guessed.
 Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     const std::string& name = options.transport;
     if (name == "nccl" && options.backend.isCpu())

@@ -23,7 +23,7 @@ QString newRunFolder() {
 bool isInteraction(const QEvent& event) {
     if (event.type() == QEvent::MouseButtonPress) return true;
     if (event.type() != QEvent::KeyPress) return false;
-    // A modifier by itself may be the start of a shortcut.
+    // A modifier alone may be the start of a shortcut.
     const int key = static_cast<const QKeyEvent&>(event).key();
     return key != Qt::Key_Control && key != Qt::Key_Shift && key != Qt::Key_Alt && key != Qt::Key_Meta;
 }

@@ -21,7 +21,7 @@ class Keywords {
 public:
     explicit Keywords(const pybind11::dict& given);
 
-    /// Leaves `into` as it is where the keyword is not given, or None.
+    /// Leaves `into` unchanged if the keyword is not given, or None.
     template <class T>
     void take(const char* name, T& into) {
         if (const pybind11::object value = taken(name); !value.is_none()) into = value.cast<T>();

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kOpsOfTrack = 32; // of each rank
 
-/// A process of a file; those that have a text for a number are told apart by it.
+/// A process of a file; those that have a text for a number are distinguished by it.
 using Process = std::tuple<std::uint32_t, std::int64_t, StringId>;
 
 Process processOf(const Track& track) {

@@ -12,7 +12,7 @@
 
 namespace bubblescope {
 
-/// Where a unit's op stands in StepTimeline::ranks. A pair's second half is the op behind it.
+/// The place of a unit's op in StepTimeline::ranks. A pair's second half is the op after it.
 struct UnitPlace {
     Rank rank;
     std::int32_t op = 0;

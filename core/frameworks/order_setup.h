@@ -21,7 +21,7 @@ enum class Framework : std::uint8_t { Torchtitan, GraphPp, Automodel, Megatron, 
 struct OrderSetup {
     std::string framework;     ///< for people
     bool takes_file = false;   ///< it reads the order from PyTorch's CSV; else it makes the order itself
-    std::string schedule_name; ///< the framework's name of a schedule that has to stand beside it
+    std::string schedule_name; ///< the framework's name of a schedule, which has to be given with it
     struct Setting {
         std::string name;
         std::string value;

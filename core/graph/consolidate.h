@@ -12,7 +12,7 @@ namespace bubblescope {
 /// Re-times a step within its slack so that idle time gathers at the closed forms' positions; the
 /// makespan, every op's duration, every rank's order and every transfer's latency stay what they were.
 /// Ops only ever move later; the halves of an overlapped pair move together. Closed-form positions refer to the
-/// result of this. A step whose ops are incomplete or contradict the dependencies is returned as it is.
+/// result of this. A step whose ops are incomplete or contradict the dependencies is returned unchanged.
 ///
 /// In 1F1B the result is unique. Schedules with more warm-up leave a choice of how much of the middle
 /// bubble lies before the steady part and how much behind it: `before_steady` (per rank, may be shorter

@@ -194,7 +194,7 @@ Result<MetricsEndpoint> MetricsEndpoint::open(net::Address address) {
 
 void MetricsEndpoint::serve(const std::function<std::string()>& page, Clock::time_point now) {
     take(now);
-    std::string made; // once for all who ask now
+    std::string made; // once for all current requests
     const auto once = [&] {
         if (made.empty()) made = page();
         return made;

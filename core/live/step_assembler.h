@@ -26,7 +26,7 @@ struct ReplicaRange {
 /// Whether they can describe the same run.
 [[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
 
-/// A step for which nothing more is expected.
+/// A step that is complete or closed.
 struct ClosedStep {
     int index = 0;
     /// One per replica that ran it completely, on the ranks' own clocks.

@@ -13,7 +13,7 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kMaxPeers = 4096;
-constexpr std::ptrdiff_t kMaxStrangers = 256;          ///< peers that have not shown the token
+constexpr std::ptrdiff_t kMaxStrangers = 256;          ///< peers that have not presented the token
 constexpr std::ptrdiff_t kMaxStrangersOfAddress = 128; ///< so that one host does not push out those of others
 constexpr int kAcceptAtOnce = 64;                      ///< fewer than may stay, so that each is heard at least once
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;

@@ -11,7 +11,7 @@
 namespace bubblescope::net {
 namespace {
 
-/// Pipes, as of a shell's <(…), are not looked at.
+/// Pipes, such as a shell's <(…), are not checked.
 bool othersRead(const std::string& file) {
     std::error_code failed;
     const auto status = std::filesystem::status(file, failed);

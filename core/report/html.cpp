@@ -107,7 +107,7 @@ HtmlGrid gridOf(const Table& table) {
     return grid;
 }
 
-/// As it is where its columns fit the page, else a row for each of them.
+/// Unchanged if its columns fit the page, else with a row for each of them.
 HtmlGrid gridOf(const Matrix& matrix) {
     constexpr std::size_t kMaxColumns = 8;
     std::vector<const Matrix::Row*> lines;

@@ -22,7 +22,7 @@ struct RunModelRequest {
 
     /// Of the steps asked for. Errors: Usage, and those of runModel().
     [[nodiscard]] Result<RunModel> model(const Run& run, const RunClocks& clocks) const;
-    /// What `layers` says of a run on `pp` ranks. Errors: Usage.
+    /// What `layers` means for a run on `pp` ranks. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(int pp) const;
     /// The same, or else what the run's framework states. Errors: Usage.
     [[nodiscard]] Result<ModelCut> cut(const Run& run) const;

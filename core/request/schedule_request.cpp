@@ -141,7 +141,7 @@ Status ScheduleRequest::addLoss(CostModel& model, TimeNs time) const {
         return usageError("--loss needs the schedule's sizes and no more than a million stages", "leave --loss out");
     }
     const ScheduleFamily* const family = findScheduleFamily(name);
-    if ((family == nullptr && !name.empty()) || stages < 1) return {}; // the schedule will say what is wrong
+    if ((family == nullptr && !name.empty()) || stages < 1) return {}; // the schedule reports what is wrong
     const int pipelines = family == nullptr ? 1 : routes(family->placement);
     model.stages.assign(static_cast<std::size_t>(stages), model.times);
     for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {

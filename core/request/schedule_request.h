@@ -71,7 +71,7 @@ struct ScheduleRequest {
     /// True if a size is given.
     [[nodiscard]] bool sized() const { return pp > 0 || microbatches > 0 || vpp; }
 
-    /// True if it says which schedule is meant.
+    /// True if it names a schedule.
     [[nodiscard]] bool given() const { return !name.empty() || !file.empty() || order.has_value(); }
 
 private:

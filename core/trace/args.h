@@ -64,7 +64,7 @@ public:
     ArgReader& operator=(const ArgReader&) = delete;
     virtual ~ArgReader() = default;
 
-    /// Visits the args of the event at `offset` of the file's text, whatever is there.
+    /// Visits the args of the event at `offset` of the file's text, which may be arbitrary.
     virtual void visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const = 0;
 };
 

@@ -278,7 +278,7 @@ void Capture::releaseCupti(std::string_view tool) noexcept {
                 "; ranges and NCCL's operations are recorded to the end");
         if (was_on) stopGpu();
     } catch (const std::exception&) {
-        // The tool finds CUPTI in use, and says so.
+        // The tool finds CUPTI in use, and reports that.
     }
 }
 

@@ -184,7 +184,7 @@ public:
     /// What was read is written: gives back its chunks, and the slots of threads that have ended.
     void release();
 
-    /// The head of a record that tells how many were lost, which read() takes itself.
+    /// The head of a record that holds how many were lost; read() consumes it.
     static constexpr std::uint64_t kGapType = 0x7f;
     static constexpr std::uint64_t gapWord(std::uint64_t lost) { return kGapType | lost << 8U; }
 
@@ -201,7 +201,7 @@ private:
     From from_;
     std::vector<Cursor> cursors_;
     std::vector<std::uint32_t> read_chunks_; ///< to be given back
-    std::size_t first_ = 0;                  ///< slot at which the next read() begins, so that none waits for ever
+    std::size_t first_ = 0;                  ///< slot at which the next read() begins, so that none waits forever
 };
 
 template <class Take>

@@ -134,7 +134,7 @@ private:
 
     template <class Word>
     static void write(Thread& thread, std::size_t count, bool begin, const Word& word) noexcept {
-        constexpr std::size_t kEnd = event_memory::kChunkWords - 1; // leaves room to tell of a gap
+        constexpr std::size_t kEnd = event_memory::kChunkWords - 1; // leaves room to report a gap
         if ((thread.at + count > kEnd || thread.lost != 0) && !nextChunk(thread)) [[unlikely]]
             return lose(thread, begin);
         std::uint64_t* const to = thread.words + thread.at;

@@ -67,7 +67,7 @@ public:
     [[nodiscard]] KernelCounts counts() const;
 
 private:
-    /// What a number stands for.
+    /// What a number refers to.
     struct Label {
         Rank rank;
         std::optional<LaunchingOp> op;

@@ -100,7 +100,7 @@ void Names::share(Kind kind, std::uint16_t domain, std::uint32_t number, std::st
     name = bounded(name);
     const std::uint64_t at = logged_->load(std::memory_order_relaxed);
     if (at + sizeof(Head) + name.size() > log_.size())
-        return void(logged_ = nullptr); // texts are counted: none may lack
+        return void(logged_ = nullptr); // texts are counted: none may be missing
     const Head head{static_cast<std::uint8_t>(kind), static_cast<std::uint8_t>(name.size()), domain, number};
     std::memcpy(log_.data() + at, &head, sizeof head);
     if (!name.empty()) std::memcpy(log_.data() + at + sizeof head, name.data(), name.size());

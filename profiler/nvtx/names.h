@@ -49,7 +49,7 @@ public:
     static constexpr std::size_t kMaxLetters = 255;
 
     /// Keeps a log of all names but schemas in memory that another process may read: what is known, and what comes. A
-    /// log that is full goes on without further names. `used` tells how many bytes of it are complete.
+    /// log that is full goes on without further names. `used` holds how many bytes of it are complete.
     void shareIn(std::span<char> log, std::atomic<std::uint64_t>& used);
     /// Registers what a log holds, which gets the numbers that it had. Ignores what is damaged.
     void replay(std::string_view log);

@@ -127,7 +127,7 @@ Result<CheckMessage> unpackMessage(std::string_view bytes) {
     if (mail.kind == CheckMessage::Kind::Answer) mail.twice = unpackResult(wire);
     if (mail.kind == CheckMessage::Kind::Verdict) {
         wire(mail.record);
-        if (!isSane(mail.record)) return inputError(kWhere, "it tells of no check");
+        if (!isSane(mail.record)) return inputError(kWhere, "it names no check");
     }
     if (!wire.done()) return inputError(kWhere, "it is longer or shorter than it should be");
     return mail;

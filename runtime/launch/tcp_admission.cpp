@@ -146,7 +146,7 @@ Result<std::optional<TcpAdmission::Admitted>> TcpAdmission::hear(Pending& pendin
 }
 
 void TcpAdmission::waitFor(Clock::time_point deadline) const {
-    constexpr auto kLongest = 100ms; // strangers are given up without a word of theirs
+    constexpr auto kLongest = 100ms; // strangers that stay silent are dropped
     std::vector<pollfd> waited{{listener_.descriptor(), POLLIN, 0}};
     if (pending_.size() >= kMostPending) waited.clear(); // nobody can be let in yet
     for (const Pending& pending : pending_)

@@ -86,7 +86,7 @@ public:
         std::function<QColor(const Theme&)> colour;
         std::vector<double> expected = {};           ///< drawn dashed; empty, or one per step, NaN if unknown
         std::vector<std::vector<double>> lines = {}; ///< drawn thinly below: one list each, as `expected`
-        std::function<QString(double)> exact = {};   ///< for an axis whose values `text` does not tell apart
+        std::function<QString(double)> exact = {};   ///< for an axis whose values `text` does not distinguish
     };
     /// A step at which something changes.
     struct Mark {

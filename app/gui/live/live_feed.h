@@ -124,7 +124,7 @@ private:
     void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);
 
-    std::optional<TemporaryFolder> scratch_; ///< for streams of recorded jobs that are not to be kept
+    std::optional<TemporaryFolder> scratch_; ///< for streams of recorded jobs that nobody asked to keep
     live::LiveAnalyzer analyzer_;
     live::SegmentFollower follower_;
     std::optional<live::StreamReceiver> receiver_;

@@ -16,7 +16,7 @@ struct OpKernels {
         TimeNs total{0};
     };
     std::size_t count = 0;
-    TimeNs total{0};            ///< of all, also of those that ran side by side
+    TimeNs total{0};            ///< of all, including those that ran in parallel
     std::vector<Named> longest; ///< by their total, at most kNamed
     static constexpr std::size_t kNamed = 4;
 };

@@ -59,7 +59,7 @@ struct OpQuery {
 ///   F3.1                                         one op
 ///   rank=, step=, replica=, stage=, mb=, chunk=  numbers: "3", "0-3,7"
 ///   dur, start with <, <=, > or >=               a time: "20ms"; start counts from the step's begin
-///   name=TEXT, or a word by itself               a part of a slice's name
+///   name=TEXT, or a word on its own              a part of a slice's name
 /// Kinds add up: "send receive". Case does not matter. Errors: Usage, naming the word.
 [[nodiscard]] Result<OpQuery> parseOpQuery(std::string_view text);
 

@@ -26,7 +26,7 @@ public:
     explicit MessageBar(QWidget* parent = nullptr);
 
     void showError(const Error& error);
-    /// In English, whatever the language: for a machine that cannot show its letters.
+    /// In English in every language: for a machine that cannot show the language's letters.
     void showInEnglish(const Error& error);
     [[nodiscard]] QString text() const;
     void setTheme(const Theme& theme);

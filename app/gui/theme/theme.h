@@ -48,7 +48,7 @@ struct Theme {
 [[nodiscard]] const Theme& darkTheme();
 /// Black on white with strong lines, for people who see little contrast.
 [[nodiscard]] const Theme& contrastTheme();
-/// Hues that people without red, green or blue cones tell apart (after Okabe and Ito).
+/// Hues that people without red, green or blue cones can distinguish (after Okabe and Ito).
 [[nodiscard]] const Theme& colourBlindTheme();
 [[nodiscard]] const Theme& colourBlindDarkTheme();
 

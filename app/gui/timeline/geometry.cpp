@@ -269,7 +269,7 @@ private:
         std::size_t last = first + 1;
         if (last < spans.size() && spans[last].start < column_end)
             last = std::max(last, lane_.firstStartingFrom(column_end));
-        // A wide span that starts in this column gets a shape by itself.
+        // A wide span that starts in this column gets its own shape.
         if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
 
         const auto [role, chunk] = lane_.mainColour(first, last, {spans[first].start, TimeNs::max()});

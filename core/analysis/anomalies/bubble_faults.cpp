@@ -115,7 +115,7 @@ private:
         if (waits_.empty()) return;
         const auto& ops = ops_[rank.index()];
         const OpIndex first = graph().firstOf(rank);
-        std::size_t next = 0; // all waits before it ended before the gap at hand
+        std::size_t next = 0; // all waits before it ended before this gap
         for (std::size_t i = 1; i < ops.size(); ++i) {
             const TimelineOp& op = *ops[i];
             const TimeNs idle = ops[i - 1]->end;
@@ -156,7 +156,7 @@ private:
     const StepTimeline* step_ = nullptr;
     std::size_t index_ = 0;
     std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph
-    std::vector<Wait> waits_;                         ///< of the rank at hand
+    std::vector<Wait> waits_;                         ///< of this rank
     std::vector<TimeNs> there_;                       ///< the same
 };
 

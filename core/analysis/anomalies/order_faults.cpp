@@ -208,7 +208,7 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     }
     findings.moveTo(found);
     if (!input.run.departure) return;
-    // The first step names the schedule; if it alone departs, that was told as a departure from the other steps.
+    // The first step names the schedule; if it alone departs, that was reported as a departure from the other steps.
     if (usual->second.front() != 0) return;
     const Departure& departure = *input.run.departure;
     Anomaly anomaly;

@@ -95,7 +95,7 @@ void tellSkew(const AnomalyInput& input, Anomalies& found) {
     for (const RankClock& rank : clocks.ranks) {
         const TimeNs off = std::chrono::abs(rank.fit.offset);
         const bool skewed = static_cast<double>(off.count()) > 1e3 * input.limits.clock_tolerance &&
-                            off > rank.fit.bound; // nothing below the error is told
+                            off > rank.fit.bound; // nothing below the error is reported
         if (skewed && (worst == nullptr || off > std::chrono::abs(worst->fit.offset))) worst = &rank;
     }
     if (worst == nullptr) return;

@@ -169,7 +169,7 @@ void findDegrading(const AnomalyInput& input, const Links& links, Anomalies& fou
 void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found) {
     const std::size_t before = found.size();
     findSlow(input, transfers.links, found);
-    // A link that is slow now is told once.
+    // A link that is slow now is reported once.
     if (found.size() == before) findDegrading(input, transfers.links, found);
 }
 

@@ -77,7 +77,7 @@ struct SlowOps {
 /// By row: step after step, in each rank after rank.
 using SlowByRow = std::map<std::size_t, SlowOps>;
 
-/// A rank that is slow from some step on was told already: its later ops are.
+/// A rank that is slow from some step on was reported already; its later ops belong to that finding.
 bool toldBefore(const Anomalies& found, const StepTimeline& step, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
         return a.kind == AnomalyKind::Straggler && a.rank == rank && a.replica.value_or(step.replica) == step.replica &&
@@ -152,7 +152,7 @@ WorstOp worstOf(const AnomalyInput& input, const OpSamples& samples, const OpRow
                             {"deviations", slow.deviations},
                             {"chance", slow.chance},
                             {"ops", static_cast<double>(slow.samples.size())}};
-    // The halves of a pair are slow together, and which of them it was cannot be told.
+    // The halves of a pair are slow together; which of them caused it is unknown.
     out.name = opName(worst.op);
     for (const std::size_t sample : slow.samples) {
         const TimelineOp& op = sampledOp(input.run.steps, row, sample);

@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
-// Stages against each other: told apart from noise by the distance to the median stage in median deviations, by a rank
-// test of the ops' times, and by what a step would save if the stage were like the median one.
+// Stages against each other: distinguished from noise by the distance to the median stage in median deviations, by a
+// rank test of the ops' times, and by what a step would save if the stage were like the median one.
 namespace bubblescope {
 namespace {
 

@@ -38,8 +38,9 @@ TimeNs costOfRatio(const AnomalyInput& input, std::size_t step, Rank rank, doubl
     });
 }
 
-/// What is told of a rank whose ops take `ratio` times what they should from a step on, and the step (by its place in
-/// the run) that its cost was replayed on; nothing where it costs too little. Words and evidence are up to the caller.
+/// What is reported of a rank whose ops take `ratio` times what they should from a step on, and the step (by its place
+/// in the run) that its cost was replayed on; nothing where it costs too little. Words and evidence are up to the
+/// caller.
 struct Slowdown {
     Anomaly anomaly;
     std::size_t step = 0;
@@ -296,7 +297,7 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
     }
 }
 
-/// With one chunk a rank, a slow rank cannot be told from a slow stage. With more it is slow in all of them.
+/// With one chunk a rank, a slow rank and a slow stage look the same. With more it is slow in all of them.
 void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     constexpr std::size_t kFewestRanks = 3;
     const auto pp = static_cast<std::size_t>(input.run.steps.front().pp);

@@ -52,7 +52,7 @@ struct RunClocks {
     std::size_t op_orders = 0; ///< see addStepEvents()
     std::size_t collectives = 0;
     std::size_t pings = 0;        ///< exchanges of clocks that the run itself made and recorded
-    TimeNs residual{0};           ///< by how much events contradict each other, whatever the offsets
+    TimeNs residual{0};           ///< by how much events contradict each other for any offsets
     TimeNs moved{0};              ///< the largest correction made
     std::vector<RankClock> ranks; ///< by replica, then rank
 

@@ -75,7 +75,7 @@ std::optional<std::vector<double>> shortest(std::size_t clocks, int source, std:
     return std::nullopt;
 }
 
-/// What the events say of two clocks: bounds on offset(second) - offset(first) over time.
+/// What the events imply for two clocks: bounds on offset(second) - offset(first) over time.
 struct PairBounds {
     std::vector<BoundPoint> upper;
     std::vector<BoundPoint> lower;
@@ -229,7 +229,7 @@ std::vector<int> groupClocks(int clocks, std::span<const Precedence> precedences
     return group;
 }
 
-/// Offsets to within what drift and delays leave open, so that events of one time can be told on all clocks.
+/// Offsets to within what drift and delays leave open, so that the same time can be found on all clocks.
 std::vector<TimeNs> coarseOffsets(int clocks, std::span<const Precedence> precedences, const std::vector<int>& group) {
     std::map<std::pair<int, int>, double> tightest;
     for (const Precedence& p : precedences) {

@@ -46,7 +46,7 @@ struct ClockFit {
     TimeNs offset{0};   ///< the clock shows this much more than the reference
     double drift = 0;   ///< nanoseconds that it gains in a nanosecond; 0 where the events need none
     TimeNs bound{0};    ///< the true difference to the reference is no further off, anywhere in the events' time
-    TimeNs residual{0}; ///< by how much the group's events contradict each other, whatever the offsets
+    TimeNs residual{0}; ///< by how much the group's events contradict each other for any offsets
     std::vector<ClockSpan> later{}; ///< where the clock was set: what holds from then on; by `from`
 
     /// A time of this clock as the reference would show it.
@@ -76,7 +76,7 @@ struct ClockFit {
 
 /// As solveClocks(), where clocks may have been set while the run went on. Where the events contradict each other by
 /// more than `tolerance`, the clock and the time are looked for at which one step, or a few, explain that; each begins
-/// a ClockSpan. Where none do, the result is that of solveClocks(). Of two clocks alone it cannot be told which was
+/// a ClockSpan. Where none do, the result is that of solveClocks(). With only two clocks it is unknown which was
 /// set: the second counts.
 [[nodiscard]] std::vector<ClockFit> solveSteppedClocks(int clocks, std::span<const Precedence> precedences,
                                                        std::span<const Coincidence> coincidences,

@@ -52,7 +52,7 @@ struct Measured {
 
 using StepMeasures = std::map<MeasureKey, Measured>;
 
-/// By which of their properties two runs' ops can be told to be the same.
+/// The properties by which ops of two runs can be matched.
 enum class Matching : std::uint8_t {
     ByRank,  ///< the same p, v and placement: op by op
     ByStage, ///< as many stages, elsewhere: stage by stage

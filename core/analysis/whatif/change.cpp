@@ -81,7 +81,7 @@ private:
     std::map<Place, TimeNs> usual_;
 };
 
-/// Sums of no more than this many nanoseconds stay within 64 bits, whatever the path.
+/// Sums of no more than this many nanoseconds stay within 64 bits on any path.
 constexpr double kMaxTime = 4e18;
 
 TimeNs scaled(TimeNs time, double factor) {

@@ -321,8 +321,8 @@ private:
     std::vector<RankOps> ranks_; ///< by step, replica and rank
     std::vector<TimeNs> starts_; ///< per node
     std::vector<TimeNs> ends_;
-    std::vector<Running> compute_;               ///< of the rank at hand, by start
-    std::vector<std::vector<NodeId>> transfers_; ///< of the pipeline at hand: both sides of each
+    std::vector<Running> compute_;               ///< of this rank, by start
+    std::vector<std::vector<NodeId>> transfers_; ///< of this pipeline: both sides of each
 };
 
 } // namespace

@@ -65,7 +65,7 @@ struct StragglerStudy {
 /// communication the median.
 [[nodiscard]] std::vector<TimeNs> idealDurations(const RunModel& model);
 
-/// A study that `control` stops lacks what was not computed yet.
+/// A study that `control` stops holds only what was computed until then.
 [[nodiscard]] StragglerStudy studyStragglers(const RunModel& model, const JobControl& control = {});
 
 } // namespace bubblescope

@@ -50,7 +50,7 @@ struct CaptureCounts {
     std::int64_t lost_buffers = 0;   ///< failed requests of CUPTI for a buffer
     std::int64_t untimed = 0;        ///< CUPTI records without times
     std::int64_t damaged = 0;        ///< CUPTI records that end too early, or with impossible times
-    std::int64_t unmatched = 0;      ///< ends without a begin, and begins that were given up
+    std::int64_t unmatched = 0;      ///< ends without a begin, and begins without an end
     std::int64_t outside_window = 0; ///< events outside of the requested steps or time
     std::int64_t thinned_out = 0;    ///< kernels between an op's first and last, in pipeline mode
     std::int64_t parts_removed = 0;  ///< of the trace, to respect its size limit

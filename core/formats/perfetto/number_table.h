@@ -7,7 +7,7 @@
 
 namespace bubblescope::perfetto {
 
-/// What numbers that a writer gave stand for. Writers count from 1, so most are in a plain list.
+/// What the numbers that a writer assigned refer to. Writers count from 1, so most are in a plain list.
 template <class T>
 class NumberTable {
 public:

@@ -116,7 +116,7 @@ struct PacketBatch {
     std::optional<End> end; ///< of the last batch
 
     void clear();
-    /// Decodes a packet's bytes, whatever they are.
+    /// Decodes a packet's bytes, which may be arbitrary.
     void add(std::size_t offset, std::string_view body);
 };
 

@@ -218,7 +218,7 @@ bool beginsHere(std::string_view packed, Packing packing) {
            (system <= 13 || system == 255);
 }
 
-/// Unpacks the members or frames of a file side by side, as far as there are several. Where one begins is guessed by
+/// Unpacks the members or frames of a file in parallel, if there are several. Where one begins is guessed by
 /// its first bytes, and a piece is used only if its data end exactly where the next one begins: what is left is for the
 /// caller, who knows that a member ended there.
 class SideBySide {
@@ -357,7 +357,7 @@ private:
     std::vector<std::uint8_t> piece_;
 };
 
-/// Frames of some megabytes each, which are unpacked side by side.
+/// Frames of some megabytes each, which are unpacked in parallel.
 class ZstdPacker final : public Packer {
 public:
     ZstdPacker() : context_(ZSTD_createCCtx()) {

@@ -57,7 +57,7 @@ struct Unpacked {
     std::string fault;
     bool cut_off = false;     ///< the fault is that data is missing at the end, not that it is damaged
     std::size_t fault_at = 0; ///< offset in the compressed bytes
-    std::size_t pieces = 0;   ///< that were unpacked side by side
+    std::size_t pieces = 0;   ///< that were unpacked in parallel
 };
 
 /// The limit on what is read of pipes and devices: 16 GiB or three quarters of the machine's memory.
@@ -80,7 +80,7 @@ class Packer {
 public:
     virtual ~Packer() = default;
 
-    /// Appends the compressed bytes so far to `out`. False if compression failed, for lack of memory.
+    /// Appends the compressed bytes so far to `out`. False if compression failed because memory ran out.
     [[nodiscard]] virtual bool add(std::string_view bytes, std::string& out) = 0;
     /// Appends the rest. Nothing may be added afterwards.
     [[nodiscard]] virtual bool finish(std::string& out) = 0;

@@ -94,7 +94,7 @@ void ReplacingFile::put(std::string_view bytes) {
 }
 
 Error ReplacingFile::failure() const {
-    // Where the target is written beside, what was there before is as it was.
+    // Until a temporary file replaces the target, the old content stays untouched.
     return inputError(
         target_.string(), fmt::format("cannot be written: {}", problem_),
         temporary_.empty()

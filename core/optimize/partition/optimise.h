@@ -38,7 +38,7 @@ struct OptimalPartition {
 };
 
 /// The split of consecutive layers into the schedule's stages, each of at least one layer, with the shortest step.
-/// Never worse than any listed rule. The order of ops is the schedule's, whatever the split.
+/// Never worse than any listed rule. The order of ops is the schedule's for every split.
 ///
 /// Branch and bound: layers are assigned stage after stage; the bounds of path_bounds.h prune what cannot lead to a
 /// shorter step; the rest is simulated (transfers cost their latency, an overlapped pair the sum of its halves), and

@@ -12,7 +12,7 @@ struct ExactAnswer {
     std::optional<RankOrders> orders; ///< shorter than what was known, if there is one
     std::int64_t makespan = 0;        ///< of those, or what was known
     bool complete = false;            ///< no order is shorter
-    std::int64_t nodes = 0;           ///< partial orders looked at
+    std::int64_t nodes = 0;           ///< partial orders examined
 };
 
 /// Rules out all orders whose step is not shorter than `known`, or finds shorter ones: branch and bound over the orders

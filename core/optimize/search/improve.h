@@ -10,7 +10,7 @@ namespace bubblescope {
 /// What one search from one order may spend, and what it spent.
 struct ImproveOptions {
     std::uint64_t seed = 0;
-    std::int64_t effort = 0;     ///< ops that may be looked at
+    std::int64_t effort = 0;     ///< ops that may be examined
     std::int64_t goal = 0;       ///< stops at this makespan
     std::int64_t patience = 300; ///< moves without a shorter step until it goes back to the best and shakes it
 };

@@ -60,7 +60,7 @@ private:
         std::int64_t free = 0;
         std::int64_t held = 0;
         std::int64_t next = kNever; ///< start of its next op
-        bool stale = true;          ///< `next` has to be found anew
+        bool stale = true;          ///< `next` has to be searched again
         int in_flight = 0;          ///< forwards without their input gradient
         int most_in_flight = 0;
         /// Ops whose inputs will be there, by kind and chunk, the first arrival first.

@@ -57,9 +57,9 @@ public:
     void fuseSlack(const std::vector<OpNumber>& input_grads);
     [[nodiscard]] const std::vector<char>& fused() const { return fused_; }
 
-    /// Ops looked at so far, for estimates and for moves.
+    /// Ops examined so far, for estimates and for moves.
     [[nodiscard]] std::int64_t touched() const { return touched_; }
-    /// Counts ops that somebody else looked at.
+    /// Adds ops that another evaluator examined.
     void touch(std::int64_t ops) { touched_ += ops; }
 
 private:
@@ -102,7 +102,7 @@ private:
     std::int64_t makespan_ = 0;
     std::int64_t touched_ = 0;
     // Reused memory.
-    std::vector<std::uint64_t> late_, early_; ///< by position: starts, and tails, to compute anew
+    std::vector<std::uint64_t> late_, early_; ///< by position: starts, and tails, to recompute
     std::vector<char> marked_;
     std::vector<OpNumber> before_, after_;
     std::vector<std::int64_t> trial_;

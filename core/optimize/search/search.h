@@ -46,7 +46,7 @@ struct SearchRequest {
     std::optional<NoiseModel> noise;
     std::optional<TimeNs> time_limit; ///< no round lasts longer
     std::optional<int> rounds;        ///< no more rounds than this
-    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops looked at
+    std::int64_t effort = 4'000'000;  ///< of a round's tasks: ops examined
     std::uint64_t seed = 1;
     int threads = 0; ///< 0 = all cores
 };

@@ -39,7 +39,7 @@ constexpr std::array<std::string_view, kCauseCount> kCauseColours{"#9aa3ad", "#d
                                                                   "#b58900", "#8e5ea2", "#c04f8c", "#6c4ab6",
                                                                   "#4aa3a0", "#a0522d", "#59626d"};
 
-/// Those that are not zero on all ranks.
+/// Those that are non-zero on some rank.
 std::vector<AccountEntry> entriesOf(const StepAccounting& account) {
     std::vector<AccountEntry> entries;
     const auto add = [&](std::string name, std::string_view colour, auto time) {

@@ -12,7 +12,7 @@
 
 namespace bubblescope::report {
 
-/// A schedule's run, and what theory says of it where it says anything.
+/// A simulated run of a schedule, and what theory predicts for it, if it covers the schedule.
 struct Simulated {
     Schedule schedule;
     StepTimeline step;

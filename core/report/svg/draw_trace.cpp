@@ -146,7 +146,7 @@ private:
     /// The pieces of each depth, from left to right.
     [[nodiscard]] std::vector<std::vector<Piece>> linesOf(const Track& track) const {
         std::vector<std::vector<Piece>> lines;
-        std::vector<TimeNs> open; // ends of the slices around the one at hand, innermost last
+        std::vector<TimeNs> open; // ends of the slices around this one, innermost last
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             if (trace_.start(slice) >= to_) break;
             while (!open.empty() && open.back() <= trace_.start(slice))

@@ -85,7 +85,7 @@ private:
     double y_;
 };
 
-/// What the shades from full to light stand for.
+/// What the shades from full to light mean.
 std::string shadesText(const Shades& shades) {
     const auto range = [](std::string_view what, int count) { return fmt::format("{}s 0 to {}", what, count - 1); };
     if (shades.slices <= 1) return range("chunk", shades.chunks);

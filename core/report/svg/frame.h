@@ -14,7 +14,7 @@ namespace bubblescope::svg {
 
 inline constexpr double kMargin = 14;
 inline constexpr double kTextSize = 11;
-inline constexpr double kLeastPlot = 100; ///< pixels from left to right, below which nothing can be told apart
+inline constexpr double kLeastPlot = 100; ///< pixels from left to right, below which nothing can be distinguished
 inline constexpr TimeNs kLatest{1'000'000'000'000'000'000}; ///< 30 years: beyond, sums of times could overflow
 
 /// The document's first element, not closed, with its title, the hatching and the ground.

@@ -39,7 +39,7 @@ struct Box {
     std::string title = {}; ///< what a viewer shows at the pointer
 };
 
-/// How a step's ops are told apart by shade.
+/// How shades distinguish a step's ops.
 struct Shades {
     int chunks = 1;
     int slices = 1; ///< of a sequence
@@ -59,7 +59,7 @@ struct RowInput {
     Rank rank;
     const std::vector<Bubble>& bubbles; ///< of this rank
     Shades shades;
-    TimeNs from{0}; ///< what the row's left and right edge stand for
+    TimeNs from{0}; ///< the times of the row's left and right edge
     TimeNs to{0};
     Rect row;
     double label_size = 0; ///< of ops that take the row's full height

@@ -34,7 +34,7 @@ public:
     /// Whether the message has arrived and satisfies `is`.
     [[nodiscard]] bool arrived(Rank from, const MessageKey& key, const std::function<bool(const Message&)>& is);
 
-    // Mail is kept apart from messages.
+    // Mail and messages have separate queues.
     void put(Mail mail);
     /// The oldest mail; if there is none and `waits` is set, waits for some until the run is aborted.
     [[nodiscard]] std::optional<Mail> takeMail(bool waits);
