@@ -12,6 +12,7 @@
 #include "core/formats/source/existing_results.h"
 #include "core/formats/source/standard_output.h"
 #include "core/recognise/run.h"
+#include "core/recognise/stated_values.h"
 #include "core/report/svg/draw_trace.h"
 #include "core/request/step_texts.h"
 #include "core/timeline/step_selection.h"
@@ -73,19 +74,22 @@ Status prepareOutput(const std::string& format, const std::filesystem::path& out
 /// A step of the pipeline, not the raw slices.
 CommandResult writeChakra(const ConvertArguments& options, const std::filesystem::path& folder) {
     BUBBLESCOPE_ASSIGN(const StepRequest request, options.step.request());
-    std::int64_t bytes = 1;
+    std::optional<std::int64_t> given;
     if (!options.transfer_bytes.empty()) {
-        BUBBLESCOPE_ASSIGN(bytes, parseBytes(options.transfer_bytes));
+        BUBBLESCOPE_ASSIGN(given, parseBytes(options.transfer_bytes));
     }
     BUBBLESCOPE_ASSIGN(Run recorded, loadWatched({options.files.begin(), options.files.end() - 1}, {}));
     BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(recorded)));
     printProblems(aligned.run.problems);
     BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(aligned.run.steps, request));
     const StepTimeline& step = aligned.run.steps[selection.typicalTimeline()];
-    BUBBLESCOPE_TRY(chakra::writeStep(folder, step, bytes));
+    const std::optional<std::int64_t> stated =
+        given || !aligned.run.trace ? std::nullopt : statedTransferBytes(*aligned.run.trace);
+    BUBBLESCOPE_TRY(chakra::writeStep(folder, step, given.value_or(stated.value_or(1))));
     fmt::print(stderr, "Step {} of {} ranks written to {}\n", step.index, step.pp, (folder / "rank.<R>.et").string());
-    if (options.transfer_bytes.empty())
-        fmt::print(stderr, "Every transfer has 1 byte; --transfer-bytes gives another size\n");
+    if (!given)
+        fmt::print(stderr, "Every transfer has {}; --transfer-bytes gives another size\n",
+                   stated ? formatBytes(*stated) + ", the usual size in the trace" : "1 byte");
     return 0;
 }
 
@@ -145,7 +149,9 @@ void addConvertCommand(Command app, Action& action) {
         .typeName("FORMAT")
         .oneOf({"chrome", "kineto", "chakra", "perfetto", "csv", "svg"});
     addStepOptions(command, options->step, "The step that --to chakra writes (the typical one)");
-    command.addOption("--transfer-bytes", options->transfer_bytes, "Size of a transfer for --to chakra (1)")
+    command
+        .addOption("--transfer-bytes", options->transfer_bytes,
+                   "Size of a transfer for --to chakra (the usual one of the trace, or 1)")
         .typeName("SIZE");
     const std::string group = "Drawing";
     command.addOption("--svg-from", options->from, "Draw from this time of the trace on (0)")

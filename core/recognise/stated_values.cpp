@@ -1,8 +1,12 @@
 #include "core/recognise/stated_values.h"
 
+#include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/captured_values.h"
+#include "core/timeline/trace_names.h"
 #include "core/trace/trace.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -52,6 +56,26 @@ Result<std::vector<FileStepValues>> extractStepValues(TracePartition& partition)
             files[trace.tracks()[instant.track].file][found->first].fill(found->second);
     }
     return files;
+}
+
+std::optional<std::int64_t> statedTransferBytes(const Trace& trace) {
+    const std::array transfers{trace.strings().find(trace_names::kSend), trace.strings().find(trace_names::kReceive),
+                               trace.strings().find(perfetto::kPipelineCategory)};
+    std::vector<std::int64_t> sizes;
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
+        const StringId category = trace.sliceCategories()[slice];
+        if (category == 0 || std::ranges::find(transfers, category) == transfers.end()) continue;
+        trace.visitArgs(trace.sliceArgs()[slice], [&](const ArgView& arg) {
+            if (arg.name != "bytes") return true;
+            if (const auto* bytes = std::get_if<std::int64_t>(&arg.value); bytes != nullptr && *bytes > 0)
+                sizes.push_back(*bytes);
+            return false;
+        });
+    }
+    if (sizes.empty()) return std::nullopt;
+    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
+    std::ranges::nth_element(sizes, middle);
+    return *middle;
 }
 
 StepValueMap statedValues(const Run& run) {

@@ -4,7 +4,9 @@
 #include "core/recognise/run.h"
 #include "core/timeline/step_values.h"
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,10 @@ using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 using FileStepValues = std::map<int, StepValues>;
 [[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(TracePartition& partition);
 inline constexpr Extractor<FileStepValues> kStepValues{"step values", withoutQuery<extractStepValues>};
+
+/// The usual size of a transfer, in bytes: the median of what the slices of transfers state, in our own files and in
+/// those of recorded jobs. Nothing if none does.
+[[nodiscard]] std::optional<std::int64_t> statedTransferBytes(const Trace& trace);
 
 /// Empty values if there are none.
 [[nodiscard]] StepValues valuesOf(const StepValueMap& all, const StepTimeline& step);
