@@ -140,10 +140,13 @@ report::Section checksByStepSection(const RecordedRun& recorded, report::Reader 
                   step.counts.skipped, step.counts.mismatched, step.units, step.delay);
     }
     section.add(std::move(table));
-    section.line(fmt::format("Every layer of every op is planned within {}; all that was covered was within {}.{}\n",
-                             plan->steps_to_full ? fmt::format("{} steps", *plan->steps_to_full) : "no number of steps",
-                             reached ? fmt::format("{} steps", *reached) : "none",
-                             plan->retimed ? " Ops are held back within their slack." : ""));
+    section.line(
+        fmt::format("{}.{}{}\n",
+                    plan->steps_to_full
+                        ? fmt::format("The plan checks every layer of every op within {} steps", *plan->steps_to_full)
+                        : "The plan leaves some layers of some ops unchecked",
+                    reached ? fmt::format(" This run covered what it could within {} steps.", *reached) : "",
+                    plan->retimed ? " Ops are held back within their slack." : ""));
     return section;
 }
 

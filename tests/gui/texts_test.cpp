@@ -70,6 +70,8 @@ private slots:
     void signsAndUnitsAreSet() {
         QCOMPARE(exactTime(963us + 500ns), QStringLiteral("963.500 µs"));
         QCOMPARE(timeDelta(-51706us), QStringLiteral("−51.706 ms"));
+        QCOMPARE(ratioText(2.7), QStringLiteral("2.7"));
+        QCOMPARE(ratioText(7531.6), QLocale().toString(7532));
         QCOMPARE(translated(say("it took {} longer", Sentence(std::string("963.500 us")))),
                  QStringLiteral("it took 963.500 µs longer"));
         QCOMPARE(translated(say("shorter (-30.1 %), ranks 0-7")), QStringLiteral("shorter (−30.1 %), ranks 0-7"));

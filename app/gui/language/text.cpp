@@ -69,6 +69,10 @@ QString percentDelta(double fraction) {
     return QStringLiteral("%1%2 %").arg(sign, QLocale().toString(std::abs(value), 'f', 1));
 }
 
+QString ratioText(double value) {
+    return std::abs(value) < 999.5 ? QString::number(value, 'g', 3) : QLocale().toString(value, 'f', 0);
+}
+
 QString sentence(QString text) {
     if (!text.isEmpty()) text[0] = text[0].toUpper();
     return text;

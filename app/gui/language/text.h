@@ -22,6 +22,8 @@ namespace bubblescope::gui {
 [[nodiscard]] QString percent(double fraction);
 /// "+0.4 %" for 0.004.
 [[nodiscard]] QString percentDelta(double fraction);
+/// Three significant digits, of large values all before the point: "2.7", "7,532".
+[[nodiscard]] QString ratioText(double value);
 /// Capitalises the first letter: core's sentences usually follow a colon.
 [[nodiscard]] QString sentence(QString text);
 [[nodiscard]] QString fromUtf8(const std::string& text);

@@ -100,11 +100,11 @@ void addLikes(ItemDescription& out, std::vector<TimeNs> likes, TimeNs own, const
     };
     const TimeNs median = at(0.5);
     if (median <= TimeNs{0}) return;
-    out.facts.push_back({ItemText::tr("Beside its likes"),
-                         ItemText::tr("%1 × the median of %2")
-                             .arg(static_cast<double>(own.count()) / static_cast<double>(median.count()), 0, 'g', 3)
-                             .arg(shortTime(median)),
-                         what});
+    out.facts.push_back(
+        {ItemText::tr("Beside its likes"),
+         ItemText::tr("%1 × the median of %2")
+             .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(median.count())), shortTime(median)),
+         what});
     out.facts.push_back({ItemText::tr("p1 to p99"),
                          ItemText::tr("%1 to %2, %Ln in all", nullptr, static_cast<int>(likes.size()))
                              .arg(shortTime(at(0.01)), shortTime(at(0.99))),

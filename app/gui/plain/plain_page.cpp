@@ -347,8 +347,8 @@ void PlainPage::showSelection() {
             if (of.count > 1 && of.median > TimeNs{0})
                 add(tr("Of its name"),
                     tr("%1 × the median of %2; p99 %3, longest %4, %Ln slice(s)", nullptr, static_cast<int>(of.count))
-                        .arg(static_cast<double>(own.count()) / static_cast<double>(of.median.count()), 0, 'g', 3)
-                        .arg(shortTime(of.median), shortTime(of.p99), shortTime(of.longest)));
+                        .arg(ratioText(static_cast<double>(own.count()) / static_cast<double>(of.median.count())),
+                             shortTime(of.median), shortTime(of.p99), shortTime(of.longest)));
             emit computed();
         });
 }
