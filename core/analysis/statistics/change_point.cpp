@@ -12,9 +12,15 @@ namespace bubblescope::statistics {
 
 namespace {
 
+/// std::lgamma() stores the sign in a variable that all threads share.
+double logGamma(double value) {
+    int sign = 0;
+    return ::lgamma_r(value, &sign);
+}
+
 /// The part of logStudent() that depends on the degrees alone.
 double logStudentFactor(double freedom) {
-    return std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2) - 0.5 * std::log(freedom * std::numbers::pi);
+    return logGamma((freedom + 1) / 2) - logGamma(freedom / 2) - 0.5 * std::log(freedom * std::numbers::pi);
 }
 
 double logStudent(double factor, double value, double freedom, double centre, double scale) {
