@@ -363,6 +363,8 @@ private slots:
             const auto* model = window.findChild<QTableView*>(QStringLiteral("anomalyTable"))->model();
             return out << model->index(0, AnomalyModel::Message).data().toString();
         };
+        QVERIFY(window.showPanel(QStringLiteral("anomalies")));
+        QTRY_VERIFY(!texts().contains(QString()));
         const QStringList english = texts();
         for (const QString& text : english)
             QVERIFY2(!text.isEmpty() && !hasChinese(text), qPrintable(text));

@@ -79,7 +79,16 @@ struct TaskDesk {
         const QRect place = bar.actionGeometry(window.findChild<QAction*>(action));
         UserInput::click(bar, place.center());
     }
-    static void click(const QWidget& widget) { UserInput::click(widget, widget.rect().center()); }
+    /// Once the widget has its place: a panel that has just been filled is laid out anew.
+    static void click(const QWidget& widget) {
+        QPoint before;
+        for (QPoint place = widget.mapToGlobal(widget.rect().center()); place != before;
+             place = widget.mapToGlobal(widget.rect().center())) {
+            before = place;
+            QTest::qWait(100);
+        }
+        UserInput::click(widget, widget.rect().center());
+    }
     void clickFinding() {
         auto& figure = child<QWidget>(window, "findingFigure");
         UserInput::click(figure, {30, figure.height() / 2});

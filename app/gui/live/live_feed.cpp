@@ -225,14 +225,14 @@ void LiveFeed::refreshSession(const JobControl& control) {
     const std::int64_t changes = analyzer_.window()->changes();
     if (changes == changes_in_session_) return;
     std::optional<DiagnosedRun> recent = live::recentSteps(*analyzer_.window(), analyzer_.anomalies(), kMaxSessionOps);
-    if (!recent) {
-        session_.reset();
-    } else {
-        Result<SessionPtr> made = makeSession(*std::move(recent), control);
-        if (!made.ok()) return; // cancelled
-        session_ = std::move(made).value();
-    }
     changes_in_session_ = changes;
+    if (!recent) return session_.reset(); // and shows the first step at once when it comes
+    Result<SessionPtr> made = makeSession(*std::move(recent), control);
+    if (!made.ok()) { // cancelled
+        changes_in_session_ = -1;
+        return;
+    }
+    session_ = std::move(made).value();
     constexpr TimeNs kSessionInterval{std::chrono::milliseconds(250)};
     const TimeNs now = steadyNow();
     next_session_ = now + std::max(kSessionInterval, 3 * (now - began));

@@ -16,6 +16,7 @@
 #include <QSpinBox>
 #include <QStyleFactory>
 #include <QTableView>
+#include <QTimer>
 #include <QVBoxLayout>
 #include <QWidget>
 
@@ -93,14 +94,18 @@ void FillWhenVisible::watchDock() {
     dock_ = found;
     if (dock_ == nullptr) return;
     connect(dock_, &QDockWidget::visibilityChanged, this, [this](bool visible) {
-        if (visible && isVisible()) fillNow();
+        if (visible && panel_.isVisible()) fillNow();
     });
 }
 
 bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
     if (watched != &panel_ || !stale_) return false;
-    // A window that opens shows the docks behind other tabs too.
-    if (event->type() == QEvent::Show && isVisible()) fillNow();
+    // Once docks have their places: those behind other tabs are shown too, and then moved out of the window.
+    if (event->type() == QEvent::Show) {
+        QTimer::singleShot(0, this, [this] {
+            if (isVisible()) fillNow();
+        });
+    }
     // For all other ways to become visible. Queued, since filling changes what is being painted.
     if (event->type() == QEvent::Paint)
         QMetaObject::invokeMethod(this, &FillWhenVisible::fillNow, Qt::QueuedConnection);
