@@ -17,7 +17,7 @@ struct Docks {
     QWidget* seen = new QWidget(front);
     QWidget* unseen = new QWidget(behind);
 
-    Docks() {
+    explicit Docks(bool shown = true) {
         for (auto* dock : {front, behind})
             window.addDockWidget(Qt::BottomDockWidgetArea, dock);
         front->setWidget(seen);
@@ -25,6 +25,9 @@ struct Docks {
         window.tabifyDockWidget(front, behind);
         front->raise();
         window.resize(600, 400);
+        if (shown) show();
+    }
+    void show() {
         window.show();
         QCoreApplication::processEvents(); // places the docks
     }
@@ -64,6 +67,20 @@ private slots:
         QCoreApplication::processEvents();
         fill.markStale();
         QCOMPARE(fills, 2);
+    }
+
+    void aWindowThatOpensFillsWhatIsInFrontOnly() {
+        Docks docks(false);
+        int seen = 0;
+        int unseen = 0;
+        (new FillWhenVisible(*docks.seen, [&] { ++seen; }))->markStale();
+        (new FillWhenVisible(*docks.unseen, [&] { ++unseen; }))->markStale();
+        docks.show();
+        QTRY_COMPARE(seen, 1);
+        QTest::qWait(50);
+        QCOMPARE(unseen, 0);
+        docks.behind->raise();
+        QTRY_COMPARE(unseen, 1);
     }
 
     void whatIsClosedIsFilledWhenItIsOpened() {
