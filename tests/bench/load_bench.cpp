@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -32,25 +33,26 @@ std::uintmax_t bytesOf(const fs::path& path) {
     return sum;
 }
 
-/// The most memory that a process needs which does nothing but load, in bytes; mapped pages of the file count.
+constexpr const char* kPeak = "--peak";
+
+/// The most memory that a process needs which does nothing but load, in bytes; mapped pages of the file count. It is
+/// this program started again: a mere fork has the locks of this process's threads, but not the threads.
 double peakOfLoading(const fs::path& path) {
-    int ends[2] = {};
-    if (pipe(ends) != 0) return 0;
     const pid_t child = fork();
     if (child == 0) {
-        JobControl control;
-        const auto read = readTraces({path}, control);
-        rusage usage{};
-        getrusage(RUSAGE_SELF, &usage);
-        const ssize_t written = ::write(ends[1], &usage.ru_maxrss, sizeof usage.ru_maxrss);
-        _exit(read.ok() && written > 0 ? 0 : 1);
+        execl("/proc/self/exe", "bench_load", kPeak, path.c_str(), nullptr);
+        _exit(1);
     }
-    long kilobytes = 0;
-    const ssize_t got = ::read(ends[0], &kilobytes, sizeof kilobytes);
-    close(ends[0]);
-    close(ends[1]);
-    waitpid(child, nullptr, 0);
-    return got > 0 ? static_cast<double>(kilobytes) * 1024.0 : 0;
+    int status = 0;
+    rusage usage{};
+    if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) return 0;
+    return static_cast<double>(usage.ru_maxrss) * 1024.0;
+}
+
+/// What such a process does.
+int loadOnce(const fs::path& path) {
+    JobControl control;
+    return readTraces({path}, control).ok() ? 0 : 1;
 }
 
 /// Bytes of this process's memory that are allocated.
@@ -113,6 +115,7 @@ void add(const std::string& name, const std::function<void(benchmark::State&)>& 
 
 int run(int argc, char** argv) {
     if (argc < 2) return std::fprintf(stderr, "usage: %s FOLDER [options]\n", argv[0]), 2;
+    if (argc == 3 && std::strcmp(argv[1], kPeak) == 0) return loadOnce(argv[2]);
     const fs::path folder(argv[1]);
     std::vector<fs::path> inputs;
     for (const auto& entry : fs::directory_iterator(folder))
