@@ -29,6 +29,7 @@ RangePanel::RangePanel(ViewState& state, QWidget* parent)
     for (const QString& text : {tr("By kind"), tr("By op"), tr("By rank"), tr("By stage"), tr("By kernel or function")})
         groups_->addItem(text);
     title_->setObjectName(QStringLiteral("rangeTitle"));
+    title_->setWordWrap(true); // it would be cut in a narrow panel
     title_->setTextFormat(Qt::PlainText);
     title_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     zoom_->setText(tr("Zoom to it"));
