@@ -128,8 +128,16 @@ int run(int argc, char** argv) {
         const fs::path plain = packed ? input.parent_path() / input.stem() : input;
         const std::uintmax_t bytes = bytesOf(fs::exists(plain) ? plain : input);
         add("load/" + name, [input, bytes](benchmark::State& state) { load(state, input, bytes); });
+    }
+    // Last: what their documents leave of the heap slows the loads behind them, which take six times as long.
+    for (const fs::path& input : inputs) {
         if (input.extension() != ".json") continue;
+        const std::string name = input.filename().string();
         add("simdjson_dom/" + name, [input](benchmark::State& state) { simdjsonDom(state, input); });
+    }
+    for (const fs::path& input : inputs) {
+        if (input.extension() != ".json") continue;
+        const std::string name = input.filename().string();
         add("nlohmann/" + name, [input](benchmark::State& state) { nlohmannDom(state, input); });
     }
     benchmark::Initialize(&argc, argv);
