@@ -14,6 +14,12 @@ option(BUBBLESCOPE_UNITY "Compile a library's files eight at a time, for builds 
 option(BUBBLESCOPE_HARDENED "Compile with stack protection, FORTIFY and control-flow protection" ON)
 set(BUBBLESCOPE_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
+# For generator expressions: a list with a comma is more than one parameter there.
+set(sanitized 0)
+if(BUBBLESCOPE_SANITIZE)
+  set(sanitized 1)
+endif()
+
 add_library(bubblescope_options INTERFACE)
 target_compile_features(bubblescope_options INTERFACE cxx_std_20)
 target_include_directories(bubblescope_options INTERFACE ${PROJECT_SOURCE_DIR})
@@ -26,7 +32,7 @@ target_compile_options(bubblescope_options INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(bubblescope_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-stringop-overflow>"
-    "$<$<AND:$<OR:$<CONFIG:Release>,$<BOOL:${BUBBLESCOPE_SANITIZE}>>,$<COMPILE_LANGUAGE:CXX>>:\
+    "$<$<AND:$<OR:$<CONFIG:Release>,${sanitized}>,$<COMPILE_LANGUAGE:CXX>>:\
 -Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overread>")
 endif()
 # GCC says that its thread sanitizer does not see the fences in Asio, which come beside atomics that it sees.
@@ -82,7 +88,7 @@ null,pointer-overflow,object-size,vptr,function,return,nonnull-attribute,returns
   set(seen $<NOT:$<BOOL:$<TARGET_PROPERTY:BUBBLESCOPE_QUICKLY>>>)
   # Counters of all branches: a reader's work is measured by them, see tests/fuzz/meter.h. The fuzz-fast preset, which is for
   # the number of inputs, does without them and without sanitizers.
-  set(counters $<$<BOOL:${BUBBLESCOPE_SANITIZE}>:-fprofile-instr-generate=/dev/null>)
+  set(counters $<${sanitized}:-fprofile-instr-generate=/dev/null>)
   target_compile_options(bubblescope_options INTERFACE
     "$<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link;${counters}>")
   target_link_options(bubblescope_options INTERFACE ${counters})
