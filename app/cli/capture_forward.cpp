@@ -85,8 +85,6 @@ Status CaptureForward::lost(bool stalled) const {
 
 Status CaptureForward::send() {
     constexpr int kLongestWait = 200; ///< milliseconds
-    std::uint64_t arrived = 0;
-    TimeNs arrived_at{0};
     while (true) {
         const std::optional<Deadline> end = deadline(); // before files are read: when it is set, the job wrote all
         // Folders are read every second: a job that ended sooner may have made its files since.
@@ -95,12 +93,11 @@ Status CaptureForward::send() {
         BUBBLESCOPE_TRY(sender_.poll(forwardTime()));
         if (end && !more && (follower_.files() == 0 || sender_.done())) return {};
         const TimeNs now = forwardTime();
-        if (std::exchange(arrived, sender_.acknowledged()) != sender_.acknowledged()) arrived_at = now;
         if (end && now >= end->at) {
             const bool all = !more && !sender_.wantsToWrite() && sender_.unacknowledged() == 0;
             // What a process writes after the job's end belongs to nobody.
             if (sender_.connected() && all) return {};
-            BUBBLESCOPE_TRY(lost(now - arrived_at >= end->patience));
+            BUBBLESCOPE_TRY(lost(now - sender_.acknowledgedAt() >= end->patience));
         }
         const short wanted = sender_.wantsToWrite() ? POLLIN | POLLOUT : POLLIN;
         std::array<pollfd, 3> waited{{{end ? -1 : wake_.get(), POLLIN, 0},

@@ -153,9 +153,9 @@ public:
             return runError(
                 fmt::format("the collector left before it acknowledged the last {} bytes", sender_.unacknowledged()),
                 "the traces are complete where they were recorded");
-        if (std::exchange(arrived_, sender_.acknowledged()) != sender_.acknowledged()) arrived_at_ = monitorNow();
         constexpr TimeNs kStopped{std::chrono::minutes(1)}; // in which a collector that is held up goes on
-        if (sender_.connected() && sender_.hasEnded() && !arrived && monitorNow() - arrived_at_ >= kStopped)
+        if (sender_.connected() && sender_.hasEnded() && !arrived &&
+            monitorNow() - sender_.acknowledgedAt() >= kStopped)
             return runError(fmt::format("the collector takes nothing any more; it has not acknowledged {} bytes",
                                         sender_.unacknowledged()),
                             "the traces are complete where they were recorded");
@@ -177,8 +177,6 @@ private:
     live::StreamSender sender_;
     std::string told_;
     TimeNs busy_at_ = monitorNow();
-    std::uint64_t arrived_ = 0; ///< bytes
-    TimeNs arrived_at_ = monitorNow();
     std::optional<TimeNs> connected_at_; ///< last
 };
 

@@ -144,7 +144,7 @@ public:
     [[nodiscard]] virtual std::optional<std::int64_t> takeRewind(Stream) { return std::nullopt; }
     /// Whether everything fed has arrived.
     [[nodiscard]] virtual bool isThrough(Stream) const { return true; }
-    /// The latest step that it told of, by which files are read side by side; −1 for none.
+    /// The latest step that its ops belong to, so that files can be read step by step; −1 for none.
     [[nodiscard]] virtual std::int64_t stepOf(Stream) const { return -1; }
 };
 

@@ -55,6 +55,17 @@ struct StreamSender::Source final : public RecordSink {
         unkept_until.reset();
     }
 
+    /// The decoded bytes end at `behind`. Long runs have many steps: every other entry goes where there are too many.
+    void noteStep(std::uint64_t behind) {
+        constexpr std::size_t kMostStands = std::size_t{1} << 14;
+        if (!stands.empty() && stands.back().second == step) return;
+        stands.emplace_back(behind, step);
+        if (stands.size() < kMostStands) return;
+        for (std::size_t i = 0; i < kMostStands / 2; ++i)
+            stands[i] = stands[2 * i + 1];
+        stands.resize(kMostStands / 2);
+    }
+
     void onRun(const RecordOwner&, const RunStatement& run) override { statement = run; }
     void onOp(const RecordOwner&, const FoundOp& op) override { step = std::max(step, op.step); }
     void onComm(const RecordOwner&, const FoundComm&) override {}
@@ -102,6 +113,7 @@ StreamSender::~StreamSender() = default;
 
 Status StreamSender::poll(TimeNs now) {
     if (refused_) return *refused_;
+    if (!acknowledged_at_) acknowledged_at_ = now;
     if (!link_) connect(now);
     if (!link_) return {};
     tryUnkept(now);
@@ -210,6 +222,10 @@ void StreamSender::ping(TimeNs now) {
     link_->send(frame);
 }
 
+void StreamSender::setAcknowledged(Source& source, std::uint64_t offset, TimeNs now) {
+    if (std::exchange(source.acked, offset) != offset) acknowledged_at_ = now;
+}
+
 void StreamSender::take(const net::Frame& frame, TimeNs now) {
     const auto index = static_cast<std::size_t>(frame.stream);
     Source* const source = index < sources_.size() ? sources_[index].get() : nullptr;
@@ -226,20 +242,22 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
     case net::Frame::Kind::Resume:
         if (source == nullptr || !source->opened) break;
         source->resumed = true;
-        source->sent = source->acked = frame.offset;
+        source->sent = frame.offset;
+        setAcknowledged(*source, frame.offset, now);
         source->unsplit.clear();
         source->rewind = static_cast<std::int64_t>(frame.offset);
         break;
     case net::Frame::Kind::Ack:
         if (source == nullptr || frame.offset > source->sent) break;
         if (frame.offset > source->acked && std::exchange(unkept_since_, std::nullopt)) problem_.clear();
-        source->acked = std::max(source->acked, frame.offset);
+        setAcknowledged(*source, std::max(source->acked, frame.offset), now);
         break;
     case net::Frame::Kind::Unkept:
         if (source == nullptr || !source->opened || frame.offset > source->sent) break;
         source->resumed = false;
         source->unkept_until = now + options_.retry;
-        source->sent = source->acked = frame.offset;
+        source->sent = frame.offset;
+        setAcknowledged(*source, frame.offset, now);
         source->unsplit.clear();
         source->rewind = static_cast<std::int64_t>(frame.offset);
         if (!unkept_since_) unkept_since_ = now;
@@ -269,8 +287,7 @@ void StreamSender::feed(Stream stream, std::string_view bytes, TimeNs) {
     if (behind > source.read) { // bytes that are read again were decoded already
         source.records->feed(bytes.substr(static_cast<std::size_t>(source.read > offset ? source.read - offset : 0)));
         source.read = behind;
-        if (source.stands.empty() || source.stands.back().second != source.step)
-            source.stands.emplace_back(behind, source.step);
+        source.noteStep(behind);
     }
     source.unsplit += bytes;
     if (!source.resumed || !link_) return;
@@ -360,13 +377,6 @@ bool StreamSender::hasEnded() const {
         return !source || isForeign(*source) || source->ended || source->gone;
     };
     return !sources_.empty() && std::ranges::all_of(sources_, over);
-}
-
-std::uint64_t StreamSender::acknowledged() const {
-    std::uint64_t bytes = 0;
-    for (const auto& source : sources_)
-        bytes += source ? source->acked : 0;
-    return bytes;
 }
 
 std::uint64_t StreamSender::unacknowledged() const {

@@ -45,8 +45,8 @@ public:
     [[nodiscard]] bool hasEnded() const;
     /// Since when the collector has not been able to store what it is sent; nothing if it is.
     [[nodiscard]] std::optional<TimeNs> unkeptSince() const { return unkept_since_; }
-    /// Bytes that arrived; grows as long as the collector takes what it is sent.
-    [[nodiscard]] std::uint64_t acknowledged() const;
+    /// When the collector last acknowledged anything new; before that, the time of the first poll().
+    [[nodiscard]] TimeNs acknowledgedAt() const { return acknowledged_at_.value_or(TimeNs{0}); }
     /// Bytes that were sent and not acknowledged.
     [[nodiscard]] std::uint64_t unacknowledged() const;
 
@@ -73,6 +73,7 @@ private:
     void openAtReceiver(std::size_t stream);
     /// Sends again what the collector could not store, some time later.
     void tryUnkept(TimeNs now);
+    void setAcknowledged(Source& source, std::uint64_t offset, TimeNs now);
     [[nodiscard]] bool allArrived() const;
     [[nodiscard]] bool isForeign(const Source& source) const;
     void ping(TimeNs now);
@@ -85,6 +86,7 @@ private:
     std::optional<Error> refused_;
     std::string problem_;
     std::optional<TimeNs> unkept_since_;
+    std::optional<TimeNs> acknowledged_at_;
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
     int pings_left_ = 0; ///< of a burst, of which the quickest is the most exact
