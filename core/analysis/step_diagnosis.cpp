@@ -71,10 +71,6 @@ void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnos
     }
 }
 
-} // namespace
-
-namespace {
-
 /// One step may keep several cores busy.
 void diagnoseStep(const StepTimeline& step, const OrderedSteps& made, TimeNs clock_error, StepDiagnosis& diagnosis) {
     diagnosis.units = made.places;

@@ -163,8 +163,7 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
     }
     return usageError("there is no capture option '" + std::string(key) + "'",
                       "there are mode, record, python, checks, checks-margin, checks-cost, checks-memory, steps, step, "
-                      "delay, duration, "
-                      "flush, size and buffer");
+                      "delay, duration, flush, size and buffer");
 }
 
 // Names used by PyTorch's profiler, and common ones.

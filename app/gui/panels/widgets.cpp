@@ -100,12 +100,15 @@ void FillWhenVisible::watchDock() {
 
 bool FillWhenVisible::eventFilter(QObject* watched, QEvent* event) {
     if (watched != &panel_ || !stale_) return false;
-    if (event->type() == QEvent::Show && dock_ == nullptr) fillNow();
-    // Once docks have their places: those behind other tabs are shown too, and then moved out of the window.
-    if (event->type() == QEvent::Show && dock_ != nullptr) {
-        QTimer::singleShot(0, this, [this] {
-            if (isVisible()) fillNow();
-        });
+    if (event->type() == QEvent::Show) {
+        if (dock_ == nullptr) {
+            fillNow();
+        } else { // once docks have their places: those behind other tabs are shown too, and then moved out of the
+                 // window
+            QTimer::singleShot(0, this, [this] {
+                if (isVisible()) fillNow();
+            });
+        }
     }
     // For all other ways to become visible. Queued, since filling changes what is being painted.
     if (event->type() == QEvent::Paint)

@@ -43,7 +43,7 @@ public:
     [[nodiscard]] std::vector<SliceId> allMatches() const;
 
 signals:
-    /// The slices that the stated op and the rule match, ascending.
+    /// allMatches() has changed.
     void matched();
     /// The user has closed the panel.
     void closed();
