@@ -296,12 +296,14 @@ const ArgSource& ArgStore::sourceOf(ArgSetId set) const {
     return sources_[(set >> kSourceShift) & lowBits(kKindShift - kSourceShift)];
 }
 
-std::string_view ArgStore::jsonIn(ArgSetId set) const {
-    const std::string_view text = sourceOf(set).text;
-    const auto offset = static_cast<std::size_t>(set & lowBits(kSourceShift));
-    // A mapped file may have been truncated since: args beyond its end are empty.
-    return offset < text.size() ? JsonScanner(text.substr(offset)).value().value_or(std::string_view{})
-                                : std::string_view{};
+std::optional<std::string_view> ArgStore::jsonIn(ArgSetId set, std::string& buffer) const {
+    const ArgSource& source = sourceOf(set);
+    const std::uint64_t offset = set & lowBits(kSourceShift);
+    if (source.reader == nullptr) return jsonObjectAt(source.text, offset);
+    auto object = source.reader->object(source.text, offset);
+    if (!object) return std::nullopt;
+    buffer = *std::move(object);
+    return buffer;
 }
 
 void ArgStore::visit(ArgSetId set, const StringPool& strings, const ArgVisit& visit) const {
@@ -336,7 +338,10 @@ std::vector<Arg> ArgStore::args(ArgSetId set, const StringPool& strings) const {
     std::vector<Arg> found;
     if (set == 0) return found;
     const auto kind = static_cast<Kind>(kindOf(set));
-    if (kind == Kind::Source && sourceOf(set).reader == nullptr) return parseJsonArgs(jsonIn(set));
+    if (kind == Kind::Source) {
+        std::string buffer;
+        if (const auto object = jsonIn(set, buffer)) return parseJsonArgs(*object);
+    }
     if (kind != Kind::Pair) {
         visit(set, strings, [&found](const ArgView& arg) {
             found.push_back(arg.kept());
@@ -365,7 +370,8 @@ std::optional<ArgValue> ArgStore::arg(ArgSetId set, std::string_view name, const
         return find(below(set), name, strings);
     }
     case Kind::Source: {
-        if (sourceOf(set).reader == nullptr) return findJsonArg(jsonIn(set), name);
+        std::string buffer;
+        if (const auto object = jsonIn(set, buffer)) return findJsonArg(*object, name);
         std::optional<ArgValue> found;
         visit(set, strings, [&found, name](const ArgView& arg) {
             if (arg.name == name) found = arg.kept().value;
@@ -389,11 +395,12 @@ std::string ArgStore::json(ArgSetId set, const StringPool& strings) const {
         return objectOf(below(set), {&number, 1}, strings);
     }
     case Kind::Pair: return argsToJson(args(set, strings));
-    case Kind::Source:
-        if (sourceOf(set).reader == nullptr) break;
-        return objectFrom(*sourceOf(set).reader, sourceOf(set).text, set & lowBits(kSourceShift));
+    case Kind::Source: break;
     }
-    std::string text(jsonIn(set));
+    std::string buffer;
+    const auto object = jsonIn(set, buffer);
+    if (!object) return objectFrom(*sourceOf(set).reader, sourceOf(set).text, set & lowBits(kSourceShift));
+    std::string text(*object);
     replaceInvalidUtf8(text.data(), text.size());
     // Line ends occur between values only: inside strings they are escaped.
     std::replace_if(
@@ -519,6 +526,12 @@ void forEachField(std::string_view json, const Visit& visit) {
 }
 
 } // namespace
+
+// A mapped file may have been truncated since: args beyond its end are empty.
+std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset) {
+    return offset < text.size() ? JsonScanner(text.substr(offset)).value().value_or(std::string_view{})
+                                : std::string_view{};
+}
 
 std::vector<Arg> parseJsonArgs(std::string_view object) {
     std::vector<Arg> args;

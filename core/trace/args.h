@@ -56,7 +56,7 @@ struct ArgView {
 /// Called for each arg of a set; false ends the visit.
 using ArgVisit = std::function<bool(const ArgView&)>;
 
-/// Finds args that stay in a file which is not JSON. Thread-safe.
+/// Finds args that stay in a file which is not JSON, or where a text was packed away. Thread-safe.
 class ArgReader {
 public:
     ArgReader() = default;
@@ -66,6 +66,11 @@ public:
 
     /// Visits the args of the event at `offset` of the file's text, which may be arbitrary.
     virtual void visit(std::string_view text, std::uint64_t offset, const ArgVisit& visit) const = 0;
+    /// The JSON object that the args at `offset` stand in; nothing if they stand in none.
+    [[nodiscard]] virtual std::optional<std::string> object([[maybe_unused]] std::string_view text,
+                                                            [[maybe_unused]] std::uint64_t offset) const {
+        return std::nullopt;
+    }
 };
 
 /// Text that must outlive its reader because args are parsed from it later: a mapped file, or a decompressed one.
@@ -135,7 +140,8 @@ private:
     ArgSetId addNumberOn(std::uint64_t base, StringId name, std::int64_t value);
     [[nodiscard]] std::span<const StoredArg> row(ArgSetId set) const;
     [[nodiscard]] const ArgSource& sourceOf(ArgSetId set) const;
-    [[nodiscard]] std::string_view jsonIn(ArgSetId set) const;
+    /// The JSON object of a set in a source, which `buffer` may hold; nothing where it is none.
+    [[nodiscard]] std::optional<std::string_view> jsonIn(ArgSetId set, std::string& buffer) const;
 
     std::vector<std::uint64_t> ends_{0}; // stored set k is pool_[ends_[k - 1], ends_[k])
     std::vector<StoredArg> pool_;
@@ -146,6 +152,9 @@ private:
     std::size_t repeated_ = 0;
     std::vector<ArgSource> sources_;
 };
+
+/// The text of the JSON object that begins at `offset`; empty if none does.
+[[nodiscard]] std::string_view jsonObjectAt(std::string_view text, std::uint64_t offset);
 
 /// The fields of a JSON object, without damaged ones. Numbers that are whole and fit are whole, the others real; nested
 /// values and numbers that fit neither are kept as text; bytes that are not UTF-8 become '?'. Thread-safe.

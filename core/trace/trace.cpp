@@ -16,4 +16,13 @@ std::optional<std::string> Trace::textArg(ArgSetId set, std::string_view name) c
     return std::get<std::string>(std::move(*value));
 }
 
+std::size_t Trace::columnBytes() const {
+    const auto bytes = [](const auto& column) { return column.capacity() * sizeof(column[0]); };
+    std::size_t sum = bytes(tracks_) + bytes(start_) + bytes(duration_) + bytes(name_) + bytes(category_) +
+                      arg_column_.bytes() + bytes(instants_) + bytes(flow_points_) + bytes(counters_);
+    for (const CounterSeries& series : counters_)
+        sum += bytes(series.times) + bytes(series.values);
+    return sum;
+}
+
 } // namespace bubblescope

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "core/trace/arg_column.h"
 #include "core/trace/args.h"
 #include "core/trace/string_pool.h"
 
@@ -109,19 +110,19 @@ private:
 /// The args of each slice. Takes no memory where no slice has any.
 class SliceArgs {
 public:
-    SliceArgs(std::span<const ArgSetId> sets, std::size_t slices) : sets_(sets), slices_(slices) {}
+    SliceArgs(const ArgColumn& sets, std::size_t slices) : sets_(&sets), slices_(slices) {}
 
-    [[nodiscard]] ArgSetId operator[](std::size_t slice) const { return sets_.empty() ? 0 : sets_[slice]; }
+    [[nodiscard]] ArgSetId operator[](std::size_t slice) const { return (*sets_)[slice]; }
     [[nodiscard]] std::size_t size() const { return slices_; }
 
 private:
-    std::span<const ArgSetId> sets_;
+    const ArgColumn* sets_;
     std::size_t slices_;
 };
 
 /// All raw slices of one or more files as columns. Times count from origin(), the first event. Immutable; built by a
-/// TraceBuilder. Any number of threads may read. A slice takes 24 bytes, plus 8 if any slice has args; those that stay
-/// in a file are parsed on demand.
+/// TraceBuilder. Any number of threads may read. A slice takes 24 bytes, plus 4 to 8 if any slice has args (see
+/// ArgColumn); those that stay in a file are parsed on demand.
 class Trace {
 public:
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
@@ -136,7 +137,7 @@ public:
     [[nodiscard]] std::span<const std::int64_t> sliceDurations() const { return duration_; } ///< ns
     [[nodiscard]] std::span<const StringId> sliceNames() const { return name_; }
     [[nodiscard]] std::span<const StringId> sliceCategories() const { return category_; }
-    [[nodiscard]] SliceArgs sliceArgs() const { return {arg_sets_, start_.size()}; }
+    [[nodiscard]] SliceArgs sliceArgs() const { return {arg_column_, start_.size()}; }
 
     [[nodiscard]] TimeNs start(SliceId slice) const { return TimeNs{start_[slice]}; }
     [[nodiscard]] TimeNs end(SliceId slice) const { return TimeNs{start_[slice] + duration_[slice]}; }
@@ -160,6 +161,10 @@ public:
     [[nodiscard]] std::span<const FlowPoint> flowPoints() const { return flow_points_; } ///< by id, then time
     [[nodiscard]] std::span<const CounterSeries> counters() const { return counters_; }
 
+    /// That its slices, their args' ids, instants, arrows and counters take; texts, and args that lie here, come on
+    /// top.
+    [[nodiscard]] std::size_t columnBytes() const;
+
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time 0 on the clock of the files
     [[nodiscard]] TimeNs span() const { return span_; }     ///< first to last event
 
@@ -176,7 +181,8 @@ private:
     std::vector<std::int64_t> duration_;
     std::vector<StringId> name_;
     std::vector<StringId> category_;
-    std::vector<ArgSetId> arg_sets_; ///< empty if no slice has args
+    std::vector<ArgSetId> arg_sets_; ///< empty if no slice has args; only until the trace is finished
+    ArgColumn arg_column_;
 
     ArgStore args_;
     std::vector<Instant> instants_;

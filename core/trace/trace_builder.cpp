@@ -8,7 +8,9 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace bubblescope {
@@ -30,14 +32,17 @@ private:
     bool findExtent(TraceExtent& extent) const;
     bool moveOrigin(const TraceExtent& extent);
     bool orderSlices();
+    bool sortTrack(std::span<SliceId> slices) const;
     bool spillOverlaps();
     bool sortSlices();
+    bool packArgs();
     bool findParents(std::vector<SliceId>& parents) const;
     bool bindFlows();
     bool sortPoints();
+    bool giveBack();
     void reportOverlaps(TrackId home, SliceId first, std::int64_t count);
     void bind(FlowPoint& point, const std::vector<SliceId>& parents) const;
-    void noteRanges();
+    bool noteRanges();
     [[nodiscard]] std::int64_t endOf(SliceId slice) const { return trace_.start_[slice] + trace_.duration_[slice]; }
     template <class T>
     bool permute(std::vector<T>& column) const;
@@ -72,7 +77,8 @@ bool TraceFinisher::settle(std::vector<TimeNs>& offsets, TraceExtent& extent) {
 }
 
 bool TraceFinisher::run(const TraceExtent& extent) {
-    return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && bindFlows() && sortPoints();
+    return moveOrigin(extent) && orderSlices() && spillOverlaps() && sortSlices() && packArgs() && sortPoints() &&
+           bindFlows() && giveBack();
 }
 
 // Clamping the sums would make all times of the file equal.
@@ -147,24 +153,30 @@ bool TraceFinisher::moveOrigin(const TraceExtent& extent) {
     trace_.span_ = extent.last - first;
     for (Instant& instant : trace_.instants_)
         instant.time -= first;
-    for (FlowPoint& point : trace_.flow_points_)
-        point.time -= first;
     for (CounterSeries& series : trace_.counters_) {
         for (TimeNs& time : series.times)
             time -= first;
     }
-    return inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; ++i)
-            trace_.start_[i] -= first.count();
-    });
+    return inPieces(trace_.flow_points_.size(), control_,
+                    [&](std::size_t begin, std::size_t end) {
+                        for (std::size_t i = begin; i < end; ++i)
+                            trace_.flow_points_[i].time -= first;
+                    }) &&
+           inPieces(trace_.start_.size(), control_, [&](std::size_t begin, std::size_t end) {
+               for (std::size_t i = begin; i < end; ++i)
+                   trace_.start_[i] -= first.count();
+           });
 }
 
 // Tracks are dense numbers and most files are in order of time within a track, so distributing the slices by track
 // leaves little to sort.
 bool TraceFinisher::orderSlices() {
     std::vector<SliceId> next(trace_.tracks_.size() + 1, 0);
-    for (const TrackId track : trace_.track_)
-        ++next[track + 1];
+    const bool counted = inPieces(trace_.track_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            ++next[trace_.track_[i] + 1];
+    });
+    if (!counted) return false;
     std::partial_sum(next.begin(), next.end(), next.begin());
     order_.resize(trace_.start_.size());
     const bool dealt = inPieces(order_.size(), control_, [&](std::size_t begin, std::size_t end) {
@@ -173,14 +185,41 @@ bool TraceFinisher::orderSlices() {
     });
     if (!dealt) return false;
 
-    const auto before = [this](SliceId a, SliceId b) {
-        if (trace_.start_[a] != trace_.start_[b]) return trace_.start_[a] < trace_.start_[b];
-        return trace_.duration_[a] > trace_.duration_[b];
-    };
     return parallelFor(trace_.tracks_.size(), [&](std::size_t track) {
-        const auto begin = order_.begin() + (track == 0 ? 0 : next[track - 1]);
-        return !control_.stopRequested() && sortStably(begin, order_.begin() + next[track], before, control_);
+        const std::size_t begin = track == 0 ? 0 : next[track - 1];
+        return !control_.stopRequested() && sortTrack(std::span(order_).subspan(begin, next[track] - begin));
     });
+}
+
+/// By start, longest first, then as they came.
+bool TraceFinisher::sortTrack(std::span<SliceId> slices) const {
+    // Beside their starts, since what is out of order lies all over the columns.
+    struct Key {
+        std::int64_t start;
+        SliceId slice;
+    };
+    struct Stopped {};
+    StopCheck stop(control_);
+    const auto before = [&](const Key& a, const Key& b) {
+        if (stop.requested()) throw Stopped{};
+        if (a.start != b.start) return a.start < b.start;
+        const std::int64_t duration_a = trace_.duration_[a.slice];
+        const std::int64_t duration_b = trace_.duration_[b.slice];
+        return duration_a != duration_b ? duration_a > duration_b : a.slice < b.slice;
+    };
+    const auto keyOf = [this](SliceId slice) { return Key{trace_.start_[slice], slice}; };
+    try {
+        const auto apart = [&](SliceId a, SliceId b) { return before(keyOf(a), keyOf(b)); };
+        if (std::is_sorted(slices.begin(), slices.end(), apart)) return true;
+        std::vector<Key> keys;
+        keys.reserve(slices.size());
+        std::ranges::transform(slices, std::back_inserter(keys), keyOf);
+        std::sort(keys.begin(), keys.end(), before);
+        std::ranges::transform(keys, slices.begin(), &Key::slice);
+        return true;
+    } catch (const Stopped&) {
+        return false;
+    }
 }
 
 // Spilled slices keep their order, so the new tracks need no sorting either: they go after all others.
@@ -271,18 +310,24 @@ bool TraceFinisher::permute(std::vector<T>& column) const {
 }
 
 bool TraceFinisher::sortSlices() {
-    noteRanges();
+    if (!noteRanges()) return false;
     SliceId expected = 0;
     const bool sorted =
         std::all_of(order_.begin(), order_.end(), [&expected](SliceId slice) { return slice == expected++; });
     if (!sorted) {
         // Flows first: the inverse permutation takes as much memory again.
         std::vector<SliceId> place(order_.size());
-        for (std::size_t i = 0; i < order_.size(); ++i)
-            place[order_[i]] = static_cast<SliceId>(i);
-        for (FlowPoint& point : trace_.flow_points_) {
-            if (point.slice != kNoId) point.slice = place[point.slice];
-        }
+        const bool placed = inPieces(order_.size(), control_, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i)
+                place[order_[i]] = static_cast<SliceId>(i);
+        });
+        const bool moved = inPieces(trace_.flow_points_.size(), control_, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t i = begin; i < end; ++i) {
+                FlowPoint& point = trace_.flow_points_[i];
+                if (point.slice != kNoId) point.slice = place[point.slice];
+            }
+        });
+        if (!placed || !moved) return false;
         std::vector<SliceId>().swap(place);
         const std::array<std::function<bool()>, 5> columns{
             [this] { return permute(trace_.start_); }, [this] { return permute(trace_.duration_); },
@@ -295,17 +340,46 @@ bool TraceFinisher::sortSlices() {
 }
 
 /// Slices lie by track, then start. The ranges take the place of the column.
-void TraceFinisher::noteRanges() {
+bool TraceFinisher::noteRanges() {
     for (Track& track : trace_.tracks_)
         track.end_slice = 0;
-    for (const TrackId track : trace_.track_)
-        ++trace_.tracks_[track].end_slice; // counts first
+    const bool counted = inPieces(trace_.track_.size(), control_, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i)
+            ++trace_.tracks_[trace_.track_[i]].end_slice; // counts first
+    });
     std::vector<TrackId>().swap(trace_.track_);
     SliceId next = 0;
     for (Track& track : trace_.tracks_) {
         track.first_slice = next;
         next = track.end_slice += next;
     }
+    return counted;
+}
+
+bool TraceFinisher::packArgs() {
+    auto column = ArgColumn::of(std::exchange(trace_.arg_sets_, {}), control_);
+    if (column) trace_.arg_column_ = *std::move(column);
+    return column.has_value();
+}
+
+/// The room that columns grew beyond what came.
+bool TraceFinisher::giveBack() {
+    const auto shrink = [this](auto& column) {
+        if (column.capacity() - column.size() <= column.size() / 64) return true;
+        std::decay_t<decltype(column)> exact;
+        exact.reserve(column.size());
+        const bool copied = inPieces(column.size(), control_, [&](std::size_t begin, std::size_t end) {
+            exact.insert(exact.end(), column.begin() + static_cast<std::ptrdiff_t>(begin),
+                         column.begin() + static_cast<std::ptrdiff_t>(end));
+        });
+        column = std::move(exact);
+        return copied;
+    };
+    const std::array<std::function<bool()>, 6> columns{
+        [&] { return shrink(trace_.start_); },       [&] { return shrink(trace_.duration_); },
+        [&] { return shrink(trace_.name_); },        [&] { return shrink(trace_.category_); },
+        [&] { return shrink(trace_.flow_points_); }, [&] { return shrink(trace_.instants_); }};
+    return parallelFor(columns.size(), [&columns](std::size_t i) { return columns[i](); });
 }
 
 bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
@@ -326,7 +400,7 @@ bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
 }
 
 // Slices of one track nest, so a point's slice is found by walking from the last one that starts before it up through
-// those that enclose it.
+// those that enclose it. Points are sorted by then: those of neighbours lie near each other on their tracks.
 bool TraceFinisher::bindFlows() {
     std::vector<FlowPoint>& points = trace_.flow_points_;
     if (std::none_of(points.begin(), points.end(), [](const FlowPoint& point) { return point.slice == kNoId; }))
