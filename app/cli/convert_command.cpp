@@ -85,11 +85,12 @@ CommandResult writeChakra(const ConvertArguments& options, const std::filesystem
     const StepTimeline& step = aligned.run.steps[selection.typicalTimeline()];
     const std::optional<std::int64_t> stated =
         given || !aligned.run.trace ? std::nullopt : statedTransferBytes(*aligned.run.trace);
-    BUBBLESCOPE_TRY(chakra::writeStep(folder, step, given.value_or(stated.value_or(1))));
+    const std::int64_t bytes = given.value_or(stated.value_or(1));
+    BUBBLESCOPE_TRY(chakra::writeStep(folder, step, bytes));
     fmt::print(stderr, "Step {} of {} ranks written to {}\n", step.index, step.pp, (folder / "rank.<R>.et").string());
     if (!given)
         fmt::print(stderr, "Every transfer has {}; --transfer-bytes gives another size\n",
-                   stated ? formatBytes(*stated) + ", the usual size in the trace" : "1 byte");
+                   stated ? formatBytes(bytes) + ", the usual size in the trace" : "1 byte");
     return 0;
 }
 
