@@ -15,6 +15,8 @@ public:
     /// With `control`, a value during which the job is stopped counts as one that does not end.
     explicit JsonScanner(std::string_view text, const JobControl* control = nullptr) : text_(text), control_(control) {}
 
+    /// More of the text came, at the same place.
+    void extend(std::string_view text) { text_ = text; }
     [[nodiscard]] std::size_t offset() const { return offset_; }
     /// Continues at another offset, which must be outside of strings.
     void moveTo(std::size_t offset) { offset_ = offset; }

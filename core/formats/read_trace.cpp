@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <new>
 #include <optional>
 #include <string>
@@ -61,21 +62,14 @@ bool naturallyBefore(std::string_view a, std::string_view b) {
     return a.size() - i < b.size() - j;
 }
 
-/// The decompressed beginning of a compressed file.
-std::string unpackedBeginning(std::string_view packed) {
-    JobControl control;
-    LoadProgress progress(control, packed.size());
-    const auto unpacked = unpack(packed, *packingOf(packed), {}, progress);
-    return unpacked.ok() ? std::string(unpacked.value().bytes.text()) : std::string{};
-}
-
 bool looksLikeTrace(const fs::path& file) {
     if (isNotesFile(file)) return false; // users' notes beside the trace
     std::ifstream stream(file, std::ios::binary);
-    std::string beginning(std::size_t{64} << 10, '\0');
+    constexpr std::size_t kBeginning = std::size_t{64} << 10;
+    std::string beginning(kBeginning, '\0');
     stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
     beginning.resize(static_cast<std::size_t>(stream.gcount()));
-    if (packingOf(beginning)) beginning = unpackedBeginning(beginning);
+    if (const auto packing = packingOf(beginning)) beginning = unpackedBeginning(beginning, *packing, kBeginning);
     switch (sniffFormat(beginning)) {
     case FileFormat::Json:
     case FileFormat::Sqlite:
@@ -157,7 +151,9 @@ namespace {
 
 Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                    LoadProgress& progress) {
-    switch (sniffFormat(bytes.text())) {
+    const FileFormat format = sniffFormat(bytes.text());
+    if (format != FileFormat::Json) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
+    switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
     case FileFormat::Sqlite: return nsys::readNsys(bytes.text(), where, builder, log, progress);
     case FileFormat::PaddleLog: return paddle::readJobLog(bytes.text(), where, builder, log, progress);
@@ -182,7 +178,7 @@ struct FilePart {
 Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progress) {
     const std::string where = file.path == kStandardInput ? "standard input" : file.path.string();
     BUBBLESCOPE_ASSIGN(const FileBytes bytes,
-                       loadFileBytes(file.path, part.log, progress, [](std::string_view beginning) {
+                       openFileBytes(file.path, part.log, progress, [](std::string_view beginning) {
                            return packingOf(beginning) || sniffFormat(beginning) != FileFormat::Unknown;
                        }));
     const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});

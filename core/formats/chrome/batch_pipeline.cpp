@@ -10,14 +10,27 @@ namespace {
 /// stop.
 constexpr std::size_t kSearchBytes = std::size_t{16} << 20;
 constexpr std::size_t kAheadPerCore = 3;
+/// A smaller piece costs more than reading its events one by one.
+constexpr std::size_t kLeastPiece = std::size_t{4} << 10;
 
 } // namespace
 
-BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes)
-    : text_(text), piece_bytes_(piece_bytes), borders_(text), next_begin_(begin) {
+std::size_t BatchPipeline::pieceBytes(std::size_t text) {
+    return std::clamp(text / 8, 8 * kLeastPiece, kPieceBytes);
+}
+
+BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes, bool complete)
+    : text_(text), piece_bytes_(piece_bytes), borders_(text, complete), next_begin_(begin), complete_(complete) {
     if (text.size() - begin < 2 * piece_bytes_) return;
     max_ahead_ = kAheadPerCore * std::max(1U, std::thread::hardware_concurrency());
     fill();
+}
+
+void BatchPipeline::extend(std::string_view text, bool complete) {
+    text_ = text;
+    complete_ = complete;
+    borders_.extend(text, complete);
+    if (max_ahead_ > 0) fill();
 }
 
 std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::size_t within) {
@@ -26,19 +39,26 @@ std::optional<std::size_t> BatchPipeline::borderAfter(std::size_t offset, std::s
 
 void BatchPipeline::fill() {
     while (next_begin_ >= no_border_before_ && begins_.size() < max_ahead_) {
-        const std::size_t least = std::min(next_begin_ + piece_bytes_, text_.size());
+        const std::size_t left = text_.size() - std::min(next_begin_, text_.size());
+        const bool is_end = complete_ && left < 2 * piece_bytes_ && left >= 2 * kLeastPiece;
+        const std::size_t least = std::min(next_begin_ + (is_end ? left / 2 : piece_bytes_), text_.size());
+        if (!complete_ && borders_.known() <= std::max(least, searched_)) return; // it comes
         const auto border = borders_.after(least, kSearchBytes);
+        if (!border && !complete_ && borders_.known() < least + kSearchBytes) {
+            searched_ = borders_.known();
+            return;
+        }
         if (!border) {
             no_border_before_ = text_.size() - least > kSearchBytes ? least + kSearchBytes : text_.size();
             return;
         }
-        pieces_.add([this, begin = next_begin_, end = *border] { return parsed(begin, end); });
+        pieces_.add([this, text = text_, begin = next_begin_, end = *border] { return parsed(text, begin, end); });
         begins_.push_back(next_begin_);
         next_begin_ = *border;
     }
 }
 
-std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::size_t begin, std::size_t end) {
+std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::string_view text, std::size_t begin, std::size_t end) {
     std::unique_ptr<EventParser> parser;
     {
         const std::lock_guard lock(parsers_mutex_);
@@ -51,8 +71,8 @@ std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::size_t begin, s
     auto piece = std::make_unique<Piece>();
     piece->begin = begin;
     // Back before the comma, so that the text holds events only.
-    piece->end = text_.find_last_of('}', end - 1) + 1;
-    const std::string_view events = text_.substr(piece->begin, piece->end - piece->begin);
+    piece->end = text.find_last_of('}', end - 1) + 1;
+    const std::string_view events = text.substr(piece->begin, piece->end - piece->begin);
     if (!parser->parse(events, piece->begin, piece->batch)) piece.reset();
     const std::lock_guard lock(parsers_mutex_);
     parsers_.push_back(std::move(parser));

@@ -24,10 +24,19 @@ namespace bubblescope::chrome {
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+    /// What pieces of a text of so many bytes should have.
+    [[nodiscard]] static std::size_t pieceBytes(std::size_t text);
 
-    /// `text` is the file, `begin` the offset of its first event. Pieces have at least `piece_bytes`; of texts with
-    /// less than two nothing is parsed ahead.
-    BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes);
+    /// `text` is the file, or if that is not `complete` its beginning, `begin` the offset of its first event. Pieces
+    /// have at least `piece_bytes`, but towards the end half of what is left; of texts with less than two nothing is
+    /// parsed ahead.
+    BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes,
+                  bool complete = true);
+
+    /// More of the text came, at the same place.
+    void extend(std::string_view text, bool complete);
+    /// How much of the text after the reader's place lets all cores work.
+    static constexpr std::size_t kUseful = 8 * kPieceBytes;
 
     struct Piece {
         std::size_t begin = 0;
@@ -44,7 +53,7 @@ public:
 
 private:
     void fill();
-    [[nodiscard]] std::unique_ptr<Piece> parsed(std::size_t begin, std::size_t end);
+    [[nodiscard]] std::unique_ptr<Piece> parsed(std::string_view text, std::size_t begin, std::size_t end);
 
     std::string_view text_;
     std::size_t piece_bytes_;
@@ -52,6 +61,8 @@ private:
     std::size_t max_ahead_ = 0;        ///< pieces; 0 if none are parsed ahead
     std::size_t next_begin_;           ///< of the piece after those ahead
     std::size_t no_border_before_ = 0; ///< the reader, who knows where the array ends, gets there on its own
+    bool complete_;
+    std::size_t searched_ = 0; ///< of an incomplete text, up to here no border was found
 
     std::mutex parsers_mutex_;
     std::vector<std::unique_ptr<EventParser>> parsers_; ///< not in use now

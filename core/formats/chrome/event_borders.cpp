@@ -48,8 +48,13 @@ Look lookAt(std::string_view text, std::size_t brace) {
 
 } // namespace
 
+void EventBorders::extend(std::string_view text, bool complete) {
+    text_ = text;
+    known_ = complete ? text.size() : text.size() - std::min(text.size(), kLongestLook);
+}
+
 std::optional<std::size_t> EventBorders::after(std::size_t offset, std::size_t within) {
-    const std::size_t limit = std::min(text_.size(), offset + within);
+    const std::size_t limit = std::min(known_, offset + within);
     for (std::size_t at = offset; at < limit;) {
         at = text_.find('}', at);
         if (at >= limit) return std::nullopt;

@@ -13,7 +13,12 @@ namespace bubblescope::chrome {
 /// All searches together take time in proportion to the text.
 class EventBorders {
 public:
-    explicit EventBorders(std::string_view text) : text_(text) {}
+    explicit EventBorders(std::string_view text, bool complete = true) { extend(text, complete); }
+
+    /// More of the text came, at the same place. Until it is `complete`, places near its end are not found yet.
+    void extend(std::string_view text, bool complete);
+    /// Where searches end.
+    [[nodiscard]] std::size_t known() const { return known_; }
 
     /// The first such place after `offset`, searched for over `within` bytes. An object that is damaged, or too long to
     /// be read to its phase, counts if its first key is one that events have.
@@ -24,6 +29,7 @@ public:
 
 private:
     std::string_view text_;
+    std::size_t known_ = 0; ///< what begins before it can be read to its phase, or as far as that goes
     std::size_t looked_at_ = 0;
 };
 

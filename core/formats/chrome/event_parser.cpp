@@ -123,7 +123,10 @@ private:
         std::string_view text;
         if (value.get_object().get(object) != simdjson::SUCCESS) return false;
         if (object.raw_json().get(text) != simdjson::SUCCESS) return false;
-        if (text.size() > 2) event.args = placeOf(text.data());
+        if (text.size() > 2) {
+            event.args = placeOf(text.data());
+            event.args_size = static_cast<std::uint32_t>(text.size()); // entries are shorter than that
+        }
         return true;
     }
 
@@ -164,7 +167,9 @@ bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch&
     document[text.size() + 1] = ']';
     std::memset(document.data() + text.size() + 2, 0, simdjson::SIMDJSON_PADDING);
 
+    constexpr std::size_t kUsualEvent = 200;
     const std::size_t before = batch.events.size();
+    if (text.size() > 8 * kUsualEvent) batch.events.reserve(before + text.size() / kUsualEvent);
     ondemand::document json;
     ondemand::array array;
     const auto iterate = [&] {

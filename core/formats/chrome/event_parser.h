@@ -40,6 +40,7 @@ struct Event {
     std::uint64_t id = 0;         ///< of flows, counters and asynchronous slices: the number, or a hash of the text
     std::uint64_t bind = 0;       ///< id of an arrow that a slice itself names, like `id`
     std::uint64_t args = kNoArgs; ///< offset of the args' JSON object in the file
+    std::uint32_t args_size = 0;  ///< its length
 
     /// For `{}`, which some writers put after the last event.
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }

@@ -1,6 +1,5 @@
 #include "core/formats/chrome/event_sink.h"
 
-#include "core/base/json_scanner.h"
 #include "core/formats/chrome/decimal.h"
 #include "core/trace/args.h"
 
@@ -36,7 +35,7 @@ void EventSink::begin(const EventBatch& batch) {
     texts_.resize(batch.texts.size());
     for (StringId id = 0; id < texts_.size(); ++id)
         texts_[id] = builder_.intern(paddle_ ? withoutDuration(batch.texts.text(id)) : batch.texts.text(id));
-    last_track_ = kNoId;
+    recent_rows_.fill({});
 }
 
 RowId EventSink::rowId(RowId of_batch) const {
@@ -46,13 +45,16 @@ RowId EventSink::rowId(RowId of_batch) const {
 
 ArgSetId EventSink::argsOf(const Event& event) {
     if (event.args == kNoArgs) return 0;
-    if (!source_) source_ = builder_.args().addSource({bytes_.owner(), bytes_.text()});
-    return ArgStore::inSource(*source_, event.args);
+    if (!source_) {
+        source_ = builder_.args().addSource(packer_ ? ArgSource{nullptr, {}, packer_->reader()}
+                                                    : ArgSource{bytes_.owner(), bytes_.text()});
+    }
+    return ArgStore::inSource(*source_, packer_ ? packer_->add(argsText(event)) : event.args);
 }
 
 std::string_view EventSink::argsText(const Event& event) const {
     if (event.args == kNoArgs) return {};
-    return JsonScanner(bytes_.text().substr(event.args)).value().value_or(std::string_view{});
+    return bytes_.text().substr(event.args, event.args_size);
 }
 
 void EventSink::add(const Event& event) {
@@ -169,16 +171,17 @@ void EventSink::async(const Event& event) {
 
 TrackId EventSink::trackFor(const Event& event) {
     const Row row{event.pid, event.tid};
-    if (last_track_ != kNoId && row == last_row_) return last_track_;
+    RecentRow& recent =
+        recent_rows_[static_cast<std::uint64_t>(event.pid.number ^ event.tid.number) % recent_rows_.size()];
+    if (recent.track != kNoId && row == recent.row) return recent.track;
     const Row own{rowId(event.pid), rowId(event.tid)};
     auto known = tracks_.find(own);
     if (known == tracks_.end()) {
         const auto number = [](RowId id) { return id.is_text ? 0 : id.number; };
         known = tracks_.emplace(own, builder_.addTrack(number(own.first), number(own.second))).first;
     }
-    last_row_ = row;
-    last_track_ = known->second;
-    return last_track_;
+    recent = {row, known->second};
+    return known->second;
 }
 
 // Slices that have an id instead of a thread: one row for each process, category and name, where they may overlap.
@@ -317,6 +320,7 @@ bool EventSink::finish(const LoadProgress& progress) {
     }
     if (!pairing_.finish(log_, where_, progress) || !resolvePointers(progress.control())) return false;
     assignFiles();
+    if (packer_) packer_->finish();
     return true;
 }
 

@@ -3,10 +3,12 @@
 #include "core/base/diagnostic.h"
 #include "core/formats/chrome/event_parser.h"
 #include "core/formats/source/file_bytes.h"
+#include "core/formats/source/packed_args.h"
 #include "core/formats/source/slice_pairing.h"
 #include "core/formats/source/source_files.h"
 #include "core/trace/trace_builder.h"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -30,7 +32,9 @@ struct EventPlace {
 class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
-        : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {}
+        : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {
+        if (bytes.isLargeInMemory()) packer_.emplace();
+    }
 
     /// The file is paddle.profiler's: it truncates starts to whole microseconds, keeps the exact ones in an arg, and
     /// appends durations to names.
@@ -79,6 +83,7 @@ private:
     const std::string& where_;
     std::vector<StringId> texts_; ///< of the current batch, in the builder
     std::optional<std::uint32_t> source_;
+    std::optional<ArgPacker> packer_; ///< of a text that would have to be kept in memory for its args
     SlicePairing pairing_;
     std::map<Row, TrackId> tracks_;
     std::map<AsyncRow, TrackId> async_tracks_;
@@ -90,8 +95,11 @@ private:
     std::map<std::int64_t, SourceFile> sources_;
     std::map<RowId, StringId> process_names_;
     std::map<Row, StringId> thread_names_;
-    Row last_row_;
-    TrackId last_track_ = kNoId;
+    struct RecentRow {
+        Row row; ///< as the batch has it
+        TrackId track = kNoId;
+    };
+    std::array<RecentRow, 16> recent_rows_; ///< of the batch, by some of their bits
 };
 
 } // namespace bubblescope::chrome

@@ -103,12 +103,21 @@ private:
     enum class End { Whole, Damaged, Stopped };
 
     [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, scanner_.offset()); }
+    // The scanner's, on a text of which more may come.
+    [[nodiscard]] char peek();
+    [[nodiscard]] bool atEnd() { return peek() == '\0' && scanner_.atEnd(); }
+    [[nodiscard]] bool accept(char wanted) { return peek() == wanted && scanner_.accept(wanted); }
+    [[nodiscard]] std::optional<std::string_view> nextValue();
+    bool have(std::size_t size);
+    bool haveMore();
+    void readRest();
     End object();
     End field(std::string_view key);
     End events();
     End lines();
     bool oneEvent();
-    [[nodiscard]] std::optional<std::string_view> entryHere() const;
+    [[nodiscard]] std::optional<std::string_view> entryHere();
+    [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset);
     void releaseRead();
     void badEvent(std::size_t begin);
     void add(const EventBatch& batch);
@@ -123,7 +132,9 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
-    std::size_t futile_bytes_ = 0; ///< bytes scanned without finding the end of an entry
+    std::optional<BatchPipeline> pipeline_; ///< while the array of events is read
+    Status text_failed_;                    ///< why no more of the text came
+    std::size_t futile_bytes_ = 0;          ///< bytes scanned without finding the end of an entry
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
@@ -137,16 +148,53 @@ private:
 
 Status Reader::read() {
     if (bytes_.text().starts_with("\xEF\xBB\xBF")) scanner_.moveTo(3); // a byte-order mark
-    is_array_ = scanner_.peek() == '[';
+    is_array_ = peek() == '[';
     End end = is_array_ ? events() : object();
     if (!is_array_ && end == End::Whole && is_event_) {
         scanner_.moveTo(0);
         end = lines();
     }
+    if (end != End::Stopped) readRest();
     if (end == End::Stopped || progress_.stopRequested()) return cancelledError();
+    BUBBLESCOPE_TRY(std::move(text_failed_));
     BUBBLESCOPE_TRY(judge(end));
     builder_.file(builder_.currentFile()).format = paddle_ ? "paddle" : kineto_ ? "kineto" : "chrome";
     return sink_.finish(progress_) ? Status{} : Status{cancelledError()};
+}
+
+/// Whether there is more of the text now, which was to have so many bytes.
+bool Reader::have(std::size_t size) {
+    const std::size_t before = bytes_.text().size();
+    if (before >= size || bytes_.complete() || !text_failed_.ok()) return false;
+    text_failed_ = bytes_.extend(size);
+    scanner_.extend(bytes_.text());
+    if (pipeline_) pipeline_->extend(bytes_.text(), bytes_.complete());
+    return bytes_.text().size() > before || bytes_.complete();
+}
+
+bool Reader::haveMore() {
+    const std::size_t rest = bytes_.text().size() - std::min(scanner_.offset(), bytes_.text().size());
+    return have(bytes_.text().size() + std::max(rest, std::size_t{1}));
+}
+
+/// What comes after the events may be damaged as well.
+void Reader::readRest() {
+    while (haveMore())
+        bytes_.discard(0, bytes_.text().size());
+}
+
+char Reader::peek() {
+    char next = scanner_.peek();
+    while (next == '\0' && scanner_.atEnd() && haveMore())
+        next = scanner_.peek();
+    return next;
+}
+
+std::optional<std::string_view> Reader::nextValue() {
+    auto found = scanner_.value();
+    while (!found && haveMore())
+        found = scanner_.value();
+    return found;
 }
 
 Status Reader::judge(End end) const {
@@ -168,7 +216,7 @@ Status Reader::judge(End end) const {
 }
 
 Reader::End Reader::damaged() {
-    const bool at_end = scanner_.atEnd();
+    const bool at_end = atEnd();
     const Sentence place = here();
     if (at_end || !entryHere()) {
         log_.add("truncated", place, say("the JSON ends too early; everything before it is read"));
@@ -179,21 +227,21 @@ Reader::End Reader::damaged() {
 }
 
 Reader::End Reader::object() {
-    if (!scanner_.accept('{')) return damaged();
-    while (!scanner_.accept('}')) {
-        if (scanner_.peek() != '"') return damaged();
-        const auto key = scanner_.value();
-        if (!key || !scanner_.accept(':')) return damaged();
+    if (!accept('{')) return damaged();
+    while (!accept('}')) {
+        if (peek() != '"') return damaged();
+        const auto key = nextValue();
+        if (!key || !accept(':')) return damaged();
         const End end = field(key->substr(1, key->size() - 2));
         if (end != End::Whole) return end;
-        if (!scanner_.accept(',') && scanner_.peek() != '}') return damaged();
+        if (!accept(',') && peek() != '}') return damaged();
     }
     return End::Whole;
 }
 
 Reader::End Reader::field(std::string_view key) {
-    if (key == "traceEvents" && scanner_.peek() == '[') return events();
-    const auto value = scanner_.value();
+    if (key == "traceEvents" && peek() == '[') return events();
+    const auto value = nextValue();
     if (!value) return damaged();
     if (key == "ph") is_event_ = true;
     if (keys_.size() < 100) keys_ += fmt::format("{}{}", keys_.empty() ? "" : ", ", key);
@@ -225,24 +273,27 @@ Reader::End Reader::field(std::string_view key) {
 }
 
 Reader::End Reader::events() {
-    if (!scanner_.accept('[')) return damaged();
+    if (!accept('[')) return damaged();
     has_events_ = true;
-    (void)scanner_.peek();
-    BatchPipeline pipeline(bytes_.text(), scanner_.offset());
-    while (!scanner_.accept(']')) {
-        if (scanner_.atEnd()) return damaged();
-        if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+    (void)peek();
+    have(scanner_.offset() + BatchPipeline::kUseful);
+    pipeline_.emplace(bytes_.text(), scanner_.offset(), BatchPipeline::pieceBytes(bytes_.expectedSize()),
+                      bytes_.complete());
+    while (!accept(']')) {
+        if (atEnd()) return damaged();
+        if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
         releaseRead();
-        if (const auto piece = pipeline.take(scanner_.offset())) {
+        have(scanner_.offset() + BatchPipeline::kUseful);
+        if (const auto piece = pipeline_->take(scanner_.offset())) {
             add(piece->batch);
             scanner_.moveTo(piece->end);
-            if (!scanner_.accept(',') && scanner_.peek() != ']') return damaged();
+            if (!accept(',') && peek() != ']') return damaged();
             continue;
         }
         const std::size_t begin = scanner_.offset();
         const bool whole = oneEvent();
-        if (whole && (scanner_.accept(',') || scanner_.peek() == ']')) continue;
-        const auto border = pipeline.borderAfter(whole ? scanner_.offset() : begin, kFarthestBorder);
+        if (whole && (accept(',') || peek() == ']')) continue;
+        const auto border = borderAfter(whole ? scanner_.offset() : begin);
         if (!border) return damaged();
         badEvent(whole ? scanner_.offset() : begin);
         scanner_.moveTo(*border);
@@ -253,23 +304,33 @@ Reader::End Reader::events() {
 /// Events one after another, without an array around them: a log that is appended to, or one taken from an array.
 Reader::End Reader::lines() {
     has_events_ = true;
-    while (!scanner_.atEnd()) {
-        if (!progress_.reached(scanner_.offset(), bytes_.text().size())) return End::Stopped;
+    while (!atEnd()) {
+        if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
         releaseRead();
-        if (scanner_.peek() != '{' || !oneEvent()) {
+        if (peek() != '{' || !oneEvent()) {
             const std::size_t begin = scanner_.offset();
-            const std::size_t line = bytes_.text().find("\n{", begin);
+            std::size_t line = bytes_.text().find("\n{", begin);
+            while (line == std::string_view::npos && haveMore())
+                line = bytes_.text().find("\n{", begin);
             if (line == std::string_view::npos) return damaged();
             badEvent(begin);
             scanner_.moveTo(line + 1);
         }
-        (void)scanner_.accept(',');
+        (void)accept(',');
     }
     return End::Whole;
 }
 
-std::optional<std::string_view> Reader::entryHere() const {
+std::optional<std::size_t> Reader::borderAfter(std::size_t offset) {
+    auto border = pipeline_->borderAfter(offset, kFarthestBorder);
+    while (!border && haveMore())
+        border = pipeline_->borderAfter(offset, kFarthestBorder);
+    return border;
+}
+
+std::optional<std::string_view> Reader::entryHere() {
     const std::size_t begin = scanner_.offset();
+    have(begin + kLongestEvent);
     return JsonScanner(bytes_.text().substr(begin, kLongestEvent)).value();
 }
 
@@ -277,9 +338,15 @@ std::optional<std::string_view> Reader::entryHere() const {
 bool Reader::oneEvent() {
     const std::size_t begin = scanner_.offset();
     const std::size_t longest = futile_bytes_ < kMaxFutileBytes ? kLongestEvent : kUsualEvent;
-    JsonScanner within(bytes_.text().substr(0, begin + std::min(longest, bytes_.text().size() - begin)));
-    within.moveTo(begin);
-    const auto entry = within.value();
+    JsonScanner within({});
+    const auto scan = [&] {
+        within = JsonScanner(bytes_.text().substr(0, begin + std::min(longest, bytes_.text().size() - begin)));
+        within.moveTo(begin);
+        return within.value();
+    };
+    auto entry = scan();
+    while (!entry && bytes_.text().size() < begin + longest && haveMore())
+        entry = scan();
     if (!entry) {
         futile_bytes_ += std::min(longest, bytes_.text().size() - begin);
         return false;
@@ -293,11 +360,11 @@ bool Reader::oneEvent() {
     return true;
 }
 
-/// Text that was read is needed again only when users ask for args.
+/// Text that was read is needed again only when users ask for args, and not where it is a packed file's.
 void Reader::releaseRead() {
-    constexpr std::size_t kStep = std::size_t{32} << 20;
-    if (scanner_.offset() - released_ < kStep) return;
-    bytes_.release(released_, scanner_.offset());
+    const std::size_t step = bytes_.mapped() ? std::size_t{32} << 20 : BatchPipeline::kPieceBytes * 4;
+    if (scanner_.offset() - released_ < step) return;
+    bytes_.discard(released_, scanner_.offset());
     released_ = scanner_.offset();
 }
 

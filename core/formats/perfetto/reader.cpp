@@ -18,8 +18,10 @@
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
 #include <protozero/exception.hpp>
+#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -81,7 +83,9 @@ class Reader {
 public:
     Reader(const FileBytes& file, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
         : file_(file), bytes_(file.text()), args_in_file_{file.owner(), file.text()}, where_(where), builder_(builder),
-          log_(log), tracks_(builder), render_stages_(builder), pairing_(builder) {}
+          log_(log), tracks_(builder), render_stages_(builder), pairing_(builder) {
+        if (file.isLargeInMemory()) packer_.emplace();
+    }
 
     Status read(LoadProgress& progress);
 
@@ -102,6 +106,7 @@ private:
     void event(const TrackEvent& event, TimeNs time, const EventLists& lists, SequenceState& state);
     const Event& resolved(const TrackEvent& event, const EventLists& lists, SequenceState& state);
     [[nodiscard]] ArgSetId argsOf(const TrackEvent& event, SequenceState& state);
+    [[nodiscard]] std::uint64_t keptOffset(const TrackEvent& raw);
     const std::vector<StoredArg>& storedArgs(const TrackEvent& event, const SequenceState& state);
     void expectAll();
     StringId known(StringId text);
@@ -120,7 +125,9 @@ private:
 
     const FileBytes& file_;
     std::string_view bytes_;
-    ArgSource args_in_file_; ///< for the sources of all sequences
+    ArgSource args_in_file_;          ///< for the sources of all sequences
+    std::optional<ArgPacker> packer_; ///< of what would have to be kept in memory for its args
+    std::array<std::string, 3> kept_; ///< one of them, while it is written
     const std::string& where_;
     TraceBuilder& builder_;
     DiagnosticLog& log_;
@@ -221,6 +228,7 @@ Status Reader::read(LoadProgress& progress) {
     if (!pairing_.finish(log_, where_, progress)) return cancelledError();
     addCounters();
     assignFiles();
+    if (packer_) packer_->finish();
     return {};
 }
 
@@ -394,8 +402,27 @@ ArgSetId Reader::argsOf(const TrackEvent& raw, SequenceState& state) {
             if (reader.lost()) (void)known(0);
         });
     }
-    const auto source = inside_packed_ ? std::nullopt : state.sourceIn(builder_.args(), args_in_file_);
-    return source ? ArgStore::inSource(*source, offset_) : builder_.args().add(storedArgs(raw, state));
+    const auto source =
+        inside_packed_ ? std::nullopt : state.sourceIn(builder_.args(), args_in_file_, packer_ ? &*packer_ : nullptr);
+    return source ? ArgStore::inSource(*source, keptOffset(raw)) : builder_.args().add(storedArgs(raw, state));
+}
+
+/// Where the event's args will be found: in the file, or in a packet that has nothing else.
+std::uint64_t Reader::keptOffset(const TrackEvent& raw) {
+    if (!packer_) return offset_;
+    const auto field = [](std::uint32_t tag, std::string_view bytes, std::string& out) {
+        protozero::pbf_writer(out).add_bytes(tag, bytes.data(), bytes.size());
+    };
+    std::string& event = kept_[0];
+    std::string& packet = kept_[1];
+    std::string& frame = kept_[2];
+    for (std::string& level : kept_)
+        level.clear();
+    raw.eachAnnotation(
+        [&](std::string_view annotation) { field(fields::event::kDebugAnnotations, annotation, event); });
+    field(fields::packet::kTrackEvent, event, packet);
+    field(fields::trace::kPacket, packet, frame);
+    return packer_->add(frame);
 }
 
 const std::vector<StoredArg>& Reader::storedArgs(const TrackEvent& raw, const SequenceState& state) {

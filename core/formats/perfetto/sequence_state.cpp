@@ -68,14 +68,16 @@ ArgTexts& SequenceState::textsFor(std::string_view before, std::string_view afte
     return *arg_texts_;
 }
 
-std::optional<std::uint32_t> SequenceState::sourceIn(ArgStore& args, const ArgSource& file) {
+std::optional<std::uint32_t> SequenceState::sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer) {
     if (!args_stay_) return std::nullopt;
     if (source_) return source_;
     if (args.sourceCount() == kMaxSources) {
         args_stay_ = false;
         return std::nullopt;
     }
-    source_ = args.addSource({file.owner, file.text, std::make_shared<EventArgs>(arg_texts_)});
+    std::shared_ptr<const ArgReader> reader = std::make_shared<EventArgs>(arg_texts_);
+    source_ = args.addSource(packer != nullptr ? ArgSource{nullptr, {}, packer->readerWith(std::move(reader))}
+                                               : ArgSource{file.owner, file.text, std::move(reader)});
     return source_;
 }
 

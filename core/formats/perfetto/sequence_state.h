@@ -2,6 +2,7 @@
 
 #include "core/formats/perfetto/event_args.h"
 #include "core/formats/perfetto/number_table.h"
+#include "core/formats/source/packed_args.h"
 #include "core/trace/trace_builder.h"
 
 #include <cstdint>
@@ -30,7 +31,8 @@ public:
 
     /// The source whose events have the args of this sequence as they are now, added to `args` if it is not there yet;
     /// nothing if they have to be stored: where numbers change their meaning, or a file has too many sources.
-    [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file);
+    /// With a packer its events lie there, not in the file.
+    [[nodiscard]] std::optional<std::uint32_t> sourceIn(ArgStore& args, const ArgSource& file, const ArgPacker* packer);
 
     [[nodiscard]] std::uint64_t defaultTrack() const { return default_track_; }
     [[nodiscard]] std::optional<std::uint32_t> defaultClock() const { return default_clock_; }

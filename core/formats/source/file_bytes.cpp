@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 namespace bubblescope {
 namespace {
@@ -18,6 +19,8 @@ namespace {
 constexpr std::size_t kReadPiece = std::size_t{1} << 20;
 /// Smaller files are read: whatever happens to the file then, the content stays.
 constexpr std::size_t kMappedFrom = std::size_t{4} << 20;
+/// Packed files that are smaller are unpacked at once.
+constexpr std::size_t kUnpackedAheadFrom = std::size_t{256} << 10;
 
 Error systemError(const std::string& where, std::string_view what) {
     return inputError(where, fmt::format("{}: {}", what, std::strerror(errno)),
@@ -67,29 +70,31 @@ Result<FileBytes> openFile(const std::filesystem::path& path, const std::string&
 
 } // namespace
 
-Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
+Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
                                 const PlausibleBeginning& plausible) {
     const std::string where = file == kStandardInput ? "standard input" : file.string();
     BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, plausible, progress));
     const auto packing = packingOf(bytes.text());
     if (!packing) return bytes;
-
-    constexpr double kUnpackingFraction = 0.4; // fraction of the time of loading a compressed file
-    progress.beginStage(kUnpackingFraction);
-    BUBBLESCOPE_ASSIGN(Unpacked unpacked, unpack(bytes.text(), *packing, where, progress));
-    if (!unpacked.fault.empty()) {
-        const Sentence place = say("{}, byte {}", where, unpacked.fault_at);
-        if (unpacked.bytes.size() == 0) {
-            return inputError(place.text(), unpacked.fault, "copy the file again, or from where it was written");
+    if (bytes.text().size() >= kUnpackedAheadFrom) {
+        if (auto text = UnpackedText::open(bytes.owner(), bytes.text(), *packing, where, log, progress)) {
+            BUBBLESCOPE_TRY(text->extend(kReadPiece));
+            return FileBytes(std::move(text));
         }
-        log.add(unpacked.cut_off ? "truncated" : "corrupt", place,
-                unpacked.cut_off ? say("the packed data are cut off; everything before it is read")
-                                 : say("the packed data are damaged; everything before it is read"));
     }
+    BUBBLESCOPE_ASSIGN(Unpacked unpacked, unpack(bytes.text(), *packing, where, progress));
+    BUBBLESCOPE_TRY(reportFault(unpacked, where, log));
     progress.beginStage(1.0);
     auto buffer = std::make_shared<ByteBuffer>(std::move(unpacked.bytes));
     const std::string_view text = buffer->text();
-    return FileBytes(std::move(buffer), text);
+    return FileBytes(std::move(buffer), text, true);
+}
+
+Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
+                                const PlausibleBeginning& plausible) {
+    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFileBytes(file, log, progress, plausible));
+    BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
+    return bytes;
 }
 
 } // namespace bubblescope

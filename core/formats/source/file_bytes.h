@@ -4,6 +4,7 @@
 #include "core/base/result.h"
 #include "core/formats/source/load_progress.h"
 #include "core/formats/source/mapped_file.h"
+#include "core/formats/source/unpacked_text.h"
 
 #include <cstddef>
 #include <filesystem>
@@ -14,27 +15,56 @@
 namespace bubblescope {
 
 /// The content of a file: mapped if it is large, decompressed if it was compressed (gzip, zstd), else read. Immutable,
-/// but see MappedFile; thread-safe.
+/// but see MappedFile; thread-safe. That of a compressed file may still be unpacked while it is read: then it grows, by
+/// the one thread that reads it.
 class FileBytes {
 public:
-    FileBytes(std::shared_ptr<const void> owner, std::string_view text) : owner_(std::move(owner)), text_(text) {}
+    /// `was_packed`: the text is what a compressed file holds.
+    FileBytes(std::shared_ptr<const void> owner, std::string_view text, bool was_packed = false)
+        : owner_(std::move(owner)), text_(text), was_packed_(was_packed) {}
     explicit FileBytes(std::shared_ptr<const MappedFile> file)
         : owner_(file), text_(file->text()), mapped_(file.get()) {}
+    explicit FileBytes(std::shared_ptr<UnpackedText> unpacked) : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
-    [[nodiscard]] std::string_view text() const { return text_; }
+    /// All of it, or as much as there is by now. Its beginning stays where it is.
+    [[nodiscard]] std::string_view text() const { return unpacked_ != nullptr ? unpacked_->text() : text_; }
+    /// Whether that is all.
+    [[nodiscard]] bool complete() const { return unpacked_ == nullptr || unpacked_->complete(); }
+    /// Waits until text() has so many bytes, or is complete; see UnpackedText.
+    [[nodiscard]] Status extend(std::size_t size) const { return complete() ? Status{} : unpacked_->extend(size); }
+    /// The size of all of it, or an estimate.
+    [[nodiscard]] std::size_t expectedSize() const {
+        return unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size();
+    }
     /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
+    /// Whether text() is a file's pages, which the system provides again: they need not be kept in memory.
+    [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
+    /// Whether text() takes so much memory that args which are needed later are better kept by an ArgPacker. Those of
+    /// small files that were not packed are not: reading these would take half as long again.
+    [[nodiscard]] bool isLargeInMemory() const {
+        constexpr std::size_t kPacked = std::size_t{64} << 10;
+        constexpr std::size_t kPlain = std::size_t{4} << 20; // those of pipes
+        return !mapped() && text().size() >= (was_packed_ ? kPacked : kPlain);
+    }
     /// Whether another program shortened the file while it was in use; what was lost reads as zeros.
     [[nodiscard]] bool lost() const { return mapped_ != nullptr && mapped_->lost(); }
     /// Announces that [begin, end) will not be read again soon.
     void release(std::size_t begin, std::size_t end) const {
         if (mapped_ != nullptr) mapped_->release(begin, end);
     }
+    /// The same, and never: memory is given back, and what was there may read as zeros from then on.
+    void discard(std::size_t begin, std::size_t end) const {
+        release(begin, end);
+        if (unpacked_ != nullptr) unpacked_->release(begin, end);
+    }
 
 private:
     std::shared_ptr<const void> owner_;
     std::string_view text_;
+    bool was_packed_ = false;
     const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is one
+    UnpackedText* unpacked_ = nullptr;   ///< likewise
 };
 
 /// The path that denotes standard input.
@@ -43,11 +73,14 @@ inline constexpr std::string_view kStandardInput = "-";
 /// Whether what begins so can be a trace at all.
 using PlausibleBeginning = std::function<bool(std::string_view beginning)>;
 
-/// Opens a file. What is no regular file is read only as far as this machine's memory allows, and no further than its
-/// first megabyte if that is not `plausible`. Compressed data that is truncated or damaged gives what comes before that
-/// place, and a diagnostic
+/// Opens a file, of which text() has at least the first megabytes; see extend(). What is no regular file is read only
+/// as far as this machine's memory allows, and no further than its first megabyte if that is not `plausible`.
+/// Compressed data that is truncated or damaged gives what comes before that place, and a diagnostic
 /// ("truncated", "corrupt"). The decompressed size is bounded, so that a file made to fill the memory ends in an error.
 /// Errors: Input with the system's reason or the byte offset of the damage; Cancelled.
+[[nodiscard]] Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
+                                              LoadProgress& progress, const PlausibleBeginning& plausible = {});
+/// The same, complete.
 [[nodiscard]] Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log,
                                               LoadProgress& progress, const PlausibleBeginning& plausible = {});
 

@@ -19,6 +19,11 @@ namespace bubblescope {
 /// pages.
 class ByteBuffer {
 public:
+    ByteBuffer() = default;
+    /// One that never moves: addresses are set aside for its whole capacity, and memory is taken as bytes are written.
+    /// Nothing where the system has no such room.
+    [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
+
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::size_t room() const { return capacity_ - size_; }
     [[nodiscard]] char* end() { return bytes_.get() + size_; }
@@ -29,6 +34,7 @@ public:
 
     void reserve(std::size_t capacity) {
         if (capacity <= capacity_) return;
+        if (bytes_.get_deleter().mapped > 0) throw std::bad_alloc{};
         char* const grown = static_cast<char*>(std::realloc(bytes_.get(), capacity));
         if (grown == nullptr) throw std::bad_alloc{};
         (void)bytes_.release();
@@ -36,9 +42,16 @@ public:
         capacity_ = capacity;
     }
 
+    /// Gives the memory of [begin, end) of a buffer at a fixed place back; it reads as zeros from then on.
+    void release(std::size_t begin, std::size_t end);
+
 private:
     struct Free {
-        void operator()(char* bytes) const { std::free(bytes); }
+        Free() : mapped(0) {}
+        explicit Free(std::size_t bytes) : mapped(bytes) {}
+        void operator()(char* bytes) const;
+
+        std::size_t mapped; ///< bytes at a fixed place
     };
 
     std::unique_ptr<char, Free> bytes_;
@@ -74,6 +87,9 @@ struct Unpacked {
 /// milliseconds.
 [[nodiscard]] Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where,
                                       LoadProgress& progress);
+
+/// What a packed file begins with, as far as that can be unpacked: `most` bytes at most.
+[[nodiscard]] std::string unpackedBeginning(std::string_view packed, Packing packing, std::size_t most);
 
 /// Compresses a stream of bytes. One thread at a time.
 class Packer {

@@ -2,6 +2,7 @@
 #include "core/formats/chrome/batch_pipeline.h"
 #include "core/formats/chrome/event_borders.h"
 #include "core/formats/read_trace.h"
+#include "tests/unit/formats/packed.h"
 #include "tests/unit/formats/trace_bytes.h"
 
 #include <fmt/format.h>
@@ -213,6 +214,60 @@ TEST(BatchPipeline, ReadsEveryLayoutAlike) {
         EXPECT_EQ(read.value().trace->sliceCount(), 14'000U) << layout.name;
         EXPECT_TRUE(seen == expected) << layout.name;
     }
+}
+
+/// A hard one to pack: the file is then so large that it is read while it is unpacked.
+void addNoise(std::vector<Fields>& events, std::mt19937& random) {
+    for (Fields& event : events) {
+        if (event.front().second != R"("X")") continue;
+        std::string note;
+        for (int i = 0; i < 16; ++i)
+            note += std::to_string(random());
+        event.push_back({"note", '"' + note + '"'});
+    }
+}
+
+std::string problemsOf(const std::vector<Diagnostic>& problems) {
+    std::string text;
+    for (const Diagnostic& problem : problems)
+        text += fmt::format("{} {} {}\n", problem.kind, problem.where.text(), problem.count);
+    return text;
+}
+
+TEST(BatchPipeline, ReadsPackedFilesAsItReadsPlainOnes) {
+    std::mt19937 random(9);
+    const test::ScratchFolder folder;
+    std::vector<Fields> events = profile(3'000);
+    addNoise(events, random);
+    const auto below = [&random](std::size_t limit) {
+        return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+    };
+    int unreadable = 0;
+    for (const Layout& layout : kLayouts) {
+        for (int damage = 0; damage < 3; ++damage) {
+            std::string text = written(events, layout, random);
+            for (int change = 0; change < 3 * damage; ++change) {
+                constexpr std::string_view kLetters = "{}[],:\"\\x0 ";
+                text[below(text.size())] = kLetters[below(kLetters.size())];
+            }
+            if (damage == 2) text.resize(text.size() - below(text.size() / 2));
+            const auto plain = test::readBytes(folder, text);
+            unreadable += plain.ok() ? 0 : 1;
+            const std::string_view all(text);
+            for (const std::string& packed :
+                 {test::gzipped(text), test::zstdPacked(text),
+                  test::gzipped(all.substr(0, 1'500'000)) + test::gzipped(all.substr(1'500'000))}) {
+                ASSERT_TRUE(damage == 2 || packed.size() > (std::size_t{256} << 10)) << "read while it is unpacked";
+                const auto read = test::readBytes(folder, packed);
+                ASSERT_EQ(read.ok(), plain.ok()) << layout.name << ", damage " << damage;
+                if (!plain.ok()) continue;
+                EXPECT_TRUE(described(*read.value().trace) == described(*plain.value().trace))
+                    << layout.name << ", damage " << damage;
+                EXPECT_EQ(problemsOf(read.value().problems), problemsOf(plain.value().problems)) << layout.name;
+            }
+        }
+    }
+    EXPECT_LE(unreadable, 3);
 }
 
 /// The share of a file's bytes that a reader gets in pieces, which are parsed on all cores.

@@ -1,0 +1,81 @@
+#include "core/formats/source/unpacked_text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// What is unpacked ahead of the reader.
+constexpr std::size_t kAhead = std::size_t{4} << 20;
+
+} // namespace
+
+std::shared_ptr<UnpackedText> UnpackedText::open(std::shared_ptr<const void> owner, std::string_view packed,
+                                                 Packing packing, std::string where, DiagnosticLog& log,
+                                                 LoadProgress& progress) {
+    auto place = ByteBuffer::atFixedPlace(unpackedLimit(packed.size()));
+    if (!place) return nullptr;
+    return std::shared_ptr<UnpackedText>(
+        new UnpackedText(std::move(owner), packed, packing, std::move(where), *std::move(place), log, progress));
+}
+
+UnpackedText::UnpackedText(std::shared_ptr<const void> owner, std::string_view packed, Packing packing,
+                           std::string where, ByteBuffer place, DiagnosticLog& log, LoadProgress& progress)
+    : owner_(std::move(owner)), packed_(packed), where_(std::move(where)), log_(log), progress_(progress),
+      unpacking_(packed, packing, unpackedLimit(packed.size()), progress.control()) {
+    out_.bytes = std::move(place);
+    startNext();
+}
+
+void UnpackedText::startNext() {
+    ahead_.add([this] {
+        const std::size_t enough = out_.bytes.size() + kAhead;
+        Chunk chunk;
+        while (chunk.state == Unpacking::State::More && out_.bytes.size() < enough)
+            chunk.state = unpacking_.next(out_);
+        chunk.packed = unpacking_.at();
+        chunk.size = out_.bytes.size();
+        return chunk;
+    });
+}
+
+Status UnpackedText::extend(std::size_t size) {
+    while (!complete_ && text_.size() < size) {
+        const Chunk chunk = ahead_.take();
+        text_ = out_.bytes.text().substr(0, chunk.size);
+        packed_done_ = chunk.packed;
+        if (chunk.state == Unpacking::State::More) {
+            startNext();
+            continue;
+        }
+        complete_ = true;
+        owner_.reset();
+        if (chunk.state == Unpacking::State::Failed) return unpacking_.failure(where_);
+        BUBBLESCOPE_TRY(reportFault(out_, where_, log_));
+    }
+    return progress_.stopRequested() ? Status{cancelledError()} : Status{};
+}
+
+std::size_t UnpackedText::expectedSize() const {
+    if (complete_ || packed_done_ == 0) return text_.size();
+    const double share = static_cast<double>(packed_done_) / static_cast<double>(packed_.size());
+    return static_cast<std::size_t>(static_cast<double>(text_.size()) / share);
+}
+
+void UnpackedText::release(std::size_t begin, std::size_t end) {
+    out_.bytes.release(begin, std::min(end, text_.size()));
+}
+
+Status reportFault(const Unpacked& unpacked, const std::string& where, DiagnosticLog& log) {
+    if (unpacked.fault.empty()) return {};
+    const Sentence place = say("{}, byte {}", where, unpacked.fault_at);
+    if (unpacked.bytes.size() == 0)
+        return inputError(place.text(), unpacked.fault, "copy the file again, or from where it was written");
+    log.add(unpacked.cut_off ? "truncated" : "corrupt", place,
+            unpacked.cut_off ? say("the packed data are cut off; everything before it is read")
+                             : say("the packed data are damaged; everything before it is read"));
+    return {};
+}
+
+} // namespace bubblescope

@@ -1,0 +1,65 @@
+#pragma once
+
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/formats/source/load_progress.h"
+#include "core/formats/source/packing.h"
+#include "core/formats/source/unpacking.h"
+#include "core/parallel/parallel.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// What a packed file holds, while another thread unpacks it a little ahead of its reader. The text grows at a fixed
+/// place, and the reader gives back what it is done with, so that only a few megabytes are in memory. One reader.
+class UnpackedText {
+public:
+    /// `owner` keeps the packed bytes. `log` and `progress` must outlive the reading, which ends with complete().
+    /// Null where the system has no addresses for all that the file may unpack to.
+    [[nodiscard]] static std::shared_ptr<UnpackedText> open(std::shared_ptr<const void> owner, std::string_view packed,
+                                                            Packing packing, std::string where, DiagnosticLog& log,
+                                                            LoadProgress& progress);
+
+    /// So far.
+    [[nodiscard]] std::string_view text() const { return text_; }
+    [[nodiscard]] bool complete() const { return complete_; }
+    /// Waits until the text has so many bytes, or all that there are. Reports damage ("truncated", "corrupt") when the
+    /// text ends with it. Errors: Input for a file that unpacks to nothing or too much; Cancelled.
+    [[nodiscard]] Status extend(std::size_t size);
+    /// How long all of it will be, estimated by how much of the file was unpacked.
+    [[nodiscard]] std::size_t expectedSize() const;
+    /// [begin, end) was read and reads as zeros from now on.
+    void release(std::size_t begin, std::size_t end);
+
+private:
+    struct Chunk {
+        Unpacking::State state = Unpacking::State::More;
+        std::size_t packed = 0; ///< bytes of the file that are unpacked then
+        std::size_t size = 0;   ///< of the text
+    };
+
+    UnpackedText(std::shared_ptr<const void> owner, std::string_view packed, Packing packing, std::string where,
+                 ByteBuffer place, DiagnosticLog& log, LoadProgress& progress);
+    void startNext();
+
+    std::shared_ptr<const void> owner_;
+    std::string_view packed_;
+    std::string where_;
+    DiagnosticLog& log_;
+    LoadProgress& progress_;
+    Unpacked out_; ///< the task's, while one runs
+    Unpacking unpacking_;
+    std::string_view text_;
+    std::size_t packed_done_ = 0;
+    bool complete_ = false;
+    OrderedTasks<Chunk> ahead_; ///< one at most; last: its task uses the members above
+};
+
+/// Reports why the data of a packed file end early. Error: Input, if there are none.
+[[nodiscard]] Status reportFault(const Unpacked& unpacked, const std::string& where, DiagnosticLog& log);
+
+} // namespace bubblescope

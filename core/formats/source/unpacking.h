@@ -1,0 +1,83 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/formats/source/packing.h"
+#include "core/parallel/parallel.h"
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// Decompresses a stream piece by piece.
+class Unpacker {
+public:
+    enum class Outcome { More, NeedsInput, Damaged, TooWide };
+
+    Unpacker() = default;
+    Unpacker(const Unpacker&) = delete;
+    Unpacker& operator=(const Unpacker&) = delete;
+    virtual ~Unpacker() = default;
+
+    /// Decompresses from packed[at..) into the room of `out`, for a few milliseconds at most.
+    virtual Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) = 0;
+    /// Whether the data may end here.
+    [[nodiscard]] virtual bool atBorder() const = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Unpacker> makeUnpacker(Packing packing);
+
+/// Unpacks a file from its beginning to its end: members (gzip) or frames (zstd) side by side on all cores where there
+/// are several, else some megabytes at a time. One thread at a time.
+///
+/// Where a member begins is guessed by its first bytes, and what a piece unpacks to is used only if it ends exactly
+/// where the next one begins; what is left is unpacked in order, from where a member certainly ended.
+class Unpacking {
+public:
+    enum class State { More, Ended, Failed };
+
+    /// More than `limit` bytes are a failure.
+    Unpacking(std::string_view packed, Packing packing, std::size_t limit, const JobControl& control);
+
+    /// Leaves other threads alone; before the first next().
+    void inOrder() { side_by_side_ = false; }
+    /// Appends what comes next. What is wrong with the data is stated in `out` and ends them.
+    [[nodiscard]] State next(Unpacked& out);
+    /// How far in the packed bytes that is.
+    [[nodiscard]] std::size_t at() const { return at_; }
+    /// Why it failed: Input, if there is too much or its window is too wide; Cancelled.
+    [[nodiscard]] Error failure(const std::string& where) const;
+
+private:
+    enum class Reason { Cancelled, TooLong, TooWide };
+    struct Piece {
+        Unpacked unpacked;
+        bool whole = false;
+    };
+
+    State failed(Reason reason);
+    [[nodiscard]] std::optional<State> nextPiece(Unpacked& out);
+    [[nodiscard]] State nextStep(Unpacked& out);
+    [[nodiscard]] std::size_t endOfPiece(std::size_t begin) const;
+    [[nodiscard]] Piece piece(std::size_t begin, std::size_t end) const;
+
+    std::string_view packed_;
+    Packing packing_;
+    std::size_t limit_;
+    const JobControl& control_;
+    std::size_t at_ = 0;
+    Reason reason_ = Reason::Cancelled;
+    std::unique_ptr<Unpacker> unpacker_; ///< of what is unpacked in order
+    bool border_ = false;                ///< a member ended at at_
+    bool side_by_side_ = true;
+    std::size_t next_piece_ = 0; ///< where the piece after those ahead begins
+    std::deque<std::size_t> ends_;
+    OrderedTasks<Piece> pieces_; ///< last: its tasks use the members above
+};
+
+} // namespace bubblescope
