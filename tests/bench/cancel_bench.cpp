@@ -1,20 +1,25 @@
 #include "core/formats/read_trace.h"
 #include "core/recognise/run.h"
 #include "core/trace/pyramid.h"
+#include "tests/bench/load_tools.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
+#include <mutex>
 #include <random>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
-// bench_cancel FOLDER [ROUNDS]: how long a load takes to return after it was asked to stop, at random moments of it.
+// bench_cancel FOLDER [ROUNDS]: how long a load takes to return after it was asked to stop, at random moments of it,
+// and the most processor time that one of its threads spends without looking whether it was, in a load that nobody
+// stops.
 namespace {
 
 using namespace bubblescope;
@@ -39,11 +44,33 @@ ErrorKind load(const std::filesystem::path& file, JobControl& control) {
     return pyramid.ok() ? ErrorKind::Usage : pyramid.error().kind;
 }
 
+/// In seconds; the calling thread's last stretch ends with the load.
+double longestStretch(const std::filesystem::path& file) {
+    static std::atomic<int> loads{0};
+    const int number = ++loads;
+    std::mutex mutex;
+    double most = 0;
+    JobControl control;
+    control.at_check = [&] {
+        thread_local double looked = 0;
+        thread_local int of = 0;
+        const double now = bench::threadSeconds();
+        const std::lock_guard lock(mutex);
+        if (of == number) most = std::max(most, now - looked);
+        looked = now;
+        of = number;
+    };
+    (void)load(file, control);
+    control.at_check();
+    return most;
+}
+
 void measure(const std::filesystem::path& file, int rounds) {
     JobControl free;
     const auto begin = Clock::now();
     (void)load(file, free);
     const double whole = milliseconds(Clock::now() - begin);
+    const double stretch = longestStretch(file);
     std::mt19937 random(1);
     std::vector<double> latencies;
     for (int i = 0; i < rounds; ++i) {
@@ -63,9 +90,10 @@ void measure(const std::filesystem::path& file, int rounds) {
     }
     std::sort(latencies.begin(), latencies.end());
     if (latencies.empty()) return;
-    std::printf("%-20s load %7.0f ms, stopped %3zu times: median %5.1f ms, 95 %% %5.1f ms, most %5.1f ms\n",
+    std::printf("%-20s load %7.0f ms, stopped %3zu times: median %5.1f ms, 95 %% %5.1f ms, most %5.1f ms, "
+                "without a look %5.1f ms\n",
                 file.filename().string().c_str(), whole, latencies.size(), latencies[latencies.size() / 2],
-                latencies[latencies.size() * 95 / 100], latencies.back());
+                latencies[latencies.size() * 95 / 100], latencies.back(), 1e3 * stretch);
     std::fflush(stdout);
 }
 

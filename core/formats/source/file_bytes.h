@@ -24,7 +24,8 @@ public:
         : owner_(std::move(owner)), text_(text), was_packed_(was_packed) {}
     explicit FileBytes(std::shared_ptr<const MappedFile> file)
         : owner_(file), text_(file->text()), mapped_(file.get()) {}
-    explicit FileBytes(std::shared_ptr<UnpackedText> unpacked) : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
+    explicit FileBytes(std::shared_ptr<UnpackedText> unpacked)
+        : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
     /// All of it, or as much as there is by now. Its beginning stays where it is.
     [[nodiscard]] std::string_view text() const { return unpacked_ != nullptr ? unpacked_->text() : text_; }
