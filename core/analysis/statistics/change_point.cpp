@@ -18,20 +18,28 @@ double logGamma(double value) {
     return ::lgamma_r(value, &sign);
 }
 
-/// The part of logStudent() that depends on the degrees alone.
+/// The part of the logarithm of Student's density that depends on the degrees alone.
 double logStudentFactor(double freedom) {
     return logGamma((freedom + 1) / 2) - logGamma(freedom / 2) - 0.5 * std::log(freedom * std::numbers::pi);
 }
 
-double logStudent(double factor, double value, double freedom, double centre, double scale) {
-    const double z = (value - centre) / scale;
-    return factor - std::log(scale) - (freedom + 1) / 2 * std::log1p(z * z / freedom);
-}
-
 } // namespace
 
-double logStudent(double value, double freedom, double centre, double scale) {
-    return logStudent(logStudentFactor(freedom), value, freedom, centre, scale);
+double NormalGamma::logFactor(std::size_t seen) {
+    const NormalGamma prior;
+    const double known = prior.weight + static_cast<double>(seen);
+    const double freedom = 2 * prior.shape + static_cast<double>(seen);
+    return logStudentFactor(freedom) + 0.5 * std::log(freedom * known / (2 * (known + 1)));
+}
+
+double NormalGamma::learn(double value) {
+    const double before = shape * log_rate;
+    rate += weight * (value - mean) * (value - mean) / (2 * (weight + 1));
+    log_rate = std::log(rate);
+    mean = (weight * mean + value) / (weight + 1);
+    weight += 1;
+    shape += 0.5;
+    return before - shape * log_rate;
 }
 
 namespace {
@@ -40,35 +48,21 @@ namespace {
 /// number squared.
 constexpr std::size_t kMaxStretches = 512;
 
-/// Normal-inverse-gamma: what is known of a stretch's mean and variance.
+/// Values between which nothing changed, as far as is known.
 struct Stretch {
     std::size_t begin = 0; // its first value
-    double mean = 0;
-    double weight = 0.01; // the prior's: a mean within about ten spreads
-    double shape = 1;
-    double rate = 1;
+    NormalGamma level;
     double log_chance = 0; // of this run length
-
-    /// `factors` are logStudentFactor(2 · shape) by the number of values seen.
-    [[nodiscard]] double logPredict(double value, std::size_t seen, std::span<const double> factors) const {
-        return logStudent(factors[seen], value, 2 * shape, mean, std::sqrt(rate * (weight + 1) / (shape * weight)));
-    }
-    void learn(double value) {
-        rate += weight * (value - mean) * (value - mean) / (2 * (weight + 1));
-        mean = (weight * mean + value) / (weight + 1);
-        weight += 1;
-        shape += 0.5;
-    }
 };
 
-/// Keeps the one as old as the series, which comes last, and half of the others, the likeliest.
+/// Keeps the one as old as the series, which comes first, and half of the others, the likeliest.
 void prune(std::vector<Stretch>& stretches) {
     std::vector<double> chances;
     for (const Stretch& stretch : stretches)
         chances.push_back(stretch.log_chance);
     const auto cut = chances.begin() + static_cast<std::ptrdiff_t>(chances.size() / 2);
     std::ranges::nth_element(chances, cut);
-    const std::size_t oldest = stretches.back().begin;
+    const std::size_t oldest = stretches.front().begin;
     std::erase_if(stretches,
                   [&](const Stretch& stretch) { return stretch.begin != oldest && stretch.log_chance < *cut; });
 }
@@ -89,41 +83,36 @@ double medianOf(std::span<const double> values) {
 /// The first change behind `begin`: where, and how sure.
 std::optional<Change> nextChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                                  const ChangeLimits& limits) {
-    std::vector<double> factors;               // as Stretch::logPredict() takes them
-    std::vector<Stretch> stretches{Stretch{}}; // by run length; the last is as old as the series
+    std::vector<double> factors;               // NormalGamma::logFactor() by the number of values seen
+    std::vector<Stretch> stretches{Stretch{}}; // by run length; the first is as old as the series
     stretches.front().begin = begin;
     const double log_stays = std::log1p(-limits.hazard);
     for (std::size_t t = begin; t < values.size(); ++t) {
         const double value = (values[t] - centre) / spread;
-        double changed = 0; // sum of all lengths' chances to end here
         double largest = -1e300;
-        factors.push_back(logStudentFactor(2 + static_cast<double>(t - begin)));
+        factors.push_back(NormalGamma::logFactor(t - begin));
         for (Stretch& stretch : stretches) {
-            stretch.log_chance += stretch.logPredict(value, t - stretch.begin, factors);
+            stretch.log_chance += factors[t - stretch.begin] + stretch.level.learn(value);
             largest = std::max(largest, stretch.log_chance);
         }
-        for (Stretch& stretch : stretches) {
-            changed += std::exp(stretch.log_chance - largest) * limits.hazard;
-            stretch.log_chance += log_stays - largest;
-            stretch.learn(value);
-        }
-        Stretch fresh;
-        fresh.begin = t + 1;
-        fresh.log_chance = std::log(changed);
-        stretches.insert(stretches.begin(), fresh);
-        double total = 0;
+        double sum = 0;
         for (const Stretch& stretch : stretches)
-            total += std::exp(stretch.log_chance);
-        const double log_total = std::log(total);
+            sum += std::exp(stretch.log_chance - largest);
+        // Each may end here, or stay: together they are as likely as before.
+        const double log_total = largest + std::log(sum);
         for (Stretch& stretch : stretches)
-            stretch.log_chance -= log_total;
+            stretch.log_chance += log_stays - log_total;
+        Stretch& fresh = stretches.emplace_back();
+        fresh.begin = t + 1;
+        fresh.log_chance = std::log(limits.hazard);
 
         if (stretches.size() > kMaxStretches) prune(stretches);
 
-        const double probability = 1 - std::exp(stretches.back().log_chance);
+        const double probability = 1 - std::exp(stretches.front().log_chance);
         if (probability <= limits.probability) continue;
+        // Of several the latest.
         const auto likeliest =
-            std::max_element(stretches.begin(), stretches.end() - 1,
+            std::max_element(stretches.rbegin(), stretches.rend() - 1,
                              [](const Stretch& a, const Stretch& b) { return a.log_chance < b.log_chance; });
         const std::size_t at = likeliest->begin;
         if (t + 1 - at < limits.least_values || at - begin < limits.least_values) continue; // not yet, or too near

@@ -32,7 +32,21 @@ struct Change {
 /// the same time are kept, 512 at most, so that time grows linearly with long series.
 [[nodiscard]] std::vector<Change> findChanges(std::span<const double> values, const ChangeLimits& limits = {});
 
-/// Density of Student's t with `freedom` degrees, moved by `centre` and stretched by `scale`; its logarithm.
-[[nodiscard]] double logStudent(double value, double freedom, double centre, double scale);
+/// What is known of the mean and the variance of normal values after some of them: a normal-inverse-gamma
+/// distribution. The next value's is Student's t with 2 · shape degrees around `mean`. Learning the value raises `rate`
+/// by just what its chance asks for, so that the chance is rate^shape before over rate^shape after, and a factor that
+/// the number of values determines: one logarithm a value.
+struct NormalGamma {
+    double mean = 0;
+    double weight = 0.01; ///< the prior's: a mean within about ten spreads
+    double shape = 1;
+    double rate = 1;
+    double log_rate = 0;
+
+    /// The logarithm of the factor, by the number of values seen before.
+    [[nodiscard]] static double logFactor(std::size_t seen);
+    /// The logarithm of the rest of the value's chance.
+    double learn(double value);
+};
 
 } // namespace bubblescope::statistics
