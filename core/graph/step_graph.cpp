@@ -163,48 +163,55 @@ void StepGraph::findInputs(const std::vector<OpIndex>& order) {
 }
 
 void StepGraph::readTimes(const StepTimeline& step) {
-    const auto anyHas = [&](TimeNs TimelineOp::*time) {
-        return std::ranges::any_of(step.ranks, [&](const auto& ops) {
-            return std::ranges::any_of(ops, [&](const TimelineOp& ran) { return ran.*time != TimeNs{0}; });
+    const auto inWindow = [&](TimeNs time) { return std::clamp(time - step.begin, TimeNs{0}, wall); };
+    // A pair has both of its ops' times, and what both have of the rest.
+    const auto eachUnit = [&](const auto& read) {
+        parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) {
+            for (std::size_t unit = from; unit < to; ++unit) {
+                const TimelineOp* const ops = &step.ranks[at(rank[unit])][at(op[unit])];
+                read(unit, ops[0], ops[pair[unit] ? 1 : 0]);
+            }
         });
     };
-    device_idle.assign(anyHas(&TimelineOp::device_idle) ? rank.size() : 0, TimeNs{0});
-    exposed_comm.assign(anyHas(&TimelineOp::exposed_comm) ? rank.size() : 0, TimeNs{0});
-    const auto inWindow = [&](TimeNs time) { return std::clamp(time - step.begin, TimeNs{0}, wall); };
-    const auto readRank = [&](std::size_t r) {
-        TimeNs covered{0};
-        const auto& list = step.ranks[r];
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            const UnitIndex unit = unit_of[r][i];
-            TimeNs from = inWindow(list[i].start);
-            TimeNs to = inWindow(list[i].end);
-            if (unit == kNoUnit) { // kept whole: an earlier end of the step would cut it elsewhere
-                const TimeNs since = std::max(covered, list[i].start - step.begin);
-                const TimeNs until = std::max(since, list[i].end - step.begin);
-                const TimeNs origin = last[r] == kNoUnit ? TimeNs{0} : end[at(last[r])];
-                trailing[r].push_back({since - origin, until - since});
-                covered = until;
-                continue;
-            }
-            TimeNs idle = list[i].device_idle;
-            TimeNs exposed = list[i].exposed_comm;
-            if (pair[at(unit)] && i + 1 < list.size()) {
-                ++i;
-                idle = std::min(idle, list[i].device_idle);
-                exposed = std::min(exposed, list[i].exposed_comm);
-                from = std::min(from, inWindow(list[i].start));
-                to = std::max(to, inWindow(list[i].end));
-            }
-            start[at(unit)] = std::max(covered, from);
-            end[at(unit)] = covered = std::max(start[at(unit)], to);
-            if (!device_idle.empty()) device_idle[at(unit)] = idle;
-            if (!exposed_comm.empty()) exposed_comm[at(unit)] = exposed;
-        }
+    std::atomic<bool> idle{false};
+    std::atomic<bool> exposed{false};
+    const auto note = [](std::atomic<bool>& any, TimeNs time) {
+        if (time != TimeNs{0} && !any.load(std::memory_order_relaxed)) any.store(true, std::memory_order_relaxed);
     };
-    parallelGroups(step.ranks.size(), rank.size(), readRank);
-    const auto isZero = [](TimeNs time) { return time == TimeNs{0}; };
-    if (std::ranges::all_of(device_idle, isZero)) device_idle.clear(); // those of trailing ops alone, or of pairs
-    if (std::ranges::all_of(exposed_comm, isZero)) exposed_comm.clear();
+    eachUnit([&](std::size_t unit, const TimelineOp& first, const TimelineOp& second) {
+        start[unit] = std::min(inWindow(first.start), inWindow(second.start));
+        end[unit] = std::max(inWindow(first.end), inWindow(second.end));
+        note(idle, std::min(first.device_idle, second.device_idle));
+        note(exposed, std::min(first.exposed_comm, second.exposed_comm));
+    });
+    for (std::size_t unit = 0; unit < rank.size(); ++unit) {
+        const UnitIndex before = previous(unit);
+        const TimeNs covered = before == kNoUnit ? TimeNs{0} : end[at(before)];
+        start[unit] = std::max(covered, start[unit]);
+        end[unit] = std::max(start[unit], end[unit]);
+    }
+    device_idle.resize(idle ? rank.size() : 0);
+    exposed_comm.resize(exposed ? rank.size() : 0);
+    if (idle || exposed) {
+        eachUnit([&](std::size_t unit, const TimelineOp& first, const TimelineOp& second) {
+            if (idle) device_idle[unit] = std::min(first.device_idle, second.device_idle);
+            if (exposed) exposed_comm[unit] = std::min(first.exposed_comm, second.exposed_comm);
+        });
+    }
+    for (std::size_t r = 0; r < step.ranks.size(); ++r)
+        readTrailing(step, r);
+}
+
+/// The ops behind a rank's units are kept whole: an earlier end of the step would cut them elsewhere.
+void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
+    const auto& list = step.ranks[r];
+    const TimeNs origin = last[r] == kNoUnit ? TimeNs{0} : end[at(last[r])];
+    TimeNs covered = origin;
+    for (std::size_t i = at(ops_.endOf(Rank{r}) - ops_.firstOf(Rank{r})); i < list.size(); ++i) {
+        const TimeNs since = std::max(covered, list[i].start - step.begin);
+        covered = std::max(since, list[i].end - step.begin);
+        trailing[r].push_back({since - origin, covered - since});
+    }
 }
 
 void StepGraph::readTransfers(const StepTimeline& step) {

@@ -126,6 +126,7 @@ private:
     void orderUnits(const StepTimeline& step);
     void findInputs(const std::vector<OpIndex>& order);
     void readTimes(const StepTimeline& step);
+    void readTrailing(const StepTimeline& step, std::size_t r);
     void readTransfers(const StepTimeline& step);
     void estimateTransfers(const StepTimeline& step);
     void findDelays();

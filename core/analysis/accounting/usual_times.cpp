@@ -94,8 +94,8 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
 UsualTimes::Times UsualTimes::of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
     const bool pair = beginsPair(ops, index);
     const std::size_t key = keyOf(rank, ops, index);
-    if (key == kNoKey) return {realTime(ops, index, pair), realTime(ops, index, pair)};
-    return {typical_[pair ? kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key]};
+    if (key == kNoKey) return {realTime(ops, index, pair), realTime(ops, index, pair), false};
+    return {typical_[pair ? kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key], true};
 }
 
 UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph)
@@ -109,7 +109,7 @@ UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, co
             const UsualTimes::Times times = usual_times.of(rank, ops, first);
             typical[unit] = std::max(TimeNs{0}, times.typical);
             usual[unit] = std::max(TimeNs{0}, times.usual);
-            if (usual_times.knows(rank, ops, first)) continue;
+            if (times.known) continue;
             const std::lock_guard lock(unknown); // few are
             unknown_.push_back(static_cast<UnitIndex>(unit));
         }

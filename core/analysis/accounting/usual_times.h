@@ -20,16 +20,13 @@ public:
     explicit UsualTimes(std::span<const StepTimeline> steps) : UsualTimes(steps, selectSteps(steps)) {}
 
     struct Times {
-        TimeNs typical{0}; ///< of the kind, over all stages
-        TimeNs usual{0};   ///< of the kind on this stage (and slice of the sequence)
+        TimeNs typical{0};  ///< of the kind, over all stages
+        TimeNs usual{0};    ///< of the kind on this stage (and slice of the sequence)
+        bool known = false; ///< they follow from the order of the rank's ops alone
     };
     /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
-    /// exist, and optimizer ops, are themselves what is usual.
+    /// exist, and optimizer ops, are themselves what is usual, and not known.
     [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
-    /// Whether it is neither of those: its times then follow from the order of the rank's ops alone.
-    [[nodiscard]] bool knows(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
-        return keyOf(rank, ops, index) != kNoKey;
-    }
 
 private:
     static constexpr std::size_t kNoKey = static_cast<std::size_t>(-1);

@@ -20,7 +20,9 @@ std::optional<TimeNs> excessOf(const StepAnalysis& step) {
     return sum / static_cast<std::int64_t>(step.ranks.size());
 }
 
-void findAboveForm(const AnomalyInput& input, Anomalies& found) {
+} // namespace
+
+void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found) {
     std::vector<double> shares; // of the steps that count, each on the replica that it waits for
     for (const SelectedStep& selected : input.selection.steps()) {
         const auto excess = selected.taken() ? excessOf(input.analyses[selected.longest]) : std::nullopt;
@@ -54,6 +56,8 @@ void findAboveForm(const AnomalyInput& input, Anomalies& found) {
                                       "times.");
     found.push_back(std::move(anomaly));
 }
+
+namespace {
 
 /// An idle stretch before an op whose input was there, in which the rank waited for another op's input.
 struct Blocked {
@@ -160,6 +164,8 @@ private:
     std::vector<TimeNs> there_;                       ///< the same
 };
 
+} // namespace
+
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
     std::map<Rank, std::vector<Blocked>> blocked;
     BlockedFinder finder;
@@ -198,13 +204,6 @@ void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
                 "needs it.");
         found.push_back(std::move(anomaly));
     }
-}
-
-} // namespace
-
-void findBubbleFaults(const AnomalyInput& input, Anomalies& found) {
-    findBlockingReceives(input, found);
-    findAboveForm(input, found);
 }
 
 } // namespace bubblescope

@@ -3,6 +3,7 @@
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -14,23 +15,27 @@ Sentence nameRank(int replica, Rank rank, int replicas) {
 
 Anomalies findAnomalies(const AnomalyInput& input) {
     Anomalies found;
+    Anomalies blocking;
+    Anomalies order;
     std::optional<TransferSamples> sampled;
-    parallelCalls(
-        [&] {
-            const OpSamples samples(input.run.steps, input.selection);
-            findStragglers(input, samples, found);
-            findSlowStages(input, samples, found);
-            const auto levels = findDataImbalance(input, samples, found);
-            findSlowOps(input, samples, levels, found); // uses the stragglers found
-        },
-        [&] { sampled.emplace(input.run.steps); });
+    parallelCalls([&] { findBlockingReceives(input, blocking); }, [&] { findOrderFaults(input, order); },
+                  [&] { sampled.emplace(input.run.steps); },
+                  [&] {
+                      const OpSamples samples(input.run.steps, input.selection);
+                      findStragglers(input, samples, found);
+                      findSlowStages(input, samples, found);
+                      const auto levels = findDataImbalance(input, samples, found);
+                      findSlowOps(input, samples, levels, found); // uses the stragglers found
+                  });
     const TransferSamples& transfers = *sampled;
+    const auto add = [&found](Anomalies& others) { std::ranges::move(others, std::back_inserter(found)); };
     findSlowLinks(input, transfers, found);
     findExposedCommunication(input, found);
     findGradientExchange(input, found);
-    findOrderFaults(input, found);
+    add(order);
     findLaunchBound(input, found);
-    findBubbleFaults(input, found); // uses all causes found
+    add(blocking);
+    findBubblesAboveForm(input, found); // uses all causes found
     findLongWarmUp(input, found);
     findStepTimeChanges(input, found);
     findClockFaults(input, transfers, found);

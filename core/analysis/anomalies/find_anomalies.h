@@ -86,7 +86,8 @@ void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
-void findBubbleFaults(const AnomalyInput& input, Anomalies& found); ///< bubble-above-form, blocking-receive
+void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
+void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< uses all causes found above
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);

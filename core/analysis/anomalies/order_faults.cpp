@@ -187,24 +187,24 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     for (const Diagnostic& problem : input.run.problems) {
         if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
     }
-    std::map<std::vector<std::vector<Op>>, std::vector<std::size_t>> steps_of_order;
+    const auto before = [](const Schedule& a, const Schedule& b) { return a.ranks < b.ranks; };
+    std::map<Schedule, std::vector<std::size_t>, decltype(before)> steps_of_order(before);
     std::vector<std::size_t>* likewise = nullptr; // the steps of that order
     for (std::size_t s = 0; s < input.run.steps.size(); ++s) {
         if (likewise == nullptr || !input.analyses[s].order_of_previous)
-            likewise = &steps_of_order[executedOrder(input.run.steps[s]).ranks];
+            likewise = &steps_of_order[executedOrder(input.run.steps[s])];
         likewise->push_back(s);
     }
     const auto usual = std::ranges::max_element(steps_of_order, {}, [](const auto& entry) {
         return std::pair(entry.second.size(), -static_cast<std::int64_t>(entry.second.front()));
     });
-    const Schedule usual_order = executedOrder(input.run.steps[usual->second.front()]);
     OrderFindings findings(input);
-    for (const auto& [ranks, steps] : steps_of_order) {
-        const Schedule order = executedOrder(input.run.steps[steps.front()]);
-        tellProblems(input, steps, usual_order, order, findings);
-        if (ranks == usual->first) continue;
+    for (const auto& entry : steps_of_order) {
+        const auto& [order, steps] = entry;
+        tellProblems(input, steps, usual->first, order, findings);
+        if (&entry == &*usual) continue;
         for (const std::size_t s : steps)
-            tellDeparture(input, s, usual_order, order, findings);
+            tellDeparture(input, s, usual->first, order, findings);
     }
     findings.moveTo(found);
     if (!input.run.departure) return;

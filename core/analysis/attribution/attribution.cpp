@@ -19,6 +19,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <mutex>
 #include <utility>
 
 namespace bubblescope {
@@ -134,8 +135,10 @@ private:
     /// What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
     [[nodiscard]] std::vector<TimeNs> weights() const {
         std::vector<TimeNs> result(graph_.rank.size());
-        for (std::size_t unit = 0; unit < result.size(); ++unit)
-            result[unit] = ofStart(unit) + ofOp(unit);
+        parallelPieces(result.size(), [&](std::size_t from, std::size_t to) {
+            for (std::size_t unit = from; unit < to; ++unit)
+                result[unit] = ofStart(unit) + ofOp(unit);
+        });
         return result;
     }
     [[nodiscard]] TimeNs excessOf(RootCauseKind kind, std::size_t unit) const {
@@ -159,29 +162,70 @@ private:
         const auto last = std::ranges::max_element(graph_.end);
         const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
 
-        std::vector<std::vector<Wait>> waits(graph_.unit_of.size()); // per rank
-        parallelGroups(waits.size(), size, [&](std::size_t r) {
-            const auto add = [&](UnitIndex unit, UnitIndex waited_for, UnitIndex before, TimeNs end, TimeNs usual) {
-                if (end > observedEnd(before))
-                    waits[r].push_back(explained(Rank{r}, unit, waited_for, before, end, usual, tree));
-            };
-            eachUnitOf(Rank{r}, [&](UnitIndex unit) {
-                const std::size_t i = StepGraph::at(unit);
-                const UnitIndex before = graph_.previous(i);
-                add(unit, bindings_[i].unit, before, graph_.start[i],
-                    typical_ends_[unit] - typical_[i] - typicalEnd(before));
-            });
-            const UnitIndex before = graph_.last[r];
-            add(kNoUnit, end_of_step, before, graph_.wall, typical_length - typicalEnd(before));
+        // Neighbours in the units' order are neighbours in all lists, but bubbles are listed rank by rank.
+        const std::size_t ranks = graph_.unit_of.size();
+        const std::size_t pieces = size / kParallelItems + 1;
+        std::vector<std::size_t> next(pieces * ranks); // per piece and rank: the place of its next bubble
+        parallelPieces(size, [&](std::size_t from, std::size_t to) {
+            std::size_t* const counts = next.data() + from / kParallelItems * ranks;
+            for (std::size_t unit = from; unit < to; ++unit)
+                counts[graph_.rank[unit]] += graph_.start[unit] > observedEnd(graph_.previous(unit)) ? 1 : 0;
         });
+        std::vector<std::size_t> behind; // per rank: the place of the bubble behind its last unit
         std::size_t count = 0;
-        for (const std::vector<Wait>& of_rank : waits)
-            count += of_rank.size();
-        result.bubbles.reserve(count);
-        for (std::vector<Wait>& of_rank : waits) {
-            for (const Wait& wait : of_rank)
-                sumUp(wait, result);
-            of_rank = {};
+        for (std::size_t r = 0; r < ranks; ++r) {
+            for (std::size_t piece = 0; piece < pieces; ++piece)
+                count += std::exchange(next[piece * ranks + r], count);
+            behind.push_back(count);
+            count += graph_.wall > observedEnd(graph_.last[r]) ? 1 : 0;
+        }
+        result.bubbles.resize(count);
+
+        std::vector<Share> common(size); // of the wait before each unit
+        std::mutex sums;
+        const auto sumUp = [&](TimeNs usual, TimeNs attributed, TimeNs unexplained) {
+            const std::lock_guard lock(sums);
+            result.usual += usual;
+            result.attributed += attributed;
+            result.unexplained += unexplained;
+        };
+        const auto unexplainedOf = [](const Wait& wait) {
+            return wait.bubble.end - wait.bubble.start - wait.bubble.usual - wait.attributed;
+        };
+        parallelPieces(size, [&](std::size_t from, std::size_t to) {
+            std::size_t* const places = next.data() + from / kParallelItems * ranks;
+            TimeNs usual{0};
+            TimeNs attributed{0};
+            TimeNs unexplained{0};
+            for (std::size_t i = from; i < to; ++i) {
+                const auto unit = static_cast<UnitIndex>(i);
+                const UnitIndex before = graph_.previous(i);
+                if (graph_.start[i] <= observedEnd(before)) continue;
+                const Rank r{graph_.rank[i]};
+                const Wait wait = explained(r, unit, bindings_[i].unit, before, graph_.start[i],
+                                            typical_ends_[unit] - typical_[i] - typicalEnd(before), tree);
+                result.bubbles[places[r.index()]++] = wait.bubble;
+                start_fraction_[i] = wait.chain.part;
+                common[i] = {wait.chain.above, wait.common.above, wait.common.part};
+                usual += wait.bubble.usual;
+                attributed += wait.attributed;
+                unexplained += unexplainedOf(wait);
+            }
+            sumUp(usual, attributed, unexplained);
+        });
+        for (std::size_t unit = 0; unit < size; ++unit) {
+            share({bindings_[unit].unit, common[unit].from, start_fraction_[unit]});
+            share(common[unit]);
+        }
+        for (std::size_t r = 0; r < ranks; ++r) {
+            const UnitIndex before = graph_.last[r];
+            if (graph_.wall <= observedEnd(before)) continue;
+            const Wait wait = explained(Rank{r}, kNoUnit, end_of_step, before, graph_.wall,
+                                        typical_length - typicalEnd(before), tree);
+            result.bubbles[behind[r]] = wait.bubble;
+            share(wait.chain);
+            share(wait.common);
+            sumUp(wait.bubble.usual, wait.attributed, unexplainedOf(wait));
         }
         for (std::size_t unit = size; unit-- > 0;) {
             if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
@@ -248,19 +292,10 @@ private:
         return time == TimeNs{0} ? 0 : static_cast<double>(time.count()) / static_cast<double>(excess.count());
     }
 
-    void sumUp(const Wait& wait, StepAttribution& result) {
-        const AttributedBubble& bubble = wait.bubble;
-        result.bubbles.push_back(bubble);
-        result.usual += bubble.usual;
-        result.attributed += wait.attributed;
-        result.unexplained += bubble.end - bubble.start - bubble.usual - wait.attributed;
-        for (const Share& share : {wait.chain, wait.common}) {
-            if (share.part == 0) continue;
-            if (share.from != kNoUnit) fraction_[StepGraph::at(share.from)] += share.part;
-            if (share.above != kNoUnit) fraction_[StepGraph::at(share.above)] -= share.part;
-        }
-        if (bubble.before != kNoUnit && wait.chain.part != 0)
-            start_fraction_[StepGraph::at(bubble.before)] += wait.chain.part;
+    void share(const Share& share) {
+        if (share.part == 0) return;
+        if (share.from != kNoUnit) fraction_[StepGraph::at(share.from)] += share.part;
+        if (share.above != kNoUnit) fraction_[StepGraph::at(share.above)] -= share.part;
     }
 
     [[nodiscard]] Excess largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
