@@ -7,8 +7,15 @@
 
 #include <benchmark/benchmark.h>
 
+#include <malloc.h>
+
 namespace bubblescope {
 namespace {
+
+const bool kMemoryIsKept = [] {
+    constexpr int kMost = 1 << 30;
+    return mallopt(M_TRIM_THRESHOLD, kMost) == 1 && mallopt(M_MMAP_THRESHOLD, kMost) == 1;
+}();
 
 /// What is measured: a family at its number of chunks and at op times.
 struct Case {
