@@ -1,5 +1,6 @@
 #include "core/formats/read_trace.h"
 
+#include "core/base/bytes.h"
 #include "core/base/text.h"
 #include "core/formats/chrome/reader.h"
 #include "core/formats/notes_file.h"
@@ -204,6 +205,12 @@ Status readFile(const InputFile& file, std::size_t order, FilePart& part, LoadPr
     return status;
 }
 
+Error tooLarge(const std::string& where, std::uint64_t bytes) {
+    const std::string size = formatBytes(static_cast<std::int64_t>(bytes));
+    return inputError(where, fmt::format("needs more memory than there is for its {}", size),
+                      "open fewer files, or a part of it, or use a larger machine");
+}
+
 /// Reads files in parallel, a few ahead of the one that is taken next, and returns them in order.
 class FileQueue {
 public:
@@ -230,8 +237,7 @@ private:
                 part.status = readFile(file, order, part, progress);
             } catch (const std::bad_alloc&) {
                 part.builder = {};
-                part.status = inputError(file.path.string(), "needs more memory than there is",
-                                         "open fewer files, or a part of it, or use a larger machine");
+                part.status = tooLarge(file.path.string(), file.bytes);
             }
             progress.finished();
             return part;
@@ -289,8 +295,9 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
     return {};
 }
 
-Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control) {
-    BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
+namespace {
+
+Result<ReadTraces> readWhole(std::span<const InputFile> files, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles(files, control));
     DiagnosticLog log;
     BUBBLESCOPE_TRY(logFileProblems(files, std::move(read.outcomes), log));
@@ -301,6 +308,17 @@ Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, J
     noteDanglingFlows(std::move(flows), trace->files(), log);
     if (control.stopRequested()) return cancelledError();
     return ReadTraces{std::move(trace), log.take()};
+}
+
+} // namespace
+
+Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
+    try {
+        return readWhole(files, control);
+    } catch (const std::bad_alloc&) { // where files become one trace
+        return tooLarge(paths.front().string(), control.total);
+    }
 }
 
 } // namespace bubblescope

@@ -220,8 +220,8 @@ double fractionInPlace(const Schedule& plan, const Schedule& ran) {
 
 /// Whether what is missing from the steps may have been recorded and lost.
 bool recordsLost(const Run& run) {
-    constexpr std::array<std::string_view, 7> kLosses{"truncated",       "corrupt",       "bad-event", "bad-packet",
-                                                      "unmatched-begin", "unmatched-end", "lost-names"};
+    constexpr std::array<std::string_view, 8> kLosses{"truncated",       "corrupt",       "bad-event",  "bad-packet",
+                                                      "unmatched-begin", "unmatched-end", "lost-names", "not-a-table"};
     return std::ranges::any_of(run.problems, [&](const Diagnostic& problem) {
         return std::ranges::find(kLosses, problem.kind) != kLosses.end();
     });

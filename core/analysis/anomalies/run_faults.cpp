@@ -187,8 +187,9 @@ void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers
 
 void findLostRecords(const AnomalyInput& input, Anomalies& found) {
     // Kinds of problems that mean that the trace held more, or that part of it cannot be believed.
-    static constexpr std::array kLost{"truncated",  "corrupt",         "bad-packet",    "bad-event",    "unusable-file",
-                                      "lost-names", "unmatched-begin", "unmatched-end", "lost-records", "dropped"};
+    static constexpr std::array kLost{"truncated",     "corrupt",    "bad-packet",      "bad-event",
+                                      "unusable-file", "lost-names", "unmatched-begin", "unmatched-end",
+                                      "lost-records",  "dropped",    "not-a-table"};
     for (const Diagnostic& problem : input.run.problems) {
         if (std::ranges::find(kLost, problem.kind) == kLost.end()) continue;
         Anomaly anomaly;

@@ -74,6 +74,8 @@ public:
     /// An upper bound for any table.
     [[nodiscard]] std::size_t maxRows() const { return max_rows_; }
     [[nodiscard]] bool hasTable(std::string_view table) const { return tables_.contains(table); }
+    /// Whether it is a view or a virtual table. These are programs, which are not run: hasTable() is false.
+    [[nodiscard]] bool isComputed(std::string_view table) const { return computed_.contains(table); }
     /// An upper bound for the rows of a table: counting would read all of its pages.
     [[nodiscard]] std::size_t maxRowsOf(std::string_view table) const;
 
@@ -106,6 +108,7 @@ private:
     Connection other_;
     std::size_t max_rows_; ///< that fit into the file
     std::set<std::string, std::less<>> tables_;
+    std::set<std::string, std::less<>> computed_;
 };
 
 } // namespace bubblescope::nsys

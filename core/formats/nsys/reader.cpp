@@ -68,6 +68,8 @@ private:
         "CUPTI_ACTIVITY_KIND_MEMCPY",          "CUPTI_ACTIVITY_KIND_MEMSET",
         "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_RUNTIME",
         "CUPTI_ACTIVITY_KIND_OVERHEAD",        "NVTX_EVENTS"};
+    static constexpr std::string_view kSession = "TARGET_INFO_SESSION_START_TIME";
+    static constexpr std::array<std::string_view, 4> kNames{"StringIds", "PROCESSES", "ThreadNames", kSession};
 
     bool readNames();
     bool readDevice();
@@ -82,6 +84,7 @@ private:
     /// Reads one table's rows; false if the job is stopped.
     template <class Take>
     bool eachRow(std::string_view table, const std::vector<std::string_view>& columns, const Take& take);
+    bool tellComputed();
     void readSession();
 
     [[nodiscard]] StringId named(std::int64_t id) const;
@@ -112,6 +115,11 @@ private:
 Status Reader::read() {
     for (const std::string_view table : kTables)
         total_ += db_.maxRowsOf(table);
+    const bool computed = tellComputed();
+    if (total_ == 0 && computed) {
+        return inputError(where_, "holds its events in views or virtual tables, which are not read",
+                          "copy them into tables (CREATE TABLE … AS SELECT …), or export again with nsys");
+    }
     if (total_ == 0) {
         return inputError(where_, "is an SQLite database, but holds no events of Nsight Systems",
                           "export with 'nsys export --type sqlite'");
@@ -128,8 +136,22 @@ Status Reader::read() {
     return {};
 }
 
+/// Reports views and virtual tables in place of tables. Whether there is one.
+bool Reader::tellComputed() {
+    bool any = false;
+    const auto tell = [&](std::string_view table) {
+        if (!db_.isComputed(table)) return;
+        any = true;
+        log_.add("not-a-table", say("{}, table {}", where_, table),
+                 say("views and virtual tables are not read: their rows are missing"));
+    };
+    std::ranges::for_each(kTables, tell);
+    std::ranges::for_each(kNames, tell);
+    return any;
+}
+
 void Reader::readSession() {
-    db_.eachRow("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [this](const Row& row) {
+    db_.eachRow(kSession, {"utcEpochNs"}, [this](const Row& row) {
         builder_.setFileOffset(builder_.currentFile(), TimeNs{row.integer(0)});
         return false; // there is one
     });

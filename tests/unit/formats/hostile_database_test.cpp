@@ -74,7 +74,22 @@ TEST_F(HostileDatabase, ItsProgramsAreNotRun) {
                     "  copyKind AS (1), bytes AS (5));"
                     "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (1, 2);",
                     kRanges))),
-                HasSubstr("slices=2 "));
+                HasSubstr("slices=2 not-a-table=1 "));
+}
+
+// Views that name another one twice each: to resolve the last one would be 2^60 steps.
+TEST_F(HostileDatabase, ViewsAreNotEvenResolved) {
+    std::string sql = fmt::format("{} CREATE VIEW v0 AS SELECT 1 AS x FROM NVTX_EVENTS;", kRanges);
+    for (int i = 1; i <= 60; ++i)
+        sql += fmt::format("CREATE VIEW v{0} AS SELECT 1 AS x FROM v{1} a, v{1} b;", i, i - 1);
+    EXPECT_EQ(read(made(sql)), "slices=1 ");
+}
+
+TEST_F(HostileDatabase, ViewsInPlaceOfAllTablesAreAnError) {
+    const std::string said = read(made("CREATE TABLE kept (start, end, eventType, globalTid, text, textId);"
+                                       "CREATE VIEW NVTX_EVENTS AS SELECT * FROM kept;"));
+    EXPECT_THAT(said, HasSubstr("holds its events in views or virtual tables, which are not read"));
+    EXPECT_THAT(said, HasSubstr("CREATE TABLE"));
 }
 
 // Virtual tables are code of modules; a computed value must not be larger than the file.
@@ -82,7 +97,7 @@ TEST_F(HostileDatabase, ItsModulesAndGiantValuesAreNotUsed) {
     EXPECT_THAT(read(made(fmt::format("{} CREATE VIRTUAL TABLE CUPTI_ACTIVITY_KIND_KERNEL USING rtree(start, end, x);"
                                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 3);",
                                       kRanges))),
-                HasSubstr("slices=1 "));
+                HasSubstr("slices=1 not-a-table=1 "));
     EXPECT_THAT(read(made(fmt::format("{} ALTER TABLE NVTX_EVENTS ADD COLUMN deviceId AS (1);"
                                       "CREATE TABLE StringIds (id INTEGER, value TEXT AS (hex(zeroblob(300000000))));"
                                       "INSERT INTO StringIds VALUES (1);",

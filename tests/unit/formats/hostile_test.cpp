@@ -436,5 +436,33 @@ TEST_F(Hostile, SequencesAndTracksWithoutEnd) {
     EXPECT_THAT(said, HasSubstr(fmt::format("unmatched-begin={} ", kMany)));
 }
 
+// The error names the size of what did not fit, and the process goes on.
+TEST_F(Hostile, WhereMemoryEndsTheErrorNamesTheSize) {
+    if (test::kSanitized) GTEST_SKIP() << "sanitizers need all addresses";
+    std::string events = "[";
+    for (int i = 0; i < 300'000; ++i)
+        events += fmt::format(R"({{"ph":"X","name":"n{}","pid":1,"tid":{},"ts":{},"dur":1}},)"
+                              "\n",
+                              i, i, i);
+    const auto file = folder_.write("large.json", events + kGood + "]");
+    const test::ChildResult result = test::inChild([&file] {
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        const rlim_t most = pages * 4096 + 64 * kMebibyte;
+        const rlimit limit{most, most};
+        ::setrlimit(RLIMIT_AS, &limit);
+        std::string said;
+        for (int i = 0; i < 2; ++i) {
+            JobControl control;
+            const auto read = readTraces({file}, control);
+            said += read.ok() ? "read; " : read.error().text() + "; ";
+        }
+        return said;
+    });
+    EXPECT_EQ(result.exit_code, 0) << "signal " << result.signal;
+    EXPECT_THAT(result.said, testing::MatchesRegex("(.*large.json: needs more memory than there is for its [0-9.]+ MiB"
+                                                   "[^;]*; ){2}"));
+}
+
 } // namespace
 } // namespace bubblescope
