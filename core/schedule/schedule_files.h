@@ -36,7 +36,7 @@ namespace bubblescope {
 // Shared by the readers.
 
 /// Rejects sizes that imply far more ops than a file's lists hold: validate() lists each missing op, and a mistyped
-/// number must not make that hundreds of thousands. `slices` are those of a sequence. Errors: Input.
+/// number in a file of a few bytes must not make that thousands. `slices` are those of a sequence. Errors: Input.
 [[nodiscard]] Status checkSizes(const Schedule& schedule, int slices, const std::string& where);
 
 } // namespace bubblescope

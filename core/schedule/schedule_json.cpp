@@ -181,7 +181,7 @@ Result<Schedule> readScheduleFile(const std::filesystem::path& file) {
 }
 
 Status checkSizes(const Schedule& schedule, int slices, const std::string& where) {
-    constexpr double kSlack = 100'000;
+    constexpr double kSlack = 1000;
     const double wanted = static_cast<double>(schedule.stages()) * schedule.microbatches * slices;
     if (wanted <= 4.0 * static_cast<double>(schedule.opCount()) + kSlack) return {};
     return inputError(where,

@@ -74,6 +74,7 @@ TEST(CustomSchedule, DamagedFilesAreRefusedWithThePlace) {
         {"junk.csv", "0F0,0F0x\n", "line 1, column 2: '0F0x' is no op"},
         {"short.csv", "0F0,0F\n", "line 1, column 2: '0F' is no op"},
         {"pair.csv", "0F0,(0F1;0B0)\n", "line 1, column 2"},
+        {"few.csv", "0F99999", "pp, vpp and microbatches call for 100000 forwards, the lists hold 1 ops"},
         {"places.csv", "0F0,0B0\n2F0,2B0\n3F0,3B0\n", "neither in a loop"},
     };
     for (const Damage& damage : files) {

@@ -293,6 +293,23 @@ TEST(ValidateCommand, ShowsTheDeadlockAndFails) {
     EXPECT_NE(result.err.find("bad.json"), std::string::npos);
 }
 
+// A file in which every op stands twice must not become a report many times as large.
+TEST(ValidateCommand, ListsTheFirstThousandProblems) {
+    const ScratchFolder scratch;
+    std::string text;
+    for (int i = 0; i < 3000; ++i)
+        text += i % 2 == 0 ? "0F0,0B0," : "0F0,";
+    const std::string file = scratch.write("twice.csv", text).string();
+    const auto result = runProgram({"validate", file});
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1001);
+    EXPECT_NE(result.out.find("… and 3498 more"), std::string::npos);
+    EXPECT_NE(result.err.find("4498 problem(s)"), std::string::npos) << result.err;
+    const auto document = runProgram({"validate", file, "--json"}).json();
+    EXPECT_EQ(document["problem_count"], 4498);
+    EXPECT_EQ(document["problems"].size(), 1000U);
+}
+
 TEST(Usage, WrongUseIsTwoAndSaysSo) {
     const std::vector<std::vector<std::string>> wrong{
         {},

@@ -7,7 +7,7 @@
 
 namespace bubblescope::report {
 
-/// What validate() found in a schedule.
+/// What validate() found in a schedule: how many problems, and the first thousand of them.
 [[nodiscard]] Document validationDocument(const Schedule& schedule, const std::vector<ScheduleProblem>& problems);
 
 } // namespace bubblescope::report
