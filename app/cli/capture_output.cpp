@@ -55,10 +55,11 @@ std::string lossHeadline(const profiler::CaptureReport& captured) {
         lost += lossesOf(process.counts);
         open += process.account == CapturedProcess::Account::Open || process.gpu_unknown ? 1 : 0;
     }
-    if (open == 0) return lost == 0 ? "nothing lost" : fmt::format("{} events lost or incomplete", lost);
+    const std::string events = fmt::format("{} event{} lost or incomplete", lost, lost == 1 ? "" : "s");
+    if (open == 0) return lost == 0 ? "nothing lost" : events;
     return fmt::format("{}{} of {} process{} did not end by themselves, and what they lost is unknown",
-                       lost == 0 ? "" : fmt::format("at least {} events lost or incomplete; ", lost), open,
-                       captured.processes.size(), captured.processes.size() == 1 ? "" : "es");
+                       lost == 0 ? "" : "at least " + events + "; ", open, captured.processes.size(),
+                       captured.processes.size() == 1 ? "" : "es");
 }
 
 } // namespace

@@ -384,8 +384,6 @@ TimeNs Capture::cycle(bool last) {
         const bool all = drain(writer, reading.monotonic, last);
         writer.counts().lost_in_rings =
             static_cast<std::int64_t>(memory->header().lost_begins.load(std::memory_order_relaxed));
-        // The ends of ranges that are still open may be among what was lost.
-        if (last && memory->header().lost_ends.load() != 0) writer.counts().unmatched += writer.openRanges();
         if (all) {
             writer.take(activities_);
             activities_.clear();

@@ -129,6 +129,13 @@ void CaptureWriter::tellTotals(TimeNs now) {
     told_at_ = now;
 }
 
+/// Counts the ranges that will have no end; again, where the end of the file could not be written before.
+void CaptureWriter::countOpen() {
+    const std::int64_t open = openRanges();
+    counts_.unmatched += open - open_counted_;
+    open_counted_ = open;
+}
+
 /// Where all ranks wait for one, only this tells which: the one that waits for nothing, or tells nothing.
 void CaptureWriter::tellWhereItStands(TimeNs now) {
     if (active_) active_at_ = now;
@@ -214,8 +221,8 @@ Status CaptureWriter::resume(const EventMemory& memory) {
 
 Status CaptureWriter::finishResumed(TimeNs now) {
     if (!begun_) return {};
-    counts_.unmatched += static_cast<std::int64_t>(host_.waiting() + comm_.waiting());
     BUBBLESCOPE_TRY(flush(now));
+    countOpen();
     tellTotals(now);
     file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureRecovered, {});
     return file_.flush([] {});
@@ -262,6 +269,7 @@ Status CaptureWriter::finish(TimeNs now) {
     if (thinning_) thinning_->finish();
     BUBBLESCOPE_TRY(flush(now));
     file_.setClocks(clocks_.last().monotonic, clocks_.last().realtime);
+    countOpen();
     tellTotals(now);
     file_.instant(now, CaptureFile::kCategory, perfetto::kCaptureEnds, {});
     return file_.flush([] {});

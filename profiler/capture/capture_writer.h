@@ -60,7 +60,7 @@ public:
 
     /// Writes to the file. `now` is CLOCK_MONOTONIC. Error: Run; the next flush tries again.
     [[nodiscard]] Status flush(TimeNs now);
-    /// The last flush, including what waited for further records.
+    /// The last flush, including what waited for further records. Ranges that are still open count as unmatched.
     [[nodiscard]] Status finish(TimeNs now);
     /// What was taken since the last flush should be flushed before more is.
     [[nodiscard]] bool isFilled() const { return file_.isStuck() || file_.waiting() >= file_.mostWaiting(); }
@@ -70,7 +70,7 @@ public:
     void keepCheckpoints(EventMemory& memory, const EventReader& reader);
     /// Goes on with the file of a process that has ended, from the checkpoint in its memory. To be called first.
     [[nodiscard]] Status resume(const EventMemory& memory);
-    /// The last flush of such a file: counts what the process had begun, and will not end.
+    /// The last flush of such a file: what the process had begun, and will not end, counts as unmatched.
     [[nodiscard]] Status finishResumed(TimeNs now);
     /// The name of the file that a checkpoint is about, empty if there was none.
     [[nodiscard]] static std::string checkpointedFile(const event_memory::FileCheckpoint& checkpoint);
@@ -87,6 +87,7 @@ private:
     [[nodiscard]] Status writeOut(TimeNs now);
     void prepareCheckpoint(std::int64_t file_bytes);
     void useCheckpoint();
+    void countOpen();
     void tellTotals(TimeNs now);
     void tellStatements(TimeNs now);
     void tellWhereItStands(TimeNs now);
@@ -106,6 +107,7 @@ private:
     OwnedArgs statements_;
     bool stated_ = true; ///< whether this part holds them
     perfetto::CaptureCounts told_;
+    std::int64_t open_counted_ = 0; ///< of the unmatched
     TimeNs told_at_{0};
     TimeNs active_at_{0}; ///< when the host last recorded something, as far as was drained
     TimeNs stood_at_{0};  ///< when it was last told that it stands

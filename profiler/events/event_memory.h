@@ -79,10 +79,9 @@ struct Header {
     std::uint32_t version = 0;
     std::uint32_t chunks = 0;
     std::int64_t pid = 0;
-    std::atomic<std::uint32_t> slots_used{0}; ///< above all that were ever used
-    std::atomic<std::uint32_t> ended{0};      ///< 1: the process wrote everything and closed its file
-    std::atomic<std::uint64_t> lost_begins{0};
-    std::atomic<std::uint64_t> lost_ends{0};
+    std::atomic<std::uint32_t> slots_used{0};     ///< above all that were ever used
+    std::atomic<std::uint32_t> ended{0};          ///< 1: the process wrote everything and closed its file
+    std::atomic<std::uint64_t> lost_begins{0};    ///< of ranges, and marks; a lost end leaves its range open
     std::atomic<std::uint64_t> stated{0};         ///< events that adapters stated
     std::atomic<std::uint64_t> stated_written{0}; ///< of these
     std::atomic<std::uint32_t> on_devices{0};     ///< 1: CUPTI records, whose buffers die with the process

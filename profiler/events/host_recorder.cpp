@@ -106,8 +106,8 @@ HostRecorder::Thread* HostRecorder::join() noexcept {
 void HostRecorder::refuse(HostRecord::Type type) noexcept {
     EventMemory* const memory = isOn() ? this->memory() : nullptr;
     if (memory == nullptr) return;
-    const bool begin = host_record::begins(static_cast<std::uint64_t>(type));
-    (begin ? memory->header().lost_begins : memory->header().lost_ends).fetch_add(1, std::memory_order_relaxed);
+    if (host_record::begins(static_cast<std::uint64_t>(type)))
+        memory->header().lost_begins.fetch_add(1, std::memory_order_relaxed);
     ++local_.lost;
 }
 
@@ -126,10 +126,8 @@ bool HostRecorder::nextChunk(Thread& thread) noexcept {
 }
 
 void HostRecorder::lose(Thread& thread, bool begin) noexcept {
-    using event_memory::Header;
     ++thread.lost;
-    Header& header = thread.memory->header();
-    (begin ? header.lost_begins : header.lost_ends).fetch_add(1, std::memory_order_relaxed);
+    if (begin) thread.memory->header().lost_begins.fetch_add(1, std::memory_order_relaxed);
 }
 
 void HostRecorder::afterForkInChild() noexcept {

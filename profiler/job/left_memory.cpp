@@ -99,6 +99,7 @@ LeftByProcess writeWhatIsLeft(EventMemory& memory, const std::filesystem::path& 
     if (!flushed.ok()) {
         // What the checkpoint counts is in the file, as far as that can be read; the rest is not.
         left.counts.not_written += written(left.counts) - written(before) + writer.openRanges();
+        left.counts.unmatched = before.unmatched;
         left.counts.ranges = before.ranges;
         left.counts.marks = before.marks;
         left.counts.comm_events = before.comm_events;

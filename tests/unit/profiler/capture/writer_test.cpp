@@ -241,6 +241,27 @@ TEST_F(CaptureWriterTest, RangesThatStartAndEndMayOverlapAndCrossThreads) {
     EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("x 100-130", "y 110-160", "z 140-150"));
 }
 
+TEST_F(CaptureWriterTest, RangesThatNeverEndAreCounted) {
+    open();
+    push("whole", 0, 100);
+    push("ended", 1, 110);
+    pop(1, 120);
+    push("open", 1, 130);
+    for (std::uint64_t id = 1; id <= 5; ++id) {
+        HostRecord record;
+        record.type = HostRecord::Type::Start;
+        record.id = id;
+        record.text = "started";
+        tell(record, 140);
+    }
+    flush(150);
+    EXPECT_EQ(writer_->counts().unmatched, 0) << "they may still end";
+    const auto trace = finished();
+    EXPECT_THAT(slices(*trace, "nvtx"), ElementsAre("ended 110-120"));
+    EXPECT_EQ(total(*trace, "ranges"), 1);
+    EXPECT_EQ(total(*trace, "unmatched"), 7);
+}
+
 TEST_F(CaptureWriterTest, KeepsToItsSizeAndLosesNoOpenRange) {
     CaptureOptions options;
     options.size = 40'000;
