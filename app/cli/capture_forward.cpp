@@ -1,6 +1,8 @@
 #include "app/cli/capture_forward.h"
 
+#include "core/base/bytes.h"
 #include "core/base/process_info.h"
+#include "core/base/time.h"
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
@@ -12,6 +14,7 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <system_error>
 #include <utility>
 
@@ -46,13 +49,13 @@ Result<std::unique_ptr<CaptureForward>> CaptureForward::start(live::StreamSender
 }
 
 CaptureForward::~CaptureForward() {
-    [[maybe_unused]] const Status told = finish(TimeNs{0});
+    [[maybe_unused]] const Status told = finish({});
 }
 
-Status CaptureForward::finish(TimeNs patience) {
+Status CaptureForward::finish(const Wait& wait) {
     {
         const std::lock_guard lock(mutex_);
-        if (!deadline_) deadline_ = {forwardTime() + patience, patience};
+        if (!ending_) ending_ = {forwardTime(), wait};
     }
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t told = ::write(wake_.get(), &one, sizeof one);
@@ -60,9 +63,9 @@ Status CaptureForward::finish(TimeNs patience) {
     return ended_;
 }
 
-std::optional<CaptureForward::Deadline> CaptureForward::deadline() {
+std::optional<CaptureForward::Ending> CaptureForward::ending() {
     const std::lock_guard lock(mutex_);
-    return deadline_;
+    return ending_;
 }
 
 void CaptureForward::loop() {
@@ -71,36 +74,60 @@ void CaptureForward::loop() {
     ended_ = std::move(ended);
 }
 
-/// After the deadline: an error if there is no hope for the rest. `stalled`: nothing has arrived for long.
-Status CaptureForward::lost(bool stalled) const {
-    constexpr const char* kLater = "send the folder later: bubblescope monitor DIR --forward ADDRESS";
-    if (sender_.unkeptSince())
-        return runError("not all that was recorded is kept by the monitor: " + sender_.problem(), kLater);
-    if (sender_.connected() && !stalled) return {};
-    const std::string reason = sender_.connected()         ? "it takes nothing any more"
-                               : sender_.problem().empty() ? "it did not answer"
-                                                           : sender_.problem();
-    return runError("not all that was recorded reached the monitor: " + reason, kLater);
+/// Bytes that the collector has not acknowledged.
+std::uint64_t CaptureForward::left() const {
+    return sender_.unacknowledged() + follower_.unread();
+}
+
+Error CaptureForward::incomplete(const std::string& why) const {
+    return runError(fmt::format("{} of what was recorded did not reach the monitor: {}",
+                                formatBytes(static_cast<std::int64_t>(left())), why),
+                    "send the folder later: bubblescope monitor DIR --forward ADDRESS");
+}
+
+/// An error once there is no hope for the rest, or too long a time has passed.
+Status CaptureForward::lost(const Ending& ending, TimeNs now) const {
+    pollfd stop{ending.wait.stop, POLLIN, 0};
+    if (stop.fd >= 0 && ::poll(&stop, 1, 0) > 0) return incomplete("a signal ended the sending");
+    const TimeNs waited = now - ending.began;
+    if (waited < ending.wait.patience) return {};
+    if (sender_.unkeptSince()) return incomplete("it cannot keep it: " + sender_.problem());
+    if (!sender_.connected()) return incomplete(sender_.problem().empty() ? "it did not answer" : sender_.problem());
+    if (now - sender_.acknowledgedAt() >= ending.wait.patience) return incomplete("it takes nothing any more");
+    if (waited < ending.wait.longest) return {};
+    return incomplete(fmt::format("it takes it slowly, and {} is the longest wait", formatTime(ending.wait.longest)));
+}
+
+void CaptureForward::tellLeft(const Ending& ending, TimeNs now) {
+    constexpr TimeNs kFirst{std::chrono::seconds(1)};
+    constexpr TimeNs kEvery{std::chrono::seconds(10)};
+    const bool due = told_at_ == TimeNs{0} ? now - ending.began >= kFirst : now - told_at_ >= kEvery;
+    if (!due) return;
+    fmt::print(stderr, "bubblescope: left to send to the monitor: {}{}\n",
+               formatBytes(static_cast<std::int64_t>(left())),
+               told_at_ == TimeNs{0} ? " (Ctrl-C leaves it in the folder)" : "");
+    told_at_ = now;
 }
 
 Status CaptureForward::send() {
     constexpr int kLongestWait = 200; ///< milliseconds
     while (true) {
-        const std::optional<Deadline> end = deadline(); // before files are read: when it is set, the job wrote all
+        const std::optional<Ending> end = ending(); // before files are read: when it is set, the job wrote all
         // Folders are read every second: a job that ended sooner may have made its files since.
         constexpr TimeNs kLookAgain{std::chrono::seconds(1)};
         const bool more = follower_.read(sender_, forwardTime() + (end ? kLookAgain : TimeNs{0}));
         BUBBLESCOPE_TRY(sender_.poll(forwardTime()));
         if (end && !more && (follower_.files() == 0 || sender_.done())) return {};
-        const TimeNs now = forwardTime();
-        if (end && now >= end->at) {
+        if (end) {
+            const TimeNs now = forwardTime();
             const bool all = !more && !sender_.wantsToWrite() && sender_.unacknowledged() == 0;
             // What a process writes after the job's end belongs to nobody.
-            if (sender_.connected() && all) return {};
-            BUBBLESCOPE_TRY(lost(now - sender_.acknowledgedAt() >= end->patience));
+            if (sender_.connected() && all && now - end->began >= end->wait.patience) return {};
+            BUBBLESCOPE_TRY(lost(*end, now));
+            tellLeft(*end, now);
         }
         const short wanted = sender_.wantsToWrite() ? POLLIN | POLLOUT : POLLIN;
-        std::array<pollfd, 3> waited{{{end ? -1 : wake_.get(), POLLIN, 0},
+        std::array<pollfd, 3> waited{{{end ? end->wait.stop : wake_.get(), POLLIN, 0},
                                       {sender_.descriptor(), wanted, 0},
                                       {follower_.descriptor(), POLLIN, 0}}};
         if (!more) ::poll(waited.data(), waited.size(), kLongestWait);

@@ -5,10 +5,12 @@
 #include "core/live/segment_follower.h"
 #include "core/live/stream_sender.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 namespace bubblescope::cli {
@@ -24,27 +26,37 @@ public:
     CaptureForward& operator=(const CaptureForward&) = delete;
     ~CaptureForward();
 
-    /// The job is over: sends the rest. A collector that is not there, or takes nothing, is waited for as long as
-    /// `patience`. Error: Run, if not all arrived.
-    [[nodiscard]] Status finish(TimeNs patience);
+    /// How long finish() may take.
+    struct Wait {
+        TimeNs patience; ///< for a collector that is not there, or takes nothing
+        TimeNs longest;  ///< for one that takes it slowly
+        int stop = -1;   ///< a descriptor: once it is readable, what is left stays where it is
+    };
+    /// The job is over: sends the rest, and reports on stderr what is left if that takes long. Error: Run, if not all
+    /// arrived.
+    [[nodiscard]] Status finish(const Wait& wait);
 
 private:
     CaptureForward(live::StreamSender::Options options, live::SegmentFollower follower)
         : sender_(std::move(options)), follower_(std::move(follower)) {}
     void loop();
     [[nodiscard]] Status send();
-    [[nodiscard]] Status lost(bool stalled) const;
-    struct Deadline {
-        TimeNs at;
-        TimeNs patience;
+    struct Ending {
+        TimeNs began;
+        Wait wait;
     };
-    [[nodiscard]] std::optional<Deadline> deadline();
+    [[nodiscard]] std::optional<Ending> ending();
+    [[nodiscard]] std::uint64_t left() const;
+    [[nodiscard]] Status lost(const Ending& ending, TimeNs now) const;
+    [[nodiscard]] Error incomplete(const std::string& why) const;
+    void tellLeft(const Ending& ending, TimeNs now);
 
     live::StreamSender sender_; ///< the thread's, like the next
     live::SegmentFollower follower_;
-    Descriptor wake_;                  ///< readable when the job is over
-    std::mutex mutex_;                 ///< guards what follows
-    std::optional<Deadline> deadline_; ///< once the job is over
+    TimeNs told_at_{0};            ///< when people were last told what is left
+    Descriptor wake_;              ///< readable when the job is over
+    std::mutex mutex_;             ///< guards what follows
+    std::optional<Ending> ending_; ///< once the job is over
     Status ended_;
     std::thread thread_;
 };

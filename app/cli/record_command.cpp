@@ -1,8 +1,10 @@
 #include "app/cli/capture_forward.h"
 #include "app/cli/capture_output.h"
 #include "app/cli/command.h"
+#include "app/cli/end_in_time.h"
 #include "app/cli/monitor_streams.h"
 #include "app/cli/output.h"
+#include "app/cli/stop_signals.h"
 #include "core/formats/source/existing_results.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/net/token.h"
@@ -16,6 +18,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +33,8 @@ struct RecordArguments {
     CaptureCommandOptions capture;
     StreamOptions streams;
     std::string report_file;
-    const bool* force = nullptr; ///< the line's
+    std::string patience = "10s"; ///< for who is sent to, at the end
+    const bool* force = nullptr;  ///< the line's
     std::vector<std::string> command;
 };
 
@@ -76,8 +80,18 @@ void reportOn(const RecordArguments& options, const std::filesystem::path& dir,
     if (const Status written = file.commit(); !written.ok()) printError(written.error().text());
 }
 
+/// What the monitor has not got, which is in the folder too. `hurried`: the job was asked to stop, and so is this.
+void sendRest(CaptureForward& forward, TimeNs patience, bool hurried, const StopSignals& stop) {
+    constexpr int kSlow = 10; // times the patience for who takes nothing
+    constexpr TimeNs kHurry{std::chrono::milliseconds(500)};
+    const TimeNs most = hurried ? kHurry : kSlow * patience;
+    const Status sent = forward.finish({std::min(patience, most), most, stop.descriptor()});
+    if (!sent.ok()) printError(sent.error().text());
+}
+
 CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_ASSIGN(profiler::CaptureOptions capture, options.capture.options());
+    BUBBLESCOPE_ASSIGN(const TimeNs patience, parseTime(options.patience));
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     std::error_code ignored;
     const bool made = !std::filesystem::exists(capture.dir, ignored);
@@ -104,21 +118,21 @@ CommandResult record(const RecordArguments& options) {
         if (replaced && !before->empty() && isFirstOfJob())
             fmt::print(stderr, "bubblescope: {} was '{}'; the job gets this recording instead\n", name, *before);
     }
-    std::string why_not;
-    const int exit_code = profiler::runJob(options.command, variables, why_not);
+    const profiler::JobEnd job = profiler::runJob(options.command, variables);
+    StopSignals stop; // before there are threads that read the traces
+    const EndInTime in_time(stop);
     constexpr std::chrono::milliseconds kLateProcesses{500};
     const profiler::ProcessWatcher::Report watched =
         watcher.ok() ? watcher.value()->finish(kLateProcesses) : profiler::ProcessWatcher::Report{};
-    if (!why_not.empty()) {
-        printError(fmt::format("{}: cannot be started: {}", options.command.front(), why_not));
+    if (!job.why_not.empty()) {
+        printError(fmt::format("{}: cannot be started: {}", options.command.front(), job.why_not));
     } else if (isFirstOfJob()) {
         reportOn(options, capture.dir, watched);
     }
     if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
-    constexpr TimeNs kPatience{std::chrono::seconds(10)};
-    const Status sent = forward ? forward->finish(kPatience) : Status();
-    if (!sent.ok()) printError(sent.error().text());
-    return exit_code;
+    if (forward) sendRest(*forward, patience, job.asked_to_stop, stop);
+    [[maybe_unused]] const bool asked = stop.came(); // a signal that was heeded must not end this process now
+    return job.exit_code;
 }
 
 } // namespace
@@ -133,6 +147,12 @@ void addRecordCommand(Command app, Action& action) {
     command.addOption("--report", options->report_file, "Also write what was recorded and lost to a JSON file")
         .typeName("FILE");
     options->streams.addForward(command, "Also send it, while the job runs, to the monitor that listens there");
+    command
+        .addOption("--patience", options->patience,
+                   "After the job, how long to wait for a monitor that takes nothing; ten times as long in all")
+        .typeName("TIME")
+        .showDefault()
+        .group("Over the network");
     command.addOption("COMMAND", options->command, "The job, behind --").required();
     command.onParsed([&action, options] { action = [options] { return record(*options); }; });
 }

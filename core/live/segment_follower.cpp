@@ -123,6 +123,16 @@ std::int64_t SegmentFollower::slowestStep(const StreamTarget& target) const {
     return slowest;
 }
 
+std::uint64_t SegmentFollower::unread() const {
+    std::uint64_t bytes = 0;
+    for (const auto& [place, file] : files_) {
+        struct stat status {};
+        if (file.finished || !file.descriptor.isOpen() || ::fstat(file.descriptor.get(), &status) != 0) continue;
+        bytes += static_cast<std::uint64_t>(std::max<std::int64_t>(status.st_size - file.offset, 0));
+    }
+    return bytes;
+}
+
 std::vector<std::filesystem::path> SegmentFollower::unstated(const StreamTarget& target) const {
     std::vector<std::filesystem::path> paths;
     for (const auto& [place, file] : files_) {

@@ -45,9 +45,11 @@ public:
     [[nodiscard]] int descriptor() const { return events_.get(); }
 
     [[nodiscard]] std::size_t files() const { return files_.size(); }
-    /// Files that could not be opened or read at the last look, in the system's words.
+    /// Bytes that the files hold beyond what was read of them.
+    [[nodiscard]] std::uint64_t unread() const;
     /// Those that do not state whose they are: empty, or damaged at their beginning.
     [[nodiscard]] std::vector<std::filesystem::path> unstated(const StreamTarget& target) const;
+    /// Files that could not be opened or read at the last look, in the system's words.
     [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
 private:

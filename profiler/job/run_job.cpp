@@ -31,11 +31,14 @@ constexpr std::array kForwarded{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUS
 constexpr int kNotFound = 127;
 constexpr int kNotStarted = 126;
 
-std::atomic<int> the_pipe{-1}; ///< to the thread that passes signals on
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler reads it");
+std::atomic<int> the_pipe{-1};          ///< to the thread that passes signals on
+std::atomic<bool> asked_to_stop{false}; ///< whether SIGINT or SIGTERM came
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
+              "a signal handler reads it");
 
 void note(int signal, siginfo_t* info, void*) {
     const int kept = errno;
+    if (signal == SIGINT || signal == SIGTERM) asked_to_stop = true;
     const bool sent_by_somebody = info->si_code <= 0; // the terminal signals the whole group, the child too
     const auto letter = static_cast<unsigned char>(signal);
     if (sent_by_somebody) {
@@ -54,6 +57,7 @@ public:
             to_ = Descriptor(ends[1]);
         }
         the_pipe = to_.get();
+        asked_to_stop = false;
         struct sigaction action {};
         action.sa_sigaction = note;
         action.sa_flags = SA_SIGINFO | SA_RESTART;
@@ -80,6 +84,8 @@ public:
             }
         });
     }
+
+    [[nodiscard]] static bool askedToStop() { return asked_to_stop; }
 
     /// The child has ended, and its number may be another process's.
     void childEnded() { over_ = true; }
@@ -155,20 +161,18 @@ captureEnvironment(const fs::path& library, const CaptureOptions& options, const
     return variables;
 }
 
-int runJob(std::span<const std::string> command, std::span<const std::pair<std::string, std::string>> variables,
-           std::string& why_not) {
+JobEnd runJob(std::span<const std::string> command, std::span<const std::pair<std::string, std::string>> variables) {
     Forwarding forwarding;
     std::error_code failed;
     auto child = ChildProcess::start(
         {.words = {command.begin(), command.end()}, .environment = {variables.begin(), variables.end()}}, failed);
     if (!child) {
-        why_not = failed.message();
-        return failed == std::errc::no_such_file_or_directory ? kNotFound : kNotStarted;
+        return {failed == std::errc::no_such_file_or_directory ? kNotFound : kNotStarted, failed.message(), false};
     }
     forwarding.passOnTo(child->pid());
     const int exit_code = child->wait();
     forwarding.childEnded();
-    return exit_code;
+    return {exit_code, {}, Forwarding::askedToStop()};
 }
 
 } // namespace bubblescope::profiler

@@ -27,11 +27,17 @@ namespace bubblescope::profiler {
 [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>>
 captureEnvironment(const std::filesystem::path& library, const CaptureOptions& options, const ReadVariable& variable);
 
+/// How a job ended.
+struct JobEnd {
+    int exit_code = 0;   ///< what a shell would have: 128 plus the number of a signal, 126 or 127 without a start
+    std::string why_not; ///< why it could not be started; empty if it was
+    bool asked_to_stop = false; ///< SIGINT or SIGTERM came meanwhile
+};
+
 /// Runs a program with variables added to this process's environment, and waits for it to end. Forwards signals that
-/// are sent to this process; those of the terminal, and to the whole process group, reach the program directly. Returns
-/// what a shell would: the exit code, 128 plus the number of the signal that ended it, or 126 or 127 if it could not be
-/// started (with the reason in `why_not`). One call at a time; no other thread of the process may rely on signals.
-[[nodiscard]] int runJob(std::span<const std::string> command,
-                         std::span<const std::pair<std::string, std::string>> variables, std::string& why_not);
+/// are sent to this process; those of the terminal, and to the whole process group, reach the program directly. One
+/// call at a time; no other thread of the process may rely on signals.
+[[nodiscard]] JobEnd runJob(std::span<const std::string> command,
+                            std::span<const std::pair<std::string, std::string>> variables);
 
 } // namespace bubblescope::profiler
