@@ -28,7 +28,8 @@ bool hasEnded(RankState state) {
 class LiveAnalyzer::Source : public RecordSink {
 public:
     Source(LiveAnalyzer& analyzer, Stream stream)
-        : number(stream), analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this)) {}
+        : number(stream), analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this, analyzer.stream_memory_)) {
+    }
 
     void onRun(const RecordOwner& owner, const RunStatement& run) override { analyzer_.onRun(*this, owner, run); }
     void onOp(const RecordOwner& owner, const FoundOp& op) override {
@@ -81,7 +82,7 @@ public:
     void restart() {
         addStreamCounts(analyzer_.counts_, counts());
         analyzer_.merge_.restart(number);
-        stream_ = std::make_unique<RecordStream>(*this);
+        stream_ = std::make_unique<RecordStream>(*this, analyzer_.stream_memory_);
         returned = true;
         ended = false;
         step = -1;

@@ -130,6 +130,7 @@ private:
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
+    perfetto::StreamMemory stream_memory_;
     std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if closed
     std::optional<RunInfo> info_;
     std::unique_ptr<StepAssembler> assembler_;

@@ -15,6 +15,7 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kMaxOwners = std::size_t{1} << 16;
+constexpr std::size_t kOwner = 64; ///< bytes
 
 /// A step number from a record, clamped to the range of int.
 int stepNumber(std::int64_t step) {
@@ -23,16 +24,17 @@ int stepNumber(std::int64_t step) {
 
 } // namespace
 
-RecordStream::RecordStream(RecordSink& sink)
-    : sink_(sink), events_([this](const perfetto::StreamEvent& event) { take(event); },
-                           [this](const perfetto::ClockReading& clocks) { sink_.onClocks(clocks); }) {}
+RecordStream::RecordStream(RecordSink& sink, perfetto::StreamMemory& memory)
+    : sink_(sink), memory_(memory),
+      events_([this](const perfetto::StreamEvent& event) { take(event); },
+              [this](const perfetto::ClockReading& clocks) { sink_.onClocks(clocks); }, memory) {}
 
 RecordStream::~RecordStream() = default;
 
 const RecordOwner* RecordStream::ownerOf(std::uint64_t track) {
     if (const auto known = owners_.find(track); known != owners_.end()) return &known->second;
     const auto owner = recordOwner(events_.processOf(track));
-    if (!owner || owners_.size() >= kMaxOwners) return nullptr;
+    if (!owner || owners_.size() >= kMaxOwners || !memory_.take(kOwner)) return nullptr;
     return &owners_.emplace(track, *owner).first->second;
 }
 

@@ -86,8 +86,8 @@ public:
 /// Decodes the bytes of a native trace file, while it grows, into records.
 class RecordStream {
 public:
-    /// `sink` must outlive this object.
-    explicit RecordStream(RecordSink& sink);
+    /// `sink` and `memory` must outlive this object.
+    RecordStream(RecordSink& sink, perfetto::StreamMemory& memory);
     ~RecordStream();
     RecordStream(const RecordStream&) = delete;
     RecordStream& operator=(const RecordStream&) = delete;
@@ -107,6 +107,7 @@ private:
     [[nodiscard]] const RecordOwner* ownerOf(std::uint64_t track);
 
     RecordSink& sink_;
+    perfetto::HeldMemory memory_;
     std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track
     std::unique_ptr<SummaryReader> share_;                  ///< null if the stream is a rank's
     perfetto::EventStream events_;

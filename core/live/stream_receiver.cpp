@@ -32,6 +32,10 @@ std::string_view takeLine(std::string_view& text) {
     return line;
 }
 
+std::size_t bytesOf(const std::pair<std::string, std::string>& key) {
+    return key.first.size() + key.second.size();
+}
+
 } // namespace
 
 Result<StreamReceiver> StreamReceiver::open(Options options) {
@@ -95,8 +99,28 @@ void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
             continue;
         }
         noteLeft(*peer, now);
-        peer = peers_.erase(peer);
+        forget(peer++);
     }
+    endLargest(now);
+}
+
+/// While connections hold more than they may together. Senders hold little: they send small messages.
+void StreamReceiver::endLargest(TimeNs now) {
+    std::size_t held = 0;
+    for (const Peer& peer : peers_)
+        held += peer.link.held();
+    while (held > options_.limits.held) {
+        const auto largest = std::ranges::max_element(peers_, {}, [](const Peer& peer) { return peer.link.held(); });
+        held -= largest->link.held();
+        ++too_large_;
+        noteLeft(*largest, now);
+        forget(largest);
+    }
+}
+
+void StreamReceiver::forget(std::list<Peer>::iterator peer) {
+    numbered_ -= peer->streams.size();
+    peers_.erase(peer);
 }
 
 void StreamReceiver::noteLeft(const Peer& peer, TimeNs now) {
@@ -193,7 +217,7 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
             analyzer.close(known->stream);
             if (kept_) kept_->end(known->kept);
             known->finished = true;
-            finished_.push_back(peer.streams.at(frame.stream));
+            finished_.push_back(known->key);
         }
         break;
     case net::Frame::Kind::Ping: {
@@ -264,32 +288,39 @@ TimeNs StreamReceiver::delayFor(const std::string& address, TimeNs now) {
 StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t stream) {
     const auto key = peer.streams.find(stream);
     if (key == peer.streams.end()) return nullptr;
-    const auto known = known_.find(key->second);
+    const auto known = known_.find(*key->second);
     // A sender that reconnected took its streams along; the old connection may not have been detected as dead yet.
     return known != known_.end() && known->second.owner == peer.number ? &known->second : nullptr;
 }
 
 /// Streams that have ended are remembered only so that nothing of them is heard twice.
-bool StreamReceiver::makeRoomForStream() {
-    while (known_.size() >= kMaxStreams && !finished_.empty()) {
-        const auto oldest = known_.find(finished_.front());
+bool StreamReceiver::makeRoomForStream(std::size_t name_bytes) {
+    const auto fits = [&] {
+        return known_.size() < kMaxStreams && name_bytes_ + name_bytes <= options_.limits.name_bytes;
+    };
+    while (!fits() && !finished_.empty()) {
+        const auto oldest = known_.find(*finished_.front());
         finished_.pop_front();
-        if (oldest != known_.end() && oldest->second.finished) known_.erase(oldest);
+        if (oldest == known_.end() || !oldest->second.finished) continue;
+        name_bytes_ -= bytesOf(oldest->first);
+        known_.erase(oldest);
     }
-    return known_.size() < kMaxStreams;
+    return fits();
 }
 
 void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer) {
     const std::int64_t generation = frame.times[0].count();
     const Key key{peer.name, frame.text};
     if (peer.streams.size() >= kMaxStreamsOfPeer) {
-        std::erase_if(peer.streams, [this](const auto& stream) {
-            const auto known = known_.find(stream.second);
+        numbered_ -= std::erase_if(peer.streams, [this](const auto& stream) {
+            const auto known = known_.find(*stream.second);
             return known == known_.end() || known->second.finished;
         });
     }
-    const bool fits = key.second.size() <= kLongestName && peer.streams.size() < kMaxStreamsOfPeer &&
-                      (known_.contains(key) || makeRoomForStream());
+    const bool has_number = peer.streams.contains(frame.stream) ||
+                            (peer.streams.size() < kMaxStreamsOfPeer && numbered_ < options_.limits.streams);
+    const bool fits =
+        key.second.size() <= kLongestName && has_number && (known_.contains(key) || makeRoomForStream(bytesOf(key)));
     if (!fits) {
         ++unheard_;
         return;
@@ -297,6 +328,8 @@ void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyze
     const auto [entry, is_new] = known_.try_emplace(key);
     Known& known = entry->second;
     if (is_new) {
+        known.key = std::make_shared<const Key>(key);
+        name_bytes_ += bytesOf(key);
         known.stream = analyzer.open(frame.text);
     } else if (known.generation != generation) {
         if (known.finished) known.stream = analyzer.open(frame.text);
@@ -308,7 +341,8 @@ void StreamReceiver::openStream(Peer& peer, const net::Frame& frame, LiveAnalyze
     known.unkept = false;
     known.generation = generation;
     known.owner = peer.number;
-    peer.streams[frame.stream] = key;
+    const auto [number, is_new_number] = peer.streams.insert_or_assign(frame.stream, known.key);
+    numbered_ += is_new_number ? 1U : 0U;
     answer(peer, net::Frame::Kind::Resume, frame.stream, known.stored);
 }
 
@@ -336,7 +370,7 @@ void StreamReceiver::takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer&
     if (heard_first) hear();
     if (kept_) {
         const bool known_kind = analyzer.statementOf(known->stream).has_value();
-        const Key& key = peer.streams.at(frame.stream);
+        const Key& key = *known->key;
         const Status kept = kept_->feed(known->kept, key.first, key.second, unstored,
                                         known_kind ? std::optional(analyzer.isCaptured(known->stream)) : std::nullopt);
         known->unkept = !kept.ok();

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,7 +29,8 @@ namespace bubblescope::live {
 /// Who has not shown the token is a stranger. There are few at a time, fewer of one address, each for seconds and some
 /// bytes; the oldest makes room. A wrong token is answered late, the later the more wrong ones an address has sent, and
 /// what follows it is not taken in. What a sender can make this hold is bounded, too: who does not take its answers is
-/// not heard until it does.
+/// not heard until it does; who waits in the middle of large messages when all connections together hold much is ended;
+/// streams are so many in all, with names that are so long together, and what they state is bounded (StreamMemory).
 class StreamReceiver {
 public:
     struct Options {
@@ -40,6 +42,12 @@ public:
         std::filesystem::path keep{};
         std::int64_t keep_bytes = StreamStore::kUsualQuota;
         bool insecure = false; ///< whether others than this machine may send without TLS
+        /// Of all connections together.
+        struct Limits {
+            std::size_t streams = std::size_t{1} << 18;    ///< a sender that returns has its own twice for a while
+            std::size_t name_bytes = std::size_t{1} << 25; ///< of streams
+            std::size_t held = std::size_t{1} << 29;       ///< bytes that are on their way in or out
+        } limits{};
     };
     /// Error: Run, naming the address; Usage, without a token, or without TLS beyond this machine.
     [[nodiscard]] static Result<StreamReceiver> open(Options options);
@@ -55,9 +63,10 @@ public:
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
     [[nodiscard]] std::size_t connections() const { return peers_.size(); }
-    [[nodiscard]] std::int64_t refused() const { return refused_; } ///< wrong tokens
-    [[nodiscard]] std::int64_t evicted() const { return evicted_; } ///< strangers that made room for others
-    [[nodiscard]] std::int64_t unheard() const { return unheard_; } ///< streams of which there were too many
+    [[nodiscard]] std::int64_t refused() const { return refused_; }    ///< wrong tokens
+    [[nodiscard]] std::int64_t evicted() const { return evicted_; }    ///< strangers that made room for others
+    [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams of which there were too many
+    [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections ended for what they held
     /// The most bytes that were queued for one sender.
     [[nodiscard]] std::size_t mostWaiting() const { return most_waiting_; }
     /// A sender whose connection ended before its streams did, or that came back after that was reported.
@@ -78,6 +87,7 @@ public:
     [[nodiscard]] std::int64_t repeated() const { return repeated_; } ///< bytes received twice, and skipped
 
 private:
+    using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
     struct Known {
         LiveAnalyzer::Stream stream = 0;
         std::int64_t generation = 0;
@@ -87,8 +97,8 @@ private:
         bool finished = false;
         std::uint64_t owner = 0; ///< the connection that sends it
         StreamStore::File kept{};
+        std::shared_ptr<const Key> key{}; ///< its own, for those who refer to it
     };
-    using Key = std::pair<std::string, std::string>; ///< the sender's name, and the stream's
 
     struct Away {
         SenderNews news;
@@ -106,7 +116,7 @@ private:
         std::optional<TimeNs> stuck_since{}; ///< does not take its answers
         std::string name{};
         std::string clock{};
-        std::map<std::uint32_t, Key> streams{};
+        std::map<std::uint32_t, std::shared_ptr<const Key>> streams{};
     };
 
     /// An address that sends wrong tokens.
@@ -126,7 +136,9 @@ private:
     [[nodiscard]] bool isOver(const Peer& peer, TimeNs now) const;
     [[nodiscard]] TimeNs delayFor(const std::string& address, TimeNs now);
     void refuse(Peer& peer);
-    [[nodiscard]] bool makeRoomForStream();
+    [[nodiscard]] bool makeRoomForStream(std::size_t name_bytes);
+    void endLargest(TimeNs now);
+    void forget(std::list<Peer>::iterator peer);
     void take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
     void greet(Peer& peer, const net::Frame& frame, TimeNs now);
     void openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer);
@@ -140,7 +152,9 @@ private:
     Descriptor events_;
     std::list<Peer> peers_;
     std::map<Key, Known> known_;
-    std::deque<Key> finished_; ///< of known_, oldest first; some may have begun again
+    std::size_t name_bytes_ = 0;                      ///< of the keys of known_
+    std::size_t numbered_ = 0;                        ///< streams of all peers
+    std::deque<std::shared_ptr<const Key>> finished_; ///< of known_, oldest first; some may have begun again
     std::map<std::string, Suspect> suspects_;
     std::map<std::string, Away> away_; ///< by the sender's name
     std::deque<SenderNews> back_;      ///< not yet reported
@@ -148,6 +162,7 @@ private:
     std::int64_t refused_ = 0;
     std::int64_t evicted_ = 0;
     std::int64_t unheard_ = 0;
+    std::int64_t too_large_ = 0;
     std::size_t most_waiting_ = 0;
     std::int64_t repeated_ = 0;
 };

@@ -40,10 +40,10 @@ std::size_t endOfPackets(std::string_view bytes) {
 
 /// One file. Its beginning is decoded here too, to learn its writer.
 struct StreamSender::Source final : public RecordSink {
-    explicit Source(std::string path) : name(std::move(path)) { begin(); }
+    Source(std::string path, perfetto::StreamMemory& of_all) : name(std::move(path)), memory(of_all) { begin(); }
 
     void begin() {
-        records = std::make_unique<RecordStream>(*this);
+        records = std::make_unique<RecordStream>(*this, memory);
         statement.reset();
         ended = gone = opened = resumed = false;
         generation = read = sent = acked = 0;
@@ -90,6 +90,7 @@ struct StreamSender::Source final : public RecordSink {
     void onOther() override {}
 
     std::string name;
+    perfetto::StreamMemory& memory;
     std::unique_ptr<RecordStream> records;
     std::optional<RunStatement> statement;
     bool ended = false;  ///< the file states so
@@ -276,7 +277,8 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
 }
 
 StreamSender::Stream StreamSender::open(const std::string& name) {
-    sources_.push_back(std::make_unique<Source>(name)); // numbers are not reused: the other end knows them
+    sources_.push_back(
+        std::make_unique<Source>(name, stream_memory_)); // numbers are not reused: the other end knows them
     return sources_.size() - 1;
 }
 

@@ -90,6 +90,7 @@ private:
     TimeNs retry_at_{0};
     TimeNs ping_at_{0};
     int pings_left_ = 0; ///< of a burst, of which the quickest is the most exact
+    perfetto::StreamMemory stream_memory_;
     std::vector<std::unique_ptr<Source>> sources_;
 };
 

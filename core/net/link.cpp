@@ -60,8 +60,10 @@ std::string encode(const Frame& frame) {
 Result<std::optional<Frame>> FrameReader::next() {
     std::string_view rest = std::string_view(pending_).substr(taken_);
     const auto wait = [this]() -> Result<std::optional<Frame>> {
+        constexpr std::size_t kReused = std::size_t{1} << 17; // a larger buffer goes back
         pending_.erase(0, taken_);
         taken_ = 0;
+        if (pending_.empty() && pending_.capacity() > kReused) pending_ = std::string();
         return std::optional<Frame>();
     };
     if (rest.size() < kLengthBytes) return wait();

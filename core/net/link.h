@@ -57,6 +57,8 @@ public:
     /// The next frame; nothing if more bytes are needed. Error: Input, for malformed bytes; nothing more can be read
     /// then.
     [[nodiscard]] Result<std::optional<Frame>> next();
+    /// Bytes that waiting for the rest of a frame takes.
+    [[nodiscard]] std::size_t held() const { return pending_.capacity(); }
 
 private:
     std::string pending_;
@@ -84,8 +86,9 @@ public:
     [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] const std::string& reason() const { return reason_; }       ///< empty if the other end closed it
     [[nodiscard]] std::size_t waiting() const { return out_.size() - sent_; } ///< bytes queued for sending
-    /// Bytes that the queue takes, sent ones among them: no more than about twice what waits.
-    [[nodiscard]] std::size_t held() const { return out_.size(); }
+    /// Bytes that its queues take. What is sent takes no more than about twice what waits, what came no more than about
+    /// twice a frame.
+    [[nodiscard]] std::size_t held() const { return out_.size() + frames_.held(); }
     [[nodiscard]] std::size_t received() const { return received_; }
     [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
     [[nodiscard]] std::string peer() const { return socket_.peer(); }

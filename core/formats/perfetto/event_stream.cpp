@@ -18,6 +18,7 @@ constexpr std::size_t kMaxTexts = std::size_t{1} << 18;
 constexpr std::size_t kLongestText = std::size_t{1} << 14;
 constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
 constexpr std::size_t kMaxSequences = 1024;
+constexpr std::size_t kNode = 96; ///< bytes of an entry of a table, beside its text
 constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
@@ -46,25 +47,53 @@ std::optional<std::string_view> StreamEvent::text(std::string_view arg) const {
     return text != nullptr ? std::optional(*text) : std::nullopt;
 }
 
-EventStream::EventStream(OnEvent on_event, OnClocks on_clocks)
-    : on_event_(std::move(on_event)), on_clocks_(std::move(on_clocks)) {}
+EventStream::EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory)
+    : on_event_(std::move(on_event)), on_clocks_(std::move(on_clocks)), memory_(memory) {}
+
+std::size_t EventStream::OpenSlice::bytes() const {
+    std::size_t sum = 0;
+    for (const HeldArg& arg : args) {
+        const auto* const text = std::get_if<std::string>(&arg.value);
+        sum += sizeof arg + (text != nullptr ? text->size() : 0);
+    }
+    return sum;
+}
 
 void EventStream::feed(std::string_view bytes) {
     counts_.bytes += static_cast<std::int64_t>(bytes.size());
     std::size_t next = 0;
     if (pending_.empty()) {
         takePackets(bytes, next);
-        pending_.assign(bytes.substr(next));
-        return;
+        return keepPending(bytes, next);
     }
     pending_.append(bytes);
     takePackets(pending_, next);
-    pending_.erase(0, next);
+    keepPending(pending_, next);
+}
+
+/// Keeps what follows `next`, which may be of pending_ itself; skips it if there is no room.
+void EventStream::keepPending(std::string_view bytes, std::size_t next) {
+    const std::size_t size = bytes.size() - next;
+    memory_.give(std::exchange(pending_held_, 0));
+    if (size == 0) return pending_.clear();
+    if (!memory_.take(size)) {
+        ++counts_.torn;
+        counts_.skipped += static_cast<std::int64_t>(size);
+        torn_ = true;
+        pending_ = std::string();
+        return;
+    }
+    pending_held_ = size;
+    if (bytes.data() == pending_.data())
+        pending_.erase(0, next);
+    else
+        pending_.assign(bytes.substr(next));
 }
 
 std::size_t EventStream::dropPending() {
     const std::size_t bytes = pending_.size();
     counts_.bytes -= static_cast<std::int64_t>(bytes);
+    memory_.give(std::exchange(pending_held_, 0));
     pending_.clear();
     torn_ = false;
     return bytes;
@@ -134,8 +163,11 @@ void EventStream::use(const Packet& packet, const PacketBatch& batch) {
             ++counts_.damaged;
             return;
         }
+        const bool is_new = !sequences_.contains(packet.sequence);
+        if (is_new && !memory_.take(sizeof(Sequence) + kNode)) return void(++counts_.damaged);
         Sequence& sequence = sequences_[packet.sequence];
         if ((packet.flags & fields::packet::kFlagStateCleared) != 0) {
+            memory_.give(kNode * sequence.entries());
             sequence = Sequence{};
             sequence.usable = true;
         }
@@ -188,7 +220,13 @@ void EventStream::addEntry(std::string_view message, Texts& texts) {
         default: entry.skip();
         }
     }
-    if (texts.size() < kMaxTexts || texts.contains(iid)) texts[iid] = keep(text);
+    const auto known = texts.find(iid);
+    if (known != texts.end())
+        known->second = keep(text);
+    else if (texts.size() < kMaxTexts && memory_.take(kNode))
+        texts.emplace(iid, keep(text));
+    else
+        ++counts_.damaged;
 }
 
 void EventStream::addTrack(std::string_view message) {
@@ -212,7 +250,13 @@ void EventStream::addTrack(std::string_view message) {
         default: descriptor.skip();
         }
     }
-    if (tracks_.size() < kMaxTracks || tracks_.contains(uuid)) tracks_[uuid] = track;
+    const auto known = tracks_.find(uuid);
+    if (known != tracks_.end())
+        known->second = track;
+    else if (tracks_.size() < kMaxTracks && memory_.take(kNode))
+        tracks_.emplace(uuid, track);
+    else
+        ++counts_.damaged;
 }
 
 void EventStream::addClocks(std::string_view message) {
@@ -242,19 +286,7 @@ void EventStream::addClocks(std::string_view message) {
 
 void EventStream::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, const Sequence& sequence) {
     switch (raw.type) {
-    case fields::event::kTypeBegin: {
-        if (open_.size() >= kMaxTracks && !open_.contains(raw.track)) break;
-        OpenSlices& open = open_[raw.track];
-        if (open.depth >= kDeepest) {
-            ++counts_.unmatched;
-            break;
-        }
-        if (open.depth == open.slices.size()) open.slices.emplace_back();
-        resolve(raw, lists, sequence);
-        event_.start = time;
-        std::swap(open.slices[open.depth++], event_);
-        break;
-    }
+    case fields::event::kTypeBegin: begin(raw, time, lists, sequence); break;
     case fields::event::kTypeEnd: end(raw.track, time); break;
     case fields::event::kTypeInstant:
         resolve(raw, lists, sequence);
@@ -266,15 +298,39 @@ void EventStream::event(const TrackEvent& raw, TimeNs time, const EventLists& li
     }
 }
 
+void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& lists, const Sequence& sequence) {
+    auto on_track = open_.find(raw.track);
+    if (on_track == open_.end()) {
+        if (open_.size() >= kMaxTracks || !memory_.take(kNode)) return void(++counts_.damaged);
+        on_track = open_.try_emplace(raw.track).first;
+    }
+    OpenSlices& open = on_track->second;
+    if (open.depth >= kDeepest) return void(++counts_.unmatched);
+    if (open.depth == open.slices.size()) {
+        if (!memory_.take(sizeof(OpenSlice))) return void(++counts_.damaged);
+        open.slices.emplace_back();
+    }
+    resolve(raw, lists, sequence);
+    if (!memory_.take(event_.bytes())) return void(++counts_.damaged);
+    event_.start = time;
+    std::swap(open.slices[open.depth++], event_);
+}
+
 void EventStream::end(std::uint64_t track, TimeNs time) {
     const auto open = open_.find(track);
     if (open == open_.end() || open->second.depth == 0) {
         ++counts_.unmatched;
         return;
     }
-    const OpenSlice& slice = open->second.slices[--open->second.depth];
+    OpenSlice& slice = open->second.slices[--open->second.depth];
     ++counts_.slices;
     hand(slice, false, track, std::max(time, slice.start));
+    memory_.give(slice.bytes());
+    constexpr std::size_t kReused = 16; // args, of which the memory serves the next slice
+    if (slice.args.size() > kReused)
+        slice.args = {};
+    else
+        slice.args.clear();
 }
 
 void EventStream::hand(const OpenSlice& slice, bool instant, std::uint64_t track, TimeNs end) {
@@ -333,7 +389,7 @@ EventStream::HeldArg EventStream::argOf(std::string_view message, const Sequence
 std::string_view EventStream::keep(std::string_view text) {
     text = text.substr(0, kLongestText);
     if (const auto known = texts_.find(text); known != texts_.end()) return *known;
-    if (texts_.size() < kMaxTexts) return *texts_.emplace(text).first;
+    if (texts_.size() < kMaxTexts && memory_.take(kNode + text.size())) return *texts_.emplace(text).first;
     ++counts_.damaged;
     return {};
 }

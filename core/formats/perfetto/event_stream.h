@@ -5,6 +5,7 @@
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/packet.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -51,19 +52,54 @@ struct StreamCounts {
     std::int64_t unmatched = 0; ///< ends without a begin
 };
 
+/// What streams that are decoded together may hold of what their writers state, and hold: estimates, in bytes. To be
+/// used by one thread at a time.
+struct StreamMemory {
+    std::size_t most = std::size_t{2} << 30;
+    std::size_t most_of_one = std::size_t{64} << 20;
+    std::size_t held = 0;
+};
+
+/// A stream's part of it.
+class HeldMemory {
+public:
+    /// `all` must outlive the object.
+    explicit HeldMemory(StreamMemory& all) : all_(all) {}
+    HeldMemory(const HeldMemory&) = delete;
+    HeldMemory& operator=(const HeldMemory&) = delete;
+    ~HeldMemory() { give(held_); }
+
+    /// False, and nothing is taken, if there is no room.
+    [[nodiscard]] bool take(std::size_t bytes) {
+        if (bytes > all_.most_of_one - held_ || bytes > all_.most - std::min(all_.held, all_.most)) return false;
+        held_ += bytes;
+        all_.held += bytes;
+        return true;
+    }
+    void give(std::size_t bytes) {
+        held_ -= bytes;
+        all_.held -= bytes;
+    }
+
+private:
+    StreamMemory& all_;
+    std::size_t held_ = 0;
+};
+
 /// Decodes the track events of a native file while it grows: bytes come in pieces of any size, and an event is passed
 /// on when its last byte has arrived. An incomplete packet waits for its rest. After bytes that are not a packet,
 /// reading continues at the next one. Features that only other writers use are skipped: packed packets, counters, lists
 /// as args, and defaults of a sequence; readPerfetto() reads those from whole files.
 ///
-/// Memory: interned texts, tracks, open slices and one packet, all bounded. One thread at a time.
+/// Memory: interned texts, tracks, open slices and one packet, all bounded, and within what `memory` leaves: what finds
+/// no room counts as damaged. One thread at a time.
 class EventStream {
 public:
     using OnEvent = std::function<void(const StreamEvent&)>;
     using OnClocks = std::function<void(const ClockReading&)>;
 
-    /// `on_clocks` may be empty. Both are called from feed().
-    explicit EventStream(OnEvent on_event, OnClocks on_clocks = {});
+    /// `on_clocks` may be empty. Both are called from feed(). `memory` must outlive the stream.
+    EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory);
 
     void feed(std::string_view bytes);
     /// Discards an incomplete packet whose rest will not come. Returns its size in bytes.
@@ -83,6 +119,10 @@ private:
         Texts categories;
         Texts arg_names;
         Texts arg_texts;
+
+        [[nodiscard]] std::size_t entries() const {
+            return names.size() + categories.size() + arg_names.size() + arg_texts.size();
+        }
     };
     struct Track {
         std::uint64_t parent = 0;
@@ -98,6 +138,8 @@ private:
         std::string_view category;
         std::string_view name;
         std::vector<HeldArg> args;
+
+        [[nodiscard]] std::size_t bytes() const;
     };
     struct OpenSlices {
         std::vector<OpenSlice> slices; ///< from the outermost; those beyond `depth` keep their memory
@@ -111,6 +153,8 @@ private:
     void addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence);
     void addInterned(std::string_view message, Sequence& sequence);
     void addEntry(std::string_view message, Texts& texts);
+    void begin(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
+    void keepPending(std::string_view bytes, std::size_t next);
     void addTrack(std::string_view message);
     void addClocks(std::string_view message);
     void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
@@ -123,6 +167,8 @@ private:
 
     OnEvent on_event_;
     OnClocks on_clocks_;
+    HeldMemory memory_;
+    std::size_t pending_held_ = 0; ///< of memory_, by pending_
     std::string pending_;
     bool torn_ = false; ///< searching for the next packet
     PacketBatch batch_;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@ struct Seen {
 
 class EventStreamTest : public testing::Test {
 protected:
+    StreamMemory memory_;
     EventStream stream_{[this](const StreamEvent& event) {
                             std::string text = std::string(event.category) + " " + std::string(event.name);
                             if (const auto number = event.integer("n")) text += " n=" + std::to_string(*number);
@@ -23,7 +26,7 @@ protected:
                                     std::to_string(event.start.count()) + "-" + std::to_string(event.end.count());
                             seen_.events.push_back(text);
                         },
-                        [this](const ClockReading& clocks) { seen_.clocks.push_back(clocks); }};
+                        [this](const ClockReading& clocks) { seen_.clocks.push_back(clocks); }, memory_};
     Seen seen_;
     Encoder encoder_{7};
 
@@ -84,6 +87,60 @@ TEST_F(EventStreamTest, AnEndWithoutABeginIsCounted) {
     stream_.feed(encoder_.take());
     EXPECT_EQ(stream_.counts().unmatched, 1);
     EXPECT_TRUE(seen_.events.empty());
+}
+
+/// Ways to make a stream hold ever more: `i` is new each time.
+std::string held(int way, int i) {
+    Encoder encoder(static_cast<std::uint32_t>(way == 4 ? i + 1 : 7));
+    const auto number = static_cast<std::uint64_t>(i);
+    switch (way) {
+    case 0: encoder.process(number + 1, i, "process " + std::to_string(i), 0); break;
+    case 1: encoder.instant(2, TimeNs{i}, "op", "name " + std::to_string(i) + std::string(1000, 'x'), {}); break;
+    case 2: {
+        const std::string text(4000, static_cast<char>('a' + i % 26));
+        const std::vector<Arg> args{{"text", std::string_view(text)}};
+        encoder.beginSlice(number, TimeNs{i}, "op", "F0", args);
+        break;
+    }
+    case 3: encoder.beginSlice(2, TimeNs{i}, "op", "F" + std::to_string(i), {}); break;
+    default: encoder.track(2, 1, "compute", 0); break; // of many writers
+    }
+    return encoder.take();
+}
+
+TEST(StreamMemoryTest, WhatStreamsHoldIsBoundedAndGivenBack) {
+    constexpr std::size_t kMost = 300'000;
+    constexpr std::size_t kMostOfOne = 100'000;
+    StreamMemory memory{kMost, kMostOfOne};
+    {
+        std::vector<std::unique_ptr<EventStream>> streams;
+        for (int one = 0; one < 6; ++one) {
+            const auto& stream =
+                streams.emplace_back(std::make_unique<EventStream>([](const StreamEvent&) {}, nullptr, memory));
+            for (int i = 0; i < 5'000; ++i) {
+                stream->feed(held(one, i));
+                ASSERT_LE(memory.held, std::min(kMost, kMostOfOne * static_cast<std::size_t>(one + 1)));
+            }
+            if (one != 3) {
+                EXPECT_GT(stream->counts().damaged, 0) << one;
+            }
+        }
+        // A packet that does not end: what does not fit is skipped, and the next whole one is read.
+        EventStream waiting([](const StreamEvent&) {}, nullptr, memory);
+        waiting.feed(std::string("\x0a\xff\xff\xff\x07", 5) + std::string(kMost, 'x'));
+        EXPECT_EQ(waiting.pending(), 0U);
+        EXPECT_EQ(waiting.counts().torn, 1);
+    }
+    EXPECT_EQ(memory.held, 0U);
+}
+
+TEST_F(EventStreamTest, WhatHasEndedIsGivenBack) {
+    stream_.feed(beginning());
+    stream_.feed(slice(1));
+    const std::size_t before = memory_.held;
+    for (int i = 0; i < 1000; ++i)
+        stream_.feed(slice(1));
+    EXPECT_EQ(memory_.held, before);
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -374,6 +375,98 @@ TEST(Network, NamesAndNumbersOfStreamsAreBounded) {
     }
     EXPECT_EQ(resumed, std::vector<std::uint32_t>{2});
     EXPECT_EQ(collected.receiver->unheard(), 1);
+}
+
+/// Connections that know the token, and speak by hand.
+class Attackers {
+public:
+    explicit Attackers(StreamReceiver::Options::Limits limits) {
+        StreamReceiver::Options options{{"127.0.0.1", 0}, "secret", "clock", {}};
+        options.limits = limits;
+        receiver.emplace(StreamReceiver::open(std::move(options)).value());
+    }
+    void send(net::Socket& from, const std::string& bytes) {
+        for (std::size_t at = 0; at < bytes.size() && from.isOpen();) {
+            const net::Socket::Progress progress = from.writeSome(std::string_view(bytes).substr(at));
+            if (progress.ended) return from.close();
+            at += progress.bytes;
+            turn();
+        }
+    }
+    net::Socket& join(const std::string& name) {
+        net::Connector connector(receiver->address());
+        while (connector.poll() == net::Connector::Stage::UnderWay)
+            turn();
+        sockets.push_back(connector.take());
+        net::Frame hello;
+        hello.text = "secret\n" + name + "\nclock";
+        send(sockets.back(), net::encode(hello));
+        return sockets.back();
+    }
+    static std::string opening(std::uint32_t number, const std::string& name) {
+        net::Frame open;
+        open.kind = net::Frame::Kind::Open;
+        open.stream = number;
+        open.text = name;
+        return net::encode(open);
+    }
+    void turn() {
+        now += 1ms;
+        receiver->poll(analyzer, now);
+        std::array<char, 4096> answers{};
+        for (net::Socket& socket : sockets) {
+            if (socket.isOpen() && socket.readSome(answers.data(), answers.size()).ended) socket.close();
+        }
+    }
+    void settle() {
+        for (int i = 0; i < 100; ++i)
+            turn();
+    }
+
+    LiveAnalyzer analyzer;
+    std::optional<StreamReceiver> receiver;
+    std::list<net::Socket> sockets;
+    TimeNs now{0};
+};
+
+TEST(Network, ConnectionsTogetherHoldABoundedPartOfMessages) {
+    constexpr int kConnections = 20;
+    Attackers attackers({.held = 4 << 20});
+    net::Frame data;
+    data.kind = net::Frame::Kind::Data;
+    data.text = std::string(net::FrameReader::kLongestText, 'x');
+    std::string unended = net::encode(data);
+    unended.pop_back();
+    for (int i = 0; i < kConnections; ++i)
+        attackers.send(attackers.join("n" + std::to_string(i)), unended);
+    attackers.settle();
+    EXPECT_GE(attackers.receiver->tooLarge(), kConnections - 4);
+    EXPECT_LE(attackers.receiver->connections(), 4U);
+    // Who sends small messages is heard.
+    attackers.send(attackers.join("sender"), Attackers::opening(0, "file"));
+    attackers.settle();
+    EXPECT_TRUE(attackers.sockets.back().isOpen());
+    EXPECT_EQ(attackers.receiver->unheard(), 0);
+}
+
+TEST(Network, ConnectionsTogetherHaveABoundedNumberOfStreams) {
+    constexpr int kStreams = 50;
+    Attackers attackers({.streams = 120, .name_bytes = 1000});
+    std::string same; // one stream under many numbers
+    for (std::uint32_t i = 0; i < kStreams; ++i)
+        same += Attackers::opening(i, "one");
+    for (int i = 0; i < 4; ++i)
+        attackers.send(attackers.join("n"), same);
+    attackers.settle();
+    EXPECT_EQ(attackers.receiver->unheard(), 4 * kStreams - 120);
+    attackers.sockets.clear(); // who leaves makes room
+    attackers.settle();
+    attackers.send(attackers.join("n"), Attackers::opening(0, "two"));
+    attackers.settle();
+    EXPECT_EQ(attackers.receiver->unheard(), 4 * kStreams - 120);
+    attackers.send(attackers.sockets.back(), Attackers::opening(1, std::string(997, 'x')));
+    attackers.settle();
+    EXPECT_EQ(attackers.receiver->unheard(), 4 * kStreams - 119) << "the names are too long together";
 }
 
 TEST(Network, OthersSendInTheOpenOnlyIfAsked) {
