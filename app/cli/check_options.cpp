@@ -72,6 +72,15 @@ void CheckOptions::add(Command command, bool always) {
         .showDefault()
         .group(group)
         .rare();
+    command
+        .addOption("--aadiff-cost", cost_,
+                   "With --no-pace: how much of a step's time checks and digests may take at most; fewer steps are "
+                   "checked then, with 100 every one")
+        .range(0.0, 100.0)
+        .typeName("PERCENT")
+        .showDefault()
+        .group(group)
+        .rare();
     command.addOption("--aadiff-memory", memory_, "What a rank may keep for checks, such as 64MiB (what they take)")
         .typeName("BYTES")
         .group(group)
@@ -93,6 +102,7 @@ Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string 
     runtime::AadiffOptions options;
     constexpr double kPercent = 100;
     options.margin = margin_ / kPercent;
+    options.cost = cost_ / kPercent;
     options.digests = !no_digests_;
     if (!memory_.empty()) {
         BUBBLESCOPE_ASSIGN(options.memory, parseBytes(memory_));

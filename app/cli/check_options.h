@@ -22,6 +22,7 @@ public:
 private:
     bool on_ = false;
     double margin_ = 10;
+    double cost_ = 0.3;
     std::string memory_;
     bool no_digests_ = false;
     std::string on_mismatch_ = "warn";

@@ -23,10 +23,13 @@ struct PlannedCoverage {
 struct AadiffOptions {
     double margin = 0.1;                ///< fraction of its cost by which a check may overrun without delaying the step
     std::optional<std::int64_t> memory; ///< bytes that a rank may hold for checks; none = no limit
-    bool digests = true;                ///< record a digest of every layer's result, so that runs can be compared
-    bool elsewhere = true;              ///< other ranks repeat layers too, if they are threads of one process
-    int every = 1;                      ///< only steps whose number is a multiple of this are checked
-    bool stop = false;                  ///< a mismatch ends the run
+    /// Share of the time that checks may take of ops, where these take their own time: copies of what is run again on
+    /// the one hand, digests on the other. Fewer steps are checked rather than more taken. 1 = every step is.
+    double cost = 1;
+    bool digests = true;   ///< record a digest of every layer's result, so that runs can be compared
+    bool elsewhere = true; ///< other ranks repeat layers too, if they are threads of one process
+    int every = 1;         ///< only steps whose number is a multiple of this are checked
+    bool stop = false;     ///< a mismatch ends the run
     /// Called on any rank's thread when the verdict on a mismatch is known.
     std::function<void(const CheckRecord&)> on_mismatch{};
     /// Called on a rank's thread, once, when all ranks of this process have made their first plan; not on runs that

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "runtime/checks/check_cost.h"
 #include "runtime/checks/check_setup.h"
 #include "runtime/checks/layer_result.h"
 #include "runtime/checks/measured_plan.h"
 #include "runtime/engine/rank_hooks.h"
 #include "runtime/model/stage_model.h"
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,7 +39,9 @@ public:
     static constexpr TimeNs kSmallCheck{200'000};
     static constexpr Op kOptimizer{OpKind::Optimizer, Microbatch{0}, Chunk{0}};
 
-    CheckContext(CheckSetup& run_setup, const RankContext& of) : setup(run_setup), rank(of), executions(of.faults) {}
+    CheckContext(CheckSetup& run_setup, const RankContext& of)
+        : setup(run_setup), rank(of), executions(of.faults), digest_cost(run_setup.shareOfOne()),
+          repeat_cost(run_setup.shareOfOne()) {}
 
     CheckSetup& setup;
     const RankContext rank;
@@ -48,12 +52,16 @@ public:
     // The current step:
     int step = 0;
     TimeNs step_begin{0};
-    bool emulated = true; ///< see IdleClock::emulates()
+    bool emulated = true;  ///< see IdleClock::emulates()
+    CheckCost digest_cost; ///< of digests of what is computed and sent
+    CheckCost repeat_cost; ///< of what is kept to be run again
     /// Replaces the study's plan, see CheckSetup::measured; may be null.
     const MeasuredPlan* measured = nullptr;
 
     /// Whether the current step is checked.
     [[nodiscard]] bool active() const { return step % setup.options.every == 0; }
+    /// Whether digests are made in the current step.
+    [[nodiscard]] bool digests() const { return active() && (measured == nullptr || digest_cost.done()); }
     [[nodiscard]] const RankPlan& plan() const {
         return measured != nullptr ? measured->plan() : setup.study.plan().ranks[rank.place.rank.index()];
     }
@@ -62,6 +70,14 @@ public:
         return setup.study.timeline().ranks[rank.place.rank.index()];
     }
     [[nodiscard]] Stage stageOf(Chunk chunk) const { return rank.schedule.stageOf(rank.place.rank, chunk); }
+
+    /// Does a part of what makes an op longer.
+    template <class Work>
+    void timed(CheckCost& cost, const Work& work) {
+        const auto began = std::chrono::steady_clock::now();
+        work();
+        cost.spend(std::chrono::steady_clock::now() - began);
+    }
 
     /// Executes a part of a layer at once, with the rank's faults injected. `again` counts repetitions.
     [[nodiscard]] LayerResult execute(const ReexecutableLayer& computation, const LayerRun& run, int again);

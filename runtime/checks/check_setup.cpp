@@ -80,18 +80,24 @@ CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, PlanLimits by,
     head_ = of.model.layersBefore(of.schedule.stages() / routes(of.schedule.placement)) + 1;
 }
 
-void CheckSetup::planned(Rank world, const RankPlan& plan) {
+double CheckSetup::shareOfOne() const {
+    constexpr double kKinds = 2;
+    return !measured || options.cost >= 1 ? 1 : options.cost / kKinds;
+}
+
+void CheckSetup::planned(Rank world, const RankPlan& plan, int interval) {
     const std::lock_guard lock(planning_);
     const int rank = world.value;
     coverage_.first_rank = have_planned_ == 0 ? rank : std::min(coverage_.first_rank, rank);
     coverage_.last_rank = std::max(coverage_.last_rank, rank);
     coverage_.units += plan.units.size();
     coverage_.covered += plan.units.size() - plan.never.size();
-    coverage_.steps = std::max(coverage_.steps, static_cast<int>(plan.steps.size()));
+    coverage_.steps = std::max(coverage_.steps, interval * static_cast<int>(plan.steps.size()));
     std::size_t checks = 0;
     for (const auto& step : plan.steps)
         checks += step.size();
-    if (!plan.steps.empty()) coverage_.per_step += static_cast<double>(checks) / static_cast<double>(plan.steps.size());
+    if (!plan.steps.empty())
+        coverage_.per_step += static_cast<double>(checks) / (interval * static_cast<double>(plan.steps.size()));
     if (++have_planned_ == ranks_here_ && options.on_plan) options.on_plan(coverage_);
 }
 

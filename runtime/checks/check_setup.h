@@ -47,8 +47,11 @@ public:
     [[nodiscard]] LayerRange layersOf(Stage stage) const { return layers_[stage.index()]; }
     [[nodiscard]] int headLayer() const { return head_; }
 
-    /// A rank has made its first plan, see MeasuredPlan. Thread-safe.
-    void planned(Rank world, const RankPlan& plan);
+    /// The share of its time that a rank may use for one of the two kinds of work in AadiffOptions::cost.
+    [[nodiscard]] double shareOfOne() const;
+    /// A rank has made its first plan, see MeasuredPlan, of which a step is carried out in every `interval` steps.
+    /// Thread-safe.
+    void planned(Rank world, const RankPlan& plan, int interval);
     /// Steps until all is covered, by the study or by what ranks have planned since; nothing if some units never are.
     [[nodiscard]] std::optional<int> stepsToFull() const;
 

@@ -76,15 +76,18 @@ void LayerCapture::touch(CheckedTensor tensor, LiveTensor& values) {
     const bool needed = tensor == CheckedTensor::WeightGradient
                             ? context_.setup.options.digests && context_.device == nullptr
                             : isResult(tensor);
-    if (!captures_ && !tries_ && !needed) return;
-    const ShownTensor& shown = shown_.emplace_back(values.show(tensor, captures_ || tries_));
+    const bool keeps = captures_ || tries_;
+    if (!keeps && !(needed && context_.digests())) return;
+    const auto show = [&] { shown_.push_back(values.show(tensor, keeps)); };
+    tries_ ? show() : context_.timed(captures_ ? context_.repeat_cost : context_.digest_cost, show);
+    const ShownTensor& shown = shown_.back();
     if (isResult(tensor) && tensor != CheckedTensor::WeightGradient) output_ = withoutValues(shown);
 }
 
 void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
     if (!context_.active()) return;
     if (context_.device == nullptr) costs_.note({run_, stage_, call_.part, nullptr, {}}, hostNow() - layer_began_);
-    recordDigests();
+    if (context_.digests()) context_.timed(context_.digest_cost, [this] { recordDigests(); });
     if (!computation) return;
     CapturedLayer layer{run_, stage_, call_.part, std::move(computation), std::move(shown_)};
     if (tries_) {
@@ -95,6 +98,9 @@ void LayerCapture::end(std::unique_ptr<ReexecutableLayer> computation) {
         }
     }
     if (!captures_) return;
+    // Copies into memory that is used again; how long they took is not known here.
+    constexpr std::int64_t kBytesInNs = 4;
+    context_.repeat_cost.spend(TimeNs{layer.computation->bytes() / kBytesInNs});
     captured_bytes_ += layer.computation->bytes();
     for (const ShownTensor& one : layer.first)
         captured_bytes_ += one.bytes();

@@ -6,6 +6,12 @@
 namespace bubblescope::runtime {
 namespace {
 
+// Two checks in a row that did not fit, and then one now and then.
+constexpr double kLeastTrust = 0.6;
+constexpr double kAfterMiss = 0.75; ///< times
+constexpr double kAfterCheck = 0.1; ///< more
+constexpr double kAfterStep = 0.01; ///< more
+constexpr int kAgain = 33;     ///< of a round: steps with checks that are rare (CheckCost) are none of the next eight
 constexpr TimeNs kAnOp{1'000}; ///< ops of the timeline need an order, not times
 
 void keepLast(std::deque<TimeNs>& times, TimeNs time) {
@@ -29,19 +35,23 @@ MeasuredPlan::MeasuredPlan(const CheckSetup& setup, const Schedule& schedule, Ra
     places_.resize(list.size() + 1);
 }
 
-bool MeasuredPlan::beginStep() {
+bool MeasuredPlan::beginStep(bool repeats) {
     for (Place& place : places_)
         place.since.reset();
     const int number = steps_++;
-    measures_ = number < kMeasuredSteps || (short_ && number % kRound < kMeasuredSteps);
-    if (measures_) return false;
+    const int of_round = number % kRound;
+    measures_ = number < kMeasuredSteps || (short_ && of_round >= kAgain && of_round < kAgain + kMeasuredSteps);
+    repeats_ = repeats && !measures_;
+    if (!repeats_) return false;
+    for (Place& place : places_)
+        place.trust = std::min(1.0, place.trust + kAfterStep);
     const bool first = !first_;
     if (first || ++since_plan_ >= kPlannedSteps || missed_) renew();
     return first;
 }
 
 std::span<const PlannedCheck> MeasuredPlan::checks() const {
-    if (measures_ || plan_.steps.empty()) return {};
+    if (!repeats_ || plan_.steps.empty()) return {};
     return plan_.steps[static_cast<std::size_t>(since_plan_) % plan_.steps.size()];
 }
 
@@ -55,7 +65,7 @@ std::optional<std::size_t> MeasuredPlan::slotBefore(std::size_t index) const {
 
 TimeNs MeasuredPlan::room(std::size_t index) const {
     const Place& place = places_[index];
-    if (place.idle.size() < kMeasuredSteps) return TimeNs{0};
+    if (place.idle.size() < kMeasuredSteps || place.trust < kLeastTrust) return TimeNs{0};
     TimeNs room = *std::ranges::min_element(place.idle);
     if (short_) room = place.free.empty() ? TimeNs{0} : std::min(room, *std::ranges::min_element(place.free));
     return room * kUsedParts / kParts;
@@ -64,6 +74,16 @@ TimeNs MeasuredPlan::room(std::size_t index) const {
 void MeasuredPlan::inputsReady(std::size_t index, TimeNs ready) {
     Place& place = places_[index];
     if (place.since) keepLast(place.idle, ready - *std::exchange(place.since, std::nullopt));
+}
+
+void MeasuredPlan::missed(std::size_t index) {
+    missed_ = true;
+    places_[index].trust *= kAfterMiss;
+}
+
+void MeasuredPlan::checked(std::size_t index, std::size_t unit) {
+    last_checks_[unit] = ++checks_;
+    places_[index].trust = std::min(1.0, places_[index].trust + kAfterCheck);
 }
 
 void MeasuredPlan::freeUntil(std::size_t index, TimeNs now) {

@@ -36,11 +36,14 @@ public:
     using LayerTime = std::function<std::optional<TimeNs>(OpKind, int)>;
     MeasuredPlan(const CheckSetup& setup, const Schedule& schedule, Rank rank, LayerTime time_of);
 
-    /// Begins a step with checks. Returns true if the plan covers the run from here on for the first time: see plan().
-    bool beginStep();
+    /// Begins a step, in which planned checks are made if it `repeats`. Returns true if the plan covers the run from
+    /// here on for the first time: see plan().
+    bool beginStep(bool repeats);
 
     /// Whether the step only measures.
     [[nodiscard]] bool measures() const { return measures_; }
+    /// Whether planned checks are made in it.
+    [[nodiscard]] bool repeats() const { return repeats_; }
     /// Units, and the slots and checks of the current plan.
     [[nodiscard]] const RankPlan& plan() const { return plan_; }
     /// The plan when measuring first ended, over as many steps as it takes to cover all units; none before.
@@ -59,9 +62,10 @@ public:
     void inputsReady(std::size_t index, TimeNs ready);
     /// A core was free for the rank in this bubble until `now`. To be called before inputsReady().
     void freeUntil(std::size_t index, TimeNs now);
-    /// A planned check did not fit: the plan is renewed with the next step.
-    void missed() { missed_ = true; }
-    void checked(std::size_t unit) { last_checks_[unit] = ++checks_; }
+    /// A planned check did not fit into this bubble: the plan is renewed with the next step. A bubble into which too
+    /// few have fitted lately is left alone for a while.
+    void missed(std::size_t index);
+    void checked(std::size_t index, std::size_t unit);
 
     /// Whether the other ranks on the machine keep all cores busy.
     [[nodiscard]] static bool crowded(const std::optional<HostLoad>& load) {
@@ -79,6 +83,7 @@ private:
         std::optional<TimeNs> since;
         std::deque<TimeNs> idle; ///< lengths of the last bubbles
         std::deque<TimeNs> free; ///< for how long a core was free in the last measured ones
+        double trust = 1;        ///< the share of planned checks that fit lately
     };
 
     void renew();
@@ -95,8 +100,9 @@ private:
     std::vector<std::int64_t> last_checks_; ///< by unit
     std::int64_t checks_ = 0;
     int steps_ = 0;      ///< that have begun
-    int since_plan_ = 0; ///< steps that have begun since the plan was made, the current one excluded
+    int since_plan_ = 0; ///< steps with checks that have begun since the plan was made, the current one excluded
     bool measures_ = true;
+    bool repeats_ = false;
     bool short_ = false;
     bool missed_ = false; ///< since the plan was made
 };

@@ -69,13 +69,30 @@ void RankChecker::watch(std::vector<std::pair<Stage, StageModel*>> stages) {
     weightsWritten();
 }
 
+void RankChecker::weightsWritten() {
+    if (!measured_) return state_.weightsWritten();
+    context_.timed(context_.digest_cost, [&] { state_.weightsWrittenOfOne(context_.digests()); });
+}
+
 void RankChecker::beginStep(int step, TimeNs begin) {
     context_.step = step;
     context_.step_begin = begin;
     checked_.clear();
-    if (measured_ && active() && measured_->beginStep())
-        context_.setup.planned(context_.rank.world, *measured_->first());
+    if (measured_ && active()) beginMeasuredStep(step, begin);
     capture_.beginStep(active() ? planned() : std::span<const PlannedCheck>());
+}
+
+void RankChecker::beginMeasuredStep(int step, TimeNs begin) {
+    const int number = step / context_.setup.options.every;
+    context_.digest_cost.beginStep(number, begin);
+    context_.repeat_cost.beginStep(number, begin);
+    const bool first = measured_->beginStep(context_.repeat_cost.done());
+    // How often there are checks is known after those of the first step that had any.
+    if (untold_plan_ && measured_->repeats()) {
+        context_.setup.planned(context_.rank.world, *measured_->first(), context_.repeat_cost.interval());
+        untold_plan_ = false;
+    }
+    untold_plan_ = untold_plan_ || first;
 }
 
 std::span<const PlannedCheck> RankChecker::planned() const {
@@ -86,19 +103,21 @@ std::span<const PlannedCheck> RankChecker::planned() const {
 }
 
 void RankChecker::sending(Message& message) {
-    if (active()) state_.sign(capture_.output(), message);
+    if (context_.digests()) context_.timed(context_.digest_cost, [&] { state_.sign(capture_.output(), message); });
 }
 
 void RankChecker::sendingGradients(Stage stage, Message& message) {
-    if (active()) state_.signGradients(stage, message);
+    if (context_.digests()) context_.timed(context_.digest_cost, [&] { state_.signGradients(stage, message); });
 }
 
 void RankChecker::received(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival) {
-    if (active()) state_.checkReceived(op, stage, tensor, arrival);
+    if (context_.digests())
+        context_.timed(context_.digest_cost, [&] { state_.checkReceived(op, stage, tensor, arrival); });
 }
 
 void RankChecker::receivedGradients(Stage stage, Arrival& arrival) {
-    if (active()) state_.checkReceivedGradients(stage, arrival);
+    if (context_.digests())
+        context_.timed(context_.digest_cost, [&] { state_.checkReceivedGradients(stage, arrival); });
 }
 
 void RankChecker::inputsReady(std::size_t index, TimeNs ready) {
@@ -135,7 +154,8 @@ void RankChecker::onMeasuredIdle(std::size_t index, IdleClock& clock) {
     const TimeNs room = measured_->room(index);
     if (room <= TimeNs{0}) return;
     const TimeNs end = began + room;
-    if (index == 0 && room >= StateChecks::knownAnswersTime()) state_.checkKnownAnswers(end, clock);
+    if (index == 0 && measured_->repeats() && room >= StateChecks::knownAnswersTime())
+        state_.checkKnownAnswers(end, clock);
     const std::optional<std::size_t> slot = measured_->slotBefore(index);
     for (const PlannedCheck& check : planned()) {
         if (slot && check.slot == *slot) runPlanned(check, index, end, clock);
@@ -184,11 +204,11 @@ void RankChecker::runPlanned(const PlannedCheck& check, std::size_t index, TimeN
     const bool crowded = measured_ && MeasuredPlan::crowded(clock.load());
     if (crowded) measured_->freeUntil(index, clock.now());
     if (parts == nullptr || clock.now() + needed > end || crowded || clock.arrived()) {
-        if (measured_) measured_->missed();
+        if (measured_) measured_->missed(index);
         return context_.write(record, CheckedTensor::Output, stage);
     }
     const bool done = reexecution_.check(capture_.take(op, layer), std::move(record), unit.cost, clock);
-    if (measured_) done ? measured_->checked(check.unit) : measured_->missed();
+    if (measured_) done ? measured_->checked(index, check.unit) : measured_->missed(index);
 }
 
 bool RankChecker::swap(const CheckUnit& unit, const Op& op, int layer, TimeNs end, IdleClock& clock) {

@@ -72,7 +72,7 @@ public:
     void sendingGradients(Stage stage, Message& message) override;
     void received(const Op& op, Stage stage, Tensor& tensor, const Arrival& arrival) override;
     void receivedGradients(Stage stage, Arrival& arrival) override;
-    void weightsWritten() override { measured_ ? state_.weightsWrittenOfOne() : state_.weightsWritten(); }
+    void weightsWritten() override;
     [[nodiscard]] bool begin(const LayerCall& call) override { return capture_.begin(call); }
     using LayerProbe::touch;
     void touch(CheckedTensor tensor, LiveTensor& values) override { capture_.touch(tensor, values); }
@@ -92,6 +92,8 @@ public:
     void abandon() override { peers_.abandon(); }
 
 private:
+    /// beginStep() where the rank plans by its own steps.
+    void beginMeasuredStep(int step, TimeNs begin);
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
     /// In the bubble before `index`, which ends at `end`.
@@ -114,6 +116,7 @@ private:
     LayerReexecution reexecution_;
     LayerCapture capture_;
     StateChecks state_;
+    bool untold_plan_ = false;      ///< the first plan was made, and not announced
     std::set<std::size_t> checked_; ///< units checked in the current step
 };
 

@@ -34,10 +34,13 @@ void StateChecks::weightsWritten() {
     }
 }
 
-void StateChecks::weightsWrittenOfOne() {
+void StateChecks::weightsWrittenOfOne(bool wanted) {
     const auto began = std::chrono::steady_clock::now();
     if (context_.rank.mesh.replicas > 1 || routes(context_.rank.schedule.placement) > 1) {
         weightsWritten();
+    } else if (!wanted) {
+        weights_.clear();
+        return;
     } else {
         std::size_t layers = 0;
         for (const auto& [stage, model] : context_.stages)

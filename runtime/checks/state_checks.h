@@ -18,9 +18,9 @@ public:
 
     /// Records the digests of all weights.
     void weightsWritten();
-    /// Where steps must not become longer: records those of one layer, another one at each call. Of all, if other ranks
-    /// have copies of the weights.
-    void weightsWrittenOfOne();
+    /// Where steps must not become longer: records those of one layer, another one at each call, if `wanted`. Of all,
+    /// if other ranks have copies of the weights.
+    void weightsWrittenOfOne(bool wanted);
     /// The longest time of all checks of known answers.
     [[nodiscard]] static TimeNs knownAnswersTime();
     /// The time to check the recorded weights.

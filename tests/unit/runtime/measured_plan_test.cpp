@@ -33,7 +33,7 @@ protected:
     bool step(std::size_t index, TimeNs used, const std::optional<HostLoad>& load = {}, TimeNs free_used = 0ms) {
         const TimeNs wait = used * MeasuredPlan::kParts / MeasuredPlan::kUsedParts;
         const TimeNs free = free_used * MeasuredPlan::kParts / MeasuredPlan::kUsedParts;
-        const bool first = plan_->beginStep();
+        const bool first = plan_->beginStep(true);
         now_ += 1s;
         plan_->idleSince(index, now_);
         if (plan_->measures()) {
@@ -87,9 +87,35 @@ TEST_F(MeasuredPlans, AreRenewedAtOnceWhereACheckDidNotFit) {
         step(end(), 5ms);
     step(end(), 1ms);
     EXPECT_EQ(plan_->checks().size(), 4U) << "the plan is that of before";
-    plan_->missed();
+    plan_->missed(end());
     step(end(), 5ms);
     EXPECT_TRUE(plan_->checks().empty()) << "a millisecond and its margin do not fit into one";
+}
+
+TEST_F(MeasuredPlans, LeaveABubbleAloneIntoWhichChecksDoNotFit) {
+    for (int i = 0; i <= MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), 5ms);
+    for (int i = 0; i < 4; ++i) {
+        plan_->missed(end()); // though it was as long as before
+        step(end(), 5ms);
+    }
+    EXPECT_EQ(plan_->room(end()), 0ms);
+    EXPECT_TRUE(plan_->checks().empty());
+    int steps = 0;
+    for (; plan_->room(end()) == 0ms && steps < 1000; ++steps)
+        step(end(), 5ms);
+    EXPECT_GT(steps, 10);
+    EXPECT_LT(steps, 100) << "it is tried again";
+}
+
+TEST_F(MeasuredPlans, OnlyMeasureInStepsWithoutChecks) {
+    for (int i = 0; i <= MeasuredPlan::kMeasuredSteps; ++i)
+        step(end(), 5ms);
+    EXPECT_TRUE(plan_->repeats());
+    EXPECT_FALSE(plan_->beginStep(false));
+    EXPECT_FALSE(plan_->repeats());
+    EXPECT_TRUE(plan_->checks().empty());
+    EXPECT_EQ(plan_->room(end()), 5ms);
 }
 
 TEST_F(MeasuredPlans, CheckThoseNextThatWereCheckedLongestAgo) {
@@ -104,7 +130,7 @@ TEST_F(MeasuredPlans, CheckThoseNextThatWereCheckedLongestAgo) {
     for (std::size_t i = 0; i < units; ++i) {
         ASSERT_EQ(plan_->checks().size(), 1U);
         seen.insert(plan_->checks().front().unit);
-        plan_->checked(plan_->checks().front().unit);
+        plan_->checked(end(), plan_->checks().front().unit);
         step(end(), 1200us);
     }
     EXPECT_EQ(seen.size(), units);
