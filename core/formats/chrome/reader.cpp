@@ -180,7 +180,7 @@ bool Reader::haveMore() {
 /// What comes after the events may be damaged as well.
 void Reader::readRest() {
     while (haveMore())
-        bytes_.discard(0, bytes_.text().size());
+        bytes_.discard(bytes_.text().size());
 }
 
 char Reader::peek() {
@@ -364,7 +364,8 @@ bool Reader::oneEvent() {
 void Reader::releaseRead() {
     const std::size_t step = bytes_.mapped() ? std::size_t{32} << 20 : BatchPipeline::kPieceBytes * 4;
     if (scanner_.offset() - released_ < step) return;
-    bytes_.discard(released_, scanner_.offset());
+    bytes_.release(released_, scanner_.offset());
+    bytes_.discard(scanner_.offset());
     released_ = scanner_.offset();
 }
 

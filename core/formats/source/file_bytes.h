@@ -54,10 +54,9 @@ public:
     void release(std::size_t begin, std::size_t end) const {
         if (mapped_ != nullptr) mapped_->release(begin, end);
     }
-    /// The same, and never: memory is given back, and what was there may read as zeros from then on.
-    void discard(std::size_t begin, std::size_t end) const {
-        release(begin, end);
-        if (unpacked_ != nullptr) unpacked_->release(begin, end);
+    /// Announces that what comes before `end` will never be read again: it may read as zeros from then on.
+    void discard(std::size_t end) const {
+        if (unpacked_ != nullptr) unpacked_->release(end);
     }
 
 private:

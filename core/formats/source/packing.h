@@ -42,21 +42,31 @@ public:
         capacity_ = capacity;
     }
 
-    /// Gives the memory of [begin, end) of a buffer at a fixed place back; it reads as zeros from then on.
-    void release(std::size_t begin, std::size_t end);
+    /// Declares that nobody reads what is before `end` of a buffer at a fixed place any more; it may read as zeros.
+    void release(std::size_t end);
+    /// Lets the memory of what was released take the next `size` bytes, which spares the system from making it anew.
+    void reuseReleased(std::size_t size);
+    /// Gives the memory of what was released, and of what will be, back to the system.
+    void giveBackReleased();
 
 private:
     struct Free {
-        Free() : mapped(0) {}
-        explicit Free(std::size_t bytes) : mapped(bytes) {}
+        Free() : mapped(0), place(nullptr) {}
+        Free(std::size_t bytes, void* at) : mapped(bytes), place(at) {}
         void operator()(char* bytes) const;
 
-        std::size_t mapped; ///< bytes at a fixed place
+        std::size_t mapped; ///< bytes of addresses, if the buffer is at a fixed place
+        void* place;        ///< where they begin
     };
 
     std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
+    // Of a buffer at a fixed place, in whole units of memory:
+    std::size_t released_ = 0; ///< nobody reads what lies before it
+    std::size_t reused_ = 0;   ///< what lies before it has no memory any more
+    std::size_t backed_ = 0;   ///< memory was moved up to here
+    int moves_left_ = 1024;    ///< since each takes an entry of the system's table of a process's memory
 };
 
 enum class Packing { Gzip, Zstd };

@@ -29,6 +29,7 @@ UnpackedText::UnpackedText(std::shared_ptr<const void> owner, std::string_view p
 }
 
 void UnpackedText::startNext() {
+    out_.bytes.reuseReleased(kAhead + kAhead / 2);
     ahead_.add([this] {
         const std::size_t enough = out_.bytes.size() + kAhead;
         Chunk chunk;
@@ -50,6 +51,7 @@ Status UnpackedText::extend(std::size_t size) {
             continue;
         }
         complete_ = true;
+        out_.bytes.giveBackReleased();
         owner_.reset();
         if (chunk.state == Unpacking::State::Failed) return unpacking_.failure(where_);
         BUBBLESCOPE_TRY(reportFault(out_, where_, log_));
@@ -63,8 +65,8 @@ std::size_t UnpackedText::expectedSize() const {
     return static_cast<std::size_t>(static_cast<double>(text_.size()) / share);
 }
 
-void UnpackedText::release(std::size_t begin, std::size_t end) {
-    out_.bytes.release(begin, std::min(end, text_.size()));
+void UnpackedText::release(std::size_t end) {
+    out_.bytes.release(std::min(end, text_.size()));
 }
 
 Status reportFault(const Unpacked& unpacked, const std::string& where, DiagnosticLog& log) {

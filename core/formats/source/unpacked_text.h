@@ -32,8 +32,8 @@ public:
     [[nodiscard]] Status extend(std::size_t size);
     /// How long all of it will be, estimated by how much of the file was unpacked.
     [[nodiscard]] std::size_t expectedSize() const;
-    /// [begin, end) was read and reads as zeros from now on.
-    void release(std::size_t begin, std::size_t end);
+    /// What comes before `end` was read, and may read as zeros from now on.
+    void release(std::size_t end);
 
 private:
     struct Chunk {

@@ -74,7 +74,7 @@ TEST_P(UnpackedTextTest, HasOnlyAFewMegabytesInMemory) {
             ASSERT_TRUE(text->extend(at + kStep).ok());
             ASSERT_GE(text->text().size(), std::min(expected.size(), at + kStep));
             ASSERT_TRUE(text->text().substr(at, kStep) == std::string_view(expected).substr(at, kStep)) << at;
-            text->release(at, at + kStep);
+            text->release(at + kStep);
             EXPECT_LE(residentBytes(text->text()), std::size_t{24} << 20) << at;
         }
         EXPECT_EQ(text->text().size(), expected.size());
