@@ -55,7 +55,7 @@ Status StreamStore::feed(File& file, const std::string& sender, const std::strin
     if (!file.beginning.empty()) {
         BUBBLESCOPE_TRY(noted(append(file, sender, name, file.beginning)));
         beginnings_ -= file.beginning.size();
-        file.beginning = {};
+        std::string().swap(file.beginning); // an assignment would keep its memory
     }
     return noted(append(file, sender, name, bytes));
 }
@@ -67,6 +67,7 @@ Status StreamStore::noted(Status kept) {
 
 void StreamStore::end(File& file) {
     beginnings_ -= file.beginning.size();
+    std::string().swap(file.beginning);
     file = {};
 }
 

@@ -63,7 +63,7 @@ Result<std::optional<Frame>> FrameReader::next() {
         constexpr std::size_t kReused = std::size_t{1} << 17; // a larger buffer goes back
         pending_.erase(0, taken_);
         taken_ = 0;
-        if (pending_.empty() && pending_.capacity() > kReused) pending_ = std::string();
+        if (pending_.empty() && pending_.capacity() > kReused) std::string().swap(pending_);
         return std::optional<Frame>();
     };
     if (rest.size() < kLengthBytes) return wait();

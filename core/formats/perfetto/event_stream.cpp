@@ -23,8 +23,15 @@ constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
 
+constexpr std::size_t kReused = std::size_t{1} << 12; ///< bytes of a buffer that is kept where nothing waits
+
 // When searching for the next packet a length is a guess; a larger one would delay what follows.
 constexpr std::size_t kLargestGuess = std::size_t{1} << 16;
+
+/// Gives back its memory, which neither clear() nor the assignment of an empty one does.
+void release(std::string& text) {
+    std::string().swap(text);
+}
 
 const Arg* argNamed(std::span<const Arg> args, std::string_view name) {
     const auto found = std::ranges::find(args, name, &Arg::name);
@@ -75,26 +82,25 @@ void EventStream::feed(std::string_view bytes) {
 void EventStream::keepPending(std::string_view bytes, std::size_t next) {
     const std::size_t size = bytes.size() - next;
     memory_.give(std::exchange(pending_held_, 0));
-    if (size == 0) return pending_.clear();
+    if (size == 0) return pending_.capacity() > kReused ? release(pending_) : pending_.clear();
     if (!memory_.take(size)) {
         ++counts_.torn;
         counts_.skipped += static_cast<std::int64_t>(size);
         torn_ = true;
-        pending_ = std::string();
-        return;
+        return release(pending_);
     }
     pending_held_ = size;
-    if (bytes.data() == pending_.data())
+    if (bytes.data() == pending_.data() && pending_.capacity() <= 2 * size + kReused)
         pending_.erase(0, next);
     else
-        pending_.assign(bytes.substr(next));
+        std::string(bytes.substr(next)).swap(pending_); // no larger than it must be
 }
 
 std::size_t EventStream::dropPending() {
     const std::size_t bytes = pending_.size();
     counts_.bytes -= static_cast<std::int64_t>(bytes);
     memory_.give(std::exchange(pending_held_, 0));
-    pending_.clear();
+    release(pending_);
     torn_ = false;
     return bytes;
 }

@@ -1,6 +1,10 @@
 #include "core/formats/perfetto/event_stream.h"
 
+#include "tests/support/sanitized.h"
+
 #include <gtest/gtest.h>
+
+#include <malloc.h>
 
 #include <algorithm>
 #include <memory>
@@ -132,6 +136,31 @@ TEST(StreamMemoryTest, WhatStreamsHoldIsBoundedAndGivenBack) {
         EXPECT_EQ(waiting.counts().torn, 1);
     }
     EXPECT_EQ(memory.held, 0U);
+}
+
+/// What the allocator has given out.
+std::size_t inUse() {
+    const struct mallinfo2 all = ::mallinfo2();
+    return all.uordblks + all.hblkhd;
+}
+
+TEST(StreamMemoryTest, BuffersTakeWhatIsCounted) {
+    if (test::kSanitized) GTEST_SKIP() << "another allocator";
+    constexpr std::size_t kMost = std::size_t{4} << 20;
+    StreamMemory memory{kMost, kMost};
+    const std::string begin("\x0a\xff\xff\xff\x07", 5); // a packet of 16 MiB
+    const std::string part(std::size_t{1} << 18, 'x');
+    std::vector<std::unique_ptr<EventStream>> streams;
+    const std::size_t before = inUse();
+    for (int i = 0; i < 100; ++i) {
+        const auto& stream =
+            streams.emplace_back(std::make_unique<EventStream>([](const StreamEvent&) {}, nullptr, memory));
+        stream->feed(begin);
+        for (int piece = 0; piece < 4; ++piece)
+            stream->feed(part);
+    }
+    EXPECT_LE(memory.held, kMost);
+    EXPECT_LE(inUse() - before, 3 * kMost);
 }
 
 TEST_F(EventStreamTest, WhatHasEndedIsGivenBack) {
