@@ -148,25 +148,29 @@ public:
         }
     }
 
-    void read(const Track& track, NativeMarks& out) const {
+    /// False if the job is stopped.
+    [[nodiscard]] bool read(const Track& track, NativeMarks& out, const JobControl& control) const {
         const auto owner = recordOwner(trace_, track);
-        if (!owner) return;
+        if (!owner) return true;
         if (owner->tensor_rank > 0) {
             out.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
-            return;
+            return true;
         }
         const auto categories =
             trace_.sliceCategories().subspan(track.first_slice, track.end_slice - track.first_slice);
         if (op_ != 0) out.ops.reserve(static_cast<std::size_t>(std::ranges::count(categories, op_)));
         out.comm.reserve(static_cast<std::size_t>(std::ranges::count_if(
             categories, [this](StringId id) { return std::ranges::find(kinds_, id, &Kind::first) != kinds_.end(); })));
+        StopCheck stop(control, 1U << 12);
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (stop.requested()) return false;
             const StringId category = trace_.sliceCategories()[slice];
             if (category == op_ && op_ != 0)
                 addOp(track, *owner, slice, out);
             else if (const auto kind = std::ranges::find(kinds_, category, &Kind::first); kind != kinds_.end())
                 addComm(*owner, kind->second, slice, out);
         }
+        return true;
     }
 
 private:
@@ -218,15 +222,15 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
     OwnKernels kernels(trace);
     for (const Track& track : trace.tracks()) {
         const auto owner = recordOwner(trace, track);
-        if (owner && owner->tensor_rank == 0) kernels.addTrack(track, *owner);
+        const bool goes_on = !owner || owner->tensor_rank > 0 || kernels.addTrack(track, *owner, partition.control());
+        if (!goes_on) return files; // of no use, see TracePartition::control()
     }
     const MarkReader reader(trace, kernels);
     std::vector<NativeMarks> tracks(trace.tracks().size());
     const bool whole = parallelFor(tracks.size(), [&](std::size_t id) {
-        reader.read(trace.tracks()[id], tracks[id]);
-        return !partition.control().stopRequested();
+        return !partition.control().stopRequested() && reader.read(trace.tracks()[id], tracks[id], partition.control());
     });
-    if (!whole) return files;                                              // of no use, see TracePartition::control()
+    if (!whole) return files;
     std::vector<std::pair<std::size_t, std::size_t>> counts(files.size()); // ops and transfers
     for (std::size_t id = 0; id < tracks.size(); ++id) {
         counts[trace.tracks()[id].file].first += tracks[id].ops.size();

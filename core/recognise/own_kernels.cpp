@@ -24,15 +24,18 @@ std::vector<Op> opsNamed(std::string_view text) {
 
 OwnKernels::OwnKernels(const Trace& trace)
     : trace_(trace), collective_(trace.strings().find(trace_names::kCollective)) {
+    if (trace.strings().find(trace_names::kOp) == 0) return; // other people's kernels, whose args need not be read
     for (const std::string_view category : {"kernel", "gpu_memcpy", "gpu_memset"}) {
         if (const StringId id = trace.strings().find(category); id != 0) device_.push_back(id);
     }
 }
 
-void OwnKernels::addTrack(const Track& track, const RecordOwner& owner) {
-    if (device_.empty()) return;
+bool OwnKernels::addTrack(const Track& track, const RecordOwner& owner, const JobControl& control) {
+    if (device_.empty()) return true;
+    StopCheck stop(control, 1U << 12);
     const RankKey rank{track.file, owner.rank, owner.replica};
     for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+        if (stop.requested()) return false;
         const StringId category = trace_.sliceCategories()[slice];
         const TimeInterval time{trace_.start(slice), trace_.end(slice)};
         if (category == collective_ && collective_ != 0) {
@@ -47,6 +50,7 @@ void OwnKernels::addTrack(const Track& track, const RecordOwner& owner) {
         for (const Op& op : opsNamed(*name))
             work_[{rank, {*step, op.kind, op.microbatch.value, op.chunk.value, op.sequence}}].push_back(time);
     }
+    return true;
 }
 
 std::optional<EventGap> OwnKernels::apply(std::uint32_t file, const RecordOwner& owner, FoundOp& op) const {

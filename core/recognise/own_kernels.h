@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/job.h"
 #include "core/base/time_intervals.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
@@ -25,8 +26,8 @@ class OwnKernels {
 public:
     explicit OwnKernels(const Trace& trace);
 
-    /// Notes the slices of a rank's track; all tracks of a rank come before its ops.
-    void addTrack(const Track& track, const RecordOwner& owner);
+    /// Notes the slices of a rank's track; all tracks of a rank come before its ops. False if the job is stopped.
+    [[nodiscard]] bool addTrack(const Track& track, const RecordOwner& owner, const JobControl& control);
 
     /// Sets the op's times to those of its kernels: from the begin of the first to the end of the last, and what the
     /// device did not run in between is `device_idle`, but for waits for collectives. Returns how far the op's former
@@ -41,7 +42,7 @@ private:
     using OpKey = std::tuple<std::int64_t, OpKind, std::int64_t, std::int64_t, std::int64_t>;
 
     const Trace& trace_;
-    std::vector<StringId> device_; ///< categories of what devices run
+    std::vector<StringId> device_; ///< categories of what devices run; none where there are no ops
     StringId collective_;
     std::map<std::pair<RankKey, OpKey>, std::vector<TimeInterval>> work_;
     std::map<RankKey, std::vector<TimeInterval>> collectives_;

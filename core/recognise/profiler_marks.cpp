@@ -1,5 +1,6 @@
 #include "core/recognise/profiler_marks.h"
 
+#include "core/base/job.h"
 #include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/name_pattern.h"
@@ -49,8 +50,10 @@ Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partitio
     readStatements(trace, files);
     const StringId wanted = trace.strings().find("user_annotation");
     if (wanted == 0) return files;
+    StopCheck stop(partition.control());
     for (const Track& track : trace.tracks()) {
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+            if (stop.requested()) return files; // of no use, see TracePartition::control()
             if (trace.sliceCategories()[slice] != wanted) continue;
             std::string_view name = trace.name(slice);
             const Mark mark{0, trace.start(slice), trace.end(slice)};
