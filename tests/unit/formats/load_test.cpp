@@ -11,6 +11,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include <atomic>
 #include <functional>
 #include <numeric>
@@ -111,6 +115,33 @@ TEST(StopLoad, WithinALargeValue) {
     text += R"(0], "traceEvents": [{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1}]})";
     expectStopsAnywhere(loadOf(folder.write("trace.json", text)), 7);
 }
+
+#ifdef __GLIBC__
+/// Bytes that the program has allocated.
+std::size_t heapInUse() {
+    const struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+// Packed text takes 464 bytes a slice, of which nothing is to stay but what its args pack to.
+TEST(KeptMemory, OfPackedFilesIsThatOfTheirSlices) {
+    if (test::kSanitized) GTEST_SKIP() << "a sanitizer's heap does not count";
+    const test::ScratchFolder folder;
+    const std::string text = bench::kinetoLike(std::size_t{24} << 20);
+    for (const std::string& packed : {test::gzipped(text), test::zstdPacked(text)}) {
+        const auto file = folder.write("trace", packed);
+        JobControl control;
+        ASSERT_TRUE(readTraces({file}, control).ok()); // threads and their buffers are there then
+        const std::size_t before = heapInUse();
+        const auto read = readTraces({file}, control);
+        const std::size_t after = heapInUse();
+        ASSERT_TRUE(read.ok()) << read.error().text();
+        const Trace& trace = *read.value().trace;
+        EXPECT_LE(static_cast<double>(after - before) / static_cast<double>(trace.sliceCount()), 54);
+        EXPECT_EQ(trace.intArg(trace.sliceArgs()[trace.sliceCount() / 2], "External id").has_value(), true);
+    }
+}
+#endif
 
 struct Seen {
     LoadPreview::Picture first; ///< the first that showed something, before the load had returned
