@@ -104,10 +104,20 @@ std::string wrappedError(std::string_view head, std::string_view text) {
     return out;
 }
 
+/// In parts: that of a long run takes more memory than the run. A part ends where a line does, so that no character is
+/// cut in two.
+void printJson(const report::Section& document) {
+    report::writeJson(document, [](std::string_view part) {
+        const std::string text = withoutControls(part);
+        std::fwrite(text.data(), 1, text.size(), stdout);
+    });
+    std::fputc('\n', stdout);
+}
+
 } // namespace
 
 void print(const report::Section& document, bool json) {
-    if (json) return printText(report::toJson(document) + "\n");
+    if (json) return printJson(document);
     const bool colors = colorsOutput();
     const std::string text = withoutControls(report::toText(document, {outputWidth(), colors}), colors);
     const std::string fitting = fittingCharts(text, chartWidth());

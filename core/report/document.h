@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -197,11 +198,13 @@ struct Drawing {
 
 struct Section;
 struct Sections;
+struct MadeSections;
 
 /// A member of the JSON object that its section is; for programs alone.
 using Data = Member;
 
-using Block = std::variant<Data, Line, Table, Matrix, Findings, Figures, Bars, Drawing, Section, Sections>;
+using Block =
+    std::variant<Data, Line, Table, Matrix, Findings, Figures, Bars, Drawing, Section, Sections, MadeSections>;
 
 /// In JSON an object under `key`; without a key its parts belong to the section around it.
 struct Section {
@@ -224,6 +227,14 @@ struct Sections {
     std::string key;
     std::vector<Section> list;
     Reader reader = Reader::Everyone;
+};
+
+/// The same of sections that are made as they are written, since all of them together would take much more memory than
+/// what they are of, which must outlive the document. For programs alone.
+struct MadeSections {
+    std::string key;
+    std::size_t count = 0;
+    std::function<Section(std::size_t)> make;
 };
 
 /// A whole document is a section without key; pages take title and foot from here.

@@ -162,6 +162,7 @@ public:
 
 private:
     void write(const Data&) {}
+    void write(const MadeSections&) {}
 
     void write(const Section& section) {
         if (!showsAsHtml(section.reader)) return;

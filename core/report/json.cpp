@@ -11,7 +11,9 @@ namespace {
 
 class JsonWriter {
 public:
-    explicit JsonWriter(JsonLayout layout) : indented_(layout == JsonLayout::Indented) {}
+    /// With `sink` the text goes there, some lines at a time.
+    explicit JsonWriter(JsonLayout layout, const JsonSink& sink = {})
+        : indented_(layout == JsonLayout::Indented), sink_(sink) {}
 
     void write(const Value& value) {
         value.visit([this](const auto& data) { put(data); });
@@ -94,6 +96,15 @@ private:
         }
     }
 
+    void member(const MadeSections& sections) {
+        key(sections.key);
+        const Scope array(*this, '[', ']');
+        for (std::size_t i = 0; i < sections.count; ++i) {
+            next();
+            write(sections.make(i));
+        }
+    }
+
     void member(const Table& table) {
         if (!shows(table.reader) || table.key.empty()) return;
         key(table.key);
@@ -162,10 +173,17 @@ private:
     void line() {
         if (!indented_) return;
         out_ += '\n';
+        if (sink_ && out_.size() >= kBlock) {
+            sink_(out_);
+            out_.clear();
+        }
         out_.append(2 * empty_.size(), ' ');
     }
 
+    static constexpr std::size_t kBlock = 1 << 16;
+
     bool indented_;
+    JsonSink sink_;
     std::string out_;
     std::vector<bool> empty_; ///< of the open brackets
 };
@@ -182,6 +200,12 @@ std::string toJson(const Section& document, JsonLayout layout) {
     JsonWriter writer(layout);
     writer.write(document);
     return writer.take();
+}
+
+void writeJson(const Section& document, const JsonSink& sink) {
+    JsonWriter writer(JsonLayout::Indented, sink);
+    writer.write(document);
+    sink(writer.take());
 }
 
 } // namespace bubblescope::report

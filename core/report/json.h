@@ -2,7 +2,9 @@
 
 #include "core/report/document.h"
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace bubblescope::report {
 
@@ -14,5 +16,11 @@ enum class JsonLayout { Indented, OneLine };
 
 /// What a document holds for programs.
 [[nodiscard]] std::string toJson(const Section& document, JsonLayout layout = JsonLayout::Indented);
+
+/// Takes the next part of a document; only the last may end within a line.
+using JsonSink = std::function<void(std::string_view)>;
+
+/// The same, indented, in parts of some 64 KiB.
+void writeJson(const Section& document, const JsonSink& sink);
 
 } // namespace bubblescope::report

@@ -481,13 +481,16 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     document.add(clocksSection(report.clocks));
     addSelection(document, report.selection);
     document.data("typical_step", report.steps[report.typicalStep()].index);
-    Sections steps;
-    steps.key = "steps";
-    const StepValueMap values = statedValues(run);
+    std::vector<std::size_t> taken;
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
-        if (report.selection.whyAside(i) != SetAside::NotAsked)
-            steps.list.push_back(stepData(run, report, i, valuesOf(values, run.steps[i])));
+        if (report.selection.whyAside(i) != SetAside::NotAsked) taken.push_back(i);
     }
+    MadeSections steps;
+    steps.key = "steps";
+    steps.count = taken.size();
+    steps.make = [&run, &report, taken = std::move(taken), values = statedValues(run)](std::size_t i) {
+        return stepData(run, report, taken[i], valuesOf(values, run.steps[taken[i]]));
+    };
     document.add(std::move(steps));
     document.add(stagesSection(report, Reader::Programs));
     document.add(findingsSection(run, report, false));

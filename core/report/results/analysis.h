@@ -18,7 +18,8 @@ struct AnalysisOptions {
 
 /// What `analyze` and `run` found. `report` belongs to `run`. People see one step rank by rank: the typical one of the
 /// steps that the report's selection takes. Text and pages have one order: the verdict, the findings, where the time
-/// went, the steps, and the bubbles compared with the closed form.
+/// went, the steps, and the bubbles compared with the closed form. For programs the document refers to both, which must
+/// outlive it: all steps at once would take several times their memory.
 [[nodiscard]] Document analysisDocument(const Run& run, const RunReport& report, const AnalysisOptions& options);
 
 /// The verdict alone, with the time of a step and the steps that it is based on.

@@ -38,6 +38,45 @@ Document sample() {
     return document;
 }
 
+TEST(Report, JsonOfManySectionsIsMadeAndWrittenInParts) {
+    constexpr std::size_t kCount = 5000;
+    const auto section = [](std::size_t index) {
+        Section made;
+        made.data("index", index);
+        made.data("name", "step “" + std::to_string(index) + "”");
+        return made;
+    };
+    Document whole;
+    Sections all{.key = "steps", .list = {}};
+    for (std::size_t i = 0; i < kCount; ++i)
+        all.list.push_back(section(i));
+    whole.add(std::move(all));
+    whole.data("after", true);
+
+    std::size_t made = 0;
+    Document parted;
+    parted.add(MadeSections{"steps", kCount, [&](std::size_t i) {
+                                EXPECT_EQ(i, made++);
+                                return section(i);
+                            }});
+    parted.data("after", true);
+    std::string text;
+    std::size_t parts = 0;
+    std::size_t made_before_a_part = 0;
+    writeJson(parted, [&](std::string_view part) {
+        EXPECT_TRUE(parts == 0 || text.ends_with('\n')) << "only the last part may end within a line";
+        if (parts++ == 0) made_before_a_part = made;
+        text += part;
+    });
+    EXPECT_EQ(text, toJson(whole));
+    EXPECT_GT(parts, 4U);
+    EXPECT_LT(made_before_a_part, kCount / 2) << "the first part goes out before all is made";
+    made = 0;
+    EXPECT_EQ(toJson(parted), toJson(whole));
+    EXPECT_THAT(toText(parted), Not(HasSubstr("index")));
+    EXPECT_THAT(toHtml(parted), Not(HasSubstr("index")));
+}
+
 TEST(Report, OneTableIsTextJsonAndHtml) {
     const Document document = sample();
     EXPECT_EQ(toText(document), "\nBubbles (of the typical step)\n"
