@@ -62,7 +62,7 @@ std::size_t OpGraph::slot(OpKind kind, Microbatch microbatch, Stage stage, int s
 
 int OpGraph::stageSlots() const {
     // With an odd number of chunks, which no two-way pipeline has, the last stages' numbers exceed p·v.
-    return pp_ * (vpp_ + vpp_ % routes(placement_));
+    return pp_ * (routes(placement_) == 1 ? vpp_ : vpp_ + vpp_ % 2);
 }
 
 OpIndex OpGraph::find(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const {

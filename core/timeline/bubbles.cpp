@@ -135,8 +135,12 @@ std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
 
 std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order) {
     std::vector<std::vector<Bubble>> result(step.ranks.size());
-    for (std::size_t r = 0; r < result.size(); ++r)
+    for (std::size_t r = 0; r < result.size(); ++r) {
+        std::size_t count = 0; // they are kept with the step, so that room for more would be too
+        eachBubble(step, order, Rank{r}, [&](const Bubble&) { ++count; });
+        result[r].reserve(count);
         eachBubble(step, order, Rank{r}, [&](const Bubble& bubble) { result[r].push_back(bubble); });
+    }
     return result;
 }
 

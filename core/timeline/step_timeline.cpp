@@ -28,6 +28,7 @@ Schedule executedOrder(const StepTimeline& step) {
     order.placement = step.placement;
     for (const auto& ops : step.ranks) {
         auto& list = order.ranks.emplace_back();
+        list.reserve(ops.size());
         for (const TimelineOp& op : ops) {
             if (op.op.kind != OpKind::Optimizer) list.push_back(op.op);
         }

@@ -73,11 +73,11 @@ public:
     /// To be called for all steps of a run, one after the other; `index` is the step's.
     void find(const StepTimeline& step, std::size_t index, bool order_of_previous,
               std::map<Rank, std::vector<Blocked>>& into) {
-        if (!order_of_previous) order_.reset();
+        if (!order_of_previous) graph_.reset();
         const auto waits = [](const CommSpan& span) { return span.kind == CommKind::Wait; };
         const auto hold = [&](const auto& spans) { return std::ranges::any_of(spans, waits); };
         if (std::ranges::none_of(step.comm, hold)) return;
-        if (!order_) order_.emplace(step);
+        if (!graph_) graph_.emplace(executedOrder(step));
         step_ = &step;
         index_ = index;
         ops_.resize(step.ranks.size());
@@ -98,7 +98,7 @@ private:
     };
 
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
-    [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
+    [[nodiscard]] const OpGraph& graph() const { return *graph_; }
 
     /// The waits of a rank for what its ops need; and by op, until when it received its input, or waited for it.
     void readSpans(Rank rank) {
@@ -156,7 +156,7 @@ private:
         return found >= 0 && graph().rank(found) == rank ? found : kNoOp;
     }
 
-    std::optional<StepOrder> order_; ///< of the latest step; none where nobody needed it yet
+    std::optional<OpGraph> graph_; ///< of the latest step; none where nobody needed it yet
     const StepTimeline* step_ = nullptr;
     std::size_t index_ = 0;
     std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph

@@ -61,6 +61,7 @@ CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bi
             walk.back(PathSegment::Kind::Transfer, unit, graph.end[StepGraph::at(before.unit)], path.transfers);
     }
     std::ranges::reverse(path.segments);
+    path.segments.shrink_to_fit(); // they are kept with the step
     TimeNs known{0};
     const auto sum = [&](Cause cause, const std::vector<TimeNs>& part) {
         if (part.empty()) return;

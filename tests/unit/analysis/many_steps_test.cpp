@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 #include <utility>
 
 namespace bubblescope {
@@ -72,6 +73,41 @@ TEST(ManySteps, OfOneOrderShareWhatTheirUnitsMean) {
     for (const StepDiagnosis& diagnosis : diagnoseSteps(run, selectSteps(run.steps)))
         lists.insert(diagnosis.units.get());
     EXPECT_EQ(lists.size(), 1U);
+}
+
+// Of a run in which every rank waits before nearly every op. What is counted is what lists have room for.
+TEST(ManySteps, KeepFewBytesAnOp) {
+    const bubblescope::Run run = runOf("1f1b", 16, 64, 8);
+    const RunReport report = analyzeRun(run);
+    const auto bytes = [](const auto& list) { return list.capacity() * sizeof(list.front()); };
+    std::size_t ops = 0;
+    std::size_t transfers = 0;
+    std::size_t of_timelines = 0;
+    std::size_t of_transfers = 0;
+    std::size_t of_report = 0;
+    std::size_t waits = 0;
+    for (std::size_t s = 0; s < run.steps.size(); ++s) {
+        for (std::size_t r = 0; r < run.steps[s].ranks.size(); ++r) {
+            ops += run.steps[s].ranks[r].size();
+            of_timelines += bytes(run.steps[s].ranks[r]);
+            transfers += run.steps[s].comm[r].size();
+            of_transfers += run.steps[s].comm[r].size() * sizeof(CommSpan);
+            of_report += bytes(report.steps[s].bubbles[r]);
+        }
+        const StepDiagnosis& diagnosis = report.diagnoses[s];
+        waits += diagnosis.attribution.bubbles.size();
+        of_report +=
+            bytes(diagnosis.attribution.bubbles) + bytes(diagnosis.path.segments) + bytes(diagnosis.path.slack);
+        if (s == 0 || diagnosis.units != report.diagnoses[s - 1].units) of_report += bytes(*diagnosis.units);
+    }
+    ASSERT_GT(waits, ops / 2);
+    const auto each = [](std::size_t all, std::size_t of) {
+        return static_cast<double>(all) / static_cast<double>(of);
+    };
+    EXPECT_LE(each(of_timelines, ops), 64);
+    EXPECT_LE(each(of_report, ops), 98);
+    EXPECT_LE(each(of_transfers, transfers), 40) << "a transfer has two sides";
+    RecordProperty("bytes_an_op", std::to_string(each(of_timelines + of_report, ops)));
 }
 
 TEST(ManySteps, KnowTheOrderOfTheStepBefore) {
