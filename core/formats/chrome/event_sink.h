@@ -33,7 +33,7 @@ class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
         : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {
-        if (bytes.isLargeInMemory()) packer_.emplace();
+        if (!bytes.mapped() && bytes.text().size() >= kPackedFrom) packer_.emplace();
     }
 
     /// The file is paddle.profiler's: it truncates starts to whole microseconds, keeps the exact ones in an arg, and
@@ -58,6 +58,9 @@ private:
         TimeNs time;
         TrackId track;
     };
+
+    /// Args take a third of a text, so also those of small files are worth packing, which there may be thousands of.
+    static constexpr std::size_t kPackedFrom = std::size_t{64} << 10;
 
     [[nodiscard]] StringId text(StringId of_batch) const { return texts_[of_batch]; }
     [[nodiscard]] RowId rowId(RowId of_batch) const;
