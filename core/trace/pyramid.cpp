@@ -52,6 +52,7 @@ public:
         for (std::size_t level = index_.leaves(); level > 0; level = level > 1 ? dividedUp(level, kFanOut) : 0)
             nodes += level;
         index_.nodes.reserve(nodes);
+        index_.begins.reserve(index_.leaves());
         StopCheck stop(control);
         for (SliceId slice = index_.first; slice < index_.end; ++slice) {
             if (stop.requested()) return false;
@@ -89,6 +90,7 @@ private:
             stack_[known].outer = static_cast<std::uint32_t>(index_.open.size() - 1);
         }
         index_.nodes.emplace_back().open = stack_.empty() ? kNone : stack_.back().outer;
+        index_.begins.push_back(at_);
     }
 
     void addLevels() {
@@ -139,30 +141,72 @@ Result<Pyramid> Pyramid::build(std::shared_ptr<const Trace> trace, std::vector<S
     return pyramid;
 }
 
-std::int64_t Pyramid::leafBegin(const Index& index, std::size_t leaf) const {
-    return leaf < index.leaves() ? startOf(static_cast<SliceId>(index.first + leaf * kLeafSlices)) : index.last_end;
+std::int64_t Pyramid::leafBegin(const Index& index, std::size_t leaf) {
+    return leaf < index.begins.size() ? index.begins[leaf] : index.last_end;
 }
 
 /// The last leaf that begins at `time` or before; the first if all begin later. Fast if it is not far after `from`,
 /// which begins no later.
-std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t from) const {
+std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t from) {
+    const std::vector<std::int64_t>& begins = index.begins;
     std::size_t low = from;
     std::size_t high = from + 1;
-    for (std::size_t step = 1; high < index.leaves() && leafBegin(index, high) <= time; step *= 2) {
+    for (std::size_t step = 1; high < begins.size() && begins[high] <= time; step *= 2) {
         low = high;
         high += step;
     }
-    high = std::min(high, index.leaves());
+    high = std::min(high, begins.size());
     while (high - low > 1) {
         const std::size_t middle = low + (high - low) / 2;
-        (leafBegin(index, middle) <= time ? low : high) = middle;
+        (begins[middle] <= time ? low : high) = middle;
     }
     return low;
+}
+
+/// Fetches what walks through these leaves read. Leaves at the borders of pixels lie far apart: without this each walk
+/// waits for memory several times.
+void Pyramid::prefetch(const Index& index, std::span<const std::size_t> leaves) const {
+    constexpr std::size_t kLine = 64;
+    const auto fetch = [](auto values, std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; i += kLine / sizeof(values[0]))
+            __builtin_prefetch(values.data() + i);
+    };
+    const auto fetchSlices = [&](std::size_t begin, std::size_t end) {
+        fetch(trace_->sliceStarts(), begin, end);
+        fetch(trace_->sliceDurations(), begin, end);
+        fetch(keys(), begin, end);
+    };
+    for (const std::size_t leaf : leaves) {
+        const std::size_t first = index.first + leaf * kLeafSlices;
+        __builtin_prefetch(index.nodes.data() + leaf);
+        fetchSlices(first, std::min<std::size_t>(index.end, first + kLeafSlices));
+    }
+    // The slice that is open where a leaf begins is found in two steps, each of which reads what the last one fetched.
+    const auto open = [&](std::size_t leaf) { return index.nodes[leaf].open; };
+    for (const std::size_t leaf : leaves) {
+        if (open(leaf) != kNone) __builtin_prefetch(index.open.data() + open(leaf));
+    }
+    for (const std::size_t leaf : leaves) {
+        if (open(leaf) == kNone) continue;
+        const std::size_t slice = index.open[open(leaf)].slice;
+        fetchSlices(slice, slice + 1);
+    }
 }
 
 SliceId Pyramid::firstFrom(const Index& index, std::int64_t time) const {
     const auto starts = trace_->sliceStarts().subspan(index.first, index.end - index.first);
     return index.first + static_cast<SliceId>(std::lower_bound(starts.begin(), starts.end(), time) - starts.begin());
+}
+
+/// The same for a time of leaf `leaf`, if it is known that the slice is `from` or later.
+SliceId Pyramid::firstFrom(const Index& index, std::int64_t time, std::size_t leaf, SliceId from) const {
+    const auto starts = trace_->sliceStarts();
+    const auto begin = static_cast<SliceId>(index.first + leaf * kLeafSlices);
+    const SliceId end = std::min<SliceId>(index.end, begin + kLeafSlices);
+    // Slices of earlier leaves may start when this leaf begins.
+    if (index.begins[leaf] < time) from = std::max(from, begin);
+    return static_cast<SliceId>(std::lower_bound(starts.begin() + from, starts.begin() + std::max(from, end), time) -
+                                starts.begin());
 }
 
 /// Iterates over one leaf's time, each moment for the innermost slice open then. Borders of pixels mostly lie within
@@ -243,18 +287,23 @@ void Pyramid::columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> o
         return;
     }
     const std::span<const StringId> key = keys();
-    const auto starts = trace_->sliceStarts();
     SliceId first = firstFrom(index, from.count());
     std::size_t leaf = leafAt(index, from.count());
     LeafWalk walk(*this, index, leaf);
     walk.advance(from.count(), [](SliceId, std::int64_t, std::int64_t) {});
+    constexpr std::size_t kAhead = 16; // columns whose leaves are fetched together
+    std::array<std::size_t, kAhead> ahead;
+    const auto endOfColumn = [&](std::size_t i) { return border(from, to, i + 1, out.size()).count(); };
     for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::int64_t end = border(from, to, i + 1, out.size()).count();
-        const std::size_t end_leaf = leafAt(index, end, leaf);
-        const auto behind =
-            std::min<SliceId>(index.end, static_cast<SliceId>(index.first + (end_leaf + 1) * kLeafSlices));
-        const auto next = static_cast<SliceId>(
-            std::lower_bound(starts.begin() + first, starts.begin() + std::max(first, behind), end) - starts.begin());
+        if (i % kAhead == 0) {
+            const std::size_t count = std::min(kAhead, out.size() - i);
+            for (std::size_t k = 0; k < count; ++k)
+                ahead[k] = leafAt(index, endOfColumn(i + k), k == 0 ? leaf : ahead[k - 1]);
+            prefetch(index, std::span(ahead).first(count));
+        }
+        const std::int64_t end = endOfColumn(i);
+        const std::size_t end_leaf = ahead[i % kAhead];
+        const SliceId next = firstFrom(index, end, end_leaf, first);
         Node sum;
         const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t stop) {
             sum.add(key[slice], stop - begin, stop - begin);
@@ -295,7 +344,8 @@ bool Pyramid::few(TrackId track, TimeNs from, TimeNs to, std::size_t pixels) con
 std::size_t Pyramid::bytes() const {
     std::size_t sum = tracks_.capacity() * sizeof(Index) + keys_.capacity() * sizeof(StringId);
     for (const Index& index : tracks_)
-        sum += index.nodes.capacity() * sizeof(Node) + index.open.capacity() * sizeof(Open);
+        sum += index.nodes.capacity() * sizeof(Node) + index.begins.capacity() * sizeof(std::int64_t) +
+               index.open.capacity() * sizeof(Open);
     return sum;
 }
 

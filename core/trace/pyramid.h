@@ -18,7 +18,7 @@ namespace bubblescope {
 /// most of that. An interval is assembled from the largest nodes within it; at its borders the slices are read
 /// individually. So times and counts are exact at every zoom, at O(log n) per pixel.
 ///
-/// Memory: 1.7 bytes per slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
+/// Memory: 2.2 bytes per slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
 /// may read. Keeps the trace alive.
 class Pyramid {
 public:
@@ -74,6 +74,7 @@ private:
         SliceId end = 0;
         std::int64_t last_end = 0;
         std::vector<Node> nodes;
+        std::vector<std::int64_t> begins; ///< of the leaves: what columns() searches, close together
         std::vector<Open> open;
 
         [[nodiscard]] std::size_t leaves() const;
@@ -87,9 +88,11 @@ private:
     [[nodiscard]] std::int64_t endOf(SliceId slice) const {
         return trace_->sliceStarts()[slice] + trace_->sliceDurations()[slice];
     }
-    [[nodiscard]] std::int64_t leafBegin(const Index& index, std::size_t leaf) const;
-    [[nodiscard]] std::size_t leafAt(const Index& index, std::int64_t time, std::size_t from = 0) const;
+    [[nodiscard]] static std::int64_t leafBegin(const Index& index, std::size_t leaf);
+    [[nodiscard]] static std::size_t leafAt(const Index& index, std::int64_t time, std::size_t from = 0);
+    void prefetch(const Index& index, std::span<const std::size_t> leaves) const;
     [[nodiscard]] SliceId firstFrom(const Index& index, std::int64_t time) const;
+    [[nodiscard]] SliceId firstFrom(const Index& index, std::int64_t time, std::size_t leaf, SliceId from) const;
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
 
     std::shared_ptr<const Trace> trace_;

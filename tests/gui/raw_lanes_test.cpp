@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -97,9 +98,9 @@ private slots:
         const RowLayout rows(session->lanes, 400, {false, {{2}}});
         const TimeRange range = session->window(0);
         const GeometryInput input = inputFor(*session, rows, range);
-        const std::vector<SliceShape> shapes = buildRawShapes(input);
+        const std::vector<LaneShapes> lanes = buildRawShapes(input);
         int kernels = 0;
-        for (const SliceShape& shape : shapes) {
+        for (const SliceShape& shape : lanes | std::views::join) {
             if (shape.slice == kNoId) continue;
             const TimeNs start = session->run.trace->start(shape.slice);
             QVERIFY(std::abs(shape.rect.left() - input.scale.x(start)) <= 1);
@@ -116,7 +117,9 @@ private slots:
         spec.schedule.microbatches = 32;
         const SessionPtr session = sampleSession(spec);
         const RowLayout rows(session->lanes, 400, {false, {{1}}});
-        const std::vector<SliceShape> shapes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
+        const std::vector<LaneShapes> lanes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
+        QCOMPARE(lanes.size(), std::size_t{1});
+        const LaneShapes& shapes = lanes.front();
         QVERIFY(!shapes.empty());
         QVERIFY(shapes.size() <= 300);
         for (const SliceShape& shape : shapes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace bubblescope::gui {
 
@@ -16,62 +17,72 @@ std::size_t placeOfRole(Role role) {
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     StackHeights heights{};
     if (length <= TimeNs{0} || pixels <= 0) return heights;
-    constexpr std::size_t kParts = kStackOrder.size() + 1; // and what is outside
-    std::array<double, kParts> rest{};
-    std::array<int, kParts> floors{};
-    std::array<double, kParts> exact_of{};
-    const double scale = pixels / static_cast<double>(length.count());
-    double exact_outside = pixels;
-    int left = pixels;
-    const auto split = [&](std::size_t part, double exact) {
-        exact = std::clamp(exact, 0.0, static_cast<double>(pixels));
-        exact_of[part] = exact;
-        floors[part] = static_cast<int>(exact + 1e-9); // not negative
-        rest[part] = exact - floors[part];
-        left -= floors[part];
+    // Most columns have two or three parts, so only those that are there are gone through. The last is what is outside.
+    struct Part {
+        std::size_t role = 0;
+        bool op = false;
+        bool inside = true;
+        TimeNs time{0};
+        double exact = 0;
+        double rest = 0;
+        int pixels = 0;
     };
-    for (std::size_t part = 0; part < kStackOrder.size(); ++part) {
-        const TimeNs time = shares[placeOfRole(kStackOrder[part])];
+    std::array<Part, kStackOrder.size() + 1> parts;
+    std::size_t count = 0;
+    const double scale = pixels / static_cast<double>(length.count());
+    double outside = pixels;
+    int left = pixels;
+    const auto add = [&](Part part) {
+        part.exact = std::clamp(part.exact, 0.0, static_cast<double>(pixels));
+        part.pixels = static_cast<int>(part.exact + 1e-9); // not negative
+        part.rest = part.exact - part.pixels;
+        left -= part.pixels;
+        parts[count++] = part;
+    };
+    for (const Role role : kStackOrder) {
+        const TimeNs time = shares[placeOfRole(role)];
         if (time == TimeNs{0}) continue;
         const double exact = static_cast<double>(time.count()) * scale;
-        exact_outside -= exact;
-        split(part, exact);
+        outside -= exact;
+        add({.role = placeOfRole(role), .op = isOpRole(role), .time = time, .exact = exact});
     }
-    split(kParts - 1, exact_outside);
+    add({.inside = false, .exact = outside});
+    const std::span<Part> all(parts.data(), count);
     for (; left > 0; --left) {
-        const auto most = static_cast<std::size_t>(std::ranges::max_element(rest) - rest.begin());
-        ++floors[most];
-        rest[most] = -1;
+        Part& most = *std::ranges::max_element(all, {}, &Part::rest);
+        ++most.pixels;
+        most.rest = -1;
     }
     // Every kind of time that there is stays visible.
+    Part& last = all.back();
     for (const bool ops : {true, false}) {
-        std::size_t largest = kParts;
+        Part* largest = nullptr;
         int total = 0;
-        for (std::size_t part = 0; part < kStackOrder.size(); ++part) {
-            const TimeNs time = shares[placeOfRole(kStackOrder[part])];
-            if (isOpRole(kStackOrder[part]) != ops || time <= TimeNs{0}) continue;
-            total += floors[part];
-            if (largest == kParts || time > shares[placeOfRole(kStackOrder[largest])]) largest = part;
+        for (Part& part : all) {
+            if (!part.inside || part.op != ops || part.time <= TimeNs{0}) continue;
+            total += part.pixels;
+            if (largest == nullptr || part.time > largest->time) largest = &part;
         }
-        if (largest == kParts || total > 0) continue;
+        if (largest == nullptr || total > 0) continue;
         // From what is outside of steps, else from the part of the other kind that is most too high.
-        std::size_t from = kParts - 1;
+        Part* from = &last;
         int others = 0;
         double too_high = -2;
-        for (std::size_t part = 0; floors[kParts - 1] == 0 && part < kStackOrder.size(); ++part) {
-            if (isOpRole(kStackOrder[part]) == ops || floors[part] == 0) continue;
-            others += floors[part];
-            const double over = floors[part] - exact_of[part];
+        for (Part& part : all) {
+            if (last.pixels != 0 || !part.inside || part.op == ops || part.pixels == 0) continue;
+            others += part.pixels;
+            const double over = part.pixels - part.exact;
             if (over <= too_high) continue;
             too_high = over;
-            from = part;
+            from = &part;
         }
-        if (floors[from] == 0 || (from != kParts - 1 && others < 2)) continue; // a single pixel is not divided
-        --floors[from];
-        ++floors[largest];
+        if (from->pixels == 0 || (from != &last && others < 2)) continue; // a single pixel is not divided
+        --from->pixels;
+        ++largest->pixels;
     }
-    for (std::size_t part = 0; part < kStackOrder.size(); ++part)
-        heights[placeOfRole(kStackOrder[part])] = static_cast<std::uint16_t>(floors[part]);
+    for (const Part& part : all) {
+        if (part.inside) heights[part.role] = static_cast<std::uint16_t>(part.pixels);
+    }
     return heights;
 }
 

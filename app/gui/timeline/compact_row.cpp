@@ -100,11 +100,8 @@ private:
     void add(const CompactPiece& piece) {
         if (out_.size() > first_piece_) {
             CompactPiece& last = out_.back();
-            CompactPiece same = piece;
-            same.begin = last.begin;
-            same.end = last.end;
             // Single ops stay separate.
-            if (last.end == piece.begin && same == last && piece.chunk < 0) {
+            if (piece.chunk < 0 && last.chunk < 0 && last.end == piece.begin && last.heights == piece.heights) {
                 last.end = piece.end;
                 return;
             }
@@ -272,6 +269,9 @@ void CompactRowPainter::paintRow(std::span<const CompactPiece> pieces, Band band
     const int chunks = f_.session.run.schedule.vpp;
     const double end = rows.rowTop(pieces.front().row) + band.top + band.height - f_.geometry.scroll_y;
     const int bottom = pixels.device(end);
+    std::array<QRgb, kRoleCount> colours{}; // of what several ops share
+    for (const Role role : kStackOrder)
+        colours[static_cast<std::size_t>(role)] = f_.theme.fill(role, -1, isOpRole(role) ? chunks : 1).rgb();
     for (const CompactPiece& piece : pieces) {
         int at = bottom;
         for (const Role role : kStackOrder) {
@@ -281,6 +281,8 @@ void CompactRowPainter::paintRow(std::span<const CompactPiece> pieces, Band band
             const QRect box(piece.begin, at, piece.end - piece.begin, height);
             if (role == Role::Bubble) {
                 pixels.fillTiledDevice(box, hatch_);
+            } else if (piece.chunk < 0) {
+                pixels.fillDevice(box, colours[static_cast<std::size_t>(role)]);
             } else {
                 pixels.fillDevice(box, f_.theme.fill(role, piece.chunk, isOpRole(role) ? chunks : 1).rgb());
             }

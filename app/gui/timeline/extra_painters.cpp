@@ -45,15 +45,26 @@ QColor rawColour(const Theme& theme, StringId name) {
 ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
     : p_(painter), f_(frame), small_(smallFont(frame.font)) {}
 
-void ExtraPainter::paintRaw(const std::vector<SliceShape>& shapes) {
+void ExtraPainter::paintRaw(const std::vector<LaneShapes>& lanes) {
     p_.save();
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
-    paintPixels(shapes);
+    std::vector<const LaneShapes*> pixels;
+    for (const LaneShapes& lane : lanes) {
+        if (!lane.empty() && lane.front().slice == kNoId) pixels.push_back(&lane);
+    }
+    paintPixels(pixels);
+    for (const LaneShapes& lane : lanes) {
+        if (!lane.empty() && lane.front().slice != kNoId) paintSlices(lane);
+    }
+    p_.restore();
+    paintRawNames();
+}
+
+void ExtraPainter::paintSlices(const LaneShapes& lane) {
     const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (const SliceShape& shape : shapes) {
-        if (shape.slice == kNoId) continue;
+    for (const SliceShape& shape : lane) {
         const QColor background = rawColour(f_.theme, shape.name);
         QRectF body = shape.rect;
         if (body.width() >= 3) body.setWidth(body.width() - pixel);
@@ -70,53 +81,36 @@ void ExtraPainter::paintRaw(const std::vector<SliceShape>& shapes) {
             p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
         }
     }
-    p_.restore();
-    paintRawNames();
-}
-
-std::vector<ExtraPainter::LanePixels> ExtraPainter::lanesOfPixels(const std::vector<SliceShape>& shapes) {
-    std::vector<LanePixels> out;
-    for (std::size_t i = 0; i < shapes.size(); ++i) {
-        if (shapes[i].slice != kNoId) continue;
-        const bool continues =
-            !out.empty() && out.back().end == i && shapes[i - 1].rect.bottom() == shapes[i].rect.bottom();
-        if (!continues) out.push_back({i, i});
-        out.back().end = i + 1;
-    }
-    return out;
 }
 
 /// A lane may have one rectangle per pixel, so they are written as pixels in one go. Lanes do not overlap and are drawn
 /// in parallel.
-void ExtraPainter::paintPixels(const std::vector<SliceShape>& shapes) {
-    const std::vector<LanePixels> lanes = lanesOfPixels(shapes);
-    const auto topOf = [&](const LanePixels& lane) { return shapes[lane.first].rect.bottom() - RowLayout::kRawHeight; };
+void ExtraPainter::paintPixels(const std::vector<const LaneShapes*>& lanes) {
+    const auto topOf = [](const LaneShapes& lane) { return lane.front().rect.bottom() - RowLayout::kRawHeight; };
     if (f_.pixels != nullptr) {
-        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(shapes, lanes[i], *f_.pixels, topOf(lanes[i])); });
+        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(*lanes[i], *f_.pixels, topOf(*lanes[i])); });
         return;
     }
     const double ratio = f_.geometry.device_pixel_ratio;
     const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
-    for (const LanePixels& lane : lanes) {
+    for (const LaneShapes* lane : lanes) {
         QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight),
                      QImage::Format_ARGB32_Premultiplied);
         image.fill(Qt::transparent);
         PixelCanvas pixels(
             image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight), ratio);
-        writeLane(shapes, lane, pixels, 0);
+        writeLane(*lane, pixels, 0);
         image.setDevicePixelRatio(ratio);
-        p_.drawImage(QPointF(0, topOf(lane)), image);
+        p_.drawImage(QPointF(0, topOf(*lane)), image);
     }
 }
 
-void ExtraPainter::writeLane(const std::vector<SliceShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
-                             double top) const {
+void ExtraPainter::writeLane(const LaneShapes& lane, PixelCanvas& pixels, double top) const {
     std::vector<PixelBar> bars;
-    bars.reserve(lane.end - lane.first);
-    for (std::size_t i = lane.first; i < lane.end; ++i) {
-        const QRectF& rect = shapes[i].rect;
-        bars.push_back({pixels.device(rect.left()), pixels.device(rect.right()),
-                        pixels.device(RowLayout::kRawHeight - rect.height()), rawRgb(f_.theme, shapes[i].name)});
+    bars.reserve(lane.size());
+    for (const SliceShape& shape : lane) {
+        bars.push_back({pixels.device(shape.rect.left()), pixels.device(shape.rect.right()),
+                        pixels.device(RowLayout::kRawHeight - shape.rect.height()), rawRgb(f_.theme, shape.name)});
     }
     pixels.fillBars(top, RowLayout::kRawHeight, bars);
 }

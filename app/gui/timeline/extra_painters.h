@@ -14,22 +14,16 @@ class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
-    void paintRaw(const std::vector<SliceShape>& shapes);
+    void paintRaw(const std::vector<LaneShapes>& lanes);
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `fraction` is the blend between the observed step and the reference.
     void paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference, double fraction);
 
 private:
-    /// Consecutive shapes that are pixels of one lane.
-    struct LanePixels {
-        std::size_t first = 0;
-        std::size_t end = 0;
-    };
-    static std::vector<LanePixels> lanesOfPixels(const std::vector<SliceShape>& shapes);
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
-    void paintPixels(const std::vector<SliceShape>& shapes);
-    void writeLane(const std::vector<SliceShape>& shapes, const LanePixels& lane, PixelCanvas& pixels,
-                   double top) const;
+    void paintPixels(const std::vector<const LaneShapes*>& lanes);
+    void writeLane(const LaneShapes& lane, PixelCanvas& pixels, double top) const;
+    void paintSlices(const LaneShapes& lane);
     void paintRawNames();
     /// Calls `paint` for each row with a function that gives the position of a lane's name in the header, or nothing if
     /// it is out of sight.

@@ -30,6 +30,11 @@ void PixelCanvas::fill(const QRectF& rect, QRgb colour) {
 
 void PixelCanvas::fillDevice(const QRect& rect, QRgb colour) {
     const QRect box = rect.translated(plot_.topLeft()) & plot_;
+    if (box.width() == 1) { // most are one of thousands of columns
+        for (int y = box.top(); y <= box.bottom(); ++y)
+            line(y)[box.left()] = colour;
+        return;
+    }
     for (int y = box.top(); y <= box.bottom(); ++y)
         std::fill_n(line(y) + box.left(), box.width(), colour);
 }
@@ -40,12 +45,17 @@ void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
 
 void PixelCanvas::fillTiledDevice(const QRect& rect, const QImage& tile) {
     const QRect box = rect.translated(plot_.topLeft()) & plot_;
+    const int width = tile.width();
+    const int height = tile.height();
+    const uchar* tile_bits = tile.constBits();
+    const qsizetype tile_stride = tile.bytesPerLine();
+    const int first = (box.left() - plot_.left()) % width;
     for (int y = box.top(); y <= box.bottom(); ++y) {
-        const auto* from = reinterpret_cast<const QRgb*>(tile.constScanLine((y - plot_.top()) % tile.height()));
+        const auto* from = reinterpret_cast<const QRgb*>(tile_bits + (y - plot_.top()) % height * tile_stride);
         QRgb* to = line(y) + box.left();
-        int at = (box.left() - plot_.left()) % tile.width();
+        int at = first;
         for (int left = box.width(); left > 0;) {
-            const int part = std::min(left, tile.width() - at);
+            const int part = std::min(left, width - at);
             to = std::copy_n(from + at, part, to);
             left -= part;
             at = 0;

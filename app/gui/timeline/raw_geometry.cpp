@@ -62,8 +62,8 @@ double snapToPixel(double x, double width, double device_pixel_ratio) {
     return std::round(std::clamp(x, 0.0, width) * device_pixel_ratio) / device_pixel_ratio;
 }
 
-std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
-    std::vector<SliceShape> out;
+LaneShapes columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
+    LaneShapes out;
     const double pixel = lane.width() / static_cast<double>(columns.size());
     const double scale = // from time to height
         lane.height() * static_cast<double>(columns.size()) / static_cast<double>(length.count());
@@ -109,9 +109,9 @@ constexpr int kInset = 2;         ///< pixels by which an inner slice is lower t
 constexpr int kMaxInset = 3;      ///< levels
 constexpr double kLabelRoom = 26; ///< narrower slices get no label
 
-class LaneShapes {
+class LaneReader {
 public:
-    LaneShapes(const GeometryInput& input, int line, const RawLane& lane, double top)
+    LaneReader(const GeometryInput& input, int line, const RawLane& lane, double top)
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
           own_(lane.toLaneTime(input.scale.range)),
           columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
@@ -134,7 +134,7 @@ public:
     void name() {
         if (few_) addSlices(slices_);
     }
-    [[nodiscard]] std::vector<SliceShape>& shapes() { return out_; }
+    [[nodiscard]] LaneShapes& shapes() { return out_; }
 
 private:
     [[nodiscard]] double x(TimeNs own) const {
@@ -172,15 +172,15 @@ private:
     std::optional<ColumnCache::Lane> not_kept_;
     bool few_ = false;
     std::vector<SliceId> slices_;
-    std::vector<SliceShape> out_;
+    LaneShapes out_;
 };
 
 } // namespace
 
-std::vector<SliceShape> buildRawShapes(const GeometryInput& input) {
-    std::vector<SliceShape> shapes;
+std::vector<LaneShapes> buildRawShapes(const GeometryInput& input) {
+    std::vector<LaneShapes> shapes;
     if (!input.session.raw.any()) return shapes;
-    std::deque<LaneShapes> lanes; // a deque keeps its elements in place
+    std::deque<LaneReader> lanes; // a deque keeps its elements in place
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
@@ -192,14 +192,11 @@ std::vector<SliceShape> buildRawShapes(const GeometryInput& input) {
     }
     // Reading millions of slices takes most of a frame. Lanes are independent.
     parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].read(); });
-    std::size_t count = 0;
-    for (LaneShapes& lane : lanes) {
+    shapes.reserve(lanes.size());
+    for (LaneReader& lane : lanes) {
         lane.name();
-        count += lane.shapes().size();
+        shapes.push_back(std::move(lane.shapes()));
     }
-    shapes.reserve(count);
-    for (LaneShapes& lane : lanes)
-        std::ranges::move(lane.shapes(), std::back_inserter(shapes));
     return shapes;
 }
 

@@ -47,18 +47,20 @@ struct SliceShape {
     QString label;         ///< fits the rectangle; may be empty
 };
 
+/// What a lane shows, from left to right: either slices or pixels.
+using LaneShapes = std::vector<SliceShape>;
+
 /// A place on the nearest edge of a device pixel, inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
 /// The columns of a lane that shows `length` of time, filled from the bottom; equal neighbours are one shape.
-[[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
-                                                   const QRectF& lane);
+[[nodiscard]] LaneShapes columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane);
 
 /// The name of a slice, elided to fit `room` pixels.
 [[nodiscard]] QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size);
 
-/// The visible raw lanes of unfolded ranks. Time grows with the pixels, independent of the trace.
-[[nodiscard]] std::vector<SliceShape> buildRawShapes(const GeometryInput& input);
+/// The visible raw lanes of unfolded ranks, top to bottom. Time grows with the pixels, independent of the trace.
+[[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
 /// The innermost slice at a point of the plot; slices within `slack` pixels count too.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);
