@@ -415,10 +415,7 @@ void MainWindow::showPage() {
 /// An open trace stays visible until the next one is loaded.
 void MainWindow::showPreview() {
     if (!tabs_.front().empty() || !loading()) return;
-    LoadPreview::Picture picture = tabs_.preview()->picture(preview_->columns());
-    if (picture.empty()) return;
-    preview_->setPicture(std::move(picture));
-    pages_->setCurrentWidget(preview_);
+    if (preview_->follow(tabs_.preview())) pages_->setCurrentWidget(preview_);
 }
 
 void MainWindow::showLive() {

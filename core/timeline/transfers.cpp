@@ -1,8 +1,8 @@
 #include "core/timeline/transfers.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <initializer_list>
-#include <tuple>
 #include <vector>
 
 namespace bubblescope {
@@ -48,41 +48,79 @@ std::optional<OpPlace> opAtEnd(const StepTimeline& step, const CommSpan& span, i
 }
 
 /// Identifies a payload within a step; the stage is the one that consumes it.
-using PayloadKey = std::tuple<Payload, int, int, int>;
+struct PayloadKey {
+    Payload payload{};
+    Stage stage;
+    MicrobatchSlice slice;
+};
 
-/// Values by payload, of which the first counts. A sorted list: steps have millions of transfers, and nothing is added
-/// once something is looked up.
+/// Values by payload, of which the first counts. One list for each stage and direction: steps have millions of
+/// transfers, and those of a stage come in the order of their micro-batches as a rule, so that little is sorted or
+/// searched.
 template <class Value>
 class ByPayload {
 public:
-    void add(const PayloadKey& key, const Value& value) { entries_.push_back({key, value}); }
+    explicit ByPayload(const StepTimeline& step)
+        : stages_(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp)), lists_(kPayloads * stages_) {
+    }
+
+    /// Stages that the step does not have are left out: no op consumes what is sent to them.
+    void add(const PayloadKey& key, const Value& value) {
+        if (const auto list = listOf(key)) lists_[*list].push_back({numberOf(key.slice), value});
+    }
     /// Call once, after the last add().
-    void sort() { std::ranges::stable_sort(entries_, {}, &Entry::key); }
+    void sort() {
+        for (std::vector<Entry>& list : lists_) {
+            if (!std::ranges::is_sorted(list, {}, &Entry::slice)) std::ranges::stable_sort(list, {}, &Entry::slice);
+        }
+    }
     /// Null if there is none.
     [[nodiscard]] const Value* find(const PayloadKey& key) const {
-        const auto found = std::ranges::lower_bound(entries_, key, {}, &Entry::key);
-        return found != entries_.end() && found->key == key ? &found->value : nullptr;
+        const auto place_of_list = listOf(key);
+        if (!place_of_list) return nullptr;
+        const std::vector<Entry>& list = lists_[*place_of_list];
+        const std::uint64_t slice = numberOf(key.slice);
+        // Where each micro-batch comes once, its number is its place.
+        const std::size_t place = slice;
+        if (place < list.size() && list[place].slice == slice && (place == 0 || list[place - 1].slice != slice))
+            return &list[place].value;
+        const auto found = std::ranges::lower_bound(list, slice, {}, &Entry::slice);
+        return found != list.end() && found->slice == slice ? &found->value : nullptr;
     }
 
 private:
+    static constexpr std::size_t kPayloads = 2;
     struct Entry {
-        PayloadKey key;
+        std::uint64_t slice;
         Value value;
     };
-    std::vector<Entry> entries_;
+    static std::uint64_t numberOf(const MicrobatchSlice& slice) {
+        return std::uint64_t{static_cast<std::uint32_t>(slice.sequence)} << 32U |
+               static_cast<std::uint32_t>(slice.microbatch.value);
+    }
+    [[nodiscard]] std::optional<std::size_t> listOf(const PayloadKey& key) const {
+        const auto stage = static_cast<std::size_t>(key.stage.value); // huge if negative
+        if (stage >= stages_) return std::nullopt;
+        return static_cast<std::size_t>(key.payload) * stages_ + stage;
+    }
+
+    std::size_t stages_;
+    std::vector<std::vector<Entry>> lists_;
 };
 
 struct RecordedEnds {
+    explicit RecordedEnds(const StepTimeline& step) : sent(step), received(step) {}
+
     ByPayload<TransferEnd> sent;
     ByPayload<TransferEnd> received;
 };
 
 RecordedEnds recordedEnds(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
-    RecordedEnds out;
+    RecordedEnds out(step);
     for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
         for (const CommSpan& span : step.comm[rank]) {
             if (slice && microbatchSliceOf(span) != *slice) continue;
-            const PayloadKey key{span.payload, span.microbatch.value, span.sequence, span.stage.value};
+            const PayloadKey key{span.payload, span.stage, microbatchSliceOf(span)};
             if (span.kind == CommKind::Send) out.sent.add(key, {Rank(rank), span.start, true});
             if (span.kind == CommKind::Receive) out.received.add(key, {Rank(rank), span.end, true});
         }
@@ -164,18 +202,18 @@ std::optional<OpPlace> otherHalfOf(const StepTimeline& step, const OpPlace& plac
 
 std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
     const int apart = routes(step.placement);
-    ByPayload<OpPlace> producers;
+    ByPayload<OpPlace> producers(step);
     forEachPassing(step, slice, [&](const OpPlace& place, Payload payload, int stage) {
         const Op& op = place.in(step).op;
         const int next = stage + (payload == Payload::Activation ? apart : -apart);
-        producers.add({payload, op.microbatch.value, op.sequence, next}, place);
+        producers.add({payload, Stage(next), microbatchSliceOf(op)}, place);
     });
     producers.sort();
     const RecordedEnds ends = recordedEnds(step, slice);
     std::vector<OpTransfer> out;
     forEachPassing(step, slice, [&](const OpPlace& consumer, Payload payload, int stage) {
         const Op& op = consumer.in(step).op;
-        const PayloadKey key{payload, op.microbatch.value, op.sequence, stage};
+        const PayloadKey key{payload, Stage(stage), microbatchSliceOf(op)};
         const OpPlace* producer = producers.find(key);
         if (producer == nullptr || producer->rank == consumer.rank) return;
         OpTransfer transfer{payload, *producer, consumer, {}, {}};

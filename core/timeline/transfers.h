@@ -67,7 +67,8 @@ struct OpTransfer {
     TransferEnd received;
 };
 
-/// All transfers between the ranks of a step, or those of one slice, by consumer. O(n log n) in ops and spans.
+/// All transfers between the ranks of a step, or those of one slice, by consumer. Linear in ops and spans where a
+/// stage's come in the order of their micro-batches, else O(n log n).
 [[nodiscard]] std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step,
                                                             const std::optional<MicrobatchSlice>& slice = {});
 

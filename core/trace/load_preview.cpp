@@ -75,12 +75,23 @@ void LoadPreview::Part::publish() {
     shown_ = rows_;
     shown_offset_ = offset_;
     shown_slices_ = slices_;
+    ++published_;
 }
 
 LoadPreview::Part& LoadPreview::addPart(std::string file, std::size_t order) {
     const std::scoped_lock lock(mutex_);
     parts_.push_back(std::make_unique<Part>(std::move(file), order));
     return *parts_.back();
+}
+
+std::uint64_t LoadPreview::version() const {
+    const std::scoped_lock lock(mutex_);
+    std::uint64_t sum = parts_.size();
+    for (const auto& part : parts_) {
+        const std::scoped_lock own(part->mutex_);
+        sum += part->published_;
+    }
+    return sum;
 }
 
 LoadPreview::Picture LoadPreview::picture(std::size_t columns) const {

@@ -39,6 +39,9 @@ public:
     /// What was read until a moment ago, divided into `columns` equal intervals.
     [[nodiscard]] Picture picture(std::size_t columns) const;
 
+    /// Grows with everything that picture() may show in addition: as long as it is the same, so is the picture.
+    [[nodiscard]] std::uint64_t version() const;
+
     class Part;
     /// For one file, whose name is shown; `order` is its place. Lives as long as the preview.
     [[nodiscard]] Part& addPart(std::string file, std::size_t order);
@@ -94,6 +97,7 @@ private:
     std::vector<Bins> shown_;
     TimeNs shown_offset_{0};
     std::int64_t shown_slices_ = 0;
+    std::uint64_t published_ = 0;
 };
 
 } // namespace bubblescope

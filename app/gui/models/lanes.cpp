@@ -39,7 +39,7 @@ std::int32_t asIndex(T value) {
 } // namespace
 
 void Lane::seal() {
-    std::stable_sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) { return a.start < b.start; });
+    if (!std::ranges::is_sorted(spans_, {}, &Span::start)) std::ranges::stable_sort(spans_, {}, &Span::start);
     latest_end_.clear();
     latest_end_.reserve(spans_.size());
     covered_.clear();

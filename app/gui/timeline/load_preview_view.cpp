@@ -15,6 +15,7 @@ constexpr int kMinPreviewRowHeight = 4;
 constexpr int kTallestPreviewRow = 26;
 constexpr int kPreviewGap = 1;
 constexpr int kPreviewMargin = 8;
+constexpr qint64 kPictureIntervalMs = 200;
 
 } // namespace
 
@@ -27,6 +28,18 @@ LoadPreviewView::LoadPreviewView(const ThemeManager& themes, QWidget* parent) : 
 
 std::size_t LoadPreviewView::columns() const {
     return static_cast<std::size_t>(std::max(1, width() - kLabelWidth - kPreviewMargin));
+}
+
+bool LoadPreviewView::follow(const std::shared_ptr<const LoadPreview>& preview) {
+    const std::uint64_t version = preview->version();
+    const bool known = followed_.lock() == preview && !picture_.empty() && columns() == columns_;
+    if (known && (version == version_ || age_.elapsed() < kPictureIntervalMs)) return true;
+    followed_ = preview;
+    version_ = version;
+    age_.start();
+    columns_ = columns();
+    setPicture(preview->picture(columns_));
+    return !picture_.empty();
 }
 
 void LoadPreviewView::setPicture(LoadPreview::Picture picture) {
@@ -72,14 +85,21 @@ void LoadPreviewView::paintEvent(QPaintEvent*) {
 void LoadPreviewView::paintRow(QPainter& painter, const LoadPreview::Row& row, const QRect& place) const {
     const QColor colour = themes_.theme().fill(Role::Forward);
     const auto count = static_cast<int>(row.shares.size());
-    for (int i = 0; i < count; ++i) {
+    const auto heightOf = [&](int i) {
         const float busy = row.shares[static_cast<std::size_t>(i)];
-        if (busy <= 0) continue;
         // At least one pixel, so that any activity is visible.
-        const int filled = std::max(1, static_cast<int>(std::lround(busy * static_cast<float>(place.height()))));
+        return busy <= 0 ? 0 : std::max(1, static_cast<int>(std::lround(busy * static_cast<float>(place.height()))));
+    };
+    for (int i = 0; i < count;) {
+        const int filled = heightOf(i);
+        int end = i + 1; // neighbours of the same height are one rectangle
+        while (end < count && heightOf(end) == filled)
+            ++end;
         const int from = place.left() + i * place.width() / count;
-        const int to = place.left() + (i + 1) * place.width() / count;
-        painter.fillRect(QRect(from, place.bottom() + 1 - filled, std::max(1, to - from), filled), colour);
+        const int to = place.left() + end * place.width() / count;
+        if (filled > 0)
+            painter.fillRect(QRect(from, place.bottom() + 1 - filled, std::max(1, to - from), filled), colour);
+        i = end;
     }
 }
 

@@ -3,7 +3,11 @@
 #include "app/gui/theme/theme.h"
 #include "core/trace/load_preview.h"
 
+#include <QElapsedTimer>
 #include <QWidget>
+
+#include <cstdint>
+#include <memory>
 
 namespace bubblescope::gui {
 
@@ -15,18 +19,24 @@ class LoadPreviewView : public QWidget {
 public:
     explicit LoadPreviewView(const ThemeManager& themes, QWidget* parent = nullptr);
 
-    void setPicture(LoadPreview::Picture picture);
-    /// The number of columns to request.
-    [[nodiscard]] std::size_t columns() const;
+    /// Shows what was read until now: a few times a second at most, since the load needs the cores more than its
+    /// picture does, and only if there is something new. Returns whether there is anything to see.
+    bool follow(const std::shared_ptr<const LoadPreview>& preview);
 
 protected:
     void paintEvent(QPaintEvent* event) override;
 
 private:
+    [[nodiscard]] std::size_t columns() const;
+    void setPicture(LoadPreview::Picture picture);
     void paintRow(QPainter& painter, const LoadPreview::Row& row, const QRect& place) const;
 
     const ThemeManager& themes_;
     LoadPreview::Picture picture_;
+    std::weak_ptr<const LoadPreview> followed_;
+    std::uint64_t version_ = 0; ///< of what is shown
+    std::size_t columns_ = 0;
+    QElapsedTimer age_; ///< of what is shown
 };
 
 } // namespace bubblescope::gui

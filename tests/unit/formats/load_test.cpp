@@ -221,6 +221,21 @@ TEST(PreviewedLoad, ShowsTheRanksOfAFolder) {
     EXPECT_THAT(seen.last.files, testing::ElementsAre("rank0.json", "rank1.json", "rank2.json"));
 }
 
+TEST(LoadPreview, HasAnotherVersionOnceThereIsMoreToShow) {
+    LoadPreview preview;
+    LoadPreview::Part& part = preview.addPart("file", 0);
+    const std::uint64_t empty = preview.version();
+    part.add(0, TimeNs{1000}, TimeNs{1000});
+    EXPECT_EQ(preview.version(), empty) << "not published yet";
+    part.publish();
+    const std::uint64_t first = preview.version();
+    EXPECT_NE(first, empty);
+    static_cast<void>(preview.picture(10));
+    EXPECT_EQ(preview.version(), first);
+    static_cast<void>(preview.addPart("second", 1));
+    EXPECT_NE(preview.version(), first);
+}
+
 TEST(LoadPreview, KeepsTimesOfAnyOrderAndSize) {
     LoadPreview preview;
     LoadPreview::Part& part = preview.addPart("file", 0);

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <tuple>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -57,6 +60,45 @@ TEST(Transfers, WithoutRecordsGoFromOpToOp) {
         EXPECT_EQ(transfer.sent.time, transfer.producer.in(step).end);
         EXPECT_EQ(transfer.received.time, transfer.consumer.in(step).start);
     }
+}
+
+/// Ops and spans need not come in the order of their micro-batches, and of a repeated payload the first span counts.
+TEST(Transfers, AreTheSameInAnyOrder) {
+    const StepTimeline step = simulated({"interleaved", "", 4, 8, 2});
+    using Ends = std::tuple<Payload, int, int, TimeNs, TimeNs>;
+    const auto endsOf = [](const StepTimeline& of) {
+        std::multiset<Ends> out;
+        for (const OpTransfer& transfer : transfersBetweenRanks(of))
+            out.insert({transfer.payload, transfer.producer.in(of).op.microbatch.value, transfer.consumer.rank.value,
+                        transfer.sent.time, transfer.received.time});
+        return out;
+    };
+    StepTimeline turned = step;
+    for (auto& ops : turned.ranks)
+        std::ranges::reverse(ops);
+    for (auto& spans : turned.comm)
+        std::ranges::reverse(spans);
+    EXPECT_FALSE(endsOf(step).empty());
+    EXPECT_EQ(endsOf(turned), endsOf(step));
+
+    StepTimeline repeated = step;
+    for (auto& spans : repeated.comm) {
+        const std::vector<CommSpan> once = spans;
+        for (CommSpan span : once) {
+            span.start += TimeNs{1};
+            span.end += TimeNs{1};
+            spans.push_back(span);
+        }
+    }
+    EXPECT_EQ(endsOf(repeated), endsOf(step));
+
+    StepTimeline foreign = step; // to stages that the step does not have
+    for (auto& spans : foreign.comm) {
+        for (CommSpan& span : spans)
+            span.stage = Stage(span.stage.value % 2 == 0 ? -1 : 1'000'000'000);
+    }
+    for (const OpTransfer& transfer : transfersBetweenRanks(foreign))
+        EXPECT_FALSE(transfer.sent.recorded || transfer.received.recorded);
 }
 
 TEST(Transfers, StayInTheirPipelineWhereTwoShareTheRanks) {
