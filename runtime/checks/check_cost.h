@@ -39,8 +39,9 @@ private:
         cost_ = spent_ > cost_ ? spent_ : (kOld * cost_ + spent_) / (kOld + 1);
         if (share_ >= 1) return;
         const double allowed = share_ / kOthers * static_cast<double>(step_time_.count());
+        const auto of_one = static_cast<double>(cost_.count());
         interval_ = 1;
-        while (interval_<kLongestInterval&& static_cast<double>(cost_.count())> allowed * interval_)
+        while (of_one > allowed * interval_ && interval_ < kLongestInterval)
             interval_ *= 2;
     }
 
