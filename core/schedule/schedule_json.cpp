@@ -61,6 +61,7 @@ Status readRanks(const Json& document, const std::string& where, Schedule& sched
     const auto ranks = document.find("ranks");
     if (ranks == document.end() || !ranks->is_array())
         return inputError(where, "there is no list \"ranks\"", std::string(kShape));
+    if (ranks->empty()) return inputError(where, "the list \"ranks\" is empty", std::string(kShape));
     for (std::size_t r = 0; r < ranks->size(); ++r) {
         const Json& list = (*ranks)[r];
         if (!list.is_array()) return inputError(where, fmt::format("ranks[{}] is not a list", r), std::string(kShape));

@@ -32,6 +32,7 @@ TEST(ScheduleJson, ErrorsNameThePlace) {
         {"", "byte"},
         {"[]", "object"},
         {"{}", "ranks"},
+        {R"({"ranks":[]})", "is empty"},
         {R"({"ranks":[3]})", "ranks[0]"},
         {R"({"ranks":[[],["F"]]})", "ranks[1][0]"},
         {R"({"ranks":[[["X",0,0]]]})", "ranks[0][0]"},
