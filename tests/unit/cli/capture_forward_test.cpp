@@ -51,7 +51,7 @@ TEST_F(Forwarded, ACollectorThatTakesNothingAnyMoreIsNotWaitedForWithoutEnd) {
         ranks.write(rank, run.steps.back(), 1);
     const Status sent = forward->finish({.patience = 500ms, .longest = 10s});
     ASSERT_FALSE(sent.ok()) << "all was said to have arrived";
-    EXPECT_THAT(sent.error().text(), HasSubstr("not all that was recorded reached the monitor"));
+    EXPECT_THAT(sent.error().text(), HasSubstr("of what was recorded did not reach the monitor"));
     EXPECT_THAT(sent.error().text(), HasSubstr("it takes nothing any more"));
 }
 
