@@ -18,7 +18,7 @@ namespace bubblescope {
 /// most of that. An interval is assembled from the largest nodes within it; at its borders the slices are read
 /// individually. So times and counts are exact at every zoom, at O(log n) per pixel.
 ///
-/// Memory: 2.2 bytes per slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
+/// Memory: 2.3 bytes per slice, and 8 for each slice that is open where a leaf begins. Immutable; any number of threads
 /// may read. Keeps the trace alive.
 class Pyramid {
 public:
