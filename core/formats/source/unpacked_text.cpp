@@ -23,7 +23,7 @@ std::shared_ptr<UnpackedText> UnpackedText::open(std::shared_ptr<const void> own
 UnpackedText::UnpackedText(std::shared_ptr<const void> owner, std::string_view packed, Packing packing,
                            std::string where, ByteBuffer place, DiagnosticLog& log, LoadProgress& progress)
     : owner_(std::move(owner)), packed_(packed), where_(std::move(where)), log_(log), progress_(progress),
-      unpacking_(packed, packing, unpackedLimit(packed.size()), progress.control()) {
+      unpacking_(std::in_place, packed, packing, unpackedLimit(packed.size()), progress.control()) {
     out_.bytes = std::move(place);
     startNext();
 }
@@ -34,8 +34,8 @@ void UnpackedText::startNext() {
         const std::size_t enough = out_.bytes.size() + kAhead;
         Chunk chunk;
         while (chunk.state == Unpacking::State::More && out_.bytes.size() < enough)
-            chunk.state = unpacking_.next(out_);
-        chunk.packed = unpacking_.at();
+            chunk.state = unpacking_->next(out_);
+        chunk.packed = unpacking_->at();
         chunk.size = out_.bytes.size();
         return chunk;
     });
@@ -51,10 +51,12 @@ Status UnpackedText::extend(std::size_t size) {
             continue;
         }
         complete_ = true;
+        Status ended = chunk.state == Unpacking::State::Failed ? Status{unpacking_->failure(where_)}
+                                                               : reportFault(out_, where_, log_);
+        unpacking_.reset(); // waits for pieces that nobody wants any more, but that still read the packed bytes
         out_.bytes.giveBackReleased();
         owner_.reset();
-        if (chunk.state == Unpacking::State::Failed) return unpacking_.failure(where_);
-        BUBBLESCOPE_TRY(reportFault(out_, where_, log_));
+        BUBBLESCOPE_TRY(std::move(ended));
     }
     return progress_.stopRequested() ? Status{cancelledError()} : Status{};
 }

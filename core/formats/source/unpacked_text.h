@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,8 +52,8 @@ private:
     std::string where_;
     DiagnosticLog& log_;
     LoadProgress& progress_;
-    Unpacked out_; ///< the task's, while one runs
-    Unpacking unpacking_;
+    Unpacked out_;                       ///< the task's, while one runs
+    std::optional<Unpacking> unpacking_; ///< until the text is complete
     std::string_view text_;
     std::size_t packed_done_ = 0;
     bool complete_ = false;
