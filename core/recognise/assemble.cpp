@@ -464,7 +464,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
     }
 
-    found.ops = {}; // several times as large as what is made of them
+    std::vector<FoundOp>().swap(found.ops); // several times as large as what is made of them
 
     std::vector<StepTimeline> complete;
     std::optional<Sentence> first_fault;
@@ -500,7 +500,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
             addComm(comm, layout, complete[place->second], log);
         }
     }
-    found.comm = {};
+    std::vector<FoundComm>().swap(found.comm);
     for (StepTimeline& step : complete)
         finishStep(step, log);
     return complete;

@@ -134,7 +134,7 @@ void append(std::vector<T>& to, std::vector<T>& from) {
         to = std::move(from);
     else
         to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
-    from = {};
+    std::vector<T>().swap(from); // assigning {} would keep the room
 }
 
 /// Reads the ops and transfers of a track. Thread-safe.

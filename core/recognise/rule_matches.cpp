@@ -277,7 +277,7 @@ void appendMatches(RuleFinds&& file, RuleMatches& all) {
         all.matches = std::move(file.matches);
     else
         std::ranges::move(file.matches, std::back_inserter(all.matches));
-    file.matches = {};
+    std::vector<RuleMatch>().swap(file.matches); // assigning {} would keep the room
 }
 
 } // namespace
