@@ -3,6 +3,7 @@
 #include "core/analysis/statistics/robust.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -48,24 +49,101 @@ namespace {
 /// number squared.
 constexpr std::size_t kMaxStretches = 512;
 
-/// Values between which nothing changed, as far as is known.
-struct Stretch {
-    std::size_t begin = 0; // its first value
-    NormalGamma level;
-    double log_chance = 0; // of this run length
-};
+/// Stretches of values between which nothing changed, as far as is known, by their begin. One list for each quantity:
+/// those of NormalGamma, which all learn the same value at a time, several at once.
+class Stretches {
+public:
+    [[nodiscard]] std::size_t size() const { return begin_.size(); }
+    [[nodiscard]] std::size_t begin(std::size_t i) const { return begin_[i]; }
+    [[nodiscard]] double logChance(std::size_t i) const { return log_chance_[i]; } ///< of this run length
 
-/// Keeps the one as old as the series, which comes first, and half of the others, the likeliest.
-void prune(std::vector<Stretch>& stretches) {
-    std::vector<double> chances;
-    for (const Stretch& stretch : stretches)
-        chances.push_back(stretch.log_chance);
-    const auto cut = chances.begin() + static_cast<std::ptrdiff_t>(chances.size() / 2);
-    std::ranges::nth_element(chances, cut);
-    const std::size_t oldest = stretches.front().begin;
-    std::erase_if(stretches,
-                  [&](const Stretch& stretch) { return stretch.begin != oldest && stretch.log_chance < *cut; });
-}
+    void add(std::size_t begin, double log_chance) {
+        const NormalGamma prior;
+        begin_.push_back(begin);
+        log_chance_.push_back(log_chance);
+        mean_.push_back(prior.mean);
+        weight_.push_back(prior.weight);
+        shape_.push_back(prior.shape);
+        rate_.push_back(prior.rate);
+        log_rate_.push_back(prior.log_rate);
+    }
+
+    /// As NormalGamma::learn(). `factors` are NormalGamma::logFactor() by the number of values seen.
+    void learn(double value, std::size_t at, const std::vector<double>& factors) {
+        const std::size_t count = size();
+        before_.resize(count);
+        double* const before = before_.data();
+        double* const mean = mean_.data();
+        double* const weight = weight_.data();
+        double* const shape = shape_.data();
+        double* const rate = rate_.data();
+        double* const log_rate = log_rate_.data();
+        for (std::size_t i = 0; i < count; ++i) {
+            before[i] = shape[i] * log_rate[i];
+            rate[i] += weight[i] * (value - mean[i]) * (value - mean[i]) / (2 * (weight[i] + 1));
+            mean[i] = (weight[i] * mean[i] + value) / (weight[i] + 1);
+            weight[i] += 1;
+            shape[i] += 0.5;
+        }
+        for (std::size_t i = 0; i < count; ++i)
+            log_rate[i] = std::log(rate[i]);
+        for (std::size_t i = 0; i < count; ++i)
+            log_chance_[i] += factors[at - begin_[i]] + (before[i] - shape[i] * log_rate[i]);
+    }
+
+    /// Each may end here, or stay: together they are as likely as before.
+    void shareOut(double log_stays) {
+        const double largest = *std::ranges::max_element(log_chance_);
+        double sum = 0;
+        for (const double log_chance : log_chance_)
+            sum += std::exp(log_chance - largest);
+        const double log_total = largest + std::log(sum);
+        const double change = log_stays - log_total;
+        for (double& log_chance : log_chance_)
+            log_chance += change;
+    }
+
+    /// Keeps the one as old as the series, which comes first, and half of the others, the likeliest.
+    void prune() {
+        std::vector<double> chances = log_chance_;
+        const auto cut = chances.begin() + static_cast<std::ptrdiff_t>(chances.size() / 2);
+        std::ranges::nth_element(chances, cut);
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < size(); ++i) {
+            if (i > 0 && log_chance_[i] < *cut) continue;
+            begin_[kept] = begin_[i];
+            for (std::vector<double>* const list : lists())
+                (*list)[kept] = (*list)[i];
+            ++kept;
+        }
+        begin_.resize(kept);
+        for (std::vector<double>* const list : lists())
+            list->resize(kept);
+    }
+
+    /// Of several the latest, but never the first one.
+    [[nodiscard]] std::size_t likeliest() const {
+        std::size_t best = size() - 1;
+        for (std::size_t i = best; i > 1;) {
+            if (log_chance_[--i] > log_chance_[best]) best = i;
+        }
+        return best;
+    }
+
+private:
+    [[nodiscard]] std::array<std::vector<double>*, 6> lists() {
+        return {&log_chance_, &mean_, &weight_, &shape_, &rate_, &log_rate_};
+    }
+
+    std::vector<std::size_t> begin_; ///< the first value
+    std::vector<double> log_chance_;
+    std::vector<double> mean_;
+    std::vector<double> weight_;
+    std::vector<double> shape_;
+    std::vector<double> rate_;
+    std::vector<double> log_rate_;
+    std::vector<double> before_; ///< of learn()
+};
 
 double spreadOf(std::span<const double> values) {
     std::vector<double> steps;
@@ -83,38 +161,21 @@ double medianOf(std::span<const double> values) {
 /// The first change behind `begin`: where, and how sure.
 std::optional<Change> nextChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                                  const ChangeLimits& limits) {
-    std::vector<double> factors;               // NormalGamma::logFactor() by the number of values seen
-    std::vector<Stretch> stretches{Stretch{}}; // by run length; the first is as old as the series
-    stretches.front().begin = begin;
+    std::vector<double> factors; // NormalGamma::logFactor() by the number of values seen
+    Stretches stretches;         // the first is as old as the series
+    stretches.add(begin, 0);
     const double log_stays = std::log1p(-limits.hazard);
+    const double log_ends = std::log(limits.hazard);
     for (std::size_t t = begin; t < values.size(); ++t) {
-        const double value = (values[t] - centre) / spread;
-        double largest = -1e300;
         factors.push_back(NormalGamma::logFactor(t - begin));
-        for (Stretch& stretch : stretches) {
-            stretch.log_chance += factors[t - stretch.begin] + stretch.level.learn(value);
-            largest = std::max(largest, stretch.log_chance);
-        }
-        double sum = 0;
-        for (const Stretch& stretch : stretches)
-            sum += std::exp(stretch.log_chance - largest);
-        // Each may end here, or stay: together they are as likely as before.
-        const double log_total = largest + std::log(sum);
-        for (Stretch& stretch : stretches)
-            stretch.log_chance += log_stays - log_total;
-        Stretch& fresh = stretches.emplace_back();
-        fresh.begin = t + 1;
-        fresh.log_chance = std::log(limits.hazard);
+        stretches.learn((values[t] - centre) / spread, t, factors);
+        stretches.shareOut(log_stays);
+        stretches.add(t + 1, log_ends);
+        if (stretches.size() > kMaxStretches) stretches.prune();
 
-        if (stretches.size() > kMaxStretches) prune(stretches);
-
-        const double probability = 1 - std::exp(stretches.front().log_chance);
+        const double probability = 1 - std::exp(stretches.logChance(0));
         if (probability <= limits.probability) continue;
-        // Of several the latest.
-        const auto likeliest =
-            std::max_element(stretches.rbegin(), stretches.rend() - 1,
-                             [](const Stretch& a, const Stretch& b) { return a.log_chance < b.log_chance; });
-        const std::size_t at = likeliest->begin;
+        const std::size_t at = stretches.begin(stretches.likeliest());
         if (t + 1 - at < limits.least_values || at - begin < limits.least_values) continue; // not yet, or too near
         const double before = medianOf(values.subspan(begin, at - begin));
         const double after = medianOf(values.subspan(at, t + 1 - at));
