@@ -1,7 +1,7 @@
 #include "core/analysis/report.h"
 
 #include "core/analysis/anomalies/find_anomalies.h"
-#include "core/analysis/step_pieces.h"
+#include "core/analysis/judge_steps.h"
 #include "core/base/median.h"
 #include "core/parallel/parallel.h"
 
@@ -23,28 +23,6 @@ ClockOptions clockOptions(const Thresholds& thresholds, ClockUse use) {
     return options;
 }
 
-/// Neighbouring steps one after another in each of a few pieces: steps of one order share work.
-Result<std::vector<StepAnalysis>> analyzeSteps(const Run& run, const std::vector<StepReplays>& replays,
-                                               const JobControl* control) {
-    std::vector<StepAnalysis> steps(run.steps.size());
-    const std::size_t pieces = stepPieces(run.steps);
-    const bool whole = parallelFor(pieces, [&](std::size_t piece) {
-        StepAnalyzer analyzer(run.schedule);
-        const std::size_t begin = firstOfPiece(piece, pieces, steps.size());
-        const std::size_t end = firstOfPiece(piece + 1, pieces, steps.size());
-        // Whether a step has the order of the one before it shows from that one on.
-        if (begin > 0) analyzer.startFrom(run.steps[begin - 1]);
-        for (std::size_t s = begin; s < end; ++s) {
-            if (control != nullptr && control->stopRequested()) return false;
-            steps[s] = analyzer.analyze(run.steps[s]);
-            if (!replays.empty()) countReplays(steps[s], replays[s]);
-        }
-        return true;
-    });
-    if (!whole) return cancelledError();
-    return steps;
-}
-
 Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const JobControl* control) {
     RunReport report;
     report.request = options.request;
@@ -52,26 +30,27 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
     BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run.steps, options.request));
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     if (control != nullptr && control->stopRequested()) return cancelledError();
-    Result<std::vector<StepAnalysis>> steps = std::vector<StepAnalysis>();
-    const auto diagnose = [&] { report.diagnoses = diagnoseSteps(run, report.selection, options.clocks.bound()); };
-    const auto analyze = [&] { steps = analyzeSteps(run, replays, control); };
-    const auto sumUp = [&] {
-        report.stages = stageTimes(run.steps, report.selection);
-        if (run.checks.checks.empty()) return;
-        constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
-        report.coverage =
-            coverageOf(run.checks, run.steps, run.info ? std::clamp(run.info->tp, 1, kMaxTensorRanks) : 1);
-    };
-    if (2 * opsOfStep(run.steps) <= kOpsAtOnce) {
-        parallelCalls(diagnose, analyze, sumUp);
-    } else { // what one needs is free before the next
-        analyze();
-        diagnose();
-        sumUp();
+    {
+        const StepStandards standards = StepStandards::of(run, report.selection, options.clocks.bound());
+        Result<JudgedSteps> judged = JudgedSteps();
+        const auto judge = [&] {
+            judged = judgeSteps({run, report.selection, standards, replays, options.steps_in_full, control});
+        };
+        const auto sumUp = [&] {
+            report.stages = stageTimes(run.steps, report.selection);
+            if (run.checks.checks.empty()) return;
+            constexpr int kMaxTensorRanks = 1024; // a damaged file may state any number
+            report.coverage =
+                coverageOf(run.checks, run.steps, run.info ? std::clamp(run.info->tp, 1, kMaxTensorRanks) : 1);
+        };
+        parallelCalls(judge, sumUp);
+        BUBBLESCOPE_ASSIGN(JudgedSteps parts, std::move(judged));
+        report.steps = std::move(parts.analyses);
+        report.accounts = std::move(parts.accounts);
+        report.typical = std::move(parts.typical);
     }
     // Asks other processes, if there are any: one thread does.
     BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, options.clocks, !options.memory_estimate.empty()));
-    BUBBLESCOPE_ASSIGN(report.steps, std::move(steps));
     report.anomalies = findAnomalies({.run = run,
                                       .analyses = report.steps,
                                       .selection = report.selection,
@@ -82,7 +61,7 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
                                       .replays = std::move(replays),
                                       .coverage = report.coverage ? &*report.coverage : nullptr,
                                       .slices = std::move(slices),
-                                      .communication = communicationCosts(report.diagnoses)});
+                                      .communication = communicationCosts(report.accounts)});
     return report;
 }
 
@@ -100,7 +79,8 @@ Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options) {
 
 Result<DiagnosedRun> diagnoseRun(Run recorded, const DiagnosisOptions& options, const JobControl* control) {
     BUBBLESCOPE_ASSIGN(AlignedRun aligned, alignedRun(std::move(recorded), options));
-    const ReportOptions report{options.thresholds, std::move(aligned.clocks), options.memory_estimate, options.request};
+    const ReportOptions report{options.thresholds, std::move(aligned.clocks), options.memory_estimate, options.request,
+                               options.steps_in_full};
     BUBBLESCOPE_ASSIGN(RunReport made, makeReport(aligned.run, report, control));
     return DiagnosedRun{std::move(aligned.run), std::move(made)};
 }

@@ -37,10 +37,13 @@ struct StageTimes {
 
 /// Everything `analyze` says about a run: what the command line prints and the GUI shows.
 struct RunReport {
-    StepRequest request;                  ///< as ReportOptions gave it
-    StepSelection selection;              ///< of the run's steps: which of them count, and which one is typical
-    std::vector<StepAnalysis> steps;      ///< one per timeline of the run, those that are set aside as well
-    std::vector<StepDiagnosis> diagnoses; ///< one per step: accounting, critical path, attribution
+    StepRequest request;     ///< as ReportOptions gave it
+    StepSelection selection; ///< of the run's steps: which of them count, and which one is typical
+    /// One per timeline of the run, those that are set aside as well. Totals alone (StepAnalysis::keepTotals()), but of
+    /// the typical step, or where all were wanted in full.
+    std::vector<StepAnalysis> steps;
+    std::vector<StepAccounting> accounts; ///< one per step: where its time went
+    StepDiagnosis typical;                ///< of the typical step; StepDiagnoses makes those of others
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies;        ///< what costs a step most first
     RunClocks clocks;                      ///< as ReportOptions gave them
@@ -48,6 +51,10 @@ struct RunReport {
 
     /// Index into `steps` of the typical one.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
+    /// What makes diagnoses of `run`'s steps, of which this is the report. `run` must outlive the result.
+    [[nodiscard]] StepDiagnoses diagnosesOf(const Run& run) const {
+        return StepDiagnoses(run, selection, clocks.bound());
+    }
 };
 
 /// What a report takes besides the run.
@@ -56,6 +63,7 @@ struct ReportOptions {
     RunClocks clocks;                          ///< of estimateClocks(); without it all ranks count as of one clock
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
     StepRequest request;                       ///< which steps to report
+    bool steps_in_full = false;                ///< RunReport::steps are all in full: views show them side by side
 };
 
 /// What a user may ask of a diagnosis.
@@ -64,6 +72,7 @@ struct DiagnosisOptions {
     ClockUse clocks = ClockUse::Auto;
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
     StepRequest request;                       ///< which steps to report
+    bool steps_in_full = false;                ///< as for a report
 };
 
 /// A run whose ranks are on one clock, with its report.

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -20,16 +20,17 @@ std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
     return places;
 }
 
+} // namespace
+
 /// A step and what is made of it before it is diagnosed, of which other steps of its order share most.
-struct OrderedSteps {
+struct StepDiagnoser::Ordered {
     ObservedStep observed;
     StepReplay replay;
     PlannedReplay planned;
     UnitTimes usual;
     std::shared_ptr<const std::vector<UnitPlace>> places;
 
-    OrderedSteps(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times,
-                 const Schedule& plan)
+    Ordered(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times, const Schedule& plan)
         : observed(step, known), replay(observed.graph), planned(step, observed.graph, &plan),
           usual(usual_times, step, observed.graph), places(placesOf(observed.graph)) {}
 
@@ -44,9 +45,11 @@ struct OrderedSteps {
         usual = UnitTimes(usual_times, step, observed.graph);
         places = placesOf(observed.graph);
     }
-};
 
-} // namespace
+    [[nodiscard]] StepAccounting account(const StepTimeline& step) const {
+        return accountStep(step, observed, replay, planned, usual);
+    }
+};
 
 std::string unitName(const StepTimeline& step, const UnitPlace& place) {
     const TimelineOp* const op = &place.in(step);
@@ -71,25 +74,6 @@ void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnos
     }
 }
 
-/// One step may keep several cores busy.
-void diagnoseStep(const StepTimeline& step, const OrderedSteps& made, TimeNs clock_error, StepDiagnosis& diagnosis) {
-    diagnosis.units = made.places;
-    const auto attribute = [&] {
-        diagnosis.attribution = attributeWaits(step, made.observed, made.replay, made.usual);
-    };
-    const auto account = [&] {
-        diagnosis.accounting = accountStep(step, made.observed, made.replay, made.planned, made.usual);
-        diagnosis.path = criticalPath(made.observed.graph, made.observed.latest, made.observed.delays);
-    };
-    if (made.places->size() > kParallelItems) {
-        parallelCalls(attribute, account);
-    } else {
-        attribute();
-        account();
-    }
-    acquitIfAsPlanned(step, clock_error, diagnosis);
-}
-
 /// Steps of one order share what their units mean.
 void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
     for (std::size_t s = 1; s < diagnoses.size(); ++s) {
@@ -101,40 +85,75 @@ void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
 
 } // namespace
 
-std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection, TimeNs clock_error,
-                                         std::size_t from) {
-    if (from >= run.steps.size()) return {};
-    const UsualTimes usual_times(run.steps, selection);
-    const Schedule& plan = plannedOrder(run);
-    const StepKnowledge known = knownOfSteps(run, clock_error);
-    const std::span steps = std::span(run.steps).subspan(from);
-    const auto knownOf = [&, replays = replaysOf(run.checks, steps)](std::size_t s) {
-        return replays.empty() ? known : StepKnowledge{known.clock_error, known.records_lost, replays[s]};
+StepStandards StepStandards::of(const Run& run, const StepSelection& selection, TimeNs clock_error) {
+    return {UsualTimes(run.steps, selection), plannedOrder(run), knownOfSteps(run, clock_error)};
+}
+
+StepDiagnoser::StepDiagnoser(const StepStandards& standards) : standards_(standards) {}
+StepDiagnoser::~StepDiagnoser() = default;
+StepDiagnoser::StepDiagnoser(StepDiagnoser&&) noexcept = default;
+
+StepDiagnoser::Ordered& StepDiagnoser::take(const StepTimeline& step, const StepReplays& replays) {
+    const StepKnowledge known{standards_.known.clock_error, standards_.known.records_lost, replays};
+    if (latest_ != nullptr)
+        latest_->assign(step, known, standards_.usual, standards_.plan);
+    else
+        latest_ = std::make_unique<Ordered>(step, known, standards_.usual, standards_.plan);
+    return *latest_;
+}
+
+StepAccounting StepDiagnoser::account(const StepTimeline& step, const StepReplays& replays) {
+    return take(step, replays).account(step);
+}
+
+StepDiagnosis StepDiagnoser::diagnose(const StepTimeline& step, const StepReplays& replays) {
+    Ordered& made = take(step, replays);
+    StepDiagnosis diagnosis;
+    diagnosis.units = made.places;
+    const auto attribute = [&] {
+        diagnosis.attribution = attributeWaits(step, made.observed, made.replay, made.usual);
     };
+    const auto account = [&] {
+        diagnosis.accounting = made.account(step);
+        diagnosis.path = criticalPath(made.observed.graph, made.observed.latest, made.observed.delays);
+    };
+    if (made.places->size() > kParallelItems) {
+        parallelCalls(attribute, account);
+    } else {
+        attribute();
+        account();
+    }
+    acquitIfAsPlanned(step, standards_.known.clock_error, diagnosis);
+    return diagnosis;
+}
+
+StepDiagnoses::StepDiagnoses(const Run& run, const StepSelection& selection, TimeNs clock_error)
+    : run_(run), standards_(StepStandards::of(run, selection, clock_error)),
+      replays_(replaysOf(run.checks, run.steps)) {}
+
+std::vector<StepDiagnosis> StepDiagnoses::of(std::size_t begin, std::size_t end) const {
+    const std::span steps = std::span(run_.steps).subspan(begin, end - begin);
     std::vector<StepDiagnosis> result(steps.size());
     const std::size_t pieces = stepPieces(steps);
     parallelFor(pieces, [&](std::size_t piece) {
-        std::optional<OrderedSteps> shared;
-        const std::size_t end = firstOfPiece(piece + 1, pieces, steps.size());
-        for (std::size_t s = firstOfPiece(piece, pieces, steps.size()); s < end; ++s) {
-            if (shared) {
-                shared->assign(steps[s], knownOf(s), usual_times, plan);
-            } else {
-                shared.emplace(steps[s], knownOf(s), usual_times, plan);
-            }
-            diagnoseStep(steps[s], *shared, clock_error, result[s]);
-        }
+        StepDiagnoser diagnoser(standards_);
+        const std::size_t behind = firstOfPiece(piece + 1, pieces, steps.size());
+        for (std::size_t s = firstOfPiece(piece, pieces, steps.size()); s < behind; ++s)
+            result[s] = diagnoser.diagnose(steps[s], replays_.empty() ? StepReplays{} : replays_[begin + s]);
     });
     sharePlaces(result);
     return result;
 }
 
-std::vector<TimeNs> communicationCosts(const std::vector<StepDiagnosis>& diagnoses) {
+StepDiagnosis StepDiagnoses::of(std::size_t step) const {
+    return StepDiagnoser(standards_).diagnose(run_.steps[step], replays_.empty() ? StepReplays{} : replays_[step]);
+}
+
+std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts) {
     std::vector<TimeNs> costs;
-    for (const StepDiagnosis& diagnosis : diagnoses) {
-        const auto& causes = diagnosis.accounting.waterfall;
-        const auto found = std::ranges::find(causes, Cause::Communication, &WaterfallStep::cause);
-        costs.push_back(found == causes.end() ? TimeNs{0} : found->without);
+    for (const StepAccounting& account : accounts) {
+        const auto found = std::ranges::find(account.waterfall, Cause::Communication, &WaterfallStep::cause);
+        costs.push_back(found == account.waterfall.end() ? TimeNs{0} : found->without);
     }
     return costs;
 }

@@ -4,8 +4,10 @@
 #include "core/analysis/attribution/attribution.h"
 #include "core/analysis/attribution/critical_path.h"
 #include "core/recognise/run.h"
+#include "core/timeline/checks.h"
 #include "core/timeline/step_selection.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,14 +39,58 @@ struct StepDiagnosis {
     [[nodiscard]] const UnitPlace& place(UnitIndex unit) const { return (*units)[static_cast<std::size_t>(unit)]; }
 };
 
-/// One per Run::steps, from index `from` on. `selection` belongs to these steps; its steady ones define what is usual.
-/// `clock_error` is how far two ranks' clocks
-/// can be off: delays up to it count as unknown. Linear in ops and transfers, on all cores.
-[[nodiscard]] std::vector<StepDiagnosis> diagnoseSteps(const Run& run, const StepSelection& selection,
-                                                       TimeNs clock_error = TimeNs{0}, std::size_t from = 0);
+/// What the diagnosis of any step takes from its run.
+struct StepStandards {
+    UsualTimes usual;    ///< of the steady steps
+    Schedule plan;       ///< plannedOrder()
+    StepKnowledge known; ///< but for replayed work
+
+    /// `clock_error` is how far two ranks' clocks can be off: delays up to it count as unknown. `selection` belongs to
+    /// the run's steps. Linear in ops.
+    [[nodiscard]] static StepStandards of(const Run& run, const StepSelection& selection,
+                                          TimeNs clock_error = TimeNs{0});
+};
+
+/// Diagnoses steps, one after another: those of one order share work. One thread at a time. Linear in ops and
+/// transfers; of a large step the parts are worked on beside each other.
+class StepDiagnoser {
+public:
+    /// `standards` must outlive this object.
+    explicit StepDiagnoser(const StepStandards& standards);
+    ~StepDiagnoser();
+    StepDiagnoser(StepDiagnoser&&) noexcept;
+
+    /// `replays` are those of the step, or empty.
+    [[nodiscard]] StepAccounting account(const StepTimeline& step, const StepReplays& replays = {});
+    [[nodiscard]] StepDiagnosis diagnose(const StepTimeline& step, const StepReplays& replays = {});
+
+private:
+    struct Ordered;
+    Ordered& take(const StepTimeline& step, const StepReplays& replays);
+
+    const StepStandards& standards_;
+    std::unique_ptr<Ordered> latest_; ///< null before the first step
+};
+
+/// The diagnoses of a run's steps, made when they are asked for. Immutable.
+class StepDiagnoses {
+public:
+    /// `run` must outlive this object. `selection` and `clock_error` as for StepStandards.
+    StepDiagnoses(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
+
+    /// Of the steps from index `begin` to before `end` in Run::steps, on all cores.
+    [[nodiscard]] std::vector<StepDiagnosis> of(std::size_t begin, std::size_t end) const;
+    [[nodiscard]] StepDiagnosis of(std::size_t step) const;
+    [[nodiscard]] std::vector<StepDiagnosis> all() const { return of(0, run_.steps.size()); }
+
+private:
+    const Run& run_;
+    StepStandards standards_;
+    std::vector<StepReplays> replays_; ///< empty where no check took time
+};
 
 /// What each step would save without any communication, by its accounting.
-[[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepDiagnosis>& diagnoses);
+[[nodiscard]] std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts);
 
 /// For people: "rank 3, chunk 1: slow stage". `step` is the one that was diagnosed.
 [[nodiscard]] std::string rootCauseName(const StepTimeline& step, const StepDiagnosis& diagnosis,

@@ -13,6 +13,7 @@ namespace {
 // The first byte of the root's messages. kDismissed is the last message and consists of this byte only.
 constexpr char kDismissed = 'd';
 constexpr char kRequest = 'q';
+constexpr char kRequestEach = 'e'; ///< the requests follow by an exchange
 
 std::string packed(Result<std::string> answer) {
     WireWriter out;
@@ -58,7 +59,20 @@ Coordinator::~Coordinator() {
 Result<std::vector<std::string>> Coordinator::ask(const std::string& request, const RequestHandler& own) {
     const auto sent = team_.broadcast(kRequest + request);
     if (!sent.ok()) return sent.error();
-    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team_.gather(packed(handled(own, request))));
+    return answers(handled(own, request));
+}
+
+Result<std::vector<std::string>> Coordinator::askEach(std::vector<std::string> requests,
+                                                      const std::function<Result<std::string>()>& own) {
+    const auto sent = team_.broadcast(std::string(1, kRequestEach));
+    if (!sent.ok()) return sent.error();
+    const auto exchanged = team_.exchange(std::move(requests));
+    if (!exchanged.ok()) return exchanged.error();
+    return answers(handled([&own](std::string_view) { return own(); }, {}));
+}
+
+Result<std::vector<std::string>> Coordinator::answers(Result<std::string> own) {
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team_.gather(packed(std::move(own))));
     std::vector<std::string> answers;
     for (const std::string& bytes : all) {
         BUBBLESCOPE_ASSIGN(std::string answer, unpacked(bytes));
@@ -70,8 +84,17 @@ Result<std::vector<std::string>> Coordinator::ask(const std::string& request, co
 Status Coordinator::serve(ProcessTeam& team, const RequestHandler& handle) {
     while (true) {
         BUBBLESCOPE_ASSIGN(const std::string message, team.broadcast({}));
-        if (message.empty() || message.front() != kRequest) return {};
-        const auto sent = team.gather(packed(handled(handle, std::string_view(message).substr(1))));
+        std::string request;
+        if (!message.empty() && message.front() == kRequestEach) {
+            BUBBLESCOPE_ASSIGN(std::vector<std::string> each,
+                               team.exchange(std::vector<std::string>(static_cast<std::size_t>(team.size()))));
+            request = std::move(each.front());
+        } else if (!message.empty() && message.front() == kRequest) {
+            request = message.substr(1);
+        } else {
+            return {};
+        }
+        const auto sent = team.gather(packed(handled(handle, request)));
         if (!sent.ok()) return sent.error();
     }
 }

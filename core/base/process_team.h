@@ -51,11 +51,17 @@ public:
     /// Returns the members' answers by rank; `own` answers for the root. Error: that of the first member that failed.
     [[nodiscard]] Result<std::vector<std::string>> ask(const std::string& request, const RequestHandler& own);
 
+    /// The same with a request of its own for each member, by rank; that of the root is not passed to `own`.
+    [[nodiscard]] Result<std::vector<std::string>> askEach(std::vector<std::string> requests,
+                                                           const std::function<Result<std::string>()>& own);
+
     /// On the other members: handles requests until dismissed. Exceptions thrown by `handle` become errors of the
     /// root's ask().
     [[nodiscard]] static Status serve(ProcessTeam& team, const RequestHandler& handle);
 
 private:
+    [[nodiscard]] Result<std::vector<std::string>> answers(Result<std::string> own);
+
     ProcessTeam& team_;
 };
 

@@ -72,7 +72,7 @@ std::optional<DiagnosedRun> recentSteps(const StepWindow& window, const std::vec
     run.span = run.steps.back().end - run.steps.front().begin;
     RunReport& report = out.report;
     report.steps = tail(window.analyses(), from);
-    report.diagnoses = tail(window.diagnoses(), from);
+    report.accounts = tail(window.accounts(), from);
     report.selection = selectSteps(run.steps);
     report.stages = stageTimes(run.steps, report.selection);
     report.clocks = window.clocks();

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxChecks = 400'000; ///< of all steps in the window
 
-ReducedReplica reduced(const StepAnalysis& analysis, const StepDiagnosis& diagnosis) {
+ReducedReplica reduced(const StepAnalysis& analysis, const StepAccounting& accounting) {
     ReducedReplica replica;
     replica.replica = analysis.replica;
     replica.complete = true;
@@ -23,10 +23,10 @@ ReducedReplica reduced(const StepAnalysis& analysis, const StepDiagnosis& diagno
     replica.bubble_rate = analysis.rates.over_makespan;
     if (analysis.form) replica.expected_rate = analysis.form->bubble_rate;
     for (const RankAccount& account : analysis.ranks) {
-        const auto causes = std::ranges::find(diagnosis.accounting.ranks, account.rank, &RankAccounting::rank);
+        const auto causes = std::ranges::find(accounting.ranks, account.rank, &RankAccounting::rank);
         replica.ranks.push_back({account.rank, account.busy, account.bubble,
                                  analysis.form ? account.expected_bubble : std::nullopt,
-                                 causes == diagnosis.accounting.ranks.end() ? PerCause<TimeNs>{} : causes->causes});
+                                 causes == accounting.ranks.end() ? PerCause<TimeNs>{} : causes->causes});
     }
     return replica;
 }
@@ -67,10 +67,13 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
     takeChecks(std::move(checks));
     countChecks(from);
     std::vector<ReducedReplica> replicas;
-    std::vector<StepDiagnosis> diagnoses = diagnoseSteps(run_, selectSteps(run_.steps), clocks_.bound(), from);
-    for (std::size_t i = 0; i < diagnoses.size(); ++i)
-        replicas.push_back(reduced(analyses_[from + i], diagnoses[i]));
-    std::ranges::move(diagnoses, std::back_inserter(diagnoses_));
+    const StepStandards standards = StepStandards::of(run_, selectSteps(run_.steps), clocks_.bound());
+    const std::vector<StepReplays> replays = replaysOf(run_.checks, std::span(run_.steps).subspan(from));
+    StepDiagnoser diagnoser(standards);
+    for (std::size_t s = from; s < run_.steps.size(); ++s) {
+        accounts_.push_back(diagnoser.account(run_.steps[s], replays.empty() ? StepReplays{} : replays[s - from]));
+        replicas.push_back(reduced(analyses_[s], accounts_.back()));
+    }
     trim();
     return replicas;
 }
@@ -122,7 +125,7 @@ void StepWindow::trim() {
     const auto drop = [begin, count](auto& list) { list.erase(list.begin() + begin, list.begin() + begin + count); };
     drop(run_.steps);
     drop(analyses_);
-    drop(diagnoses_);
+    drop(accounts_);
     std::erase_if(run_.checks.checks, [goes](const CheckRecord& check) { return check.step == goes; });
 }
 
@@ -143,7 +146,7 @@ std::vector<Anomaly> StepWindow::findings() const {
                                                 replaysOf(run_.checks, run_.steps),
                                                 nullptr,
                                                 {},
-                                                communicationCosts(diagnoses_)});
+                                                communicationCosts(accounts_)});
     if (steps < kSteady)
         std::erase_if(found, [](const Anomaly& one) { return one.kind == AnomalyKind::BubbleAboveForm; });
     return found;

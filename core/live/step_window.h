@@ -36,7 +36,7 @@ public:
     /// The kept steps as `analyze` would see them; valid until add().
     [[nodiscard]] const Run& run() const { return run_; }
     [[nodiscard]] const std::vector<StepAnalysis>& analyses() const { return analyses_; }
-    [[nodiscard]] const std::vector<StepDiagnosis>& diagnoses() const { return diagnoses_; }
+    [[nodiscard]] const std::vector<StepAccounting>& accounts() const { return accounts_; }
     [[nodiscard]] const RunClocks& clocks() const { return clocks_; }
     /// Increases with everything that is added.
     [[nodiscard]] std::int64_t changes() const { return changes_; }
@@ -53,7 +53,7 @@ private:
     RunClocks clocks_;
     std::unique_ptr<StepAnalyzer> analyzer_;
     std::vector<StepAnalysis> analyses_;   ///< one per run_.steps
-    std::vector<StepDiagnosis> diagnoses_; ///< likewise; each as of the arrival of its step
+    std::vector<StepAccounting> accounts_; ///< likewise; each as of the arrival of its step
     std::int64_t changes_ = 0;
 };
 

@@ -144,11 +144,26 @@ public:
     template <class Answer, class Query>
     [[nodiscard]] Result<std::vector<Answer>> run(const PartitionTask<Answer, Query>& task, const Query& query = {});
 
+    /// The same with a query of its own for each process, and this one's answer first.
+    template <class Answer, class Query>
+    [[nodiscard]] Result<std::vector<Answer>> runEach(const PartitionTask<Answer, Query>& task,
+                                                      const std::vector<Query>& queries);
+    /// How many there are.
+    [[nodiscard]] std::size_t processes() const { return coordinator_ == nullptr ? 1 : coordinator_->size(); }
+
     /// One value for each of files(). Errors: those of run().
     template <class Value, class Query>
     [[nodiscard]] Result<std::vector<Value>> extract(const Extractor<Value, Query>& extractor, const Query& query = {});
 
 private:
+    template <class Answer>
+    [[nodiscard]] static Result<Answer> readAnswer(const std::string& reply) {
+        WireReader in(reply);
+        Answer answer{};
+        in(answer);
+        if (!in.done()) return runError("a process answered with bytes that nobody understands");
+        return answer;
+    }
     PartitionedTrace(std::span<const RecognitionRule> user_rules, JobControl& control, Coordinator* coordinator)
         : local_(0, user_rules, control), coordinator_(coordinator) {}
 
@@ -217,6 +232,34 @@ private:
                                     const PartitionTasks& tasks);
 
 template <class Answer, class Query>
+Result<std::vector<Answer>> PartitionedTrace::runEach(const PartitionTask<Answer, Query>& task,
+                                                      const std::vector<Query>& queries) {
+    std::vector<Answer> answers;
+    if (coordinator_ == nullptr) {
+        BUBBLESCOPE_ASSIGN(Answer answer, task.run(local_, queries.front()));
+        answers.push_back(std::move(answer));
+        return answers;
+    }
+    std::vector<std::string> requests(1); // this process needs no bytes
+    for (std::size_t process = 1; process < queries.size(); ++process) {
+        WireWriter request;
+        request(std::string(task.name), queries[process]);
+        requests.push_back(request.take());
+    }
+    answers.emplace_back();
+    const auto own = [&]() -> Result<std::string> {
+        BUBBLESCOPE_ASSIGN(answers.front(), task.run(local_, queries.front()));
+        return std::string();
+    };
+    BUBBLESCOPE_ASSIGN(const std::vector<std::string> replies, coordinator_->askEach(std::move(requests), own));
+    for (std::size_t process = 1; process < replies.size(); ++process) {
+        BUBBLESCOPE_ASSIGN(Answer answer, readAnswer<Answer>(replies[process]));
+        answers.push_back(std::move(answer));
+    }
+    return answers;
+}
+
+template <class Answer, class Query>
 Result<std::vector<Answer>> PartitionedTrace::run(const PartitionTask<Answer, Query>& task, const Query& query) {
     std::vector<Answer> answers;
     if (coordinator_ == nullptr) {
@@ -235,10 +278,7 @@ Result<std::vector<Answer>> PartitionedTrace::run(const PartitionTask<Answer, Qu
     };
     BUBBLESCOPE_ASSIGN(const std::vector<std::string> replies, coordinator_->ask(request.take(), own));
     for (const std::string& reply : replies) {
-        WireReader in(reply);
-        Answer answer{};
-        in(answer);
-        if (!in.done()) return runError("a process answered with bytes that nobody understands");
+        BUBBLESCOPE_ASSIGN(Answer answer, readAnswer<Answer>(reply));
         answers.push_back(std::move(answer));
     }
     return answers;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -35,6 +36,19 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
 }
 
 } // namespace
+
+void StepAnalysis::keepTotals() {
+    std::vector<std::vector<Bubble>>().swap(bubbles);
+    if (!form) return;
+    ClosedForm totals;
+    totals.makespan = form->makespan;
+    totals.kind = form->kind;
+    totals.bubble_rate = form->bubble_rate;
+    totals.span_bubble_rate = form->span_bubble_rate;
+    totals.over_ideal = form->over_ideal;
+    totals.f_then_b = form->f_then_b;
+    form = std::move(totals);
+}
 
 void countReplays(StepAnalysis& analysis, const StepReplays& replays) {
     for (std::size_t r = 0; r < std::min(replays.size(), analysis.ranks.size()); ++r) {
@@ -79,6 +93,7 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
         analysis.form_note = std::move(form.value().note);
     }
 
+    analysis.positions_known = analysis.form && analysis.form->positionsKnown();
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
     const auto consolidated = consolidation_->bubbles(before_steady);
     analysis.ranks.reserve(step.ranks.size());

@@ -36,11 +36,14 @@ struct StepAnalysis {
     std::optional<ClosedForm> form; ///< exact; none if the schedule has none
     std::optional<TimeNs> at_least; ///< without an exact form, a lower bound on the wall time at these op times
     std::string form_note;          ///< why there is no exact form; empty otherwise
+    bool positions_known = false;   ///< false if theory gives totals only: RankAccount::expected is then meaningless
     std::vector<RankAccount> ranks;
     std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
 
-    /// False if theory gives totals only: `expected` is then meaningless.
-    [[nodiscard]] bool positionsKnown() const { return form && form->positionsKnown(); }
+    [[nodiscard]] bool positionsKnown() const { return positions_known; }
+    /// Leaves out what one looks up in a single step, and what grows with ops: the bubbles, and of the form all but its
+    /// totals. analyzeStep() makes them again.
+    void keepTotals();
 };
 
 /// The closed form of a rank's bubbles at a position; null where the step's form lists none.

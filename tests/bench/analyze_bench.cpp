@@ -67,7 +67,7 @@ void analysis(benchmark::State& state, const Shape& shape) {
 void diagnosis(benchmark::State& state, const Shape& shape) {
     const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
     for (auto _ : state)
-        benchmark::DoNotOptimize(diagnoseSteps(run, selectSteps(run.steps)));
+        benchmark::DoNotOptimize(StepDiagnoses(run, selectSteps(run.steps)).all());
     state.SetItemsProcessed(state.iterations() * opsOf(run));
     state.counters["ops"] = static_cast<double>(opsOf(run));
 }

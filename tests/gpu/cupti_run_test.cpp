@@ -180,8 +180,8 @@ TEST(CuptiRun, AnalyzeTellsLaunchBoundOps) {
         Result<DiagnosedRun> diagnosed = diagnoseRun(std::move(recorded->run));
         if (!diagnosed.ok()) throw std::runtime_error(diagnosed.error().text());
         TimeNs gaps{0};
-        for (const StepDiagnosis& step : diagnosed.value().report.diagnoses) {
-            for (const RankAccounting& rank : step.accounting.ranks)
+        for (const StepAccounting& step : diagnosed.value().report.accounts) {
+            for (const RankAccounting& rank : step.ranks)
                 gaps += rank.causes[indexOf(Cause::Gaps)];
         }
         return gaps;

@@ -107,7 +107,7 @@ private slots:
         QVERIFY(watched.child<QDockWidget>("liveDock").isVisible());
         const SessionPtr& session = watched.window.state().session();
         QCOMPARE(session->analysis(5).wall, watched.window.live().snapshot()->steps.back().wall);
-        QCOMPARE(session->report.diagnoses.size(), session->run.steps.size());
+        QCOMPARE(session->report.accounts.size(), session->run.steps.size());
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("Recording")));
         QVERIFY(watched.child<LiveBar>("liveBar").text().contains(QStringLiteral("none lost")));
 

@@ -1,4 +1,5 @@
 #include "core/analysis/distributed.h"
+#include "core/analysis/judge_steps.h"
 #include "core/analysis/report.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
@@ -146,14 +147,14 @@ TEST(SpreadAnalysis, IsThatOfOneProcessForSeveralPathsAndOptions) {
 /// One file a rank, as our own runs write them, or all ranks in one.
 class SpreadRun : public testing::Test {
 protected:
-    void write(const std::string& name, int pp, const std::function<bool(int rank)>& wanted) {
+    void write(const std::string& name, int pp, const std::function<bool(int rank)>& wanted, int count = 4) {
         const Schedule schedule = scheduleOf("1f1b", pp, 8);
         CostModel costs;
         std::vector<StepTimeline> steps;
-        for (int index = 0; index < 4; ++index) {
+        for (int index = 0; index < count; ++index) {
             costs.times.forward = TimeNs{1'000'000 + 7919 * index};
             costs.times.backward = TimeNs{2'000'000};
-            steps.push_back(simulate(schedule, costs).value());
+            steps.push_back(simulate(index % 7 > 4 ? scheduleOf("fthenb", pp, 8) : schedule, costs).value());
             steps.back().index = index;
             for (int rank = 0; rank < pp; ++rank) {
                 if (wanted(rank)) continue;
@@ -179,6 +180,41 @@ TEST_F(SpreadRun, OfOneFileARankIsThatOfOneProcess) {
 
     write("rank7.pftrace", 7, [](int) { return true; }); // another run's
     expectSame({folder_.path()});
+}
+
+/// All that a member is asked to judge, one word a question.
+std::string judgedBy(ProcessTeam& team, const LoadOptions& options) {
+    JobControl control;
+    TracePartition partition(static_cast<std::size_t>(team.rank()), options.rules, control);
+    const PartitionTasks tasks = analysisTasks();
+    std::string judged;
+    const Status served = Coordinator::serve(team, [&](std::string_view request) {
+        if (request.find(kJudgeSteps.name) != std::string_view::npos) judged += "judged ";
+        return tasks.handle(partition, request);
+    });
+    return served.ok() ? judged : served.error().text();
+}
+
+TEST_F(SpreadRun, OfManyStepsIsJudgedByAllProcesses) {
+    constexpr int kSteps = 24;
+    for (int rank = 0; rank < 4; ++rank)
+        write(
+            fmt::format("rank{}.pftrace", rank), 4, [rank](int other) { return other == rank; }, kSteps);
+    expectSame({folder_.path()});
+    for (int member = 1; member < 3; ++member) {
+        std::string judged;
+        test::asTeam(3, [&](ProcessTeam& team) -> std::string {
+            if (!team.isRoot()) {
+                std::string own = judgedBy(team, {});
+                if (team.rank() == member) judged = own;
+                return own;
+            }
+            Coordinator lead(team);
+            JobControl control;
+            return sayOf(loadRun({folder_.path()}, control, {}, lead), ClockUse::Auto);
+        });
+        EXPECT_EQ(judged, "judged ") << member;
+    }
 }
 
 TEST_F(SpreadRun, OfGpusWithSkewedClocksIsThatOfOneProcess) {

@@ -409,7 +409,7 @@ TEST(AccountingOfOutsideTraces, WhatIfAndFindingsSayTheSameOfMegatronsSlowLastCh
     auto run = loadRun({file}, control).value();
     const RunReport report = diagnoseRun(run).value().report;
     const auto milliseconds = [](TimeNs time) { return static_cast<double>(time.count()) / 1e6; };
-    const StepDiagnosis& typical = report.diagnoses[report.typicalStep()];
+    const StepDiagnosis& typical = report.typical;
     EXPECT_NEAR(milliseconds(waterfallStep(typical.accounting, Cause::Imbalance).without), 203, 10);
     const auto last = std::ranges::find(report.anomalies, AnomalyKind::LastStageImbalance, &Anomaly::kind);
     ASSERT_NE(last, report.anomalies.end());

@@ -42,8 +42,8 @@ struct Accounted {
     TimeNs replayed{0};
     PerCause<TimeNs> without{}; ///< the step with this cause alone gone
 
-    void add(const StepDiagnosis& diagnosis, TimeNs observed) {
-        const auto& waterfall = diagnosis.accounting.waterfall;
+    void add(const StepAccounting& accounting, TimeNs observed) {
+        const auto& waterfall = accounting.waterfall;
         const TimeNs replay = observed - waterfall.back().adds;
         wall = std::max(wall, observed);
         replayed = std::max(replayed, replay);
@@ -80,7 +80,7 @@ void expectOneDefinition(const std::vector<std::filesystem::path>& traces, Compa
         for (std::size_t i = 0; i < indices.size(); i += stride) {
             Accounted accounted;
             for (std::size_t s = 0; s < run.steps.size(); ++s) {
-                if (run.steps[s].index == indices[i]) accounted.add(report.diagnoses[s], run.steps[s].wall());
+                if (run.steps[s].index == indices[i]) accounted.add(report.accounts[s], run.steps[s].wall());
             }
             const auto one = selectSteps(run.steps, StepRequest{{{indices[i], indices[i], std::nullopt}}, {}, {}});
             ASSERT_TRUE(one.ok()) << one.error().text();

@@ -189,9 +189,9 @@ int BubbleTableModel::rankOf(int row) const {
 int BubbleTableModel::rowOf(const ItemRef& item) const {
     const bool wait = item.kind == ItemKind::ReplicaWait;
     if ((item.kind != ItemKind::Bubble && !wait) || item.step != step_) return -1;
-    const std::optional<Position> position = wait ? std::nullopt : std::optional(session_->bubble(item).position);
+    const Position position = wait ? Position{} : session_->bubble(item).position;
     const auto found = std::find_if(rows_.begin(), rows_.end(), [&](const Row& row) {
-        return row.rank == item.rank && row.wait == wait && row.position == position;
+        return row.rank == item.rank && row.wait == wait && (wait || row.position == position);
     });
     return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
 }

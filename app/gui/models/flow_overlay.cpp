@@ -99,8 +99,8 @@ std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
 
 Path StepFlows::findCriticalPath() const {
     Path out;
-    if (indexOf(step_) >= session_->report.diagnoses.size()) return out;
-    const StepDiagnosis& diagnosis = session_->report.diagnoses[indexOf(step_)];
+    if (indexOf(step_) >= session_->report.accounts.size()) return out;
+    const StepDiagnosis& diagnosis = session_->diagnosis(step_);
     Arrow::End before;
     for (const PathSegment& segment : diagnosis.path.segments) {
         const int rank = diagnosis.place(segment.unit).rank.value;
@@ -184,10 +184,10 @@ Path StepFlows::findCause(const ItemRef& bubble) {
 }
 
 const AttributedBubble* attributionOf(const Session& session, const ItemRef& item) {
-    if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.diagnoses.size()) return nullptr;
+    if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.accounts.size()) return nullptr;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
-    return findAttributed(session.report.diagnoses[indexOf(item.step)].attribution, Rank(item.rank),
+    return findAttributed(session.diagnosis(item.step).attribution, Rank(item.rank),
                           {range.begin - begin, range.end - begin});
 }
 
@@ -196,7 +196,7 @@ QString causeText(const Session& session, int step, const AttributedBubble& blam
         return blamed.usual >= blamed.end - blamed.start ? FlowText::tr("Nobody: the schedule waits here")
                                                          : FlowText::tr("Nothing on its chain took longer than usual");
     }
-    const StepDiagnosis& diagnosis = session.report.diagnoses[indexOf(step)];
+    const StepDiagnosis& diagnosis = session.diagnosis(step);
     const UnitPlace& place = diagnosis.place(blamed.cause->unit);
     const QString op = fromUtf8(unitName(session.step(step), place));
     const QString by = shortTime(blamed.cause->time);

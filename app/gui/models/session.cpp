@@ -12,6 +12,15 @@ std::size_t at(std::int32_t index) {
 
 } // namespace
 
+const StepDiagnosis& AskedDiagnoses::of(const Run& run, const RunReport& report, std::size_t step) {
+    if (report.typical.units != nullptr && step == report.typicalStep()) return report.typical;
+    const std::scoped_lock lock(busy_);
+    const auto known = made_.find(step);
+    if (known != made_.end()) return known->second;
+    if (!made_by_) made_by_.emplace(report.diagnosesOf(run));
+    return made_.emplace(step, made_by_->of(step)).first->second;
+}
+
 const TimelineOp& Session::op(const ItemRef& item) const {
     return step(item.step).ranks[at(item.rank)][at(item.index)];
 }
@@ -98,7 +107,9 @@ TimeRange Session::window(int index) const {
 
 Result<SessionPtr> makeSession(Run run, const JobControl& control) {
     if (run.steps.empty()) return makeSession(DiagnosedRun{std::move(run), {}}, control);
-    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), {}, &control));
+    DiagnosisOptions options;
+    options.steps_in_full = true;
+    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run), options, &control));
     return makeSession(std::move(diagnosed), control);
 }
 

@@ -8,7 +8,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -17,14 +19,31 @@
 
 namespace bubblescope::gui {
 
+/// The diagnoses of single steps that views asked for, kept since then. Thread-safe. A copy begins empty.
+class AskedDiagnoses {
+public:
+    AskedDiagnoses() = default;
+    AskedDiagnoses(const AskedDiagnoses&) {}
+    AskedDiagnoses& operator=(const AskedDiagnoses&) { return *this; }
+
+    /// `run` and `report` are always those of one session.
+    [[nodiscard]] const StepDiagnosis& of(const Run& run, const RunReport& report, std::size_t step);
+
+private:
+    std::mutex busy_;
+    std::optional<StepDiagnoses> made_by_; ///< since the first question
+    std::map<std::size_t, StepDiagnosis> made_;
+};
+
 /// Everything that the views show of a loaded run: the run, its analysis, and the indices to find what is visible.
 /// Built on a worker thread, immutable afterwards, shared as shared_ptr<const Session>.
 struct Session {
     Run run;
-    RunReport report; ///< with one analysis per Run::steps, in the same order
+    RunReport report; ///< with one analysis per Run::steps, in the same order and in full
     Lanes lanes;
     Overview overview;
     RawLanes raw;
+    mutable AskedDiagnoses diagnoses;
     StepValueMap values; ///< what the job's framework states of its steps: loss, tokens
 
     /// Of all replicas of a step.
@@ -33,6 +52,11 @@ struct Session {
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
+
+    /// Made when first asked for, but that of the typical step. Stays where it is. Requires RunReport::accounts.
+    [[nodiscard]] const StepDiagnosis& diagnosis(int step) const {
+        return diagnoses.of(run, report, static_cast<std::size_t>(step));
+    }
 
     /// The following require an item of the matching kind from this session.
     [[nodiscard]] const TimelineOp& op(const ItemRef& item) const;

@@ -179,7 +179,7 @@ TimeRange AccountingPanel::waitOf(int step, Rank rank) const {
 }
 
 TimeNs AccountingPanel::timeIn(const Row& row, const ShownPiece& piece) const {
-    const auto& ranks = state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ranks;
+    const auto& ranks = state_.session()->report.accounts[static_cast<std::size_t>(row.step)].ranks;
     TimeNs sum{0};
     for (const RankAccounting& account : ranks) {
         if (!row.rank || account.rank.value == *row.rank)
@@ -200,7 +200,7 @@ void AccountingPanel::fill() {
                 rows_.push_back({step, rank.isValid() ? std::optional(rank.toInt()) : std::nullopt});
         } else {
             for (const RankAccounting& account :
-                 session->report.diagnoses[static_cast<std::size_t>(state_.step())].accounting.ranks)
+                 session->report.accounts[static_cast<std::size_t>(state_.step())].ranks)
                 rows_.push_back({state_.step(), account.rank.value});
         }
         for (const Row& row : rows_) {
@@ -226,8 +226,7 @@ void AccountingPanel::fill() {
 
 void AccountingPanel::describe() {
     if (!state_.session()) return note_->clear();
-    const StepAccounting& account =
-        state_.session()->report.diagnoses[static_cast<std::size_t>(state_.step())].accounting;
+    const StepAccounting& account = state_.session()->report.accounts[static_cast<std::size_t>(state_.step())];
     QStringList notes;
     for (const Sentence& note : accountingNotes(account))
         notes << tr("%1.").arg(sentence(translated(note)));
@@ -255,8 +254,7 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     if (time < TimeNs{0}) text += QStringLiteral("<br>") + tr("It made the rank's bubble shorter.");
     if (!piece) return text + QStringLiteral("<br>") + tr("After the rank's own step: not part of it.");
     if (piece->kind != AccountPiece::Kind::Cause) return text;
-    for (const WaterfallStep& step :
-         state_.session()->report.diagnoses[static_cast<std::size_t>(row.step)].accounting.waterfall) {
+    for (const WaterfallStep& step : state_.session()->report.accounts[static_cast<std::size_t>(row.step)].waterfall) {
         if (step.cause == piece->cause)
             text += QStringLiteral("<br>") +
                     tr("Without it alone the step would take %1 less.").arg(exactTime(step.without));
@@ -275,8 +273,7 @@ void AccountingPanel::choose(int bar, int part) {
     }
     const ShownPiece piece = pieceOf(bar, part);
     std::vector<Highlight> stretches;
-    for (const RankAccounting& account :
-         session.report.diagnoses[static_cast<std::size_t>(row.step)].accounting.ranks) {
+    for (const RankAccounting& account : session.report.accounts[static_cast<std::size_t>(row.step)].ranks) {
         if (row.rank && account.rank.value != *row.rank) continue;
         if (!piece) {
             if (const TimeRange wait = waitOf(row.step, account.rank); wait.length() > TimeNs{0})
@@ -284,8 +281,7 @@ void AccountingPanel::choose(int bar, int part) {
             continue;
         }
         for (const TimeInterval& where :
-             whereIs(*piece, session.step(row.step), session.report.diagnoses[static_cast<std::size_t>(row.step)],
-                     account.rank))
+             whereIs(*piece, session.step(row.step), session.diagnosis(row.step), account.rank))
             stretches.push_back({account.rank.value, {where.start, where.end}});
     }
     const bool nowhere = stretches.empty();

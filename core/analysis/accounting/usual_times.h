@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -27,6 +28,17 @@ public:
     /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
     /// exist, and optimizer ops, are themselves what is usual, and not known.
     [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+
+    UsualTimes() = default; ///< nothing is known
+
+    /// Serialization, see core/base/wire.h.
+    template <class Wire>
+    friend void fields(Wire& wire, UsualTimes& value) {
+        auto& [vpp, slices, ranks, usual, typical] = value;
+        auto count = std::uint64_t{ranks};
+        wire(vpp, slices, count, usual, typical);
+        ranks = static_cast<std::size_t>(count);
+    }
 
 private:
     static constexpr std::size_t kNoKey = static_cast<std::size_t>(-1);

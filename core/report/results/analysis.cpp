@@ -1,6 +1,7 @@
 #include "core/report/results/analysis.h"
 
 #include "core/analysis/anomalies/occurrence.h"
+#include "core/analysis/step_pieces.h"
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/stated_values.h"
@@ -20,6 +21,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -142,7 +145,7 @@ Value positionsOf(const RankAccount& account, const StepAnalysis& step) {
 }
 
 /// `checked`: how much of each bubble checks filled.
-Table ranksTable(const StepAnalysis& step, const StepDiagnosis& diagnosis, const StepRequest& request, bool checked,
+Table ranksTable(const StepAnalysis& step, const StepAccounting& accounting, const StepRequest& request, bool checked,
                  bool people) {
     Table table("ranks", {column("rank", "rank"), column("busy_ns", "busy"), column("bubble_ns", "bubble")});
     if (checked) {
@@ -169,7 +172,7 @@ Table ranksTable(const StepAnalysis& step, const StepDiagnosis& diagnosis, const
         }
         cells.emplace_back();
         cells.emplace_back(positionsOf(account, step));
-        cells.emplace_back(accountingOf(diagnosis.accounting.ranks[account.rank.index()]));
+        cells.emplace_back(accountingOf(accounting.ranks[account.rank.index()]));
         cells.push_back(checked ? Cell(account.replay) : absent());
     }
     return table;
@@ -220,10 +223,45 @@ Section positionsSection(const StepAnalysis& step, const StepRequest& request) {
     return section;
 }
 
+/// The diagnoses of the listed steps of a run, in their order: some at a time are made, on all cores.
+class DiagnosesInTurn {
+public:
+    /// `listed` are indices into the run's steps, ascending.
+    DiagnosesInTurn(const Run& run, const RunReport& report, std::vector<std::size_t> listed)
+        : run_(run), report_(report), listed_(std::move(listed)) {}
+
+    [[nodiscard]] const StepDiagnosis& at(std::size_t i) {
+        if (listed_[i] == report_.typicalStep()) return report_.typical;
+        if (i < first_ || i >= first_ + made_.size()) make(i);
+        return made_[i - first_];
+    }
+
+private:
+    void make(std::size_t i) {
+        constexpr std::size_t kMostSteps = 256;
+        const std::size_t ops = std::max<std::size_t>(1, opsOfStep(run_.steps));
+        const std::size_t most = std::clamp<std::size_t>(kOpsAtOnce / 8 / ops, 1, kMostSteps);
+        std::size_t count = 1;
+        while (count < most && i + count < listed_.size() && listed_[i + count] == listed_[i] + count)
+            ++count;
+        if (!diagnoses_) diagnoses_.emplace(report_.diagnosesOf(run_));
+        first_ = i;
+        made_.clear(); // before the next ones are made
+        made_ = diagnoses_->of(listed_[i], listed_[i] + count);
+    }
+
+    const Run& run_;
+    const RunReport& report_;
+    std::vector<std::size_t> listed_;
+    std::optional<StepDiagnoses> diagnoses_; ///< none where only the typical step was asked for
+    std::size_t first_ = 0;
+    std::vector<StepDiagnosis> made_; ///< from the first on
+};
+
 /// A step for programs.
-Section stepData(const Run& run, const RunReport& report, std::size_t index, const StepValues& values) {
+Section stepData(const Run& run, const RunReport& report, std::size_t index, const StepDiagnosis& diagnosis,
+                 const StepValues& values) {
     const StepAnalysis& step = report.steps[index];
-    const StepDiagnosis& diagnosis = report.diagnoses[index];
     Section section;
     section.data("index", step.index);
     section.data("replica", step.replica);
@@ -235,7 +273,7 @@ Section stepData(const Run& run, const RunReport& report, std::size_t index, con
     section.data("typical_ns", Value::Object{{"F", step.typical.forward}, {"B", step.typical.backward}});
     for (Member& value : stepValuesOf(values))
         section.data(value.key, std::move(value.value));
-    section.add(ranksTable(step, diagnosis, report.request, report.coverage.has_value(), false));
+    section.add(ranksTable(step, report.accounts[index], report.request, report.coverage.has_value(), false));
     if (step.form) {
         section.data("expected_bubble_rate", step.form->bubble_rate);
         section.data("expected_makespan_ns", step.form->makespan);
@@ -264,7 +302,7 @@ Section whereSection(const Run& run, const RunReport& report, Reader reader) {
     section.heading = "Where the time went: " + shownName(report);
     if (reader == Reader::Text && report.request.steps.empty())
         section.note = report.selection.replicas() > 1 ? "--step N/REPLICA shows another" : "--step N shows another";
-    addDiagnosis(section, run.steps[index], report.diagnoses[index], report.request, reader);
+    addDiagnosis(section, run.steps[index], report.typical, report.request, reader);
     return section;
 }
 
@@ -273,7 +311,7 @@ Section bubblesSection(const RunReport& report) {
     Section section;
     section.heading = "Bubbles against the closed form: " + shownName(report);
     section.add(
-        ranksTable(step, report.diagnoses[report.typicalStep()], report.request, report.coverage.has_value(), true));
+        ranksTable(step, report.accounts[report.typicalStep()], report.request, report.coverage.has_value(), true));
     section.add(positionsSection(step, report.request));
     return section;
 }
@@ -488,8 +526,9 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     MadeSections steps;
     steps.key = "steps";
     steps.count = taken.size();
-    steps.make = [&run, &report, taken = std::move(taken), values = statedValues(run)](std::size_t i) {
-        return stepData(run, report, taken[i], valuesOf(values, run.steps[taken[i]]));
+    const auto diagnoses = std::make_shared<DiagnosesInTurn>(run, report, taken);
+    steps.make = [&run, &report, diagnoses, taken = std::move(taken), values = statedValues(run)](std::size_t i) {
+        return stepData(run, report, taken[i], diagnoses->at(i), valuesOf(values, run.steps[taken[i]]));
     };
     document.add(std::move(steps));
     document.add(stagesSection(report, Reader::Programs));

@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace bubblescope::report {
 namespace {
@@ -61,7 +62,7 @@ DataTable accountingTable(const Run& run, const RunReport& report) {
                    {"time_ns", ColumnType::Int64}});
     static constexpr std::array kCompute{"forward", "backward", "input_grad", "weight_grad", "optimizer"};
     eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
-        for (const RankAccounting& rank : report.diagnoses[s].accounting.ranks) {
+        for (const RankAccounting& rank : report.accounts[s].ranks) {
             if (!request.shows(rank.rank)) continue;
             const auto entry = [&](std::string_view name, TimeNs time) {
                 if (time != TimeNs{0}) out.row(step.index, step.replica, rank.rank, name, time);
@@ -152,18 +153,20 @@ DataTable emptyBubbles() {
                       {"end_ns", ColumnType::Int64}});
 }
 
-void addBubbles(DataTable& out, const StepTimeline& step, const StepAnalysis& analysis, Rank rank) {
+void addBubbles(DataTable& out, const StepTimeline& step, const StepAnalysis& analysis, const StepRequest& request) {
     const bool f_then_b = analysis.form && analysis.form->f_then_b;
-    for (const Bubble& bubble : analysis.bubbles[rank.index()])
-        out.row(step.index, step.replica, rank, positionName(bubble.position, f_then_b), bubble.start, bubble.end);
+    const std::vector<std::vector<Bubble>> bubbles = findBubbles(step); // a report may lack them
+    eachRank(step, request, [&](Rank rank) {
+        for (const Bubble& bubble : bubbles[rank.index()])
+            out.row(step.index, step.replica, rank, positionName(bubble.position, f_then_b), bubble.start, bubble.end);
+    });
 }
 
 DataTable bubblesTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
     DataTable out = emptyBubbles();
-    eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
-        eachRank(step, request, [&](Rank rank) { addBubbles(out, step, report.steps[s], rank); });
-    });
+    eachStep(run, request,
+             [&](std::size_t s, const StepTimeline& step) { addBubbles(out, step, report.steps[s], request); });
     return out;
 }
 
@@ -208,7 +211,7 @@ DataTable stepOps(const StepTimeline& step) {
 
 DataTable stepBubbles(const StepTimeline& step, const StepAnalysis& analysis) {
     DataTable out = emptyBubbles();
-    eachRank(step, {}, [&](Rank rank) { addBubbles(out, step, analysis, rank); });
+    addBubbles(out, step, analysis, {});
     return out;
 }
 

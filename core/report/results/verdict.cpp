@@ -58,7 +58,7 @@ Sentence actionAgainst(Cause cause) {
 Verdict verdictOf(const Run& run, const RunReport& report) {
     Verdict out{stateOf(run, report), {}, {}};
     const TimeNs step_time = report.selection.stepTime();
-    const StepAccounting& account = report.diagnoses[report.typicalStep()].accounting;
+    const StepAccounting& account = report.accounts[report.typicalStep()];
     const auto worst = std::ranges::max_element(account.waterfall, {}, &WaterfallStep::without);
     const Anomaly* const finding = mostCostly(report.anomalies);
     if (finding != nullptr && fractionOf(finding->meanCost(), step_time) >= kLeastShareNamed) {

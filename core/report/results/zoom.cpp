@@ -55,18 +55,27 @@ std::string zoomTransferName(const CommSpan& span) {
     return fmt::format("{} {}", word, span.microbatch.value);
 }
 
-std::size_t zoomItemsOf(const StepTimeline& step, const StepAnalysis& analysis, std::size_t rank) {
+using ZoomBubbles = std::vector<std::vector<Bubble>>; ///< per rank
+
+std::size_t zoomItemsOf(const StepTimeline& step, const ZoomBubbles& of_ranks, std::size_t rank) {
     const std::size_t transfers = rank < step.comm.size() ? step.comm[rank].size() : 0;
-    const std::size_t bubbles = rank < analysis.bubbles.size() ? analysis.bubbles[rank].size() : 0;
+    const std::size_t bubbles = rank < of_ranks.size() ? of_ranks[rank].size() : 0;
     return step.ranks[rank].size() + bubbles + transfers;
 }
 
-void addZoomRows(const StepTimeline& step, const StepAnalysis& analysis, std::size_t rank, ZoomTimeline::Step& out) {
+std::size_t zoomItemsOf(const StepTimeline& step, const ZoomBubbles& bubbles) {
+    std::size_t whole = 0;
+    for (std::size_t rank = 0; rank < step.ranks.size(); ++rank)
+        whole += zoomItemsOf(step, bubbles, rank);
+    return whole;
+}
+
+void addZoomRows(const StepTimeline& step, const ZoomBubbles& bubbles, std::size_t rank, ZoomTimeline::Step& out) {
     ZoomTimeline::Row row{fmt::format("rank {}", rank), {}};
     for (const TimelineOp& op : step.ranks[rank])
         row.items.push_back({zoomKindOf(op.op.kind), opName(op.op), op.start - step.begin, op.duration()});
-    if (rank < analysis.bubbles.size()) {
-        for (const Bubble& bubble : analysis.bubbles[rank])
+    if (rank < bubbles.size()) {
+        for (const Bubble& bubble : bubbles[rank])
             row.items.push_back({zoomPlaceOf(ZoomKind::Bubble), formatTime(bubble.duration()),
                                  bubble.start - step.begin, bubble.duration()});
     }
@@ -132,16 +141,17 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
     std::size_t ranks_left_out = 0;
     for (const std::size_t at : stepsByWorth(run, report)) {
         const StepTimeline& step = run.steps[at];
-        const StepAnalysis& analysis = report.steps[at];
-        std::size_t whole = 0;
-        for (std::size_t rank = 0; rank < step.ranks.size(); ++rank)
-            whole += zoomItemsOf(step, analysis, rank);
-        if (!timeline.steps.empty() && items + whole > most_items) continue;
+        const auto hasNoRoom = [&](const ZoomBubbles& of_step) {
+            return !timeline.steps.empty() && items + zoomItemsOf(step, of_step) > most_items;
+        };
+        if (hasNoRoom({})) continue; // whatever bubbles it has
+        const ZoomBubbles bubbles = findBubbles(step);
+        if (hasNoRoom(bubbles)) continue;
         std::vector<std::size_t> ranks = ranksByWorth(report, step.ranks.size());
         std::size_t taken = 0;
         std::size_t kept = 0;
-        while (kept < ranks.size() && (kept == 0 || taken + zoomItemsOf(step, analysis, ranks[kept]) <= most_items))
-            taken += zoomItemsOf(step, analysis, ranks[kept++]);
+        while (kept < ranks.size() && (kept == 0 || taken + zoomItemsOf(step, bubbles, ranks[kept]) <= most_items))
+            taken += zoomItemsOf(step, bubbles, ranks[kept++]);
         if (timeline.steps.empty()) ranks_left_out = ranks.size() - kept;
         ranks.resize(kept);
         std::ranges::sort(ranks);
@@ -149,7 +159,7 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
         out.name = zoomStepName(step, run);
         out.length = step.wall();
         for (const std::size_t rank : ranks) {
-            addZoomRows(step, analysis, rank, out);
+            addZoomRows(step, bubbles, rank, out);
             for (const ZoomTimeline::Item& item : out.rows.back().items)
                 out.length = std::max(out.length, item.start + item.length);
         }

@@ -210,9 +210,9 @@ TEST_F(CheckFiles, BlameReplaysForWhatTheyDelay) {
     direct.steps = steps;
     direct.checks.checks = {late};
     const RunReport report = analyzeRun(direct);
-    const StepAccounting& account = report.diagnoses[0].accounting;
+    const StepAccounting& account = report.accounts[0];
     EXPECT_EQ(account.ranks[3].causes[static_cast<std::size_t>(Cause::Replay)], TimeNs{300'000});
-    EXPECT_EQ(report.diagnoses[1].accounting.ranks[3].causes[static_cast<std::size_t>(Cause::Replay)], TimeNs{0});
+    EXPECT_EQ(report.accounts[1].ranks[3].causes[static_cast<std::size_t>(Cause::Replay)], TimeNs{0});
 }
 
 TEST_F(CheckFiles, TellWhatIsCoveredAndWhatIsNot) {

@@ -27,17 +27,20 @@ protected:
         wanted.steps = 5;
         wanted.op_factor = [](int, Rank rank, const Op&) { return rank.value == 2 ? 1.5 : 1.0; };
         run_ = test::makeJitteredRun(wanted, 7);
-        report_ = analyzeRun(run_);
+        diagnosis_ = diagnosisOf(run_, 3);
+    }
+    [[nodiscard]] static StepDiagnosis diagnosisOf(const bubblescope::Run& run, std::size_t step) {
+        return analyzeRun(run).diagnosesOf(run).of(step);
     }
     [[nodiscard]] const RankAccounting& account(int rank) const {
-        return report_.diagnoses[3].accounting.ranks[static_cast<std::size_t>(rank)];
+        return diagnosis_.accounting.ranks[static_cast<std::size_t>(rank)];
     }
     [[nodiscard]] std::vector<TimeInterval> where(const AccountPiece& piece, int rank) const {
-        return whereIs(piece, run_.steps[3], report_.diagnoses[3], Rank(rank));
+        return whereIs(piece, run_.steps[3], diagnosis_, Rank(rank));
     }
 
     bubblescope::Run run_;
-    RunReport report_;
+    StepDiagnosis diagnosis_; ///< of step 3
 };
 
 TEST_F(AccountPieces, AddUpToTheWallTime) {
@@ -65,11 +68,11 @@ TEST_F(AccountPieces, PairsAreOneStretchEach) {
     wanted.spec = {"1f1b-overlap", "", 4, 8, 1};
     wanted.steps = 2;
     const bubblescope::Run run = test::makeJitteredRun(wanted, 1);
-    const RunReport report = analyzeRun(run);
+    const StepDiagnosis diagnosis = diagnosisOf(run, 1);
     const AccountPiece pairs{Kind::Overlapped, {}, {}};
-    const auto found = whereIs(pairs, run.steps[1], report.diagnoses[1], Rank(0));
+    const auto found = whereIs(pairs, run.steps[1], diagnosis, Rank(0));
     EXPECT_FALSE(found.empty());
-    EXPECT_EQ(sum(found), timeOf(report.diagnoses[1].accounting.ranks[0], pairs));
+    EXPECT_EQ(sum(found), timeOf(diagnosis.accounting.ranks[0], pairs));
 }
 
 TEST_F(AccountPieces, ASlowStagesWaitsLieInBubblesOfTheOthers) {

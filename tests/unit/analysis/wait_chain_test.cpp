@@ -22,12 +22,12 @@ protected:
             return slow ? 4.0 : 1.0;
         };
         run_ = test::makeJitteredRun(wanted, 5);
-        report_ = analyzeRun(run_);
+        diagnosis_ = analyzeRun(run_).diagnosesOf(run_).of(3);
     }
-    [[nodiscard]] const StepDiagnosis& diagnosis() const { return report_.diagnoses[3]; }
+    [[nodiscard]] const StepDiagnosis& diagnosis() const { return diagnosis_; }
 
     bubblescope::Run run_;
-    RunReport report_;
+    StepDiagnosis diagnosis_; ///< of step 3
 };
 
 TEST_F(WaitChain, LeadsFromTheBubbleToItsCause) {

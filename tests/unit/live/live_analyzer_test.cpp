@@ -135,10 +135,10 @@ TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
         kept.push_back(step.index);
     EXPECT_THAT(kept, testing::ElementsAre(0, 1, 17, 18, 19));
     ASSERT_EQ(window.analyses().size(), kept.size());
-    ASSERT_EQ(window.diagnoses().size(), kept.size());
+    ASSERT_EQ(window.accounts().size(), kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
         EXPECT_EQ(window.analyses()[i].wall, window.run().steps[i].end - window.run().steps[i].begin);
-        for (const RankAccounting& rank : window.diagnoses()[i].accounting.ranks)
+        for (const RankAccounting& rank : window.accounts()[i].ranks)
             EXPECT_EQ(rank.total(), window.analyses()[i].wall) << "each diagnosis is of its own step";
     }
 }
@@ -164,7 +164,7 @@ TEST(RecentSteps, AreThoseBehindTheLastGapWithTheirReport) {
     EXPECT_EQ(recent->run.schedule.name, "1f1b");
     EXPECT_EQ(recent->run.span, recent->run.steps.back().end - recent->run.steps.front().begin);
     ASSERT_EQ(recent->report.steps.size(), 3U);
-    ASSERT_EQ(recent->report.diagnoses.size(), 3U);
+    ASSERT_EQ(recent->report.accounts.size(), 3U);
     EXPECT_EQ(recent->report.steps[2].wall, recent->run.steps[2].wall());
     EXPECT_EQ(recent->report.anomalies.size(), watch.analyzer.anomalies().size());
     EXPECT_EQ(recentSteps(window, {}, 1)->run.steps.size(), 1U) << "the newest, however large";

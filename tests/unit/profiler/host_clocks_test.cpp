@@ -106,8 +106,8 @@ TEST(HostClocks, RecordedPingsRelateTwoHosts) {
     }
     // Ranks of one host share its clock.
     EXPECT_EQ(clocks.ranks[2].fit.offset, clocks.ranks[3].fit.offset);
-    EXPECT_TRUE(std::ranges::all_of(report.diagnoses,
-                                    [](const StepDiagnosis& step) { return step.accounting.ignored_inputs == 0; }));
+    EXPECT_TRUE(
+        std::ranges::all_of(report.accounts, [](const StepAccounting& step) { return step.ignored_inputs == 0; }));
 }
 
 TEST(HostClocks, TransfersAloneRelateThemLessSharply) {

@@ -44,7 +44,7 @@ TEST(AnalysisPage, HoldsEverySectionAndTheReportsNumbers) {
     }
     const StepAnalysis& step = report.steps[report.typicalStep()];
     EXPECT_THAT(page, HasSubstr(formatTime(step.wall)));
-    for (const RankAccounting& rank : report.diagnoses[report.typicalStep()].accounting.ranks)
+    for (const RankAccounting& rank : report.accounts[report.typicalStep()].ranks)
         EXPECT_THAT(page, HasSubstr(formatTime(rank.causes[static_cast<std::size_t>(Cause::Imbalance)])));
     EXPECT_THAT(page, HasSubstr("rank 3, chunk 0: slow stage"));
     ASSERT_FALSE(report.anomalies.empty());

@@ -388,7 +388,7 @@ TEST(TensorParallelTimes, AreToldByTheTraceAndAccounted) {
     }
     const auto diagnosed = diagnoseRun(loaded.value());
     ASSERT_TRUE(diagnosed.ok()) << diagnosed.error().text();
-    const StepAccounting& account = diagnosed.value().report.diagnoses.front().accounting;
+    const StepAccounting& account = diagnosed.value().report.accounts.front();
     for (std::size_t r = 0; r < 3; ++r) {
         TimeNs waited{0};
         TimeNs computed{0};
