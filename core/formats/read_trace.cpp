@@ -14,6 +14,7 @@
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
 #include "core/formats/torchtitan/event_log.h"
+#include "core/parallel/core_count.h"
 #include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
@@ -26,7 +27,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 namespace bubblescope {
@@ -153,7 +153,8 @@ namespace {
 Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
                    LoadProgress& progress) {
     const FileFormat format = sniffFormat(bytes.text());
-    if (format != FileFormat::Json) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
+    const bool in_order = format == FileFormat::Json || format == FileFormat::Perfetto;
+    if (!in_order) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
     switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
     case FileFormat::Sqlite: return nsys::readNsys(bytes.text(), where, builder, log, progress);
@@ -215,8 +216,7 @@ Error tooLarge(const std::string& where, std::uint64_t bytes) {
 class FileQueue {
 public:
     FileQueue(std::span<const InputFile> files, JobControl& control) : files_(files), control_(control) {
-        const std::size_t ahead =
-            std::min<std::size_t>(files.size(), std::max(1U, std::thread::hardware_concurrency()));
+        const std::size_t ahead = std::min(files.size(), coreCount());
         for (std::size_t i = 0; i < ahead; ++i)
             startNext();
     }

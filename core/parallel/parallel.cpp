@@ -1,5 +1,7 @@
 #include "core/parallel/parallel.h"
 
+#include "core/parallel/core_count.h"
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -25,10 +27,6 @@
 
 namespace bubblescope::detail {
 namespace {
-
-std::size_t coreCount() {
-    return std::max(1U, std::thread::hardware_concurrency());
-}
 
 /// Calls functions on other threads, approximately in the order of submission. There is one thread per core, not
 /// counting those that wait for results.

@@ -1,7 +1,8 @@
 #include "core/formats/chrome/batch_pipeline.h"
 
+#include "core/parallel/core_count.h"
+
 #include <algorithm>
-#include <thread>
 
 namespace bubblescope::chrome {
 namespace {
@@ -22,7 +23,7 @@ std::size_t BatchPipeline::pieceBytes(std::size_t text) {
 BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes, bool complete)
     : text_(text), piece_bytes_(piece_bytes), borders_(text, complete), next_begin_(begin), complete_(complete) {
     if (text.size() - begin < 2 * piece_bytes_) return;
-    max_ahead_ = kAheadPerCore * std::max(1U, std::thread::hardware_concurrency());
+    max_ahead_ = kAheadPerCore * coreCount();
     fill();
 }
 

@@ -2,6 +2,8 @@
 
 #include "core/base/text.h"
 
+#include <array>
+#include <cstddef>
 #include <limits>
 
 namespace bubblescope::chrome {
@@ -59,7 +61,35 @@ std::optional<Decimal> parseDecimal(std::string_view text) {
 
 } // namespace
 
+namespace {
+
+/// Most times: digits that fit, at most three of them behind the point, and nothing else.
+std::optional<TimeNs> plainMicroseconds(std::string_view number) {
+    constexpr std::size_t kMostDigits = 15; // with three more a number still fits
+    if (number.size() > kMostDigits) return std::nullopt;
+    std::int64_t value = 0;
+    std::size_t digits = 0;
+    std::size_t point = number.size();
+    for (std::size_t i = 0; i < number.size(); ++i) {
+        if (const auto digit = static_cast<unsigned char>(number[i] - '0'); digit <= 9) {
+            value = value * 10 + digit;
+            ++digits;
+        } else if (number[i] == '.' && point == number.size()) {
+            point = i;
+        } else {
+            return std::nullopt;
+        }
+    }
+    const std::size_t behind = point < number.size() ? number.size() - point - 1 : 0;
+    constexpr std::array<std::int64_t, 4> kMissing{1000, 100, 10, 1};
+    if (digits == 0 || behind >= kMissing.size()) return std::nullopt;
+    return TimeNs{value * kMissing[behind]};
+}
+
+} // namespace
+
 std::optional<TimeNs> microsecondsToNs(std::string_view number) {
+    if (const auto plain = plainMicroseconds(number)) return plain;
     const auto decimal = parseDecimal(number);
     if (!decimal) return std::nullopt;
     std::uint64_t value = decimal->digits;

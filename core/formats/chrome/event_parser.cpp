@@ -5,6 +5,8 @@
 
 #include <simdjson.h>
 
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 
@@ -56,61 +58,66 @@ public:
         for (auto field_result : object) {
             ondemand::field field;
             if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
-            const char* const raw = field.key().raw();
-            if (const auto* const end = static_cast<const char*>(std::memchr(raw, '"', kLongestKey)); end != nullptr) {
-                if (!fill({raw, static_cast<std::size_t>(end - raw)}, field.value(), event)) return false;
-            }
+            if (!fill(keyAt(field.key().raw()), field.value(), event)) return false;
         }
         return true;
     }
 
 private:
-    // Relevant keys are short; simdjson's padding makes reading this far beyond any key safe. A key spelled with
-    // escapes is not recognised, as in every other viewer.
-    static constexpr std::size_t kLongestKey = 9; // with the quote
+    // Relevant keys have eight letters at most and are compared as one number; simdjson's padding makes reading this
+    // far beyond any key safe. A key spelled with escapes is not recognised, as in every other viewer.
+    using Key = std::uint64_t;
+
+    /// Of the letters and, if it has room, the quote behind them.
+    [[nodiscard]] static constexpr Key keyOf(std::string_view text) {
+        Key key = 0;
+        for (std::size_t i = 0; i < sizeof key; ++i) {
+            const char letter = i < text.size() ? text[i] : i == text.size() ? '"' : '\0';
+            key |= static_cast<Key>(static_cast<unsigned char>(letter)) << (8 * i);
+        }
+        return key;
+    }
+    /// Of the text up to the next quote; 0 for longer ones.
+    [[nodiscard]] static Key keyAt(const char* text) {
+        static_assert(std::endian::native == std::endian::little);
+        Key key = 0;
+        std::memcpy(&key, text, sizeof key);
+        // The lowest bit that is set here is in the first byte that is a quote.
+        constexpr Key kOnes = 0x0101010101010101;
+        const Key others = key ^ (kOnes * '"');
+        const Key quotes = (others - kOnes) & ~others & (kOnes << 7U);
+        if (quotes == 0) return text[sizeof key] == '"' ? key : 0;
+        const int beyond = 56 - std::countr_zero(quotes) / 8 * 8; // bits
+        return key << beyond >> beyond;
+    }
 
     [[nodiscard]] std::uint64_t placeOf(const char* at) const {
         return offset_ + static_cast<std::uint64_t>(at - document_);
     }
 
-    bool fill(std::string_view key, ondemand::value value, Event& event) {
-        switch (key.size()) {
-        case 2:
-            if (key == "ph") {
-                const std::string_view text = scalarText(value);
-                event.phase = text.size() == 1 ? text.front() : '?';
-            } else if (key == "ts") {
-                event.has_time = true;
-                event.time = microsecondsToNs(scalarText(value));
-            } else if (key == "id") {
-                event.id = flowId(value);
-            } else if (key == "bp") {
-                event.binds_enclosing = scalarText(value) == "e";
-            }
+    bool fill(Key key, ondemand::value value, Event& event) {
+        switch (key) {
+        case keyOf("ph"): {
+            const std::string_view text = scalarText(value);
+            event.phase = text.size() == 1 ? text.front() : '?';
             break;
-        case 3:
-            if (key == "dur")
-                event.duration = microsecondsToNs(scalarText(value));
-            else if (key == "pid")
-                event.pid = rowId(value, batch_.texts);
-            else if (key == "tid")
-                event.tid = rowId(value, batch_.texts);
-            else if (key == "cat")
-                event.category = batch_.texts.intern(scalarText(value));
-            else if (key == "id2")
-                return asyncId(value, event);
+        }
+        case keyOf("ts"):
+            event.has_time = true;
+            event.time = microsecondsToNs(scalarText(value));
             break;
-        case 4:
-            if (key == "name") event.name = batch_.texts.intern(scalarText(value));
-            if (key == "args") return args(value, event);
-            break;
-        case 7:
-            if (key == "bind_id") event.bind = flowId(value);
-            if (key == "flow_in") event.flows_in = scalarText(value) == "true";
-            break;
-        case 8:
-            if (key == "flow_out") event.flows_out = scalarText(value) == "true";
-            break;
+        case keyOf("id"): event.id = flowId(value); break;
+        case keyOf("bp"): event.binds_enclosing = scalarText(value) == "e"; break;
+        case keyOf("dur"): event.duration = microsecondsToNs(scalarText(value)); break;
+        case keyOf("pid"): event.pid = rowId(value, batch_.texts); break;
+        case keyOf("tid"): event.tid = rowId(value, batch_.texts); break;
+        case keyOf("cat"): event.category = batch_.texts.intern(scalarText(value)); break;
+        case keyOf("id2"): return asyncId(value, event);
+        case keyOf("name"): event.name = batch_.texts.intern(scalarText(value)); break;
+        case keyOf("args"): return args(value, event);
+        case keyOf("bind_id"): event.bind = flowId(value); break;
+        case keyOf("flow_in"): event.flows_in = scalarText(value) == "true"; break;
+        case keyOf("flow_out"): event.flows_out = scalarText(value) == "true"; break;
         default: break;
         }
         return true;

@@ -33,7 +33,7 @@ class EventSink {
 public:
     EventSink(const FileBytes& bytes, TraceBuilder& builder, DiagnosticLog& log, const std::string& where)
         : bytes_(bytes), builder_(builder), log_(log), where_(where), pairing_(builder) {
-        if (!bytes.mapped() && bytes.text().size() >= kPackedFrom) packer_.emplace();
+        if (bytes.isLargeInMemory(kPackedFrom)) packer_.emplace();
     }
 
     /// The file is paddle.profiler's: it truncates starts to whole microseconds, keeps the exact ones in an arg, and

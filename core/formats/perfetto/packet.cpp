@@ -198,12 +198,15 @@ bool PacketRuns::decode(std::size_t run, PacketBatch& batch) {
     if (!begin) return false;
     batch.clear();
     std::size_t next = *begin;
-    while (!batch.end && batch.packets.size() < kRunPackets) {
+    while (batch.packets.size() < kRunPackets) {
         const std::size_t offset = next;
         std::string_view body;
         batch.end = takeFrame(bytes_, next, body);
-        if (!batch.end) batch.add(offset, body);
+        if (batch.end) break;
+        batch.add(offset, body);
     }
+    const bool may_go_on = batch.end == PacketBatch::End::Whole || batch.end == PacketBatch::End::Cut;
+    if (may_go_on && !complete_) batch.end.reset();
     batch.next = next;
     return true;
 }

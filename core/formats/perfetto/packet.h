@@ -129,8 +129,10 @@ struct PacketBatch {
 /// file ends or its framing breaks are valid, and the last run holds the place.
 class PacketRuns {
 public:
-    /// `bytes` must outlive the decoded packets.
-    explicit PacketRuns(std::string_view bytes) : bytes_(bytes) {}
+    /// From the packet at `begin` on. `complete`: otherwise more bytes will come, and the last run ends where its next
+    /// packet is not whole yet, without a reason. `bytes` must outlive the decoded packets.
+    explicit PacketRuns(std::string_view bytes, std::size_t begin = 0, bool complete = true)
+        : bytes_(bytes), complete_(complete), begins_{begin} {}
 
     /// Replaces the content of `batch`. False if the file has fewer runs.
     [[nodiscard]] bool decode(std::size_t run, PacketBatch& batch);
@@ -139,8 +141,9 @@ private:
     [[nodiscard]] std::optional<std::size_t> beginOf(std::size_t run);
 
     std::string_view bytes_;
+    bool complete_;
     std::mutex mutex_;
-    std::vector<std::size_t> begins_{0}; ///< offsets of the runs that were found
+    std::vector<std::size_t> begins_; ///< offsets of the runs that were found
     bool all_found_ = false;
 };
 

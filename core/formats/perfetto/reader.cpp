@@ -13,6 +13,7 @@
 #include "core/formats/source/packing.h"
 #include "core/formats/source/slice_pairing.h"
 #include "core/formats/source/source_files.h"
+#include "core/parallel/core_count.h"
 #include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
@@ -27,7 +28,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -82,8 +82,8 @@ StoredArg stored(const ArgView& arg, TraceBuilder& builder) {
 class Reader {
 public:
     Reader(const FileBytes& file, const std::string& where, TraceBuilder& builder, DiagnosticLog& log)
-        : file_(file), bytes_(file.text()), args_in_file_{file.owner(), file.text()}, where_(where), builder_(builder),
-          log_(log), tracks_(builder), render_stages_(builder), pairing_(builder) {
+        : file_(file), args_in_file_{file.owner(), file.text()}, where_(where), builder_(builder), log_(log),
+          tracks_(builder), render_stages_(builder), pairing_(builder) {
         if (file.isLargeInMemory()) packer_.emplace();
     }
 
@@ -94,6 +94,7 @@ private:
     static constexpr std::size_t kReleased = std::size_t{16} << 20;
 
     [[nodiscard]] Sentence here() const { return say("{}, byte {}", where_, offset_); }
+    [[nodiscard]] bool readRuns(LoadProgress& progress);
     [[nodiscard]] bool take(const PacketBatch& batch, LoadProgress& progress);
     void addBadPacket();
     void reportEnd(PacketBatch::End end);
@@ -124,8 +125,7 @@ private:
     };
 
     const FileBytes& file_;
-    std::string_view bytes_;
-    ArgSource args_in_file_;          ///< for the sources of all sequences
+    ArgSource args_in_file_;          ///< for the sources of all sequences, if the args stay there
     std::optional<ArgPacker> packer_; ///< of what would have to be kept in memory for its args
     std::array<std::string, 3> kept_; ///< one of them, while it is written
     const std::string& where_;
@@ -148,6 +148,7 @@ private:
     std::size_t offset_ = 0;                                    ///< of the current packet
     std::size_t released_ = 0;                                  ///< what was read and given back to the system
     bool expected_ = false;                                     ///< room for all slices was reserved
+    bool ended_ = false;                                        ///< there are no more packets
     std::int64_t packets_ = 0;
 };
 
@@ -155,12 +156,15 @@ private:
 bool Reader::take(const PacketBatch& batch, LoadProgress& progress) {
     for (const Packet& next : batch.packets) {
         offset_ = next.offset;
-        if (!progress.reached(offset_, bytes_.size())) return false;
+        if (!progress.reached(offset_, file_.expectedSize())) return false;
         packet(next, batch);
     }
     offset_ = batch.next;
-    if (batch.end) reportEnd(*batch.end);
-    if (!expected_ && offset_ > bytes_.size() / kProbedFraction) expectAll();
+    if (batch.end) {
+        ended_ = true;
+        reportEnd(*batch.end);
+    }
+    if (!expected_ && offset_ > file_.expectedSize() / kProbedFraction) expectAll();
     if (offset_ - released_ > kReleased) {
         file_.release(released_, offset_);
         released_ = offset_;
@@ -197,16 +201,17 @@ void Reader::reportEnd(PacketBatch::End end) {
     }
 }
 
-Status Reader::read(LoadProgress& progress) {
+/// The packets that there are by now; false if the job is stopped.
+bool Reader::readRuns(LoadProgress& progress) {
     constexpr std::size_t kMinThreadedBytes = std::size_t{1} << 20;
     bool stopped = false;
-    PacketRuns runs(bytes_);
+    const std::string_view bytes = file_.text();
+    PacketRuns runs(bytes, offset_, file_.complete());
     const auto use = [&](const PacketBatch& batch) {
         stopped = !take(batch, progress);
         return !stopped;
     };
-    const std::size_t threads =
-        bytes_.size() > kMinThreadedBytes ? std::max(2U, std::thread::hardware_concurrency()) : 1;
+    const std::size_t threads = bytes.size() - offset_ > kMinThreadedBytes ? std::max<std::size_t>(2, coreCount()) : 1;
     if (threads == 1) {
         PacketBatch batch;
         for (std::size_t run = 0; runs.decode(run, batch) && use(batch); ++run) {
@@ -219,7 +224,18 @@ Status Reader::read(LoadProgress& progress) {
             });
         prefetched<PacketBatch>(makers, use);
     }
-    if (stopped) return cancelledError();
+    return !stopped;
+}
+
+/// A packed file is read as it is unpacked: what was read is given back, so that only some megabytes are in memory.
+Status Reader::read(LoadProgress& progress) {
+    while (true) {
+        const bool whole = file_.complete();
+        if (!ended_ && !readRuns(progress)) return cancelledError();
+        if (whole) break;
+        file_.discard(ended_ ? file_.text().size() : offset_);
+        BUBBLESCOPE_TRY(file_.extend(file_.text().size() + 1));
+    }
     if (packets_ == 0) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
                           "the file is damaged or was cut off before its first flush");
@@ -237,7 +253,7 @@ void Reader::packed(std::string_view bytes) {
     const auto unpacked = inside_packed_ ? std::nullopt : inflatePackets(bytes);
     if (!unpacked) return addBadPacket();
     unpacked_bytes_ += unpacked->size();
-    if (unpacked_bytes_ > unpackedLimit(bytes_.size())) {
+    if (unpacked_bytes_ > unpackedLimit(file_.expectedSize())) {
         return log_.add("bad-packet", here(), say("packets that unpack to more than any trace's are left out"));
     }
     PacketBatch inner;

@@ -70,7 +70,9 @@ Result<FileBytes> openFile(const std::filesystem::path& path, const std::string&
 
 } // namespace
 
-Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
+namespace {
+
+Result<FileBytes> openAndUnpack(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
                                 const PlausibleBeginning& plausible) {
     const std::string where = file == kStandardInput ? "standard input" : file.string();
     BUBBLESCOPE_ASSIGN(FileBytes bytes, openFile(file, where, plausible, progress));
@@ -88,6 +90,15 @@ Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog
     auto buffer = std::make_shared<ByteBuffer>(std::move(unpacked.bytes));
     const std::string_view text = buffer->text();
     return FileBytes(std::move(buffer), text, true);
+}
+
+} // namespace
+
+Result<FileBytes> openFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
+                                const PlausibleBeginning& plausible) {
+    BUBBLESCOPE_ASSIGN(FileBytes bytes, openAndUnpack(file, log, progress, plausible));
+    bytes.setLoad(progress.control().total);
+    return bytes;
 }
 
 Result<FileBytes> loadFileBytes(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,

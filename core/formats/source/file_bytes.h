@@ -7,6 +7,7 @@
 #include "core/formats/source/unpacked_text.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -41,12 +42,19 @@ public:
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
     /// Whether text() is a file's pages, which the system provides again: they need not be kept in memory.
     [[nodiscard]] bool mapped() const { return mapped_ != nullptr; }
-    /// Whether text() takes so much memory that args which are needed later are better kept by an ArgPacker. Those of
-    /// small files that were not packed are not: reading these would take half as long again.
-    [[nodiscard]] bool isLargeInMemory() const {
+    /// Whether args which are needed later are better kept by an ArgPacker, since text() takes much memory or is given
+    /// back as it is read. The text of files which were not packed may be as large as `plain`. That of a load which has
+    /// few bytes in all stays: packing its args would take a fifth of the time.
+    [[nodiscard]] bool isLargeInMemory(std::size_t plain = std::size_t{4} << 20) const {
         constexpr std::size_t kPacked = std::size_t{64} << 10;
-        constexpr std::size_t kPlain = std::size_t{4} << 20; // those of pipes
-        return !mapped() && text().size() >= (was_packed_ ? kPacked : kPlain);
+        if (unpacked_ != nullptr) return true;
+        return !mapped() && !of_small_load_ && text().size() >= (was_packed_ ? kPacked : plain);
+    }
+    /// States of how many bytes all files of the load are; 0 if that is not known.
+    void setLoad(std::uint64_t bytes) {
+        constexpr std::uint64_t kPacked = std::uint64_t{1} << 20; // of what becomes twenty times as large
+        constexpr std::uint64_t kPlain = std::uint64_t{4} << 20;
+        of_small_load_ = bytes > 0 && bytes < (was_packed_ ? kPacked : kPlain);
     }
     /// Whether another program shortened the file while it was in use; what was lost reads as zeros.
     [[nodiscard]] bool lost() const { return mapped_ != nullptr && mapped_->lost(); }
@@ -63,6 +71,7 @@ private:
     std::shared_ptr<const void> owner_;
     std::string_view text_;
     bool was_packed_ = false;
+    bool of_small_load_ = false;
     const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is one
     UnpackedText* unpacked_ = nullptr;   ///< likewise
 };

@@ -1,5 +1,7 @@
 #include "core/formats/source/packed_args.h"
 
+#include "core/parallel/core_count.h"
+
 #include <zstd.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <atomic>
 #include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -143,7 +144,7 @@ std::uint64_t ArgPacker::add(std::string_view bytes) {
 }
 
 void ArgPacker::endBlock() {
-    const std::size_t ahead = 4 * std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t ahead = 4 * coreCount();
     if (packed_.size() >= ahead) takeBlock();
     packed_.add([text = std::exchange(block_, {})] { return compressed(text); });
     block_.reserve(kBlock + kBlock / 8);

@@ -1,5 +1,7 @@
 #include "core/formats/source/unpacking.h"
 
+#include "core/parallel/core_count.h"
+
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>
 #include <zstd.h>
@@ -9,7 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 
 namespace bubblescope {
 namespace {
@@ -142,7 +143,7 @@ Unpacking::State Unpacking::next(Unpacked& out) {
 
 /// Nothing: the rest is to be unpacked in order.
 std::optional<Unpacking::State> Unpacking::nextPiece(Unpacked& out) {
-    const std::size_t ahead = 2 * std::max(1U, std::thread::hardware_concurrency());
+    const std::size_t ahead = 2 * coreCount();
     while (ends_.size() < ahead && next_piece_ < packed_.size()) {
         const std::size_t end = endOfPiece(next_piece_);
         if (end == packed_.size() && next_piece_ == 0) return std::nullopt;

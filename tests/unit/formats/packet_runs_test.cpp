@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,39 @@ TEST(PacketRuns, TheLastOneSaysWhereTheFileBreaks) {
         EXPECT_EQ(packets, offsetsIn(bytes).size());
         EXPECT_EQ(end, PacketBatch::End::Cut);
     }
+}
+
+// A file of which more will come: its packets come in whole, whatever has come of the next one.
+TEST(PacketRuns, StopsBeforeAPacketThatIsNotWholeYet) {
+    const std::string whole = packets(700);
+    const std::vector<std::size_t> expected = offsetsIn(whole);
+    std::vector<std::size_t> offsets;
+    std::size_t begin = 0;
+    bool ended = false;
+    for (std::size_t size = 0; !ended; size = std::min(size + 997, whole.size())) {
+        const bool complete = size == whole.size();
+        PacketRuns runs(std::string_view(whole).substr(0, size), begin, complete);
+        PacketBatch batch;
+        for (std::size_t run = 0; runs.decode(run, batch); ++run) {
+            for (const Packet& packet : batch.packets)
+                offsets.push_back(packet.offset);
+            begin = batch.next;
+            ended = batch.end.has_value();
+            EXPECT_TRUE(!ended || complete);
+        }
+    }
+    EXPECT_EQ(offsets, expected);
+    EXPECT_EQ(begin, whole.size());
+}
+
+// What is no packet ends the file, also where more will come.
+TEST(PacketRuns, EndsAtDamageBeforeTheFileIsComplete) {
+    const std::string bytes = packets(10) + "no packet";
+    PacketRuns runs(bytes, 0, false);
+    PacketBatch batch;
+    ASSERT_TRUE(runs.decode(0, batch));
+    EXPECT_EQ(batch.end, PacketBatch::End::NoPacket);
+    EXPECT_EQ(batch.next, bytes.size() - std::string_view("no packet").size());
 }
 
 } // namespace

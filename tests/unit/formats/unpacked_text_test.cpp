@@ -1,5 +1,10 @@
+#include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/reader.h"
+#include "core/formats/source/file_bytes.h"
 #include "core/formats/source/packed_args.h"
 #include "core/formats/source/unpacked_text.h"
+#include "core/trace/trace_builder.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/unit/formats/packed.h"
 
 #include <gmock/gmock.h>
@@ -113,6 +118,42 @@ TEST_P(UnpackedTextTest, CanBeStopped) {
     const Status status = text->extend(std::size_t{24} << 20);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().kind, ErrorKind::Cancelled);
+}
+
+/// Our own format is read while it is unpacked, too.
+TEST_P(UnpackedTextTest, PacketsAreGivenBackWhenTheyWereRead) {
+    perfetto::Encoder encoder(1);
+    encoder.process(1, 11, "rank 0", 0);
+    encoder.track(2, 1, "compute", 0);
+    std::string plain = encoder.take();
+    std::mt19937 random(6);
+    std::int64_t slices = 0;
+    while (plain.size() < (std::size_t{48} << 20)) {
+        const std::string note = letters(200 + random() % 300, static_cast<std::uint32_t>(random()));
+        const std::vector<perfetto::Arg> args{{"note", std::string_view(note)}};
+        encoder.beginSlice(2, TimeNs{10 * slices}, "op", "name", args);
+        encoder.endSlice(2, TimeNs{10 * slices + 5});
+        ++slices;
+        plain += encoder.take();
+    }
+    const test::ScratchFolder folder;
+    auto opened = openFileBytes(folder.write("run.pftrace", pack(plain)), log_, progress_);
+    ASSERT_TRUE(opened.ok());
+    const FileBytes& bytes = opened.value();
+    ASSERT_FALSE(bytes.complete());
+    TraceBuilder builder;
+    builder.addFile({"run.pftrace", {}, std::nullopt});
+    ASSERT_TRUE(perfetto::readPerfetto(bytes, "run.pftrace", builder, log_, progress_).ok());
+    EXPECT_TRUE(bytes.complete());
+    EXPECT_EQ(bytes.text().size(), plain.size());
+    EXPECT_LE(residentBytes(bytes.text()), std::size_t{24} << 20);
+    const auto trace = builder.finish(log_);
+    ASSERT_EQ(trace->sliceCount(), static_cast<std::size_t>(slices));
+    EXPECT_EQ(trace->start(static_cast<SliceId>(slices - 1)), TimeNs{10 * (slices - 1)});
+    const auto last = trace->args(trace->sliceArgs()[static_cast<SliceId>(slices - 1)]);
+    ASSERT_EQ(last.size(), 1U);
+    EXPECT_EQ(last.front().name, "note");
+    EXPECT_TRUE(log_.take().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Packings, UnpackedTextTest, testing::Values(Packing::Gzip, Packing::Zstd),
