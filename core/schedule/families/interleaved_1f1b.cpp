@@ -35,6 +35,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -159,6 +160,24 @@ std::vector<Op> groupOrder(OpKind kind, const std::vector<int>& sizes, int v) {
     return ops;
 }
 
+/// phaseOrder() of `forwards` and `backwards`, equally many: a large schedule takes as long as its ops take to be
+/// copied.
+std::vector<Op> phaseOrderOf(const std::vector<Op>& forwards, const std::vector<Op>& backwards, std::size_t warmup) {
+    const std::size_t turns = forwards.size() - warmup;
+    std::vector<Op> ops;
+    ops.reserve(2 * forwards.size());
+    ops.insert(ops.end(), forwards.begin(), forwards.end() - static_cast<std::ptrdiff_t>(turns));
+    ops.resize(warmup + 2 * turns);
+    const Op* forward = forwards.data() + warmup;
+    const Op* backward = backwards.data();
+    for (Op* turn = ops.data() + warmup; turn != ops.data() + ops.size(); turn += 2) {
+        turn[0] = *forward++;
+        turn[1] = *backward++;
+    }
+    ops.insert(ops.end(), backwards.begin() + static_cast<std::ptrdiff_t>(turns), backwards.end());
+    return ops;
+}
+
 /// Backwards ordered so that the last rank, which has `lead` forwards of warm-up, follows each forward of the last
 /// chunk with that chunk's next backward; the others keep their order and fill the turns between.
 std::vector<Op> lastChunkAtOnce(const std::vector<Op>& forwards, const std::vector<Op>& backwards, int v, int lead) {
@@ -264,14 +283,11 @@ Result<Schedule> generateInterleaved1F1B(const ScheduleSpec& spec) {
     auto backwards = groupOrder(OpKind::Backward, grouping.sizes, v);
     if (spec.flavor == "paddle-dynamic-best-unbalanced")
         backwards = lastChunkAtOnce(forwards, backwards, v, static_cast<int>(lead));
-    const auto kth = [](const std::vector<Op>& ops) {
-        return [&ops](int k) { return ops[static_cast<std::size_t>(k)]; };
-    };
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     for (int s = 0; s < spec.pp; ++s) {
         const std::int64_t warmup = grouping.forwards_first ? count : 2LL * (spec.pp - s - 1) + lead;
         schedule.ranks.push_back(
-            phaseOrder(count, static_cast<int>(std::min<std::int64_t>(count, warmup)), kth(forwards), kth(backwards)));
+            phaseOrderOf(forwards, backwards, static_cast<std::size_t>(std::min<std::int64_t>(count, warmup))));
     }
     return schedule;
 }
