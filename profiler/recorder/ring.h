@@ -3,8 +3,6 @@
 #include "profiler/events/overwriting_ring.h"
 #include "profiler/recorder/slice_record.h"
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -21,18 +19,14 @@ public:
 
     /// Producer only.
     void push(const SliceRecord& record) noexcept {
-        const auto words = std::bit_cast<Words>(record);
-        ring_.push([&words](std::size_t w) { return words[w]; });
+        ring_.push([&record](std::size_t w) { return record.word(w); });
     }
 
     /// Drainer only: appends all records to `out`, oldest first.
     void drain(std::vector<SliceRecord>& out) {
         out.reserve(out.size() + (waiting() < capacity() ? waiting() : capacity()));
         ring_.drain([&out](std::span<const std::uint64_t> slot, bool) {
-            Words words;
-            for (std::size_t w = 0; w < kWords; ++w)
-                words[w] = slot[w];
-            out.push_back(std::bit_cast<SliceRecord>(words));
+            out.push_back(SliceRecord::fromWords(slot.first<SliceRecord::kWords>()));
         });
     }
 
@@ -42,11 +36,7 @@ public:
     [[nodiscard]] std::size_t capacity() const { return ring_.capacity(); }
 
 private:
-    static constexpr std::size_t kWords = sizeof(SliceRecord) / sizeof(std::uint64_t);
-    using Words = std::array<std::uint64_t, kWords>;
-    static_assert(sizeof(Words) == sizeof(SliceRecord));
-
-    OverwritingRing<kWords> ring_;
+    OverwritingRing<SliceRecord::kWords> ring_;
 };
 
 } // namespace bubblescope::profiler

@@ -3,9 +3,11 @@
 #include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
 
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <type_traits>
+#include <span>
 
 namespace bubblescope::profiler {
 
@@ -15,8 +17,13 @@ namespace bubblescope::profiler {
 /// A record fills one cache line. To achieve this the categories share two values of eight bytes and one of four, with
 /// an accessor for each use: lateness() and exposedComm() of ops, firstDigest() and secondDigest() of checks and
 /// digests, peer() of transfers, layer() of checks and digests.
+///
+/// In a ring a record is eight 64-bit words, word() and fromWords(). A word is made by shifts, and not by a copy of the
+/// bytes: so the compiler keeps the fields of a record that was just made in registers. Bytes that were stored in one
+/// size and are read in another stall the processor, for as long as the whole record takes otherwise.
 struct SliceRecord {
     enum class Category : std::uint8_t { Op, Send, Receive, Wait, Collective, Check, Digest };
+    static constexpr std::size_t kWords = 8;
 
     TimeNs start{0};
     TimeNs end{0};
@@ -44,6 +51,37 @@ struct SliceRecord {
     [[nodiscard]] int layer() const { return peer_or_layer_; }
     /// Only for transfers, waits and collectives.
     [[nodiscard]] Rank peer() const { return Rank{peer_or_layer_}; }
+
+    /// `index` less than kWords.
+    [[nodiscard]] std::uint64_t word(std::size_t index) const {
+        switch (index) {
+        case 0: return bitsOf(start);
+        case 1: return bitsOf(end);
+        case 2: return first_value_;
+        case 3: return second_value_;
+        case 4: return pair(step, microbatch.value);
+        case 5: return pair(chunk.value, stage.value);
+        case 6: return pair(sequence, peer_or_layer_);
+        default: return packed(category, kind, payload, overlapped, check, outcome, verdict, tensor);
+        }
+    }
+
+    [[nodiscard]] static SliceRecord fromWords(std::span<const std::uint64_t, kWords> words) {
+        SliceRecord record;
+        record.start = TimeNs{std::bit_cast<std::int64_t>(words[0])};
+        record.end = TimeNs{std::bit_cast<std::int64_t>(words[1])};
+        record.first_value_ = words[2];
+        record.second_value_ = words[3];
+        record.step = half(words[4], 0);
+        record.microbatch = Microbatch{half(words[4], 1)};
+        record.chunk = Chunk{half(words[5], 0)};
+        record.stage = Stage{half(words[5], 1)};
+        record.sequence = half(words[6], 0);
+        record.peer_or_layer_ = half(words[6], 1);
+        unpack(words[7], record.category, record.kind, record.payload, record.overlapped, record.check, record.outcome,
+               record.verdict, record.tensor);
+        return record;
+    }
 
     [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step) {
         SliceRecord record;
@@ -138,6 +176,27 @@ struct SliceRecord {
 
 private:
     [[nodiscard]] static std::uint64_t bitsOf(TimeNs time) { return std::bit_cast<std::uint64_t>(time.count()); }
+    /// Two values of four bytes in a word, and one of them.
+    [[nodiscard]] static std::uint64_t pair(std::int32_t low, std::int32_t high) {
+        return std::uint64_t{std::bit_cast<std::uint32_t>(high)} << 32U | std::bit_cast<std::uint32_t>(low);
+    }
+    [[nodiscard]] static std::int32_t half(std::uint64_t word, unsigned which) {
+        return std::bit_cast<std::int32_t>(static_cast<std::uint32_t>(word >> (which * 32U)));
+    }
+    /// Values of one byte each in a word, the first in its lowest byte.
+    template <class... Bytes>
+    [[nodiscard]] static std::uint64_t packed(Bytes... bytes) {
+        static_assert(sizeof...(Bytes) == 8 && ((sizeof(Bytes) == 1) && ...));
+        std::uint64_t word = 0;
+        unsigned at = 0;
+        ((word |= std::uint64_t{static_cast<std::uint8_t>(bytes)} << at, at += 8), ...);
+        return word;
+    }
+    template <class... Bytes>
+    static void unpack(std::uint64_t word, Bytes&... bytes) {
+        unsigned at = 0;
+        ((bytes = static_cast<Bytes>(static_cast<std::uint8_t>(word >> at)), at += 8), ...);
+    }
     [[nodiscard]] static SliceRecord named(const Op& op, int step, int layer, CheckedTensor tensor, Stage stage) {
         SliceRecord record;
         record.step = step;
@@ -177,7 +236,6 @@ private:
     std::uint64_t second_value_ = 0;
 };
 
-static_assert(std::is_trivially_copyable_v<SliceRecord>);
-static_assert(sizeof(SliceRecord) <= 64, "a record should fit a cache line");
+static_assert(sizeof(SliceRecord) == SliceRecord::kWords * sizeof(std::uint64_t), "a field is missing in the words");
 
 } // namespace bubblescope::profiler

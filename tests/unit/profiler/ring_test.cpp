@@ -91,5 +91,82 @@ TEST(SliceRecord, CarriesOpsAndTransfersUnchanged) {
     }
 }
 
+/// What a ring gives back of a record.
+SliceRecord throughARing(const SliceRecord& record) {
+    RecordRing ring(1);
+    ring.push(record);
+    std::vector<SliceRecord> out;
+    ring.drain(out);
+    return out.at(0);
+}
+
+TEST(RecordRing, KeepsEveryFieldOfEveryCategory) {
+    constexpr TimeNs kStart{-5};
+    constexpr TimeNs kEnd{(std::int64_t{1} << 62) + 9};
+    TimelineOp op{{OpKind::BackwardWeight, Microbatch{3}, Chunk{-1}, 11, true}, kStart, kEnd, TimeNs{-2}};
+    op.exposed_comm = TimeNs{77};
+    const SliceRecord op_record = throughARing(SliceRecord::of(op, Stage{6}, -7));
+    EXPECT_EQ(op_record.category, SliceRecord::Category::Op);
+    EXPECT_EQ(op_record.stage, Stage{6});
+    EXPECT_EQ(op_record.step, -7);
+    const TimelineOp op_back = op_record.asOp();
+    EXPECT_EQ(op_back.op, op.op);
+    EXPECT_EQ(op_back.op.overlapped, op.op.overlapped);
+    EXPECT_EQ(op_back.start, op.start);
+    EXPECT_EQ(op_back.end, op.end);
+    EXPECT_EQ(op_back.lateness, op.lateness);
+    EXPECT_EQ(op_back.exposed_comm, op.exposed_comm);
+
+    const CommSpan span{CommKind::Collective, Payload::Gradient, Microbatch{2}, Stage{3}, Rank{-1}, kStart, kEnd, 5};
+    const CommSpan span_back = throughARing(SliceRecord::of(span, 0)).asComm();
+    EXPECT_EQ(span_back.kind, span.kind);
+    EXPECT_EQ(span_back.payload, span.payload);
+    EXPECT_EQ(span_back.microbatch, span.microbatch);
+    EXPECT_EQ(span_back.stage, span.stage);
+    EXPECT_EQ(span_back.peer, span.peer);
+    EXPECT_EQ(span_back.start, span.start);
+    EXPECT_EQ(span_back.end, span.end);
+    EXPECT_EQ(span_back.sequence, span.sequence);
+
+    CheckRecord check;
+    check.kind = CheckKind::Elsewhere;
+    check.outcome = CheckOutcome::Mismatch;
+    check.verdict = Verdict::Device;
+    check.step = 4;
+    check.op = {OpKind::Backward, Microbatch{1}, Chunk{2}, 3};
+    check.layer = 12;
+    check.first = 0xFEDC'BA98'7654'3210;
+    check.second = 0x8000'0000'0000'0001;
+    check.start = kStart;
+    check.end = kEnd;
+    const SliceRecord check_record = throughARing(SliceRecord::of(check, CheckedTensor::Columns, Stage{9}));
+    EXPECT_EQ(check_record.tensor, CheckedTensor::Columns);
+    EXPECT_EQ(check_record.stage, Stage{9});
+    const CheckRecord check_back = check_record.asCheck();
+    EXPECT_EQ(check_back.kind, check.kind);
+    EXPECT_EQ(check_back.outcome, check.outcome);
+    EXPECT_EQ(check_back.verdict, check.verdict);
+    EXPECT_EQ(check_back.step, check.step);
+    EXPECT_EQ(check_back.op, check.op);
+    EXPECT_EQ(check_back.layer, check.layer);
+    EXPECT_EQ(check_back.first, check.first);
+    EXPECT_EQ(check_back.second, check.second);
+    EXPECT_EQ(check_back.start, check.start);
+    EXPECT_EQ(check_back.end, check.end);
+
+    DigestRecord digest;
+    digest.step = 8;
+    digest.op = check.op;
+    digest.layer = 1;
+    digest.digest = check.first;
+    digest.time = kEnd;
+    const DigestRecord digest_back = throughARing(SliceRecord::of(digest, CheckedTensor::Columns, Stage{9})).asDigest();
+    EXPECT_EQ(digest_back.step, digest.step);
+    EXPECT_EQ(digest_back.op, digest.op);
+    EXPECT_EQ(digest_back.layer, digest.layer);
+    EXPECT_EQ(digest_back.digest, digest.digest);
+    EXPECT_EQ(digest_back.time, digest.time);
+}
+
 } // namespace
 } // namespace bubblescope::profiler
