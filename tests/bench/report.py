@@ -28,6 +28,7 @@ import schedules_report as schedules
 RUNS = 3
 DECADES = (0.4, 4, 40, 400)  # MB of JSON; about 2,500 slices a MB
 GOAL_EXPONENT = 1.1
+START_NOISE = 2e-3  # seconds by which starts of a command differ: what takes less beside its start is not measured
 
 
 class Report:
@@ -96,8 +97,10 @@ class Report:
     def below(self, what, value, unit, goal):
         self.row(what, f"{value:,.3g} {unit}", "–", "–", f"≤ {goal} {unit}", value <= goal)
 
-    def grows(self, what, points, whose=None):
-        """`points`: size and seconds. A peer's exponent is told beside ours and has no goal."""
+    def grows(self, what, points, whose=None, least=0.0):
+        """`points`: size and seconds, of which those below `least` are left out. A peer's exponent stands beside ours and
+        has no goal."""
+        points = [point for point in points if point[1] >= least]
         if len(points) < 2:
             return
         exponent = schedules.exponent(points)
@@ -185,10 +188,10 @@ class Report:
         self.compare("write our run as Perfetto", max(again[0] - seconds, 1e-3), "loading it", seconds, 0.33)
         self.compare("simulate --out, the writing", max(wrote[0] - without[0], 1e-3), "loading it", seconds, 0.33)
         self.below("most memory of simulate --out over that without, a slice", (wrote[1] - without[1]) / slices, "bytes", 10)
-        self.grows("simulate --out, ops", simulated)
-        self.grows("analyze our run, ops", analyzed)
+        self.grows("simulate --out, ops", simulated, least=START_NOISE)
+        self.grows("analyze our run, ops", analyzed, least=START_NOISE)
         for stage, points in grown.items():
-            self.grows(f"{stage}, ops", points)
+            self.grows(f"{stage}, ops", points, least=START_NOISE)
 
     def analysis(self):
         out = subprocess.run(
