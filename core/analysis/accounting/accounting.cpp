@@ -1,13 +1,12 @@
 #include "core/analysis/accounting/accounting.h"
 
 #include "core/analysis/accounting/step_parts.h"
+#include "core/recognise/lost_records.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
-#include <string_view>
 #include <utility>
 
 // The waterfall. A step is replayed again and again, each time with one cause more, from the ideal step (planned order,
@@ -218,19 +217,10 @@ double fractionInPlace(const Schedule& plan, const Schedule& ran) {
     return static_cast<double>(in_place) / static_cast<double>(std::max<std::size_t>(ran.opCount(), 1));
 }
 
-/// Whether what is missing from the steps may have been recorded and lost.
-bool recordsLost(const Run& run) {
-    constexpr std::array<std::string_view, 8> kLosses{"truncated",       "corrupt",       "bad-event",  "bad-packet",
-                                                      "unmatched-begin", "unmatched-end", "lost-names", "not-a-table"};
-    return std::ranges::any_of(run.problems, [&](const Diagnostic& problem) {
-        return std::ranges::find(kLosses, problem.kind) != kLosses.end();
-    });
-}
-
 } // namespace
 
 StepKnowledge knownOfSteps(const Run& run, TimeNs clock_error) {
-    return {clock_error, recordsLost(run), {}};
+    return {clock_error, std::ranges::any_of(run.problems, meansLostRecords), {}};
 }
 
 const Schedule& plannedOrder(const Run& run) {

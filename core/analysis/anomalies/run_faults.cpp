@@ -1,9 +1,9 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
+#include "core/recognise/lost_records.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 
@@ -186,12 +186,8 @@ void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers
 }
 
 void findLostRecords(const AnomalyInput& input, Anomalies& found) {
-    // Kinds of problems that mean that the trace held more, or that part of it cannot be believed.
-    static constexpr std::array kLost{"truncated",     "corrupt",    "bad-packet",      "bad-event",
-                                      "unusable-file", "lost-names", "unmatched-begin", "unmatched-end",
-                                      "lost-records",  "dropped",    "not-a-table"};
     for (const Diagnostic& problem : input.run.problems) {
-        if (std::ranges::find(kLost, problem.kind) == kLost.end()) continue;
+        if (!meansLostRecords(problem)) continue;
         Anomaly anomaly;
         anomaly.kind = AnomalyKind::LostRecords;
         anomaly.severity = Severity::Warning;
