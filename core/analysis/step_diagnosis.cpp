@@ -16,7 +16,7 @@ namespace {
 std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
     auto places = std::make_shared<std::vector<UnitPlace>>(graph.rank.size());
     for (std::size_t unit = 0; unit < places->size(); ++unit)
-        (*places)[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit]};
+        (*places)[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit] != 0};
     return places;
 }
 

@@ -1,5 +1,6 @@
 #include "core/cost/measured_times.h"
 
+#include "core/base/large_list.h"
 #include "core/base/median.h"
 
 #include <algorithm>
@@ -109,7 +110,7 @@ CostModel typicalOpCosts(const StepTimeline& step) {
     }
     for (std::size_t group = 0; group < 2 * kAlone; ++group)
         begin[group + 1] += begin[group];
-    std::vector<TimeNs> durations(begin.back());
+    auto durations = largeList<TimeNs>(begin.back());
     auto next = begin;
     for (const auto& ops : step.ranks) {
         for (const TimelineOp& op : ops)

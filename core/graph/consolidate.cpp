@@ -14,9 +14,12 @@
 
 #include "core/graph/consolidate.h"
 
+#include "core/base/large_list.h"
 #include "core/graph/step_graph.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace bubblescope {
@@ -28,19 +31,22 @@ std::size_t at(OpIndex index) {
 
 } // namespace
 
-Consolidation::Consolidation(const StepTimeline& step) : step_(&step), order_(step) {
-    formUnits();
+Consolidation::Consolidation(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran)
+    : step_(&step), ran_(ran != nullptr ? std::move(ran) : executedUnits(step)) {
+    findPhasesOfUnits();
 }
 
-bool Consolidation::assign(const StepTimeline& step) {
+bool Consolidation::assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran) {
     step_ = &step;
-    const bool same_order = order_.assign(step);
-    if (!same_order) formUnits();
+    if (ran == nullptr) ran = executedUnits(step, ran_);
+    const bool same_order = ran == ran_;
+    ran_ = std::move(ran);
+    if (!same_order) findPhasesOfUnits();
     return same_order;
 }
 
 bool Consolidation::possible() const {
-    return runnable_ && order_.graph().size() > 0 && order_.graph().rankCount() == step_->pp;
+    return ran_->runnable() && units().size() > 0 && units().ops->rankCount() == step_->pp;
 }
 
 const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady) {
@@ -61,8 +67,8 @@ const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady
     for (auto& ops : retimed_.ranks) {
         for (TimelineOp& op : ops) {
             if (op.op.kind == OpKind::Optimizer) continue;
-            op.start = observed_[index];
-            op.end = op.start + duration_[index];
+            op.end = moved_[index] + op.duration();
+            op.start = moved_[index];
             ++index;
         }
     }
@@ -70,170 +76,227 @@ const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady
 }
 
 std::vector<PerPosition<TimeNs>> Consolidation::bubbles(std::span<const TimeNs> before_steady) {
-    if (!possible()) return bubblesByPosition(*step_, order_);
+    if (!possible()) return bubblesByPosition(*step_, order());
     retime(before_steady);
-    return bubblesByPosition(*step_, order_, observed_, duration_);
+    return bubblesByPosition(*step_, order(), moved_);
 }
 
-/// Afterwards `observed_` holds the new starts.
+/// Afterwards `moved_` holds the new starts.
 void Consolidation::retime(std::span<const TimeNs> before_steady) {
     readTimes();
     findLags();
     findLatest();
     gatherSteady(before_steady);
     gatherCooldown();
-    for (std::size_t op = 0; op < observed_.size(); ++op)
-        observed_[op] = start_[unit_[op]] + offset_[op];
+    const OpGraph& graph = *units().ops;
+    resizeLarge(moved_, at(graph.size()));
+    parallelGroups(step_->ranks.size(), moved_.size(), [&](std::size_t r) {
+        OpIndex op = graph.firstOf(Rank{r});
+        for (const UnitIndex unit : units().unitsOf(Rank{r})) {
+            moved_[at(op)] = start_[unit] + (sides() == 1 ? TimeNs{0} : halfOf(op).begin);
+            ++op;
+        }
+    });
 }
 
-void Consolidation::formUnits() {
-    const OpGraph& graph = order_.graph();
-    unit_.clear();
-    first_op_.clear();
+void Consolidation::findPhasesOfUnits() {
+    part_.clear();
     ranks_.clear();
-    const ExecutionOrder execution = executionOrder(graph);
-    runnable_ = execution.blocked.empty();
     if (!possible()) return;
-    for (OpIndex i = 0; i < graph.size(); ++i) {
-        const OpIndex partner = graph.partner(i);
-        if (partner == kNoOp || partner > i) first_op_.push_back(i);
-        unit_.push_back(static_cast<UnitIndex>(first_op_.size() - 1));
-    }
-    first_op_.push_back(graph.size());
-    for (int r = 0; r < step_->pp; ++r)
-        findRankUnits(Rank{r});
-    std::vector<UnitIndex> sequence;
-    sequence.reserve(first_op_.size() - 1);
-    for (const OpIndex op : execution.order) {
-        const OpIndex partner = graph.partner(op);
-        if (partner == kNoOp || partner > op) sequence.push_back(unit_[at(op)]);
-    }
-    linkUnits(std::move(sequence));
+    part_.resize(at(units().size()));
+    ranks_.resize(at(step_->pp));
+    parallelGroups(ranks_.size(), part_.size(), [this](std::size_t r) { findRankUnits(Rank{r}); });
 }
 
 void Consolidation::findRankUnits(Rank rank) {
-    const OpGraph& graph = order_.graph();
-    const OpIndex first = graph.firstOf(rank);
-    const UnitIndex begin = ranks_.empty() ? 0 : ranks_.back().end;
-    const UnitIndex end = graph.endOf(rank) == first ? begin : unit_[at(graph.endOf(rank) - 1)] + 1;
-    const std::vector<Op>& ops = order_.schedule().ranks[rank.index()];
-    UnitIndex tail = begin;
-    for (OpIndex i = first; i < graph.endOf(rank); ++i) {
-        if (producesInputGradient(graph.op(i).kind)) tail = unit_[at(i)] + 1;
+    const std::span<const Op> ops = units().ops->opsOf(rank);
+    const std::span<const UnitIndex> of_op = units().unitsOf(rank);
+    std::size_t tail = 0; // behind the last input gradient
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        if (producesInputGradient(ops[i].kind)) tail = i + 1;
     }
-    const auto unit = [&](std::size_t index) { return index < ops.size() ? unit_[at(first) + index] : end; };
+    // A pair that a border divides lies behind it with both of its halves, but the last gradient's lies before the
+    // tail.
+    const auto firstHalf = [&](std::size_t i) {
+        return i > 0 && i < ops.size() && of_op[i] == of_op[i - 1] ? i - 1 : i;
+    };
+    if (tail > 0 && tail < ops.size() && of_op[tail] == of_op[tail - 1]) ++tail;
     const Phases phases = findPhases(ops);
-    ranks_.push_back({begin, unit(phases.steady), unit(phases.cooldown), tail, end});
+    const std::size_t steady = firstHalf(phases.steady);
+    const std::size_t cooldown = firstHalf(phases.cooldown);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        part_[at(of_op[i])] = i < steady     ? Part::WarmUp
+                              : i < cooldown ? Part::Steady
+                              : i < tail     ? Part::Cooldown
+                                             : Part::Tail;
+    }
+    if (steady >= cooldown) return;
+    ranks_[rank.index()] = {steady > 0 ? of_op[steady - 1] : kNoUnit, of_op[steady]};
 }
 
-/// `sequence` is one in which all units can run.
-void Consolidation::linkUnits(std::vector<UnitIndex> sequence) {
-    const OpGraph& graph = order_.graph();
-    constraints_.clear();
-    std::vector<TaskIndex> begin{0};
-    std::vector<TaskIndex> before;
-    const auto link = [&](UnitIndex from, const Constraint& constraint) {
-        before.push_back(from);
-        constraints_.push_back(constraint);
-    };
-    for (const UnitIndex unit : sequence) {
-        if (graph.previous(firstOp(unit)) != kNoOp) link(unit - 1, {});
-        for (OpIndex i = firstOp(unit); i < firstOp(unit + 1); ++i) {
-            const auto [stage, own] = graph.producers(i);
-            if (stage >= 0) link(unit_[at(stage)], {stage, i, graph.rank(stage) != graph.rank(i)});
-            if (own >= 0) link(unit_[at(own)], {own, i, false});
-        }
-        begin.push_back(static_cast<TaskIndex>(before.size()));
-    }
-    units_ = TaskGraph(TaskLists(std::move(begin), std::move(before)), std::move(sequence));
+OpIndex Consolidation::opOf(std::size_t unit, std::size_t side) const {
+    return units().ops->firstOf(Rank{units().rank[unit]}) + units().op[unit] + static_cast<OpIndex>(side);
+}
+
+/// Of an op of a step with pairs.
+Consolidation::Half Consolidation::halfOf(OpIndex op) const {
+    const bool second = units().ops->partner(op) != kNoOp && units().ops->partner(op) < op;
+    return halves_[second ? 1 : 0][at(units().unit_of[at(op)])];
 }
 
 void Consolidation::readTimes() {
-    observed_.clear();
-    duration_.clear();
-    for (const auto& ops : step_->ranks) {
-        for (const TimelineOp& op : ops) {
-            if (op.op.kind == OpKind::Optimizer) continue;
-            observed_.push_back(op.start);
-            duration_.push_back(op.duration());
-        }
-    }
-    const std::size_t units = first_op_.size() - 1;
-    start_.resize(units);
+    const std::size_t size = at(units().size());
+    start_.resize(size);
     start_[kNoTask] = TimeNs::min();
-    length_.resize(units);
-    offset_.resize(observed_.size());
-    for (UnitIndex unit = 0; unit < static_cast<UnitIndex>(units); ++unit) {
-        const auto first = at(firstOp(unit));
-        const auto last = at(firstOp(unit + 1)) - 1;
-        const TimeNs end = std::max(observed_[first] + duration_[first], observed_[last] + duration_[last]);
-        const TimeNs start = std::min(observed_[first], observed_[last]);
-        start_[unit] = start;
-        length_[at(unit)] = end - start;
-        for (const std::size_t op : {first, last})
-            offset_[op] = observed_[op] - start;
-    }
+    resizeLarge(length_, size);
+    for (std::vector<Half>& half : halves_)
+        half.resize(sides() == 1 ? 0 : size);
+    parallelGroups(step_->ranks.size(), size, [this](std::size_t r) { readRank(r); });
     readLatencies();
 }
 
+void Consolidation::readRank(std::size_t r) {
+    TimeNs* const starts = start_.tasks().data();
+    const auto set = [&](UnitIndex unit, TimeNs start, TimeNs end) {
+        starts[unit] = start;
+        length_[at(unit)] = end - start;
+    };
+    const std::span<const UnitIndex> of_op = units().unitsOf(Rank{r});
+    const TimelineOp* first = nullptr; // the first half, where the op is a second one
+    std::size_t i = 0;
+    for (const TimelineOp& op : step_->ranks[r]) {
+        if (op.op.kind == OpKind::Optimizer) continue;
+        const UnitIndex unit = of_op[i];
+        const bool opens = i + 1 < of_op.size() && of_op[i + 1] == unit;
+        if (first == nullptr) {
+            set(unit, op.start, op.end);
+            if (!halves_[0].empty()) halves_[0][at(unit)] = {TimeNs{0}, op.end - op.start};
+        } else {
+            const TimeNs start = std::min(first->start, op.start);
+            set(unit, start, std::max(first->end, op.end));
+            halves_[0][at(unit)] = {first->start - start, first->end - start};
+            halves_[1][at(unit)] = {op.start - start, op.end - start};
+        }
+        first = opens && first == nullptr ? &op : nullptr;
+        ++i;
+    }
+}
+
 void Consolidation::readLatencies() {
-    const OpGraph& graph = order_.graph();
-    latency_.assign(observed_.size(), TimeNs{0});
-    for (std::size_t r = 0; r < step_->comm.size(); ++r) {
+    const OpGraph& graph = *units().ops;
+    resizeLarge(latency_, at(graph.size()));
+    parallelGroups(step_->ranks.size(), latency_.size(), [&](std::size_t r) {
+        const auto begin = latency_.begin();
+        std::fill(begin + graph.firstOf(Rank{r}), begin + graph.endOf(Rank{r}), TimeNs{0});
+        if (r >= step_->comm.size()) return;
         for (const CommSpan& span : step_->comm[r]) {
             if (span.kind != CommKind::Receive) continue;
             const OpIndex op = fedBy(span, *step_, graph);
             if (op >= 0 && graph.rank(op) == Rank{r}) latency_[at(op)] = span.end - span.start;
         }
-    }
+    });
 }
 
 /// How long after its producer's end an op could start. A measured latency is used where the trace has one; never more
 /// than what was observed, so that the observed timeline itself is feasible.
 void Consolidation::findLags() {
-    lag_.resize(units_.edges());
-    const std::vector<TaskIndex>& sources = units_.edgeSources();
-    std::size_t i = 0;
-    for (std::size_t place = 0; place < units_.size(); ++place) {
-        const UnitIndex unit = units_.taskAt(place);
-        for (const std::size_t end = units_.firstEdge(place + 1); i < end; ++i) {
-            const UnitIndex before = sources[i];
-            const Constraint& each = constraints_[i];
-            TimeNs& lag = lag_[i];
-            if (each.from == kNoOp) {
-                lag = std::min(lengthOf(before), start_[unit] - start_[before]);
-                continue;
+    const TaskGraph& tasks = units().tasks;
+    const OpGraph& graph = *units().ops;
+    const std::vector<TaskIndex>& sources = tasks.edgeSources();
+    const TimeNs* const starts = start_.tasks().data();
+    resizeLarge(lag_, tasks.edges());
+    std::atomic<bool> overlap{false};
+    parallelPieces(tasks.size(), [&](std::size_t from, std::size_t to) {
+        bool overlap_here = false;
+        for (std::size_t unit = from; unit < to; ++unit) {
+            const std::size_t row = unit * tasks.width();
+            const UnitIndex before = sources[row];
+            lag_[row] = TimeNs{0};
+            if (before != kNoUnit) {
+                const TimeNs apart = starts[unit] - starts[before];
+                lag_[row] = std::min(lengthOf(before), apart);
+                overlap_here |= apart < lengthOf(before) || lengthOf(before) < TimeNs{0};
             }
-            const auto from = at(each.from);
-            const auto to = at(each.to);
-            const TimeNs wanted = each.transfer ? latency_[to] : TimeNs{0};
-            const TimeNs passed = std::min(wanted, observed_[to] - (observed_[from] + duration_[from]));
-            lag = offset_[from] + duration_[from] + passed - offset_[to];
+            for (std::size_t side = 0; side < sides(); ++side) {
+                const UnitIndex source = sources[row + 1 + side];
+                TimeNs& lag = lag_[row + 1 + side];
+                lag = TimeNs{0};
+                if (source == kNoUnit) continue;
+                const bool crosses = units().way[side][unit] >= Way::Activation;
+                const OpIndex op = opOf(unit, side);
+                Half from_half{TimeNs{0}, lengthOf(source)};
+                Half to_half{TimeNs{0}, lengthOf(static_cast<UnitIndex>(unit))};
+                if (sides() == 2) {
+                    from_half = halfOf(graph.producers(op).stage);
+                    to_half = halves_[side][unit];
+                }
+                const TimeNs passed = std::min(crosses ? latency_[at(op)] : TimeNs{0},
+                                               starts[unit] + to_half.begin - (starts[source] + from_half.end));
+                lag = from_half.end + passed - to_half.begin;
+            }
+        }
+        if (overlap_here) overlap.store(true, std::memory_order_relaxed);
+    });
+    own_inputs_.clear();
+    if (overlap) findOwnInputs();
+}
+
+void Consolidation::findOwnInputs() {
+    const OpGraph& graph = *units().ops;
+    for (std::size_t unit = 0; unit < length_.size(); ++unit) {
+        for (std::size_t side = 0; side <= units().pair[unit]; ++side) {
+            const OpIndex op = opOf(unit, side);
+            const OpIndex own = graph.producers(op).own;
+            if (own < 0) continue;
+            const UnitIndex from = units().unit_of[at(own)];
+            const Half from_half = sides() == 2 ? halfOf(own) : Half{TimeNs{0}, lengthOf(from)};
+            const TimeNs begin = sides() == 2 ? halves_[side][unit].begin : TimeNs{0};
+            const auto to = static_cast<UnitIndex>(unit);
+            const TimeNs passed = std::min(TimeNs{0}, start_[to] + begin - (start_[from] + from_half.end));
+            own_inputs_.push_back({to, from, from_half.end + passed - begin});
         }
     }
 }
 
-/// Lowers `latest_` from the last unit to the first: limit(unit) is the latest start of a unit, from which those of its
-/// predecessors follow.
+/// Lowers `latest_` from the last unit to the first: limit(unit, latest) is the latest start of a unit, of which all
+/// later ones allow `latest`, and from which those of its predecessors follow.
 template <class Limit>
 void Consolidation::limitBackwards(Limit limit) {
     latest_.resize(length_.size());
+    TimeNs* const latest = latest_.tasks().data();
     for (std::size_t unit = 0; unit < length_.size(); ++unit)
-        latest_[static_cast<UnitIndex>(unit)] = step_->end - length_[unit];
+        latest[unit] = step_->end - length_[unit];
+    auto own = own_inputs_.rbegin();
     backwardPass(
-        units_, latest_, [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; }, limit);
+        units().tasks, latest_, [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; },
+        [&](UnitIndex unit) {
+            const TimeNs last = limit(unit, latest[unit]);
+            for (; own != own_inputs_.rend() && own->unit == unit; ++own)
+                latest[own->from] = std::min(latest[own->from], last - own->lag);
+            return last;
+        });
 }
 
 /// The latest start of every unit that lets the step end in time.
 void Consolidation::findLatest() {
-    limitBackwards([this](UnitIndex unit) { return latest_[unit]; });
+    limitBackwards([](UnitIndex, TimeNs latest) { return latest; });
 }
 
 /// Moves units later until every constraint holds again.
 void Consolidation::settle() {
-    forwardPass(
-        units_, start_, [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; },
-        [starts = start_.tasks().data()](UnitIndex unit, TimeNs ready) { return std::max(starts[unit], ready); });
+    TimeNs* const starts = start_.tasks().data();
+    const auto lag = [lags = lag_.data()](const EdgePlace& edge) { return lags[edge.edge]; };
+    if (own_inputs_.empty()) {
+        forwardPass(units().tasks, start_, lag,
+                    [starts](UnitIndex unit, TimeNs ready) { return std::max(starts[unit], ready); });
+        return;
+    }
+    auto own = own_inputs_.begin();
+    forwardPass(units().tasks, start_, lag, [&](UnitIndex unit, TimeNs ready) {
+        for (; own != own_inputs_.end() && own->unit == unit; ++own)
+            ready = std::max(ready, starts[own->from] + own->lag);
+        return std::max(starts[unit], ready);
+    });
 }
 
 void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {
@@ -244,45 +307,51 @@ void Consolidation::gatherSteady(std::span<const TimeNs> before_steady) {
 
 /// Raises the start of each rank's steady phase to where it could run without a gap; true if any moved.
 bool Consolidation::holdBackSteady(std::span<const TimeNs> before_steady) {
+    struct Block {
+        TimeNs contiguous{0}; ///< where it would have to begin
+        TimeNs work{0};       ///< of its units so far
+    };
+    std::vector<Block> blocks(ranks_.size());
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        if (ranks_[r].first_steady != kNoUnit) blocks[r].contiguous = wantedSteadyStart(r, before_steady);
+    }
+    const TimeNs* const starts = start_.tasks().data();
+    for (std::size_t unit = 0; unit < length_.size(); ++unit) {
+        if (part_[unit] != Part::Steady) continue;
+        Block& block = blocks[at(units().rank[unit])];
+        block.contiguous = std::max(block.contiguous, starts[unit] - block.work);
+        block.work += length_[unit];
+    }
     bool moved = false;
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-        const RankUnits& rank = ranks_[r];
-        if (!rank.hasSteady()) continue;
-        TimeNs work{0};
-        TimeNs contiguous = wantedSteadyStart(r, before_steady);
-        for (UnitIndex i = rank.steady; i < rank.cooldown; ++i) {
-            contiguous = std::max(contiguous, start_[i] - work);
-            work += lengthOf(i);
-        }
-        contiguous = std::min(contiguous, latest_[rank.steady]);
-        if (contiguous > start_[rank.steady]) {
-            start_[rank.steady] = contiguous;
-            moved = true;
-        }
+        const UnitIndex first = ranks_[r].first_steady;
+        if (first == kNoUnit) continue;
+        const TimeNs contiguous = std::min(blocks[r].contiguous, latest_[first]);
+        if (contiguous <= start_[first]) continue;
+        start_[first] = contiguous;
+        moved = true;
     }
     return moved;
 }
 
 /// Where `before_steady` would have the steady phase start, but not before it could.
 TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> before_steady) const {
-    const UnitIndex first = ranks_[r].steady;
-    if (r >= before_steady.size() || first == ranks_[r].begin) return start_[first];
-    return std::max(start_[first], start_[first - 1] + lengthOf(first - 1) + before_steady[r]);
+    const auto [before, first] = ranks_[r];
+    if (r >= before_steady.size() || before == kNoUnit) return start_[first];
+    return std::max(start_[first], start_[before] + lengthOf(before) + before_steady[r]);
 }
 
 void Consolidation::gatherCooldown() {
+    settled_.resize(start_.size());
     settled_ = start_;
-    movable_.assign(start_.size(), false);
-    for (const RankUnits& rank : ranks_)
-        std::fill(movable_.begin() + rank.cooldown, movable_.begin() + rank.end, true);
+    TimeNs* const starts = start_.tasks().data();
     // `latest_` as before, but of cool-down alone, with all else in place.
-    limitBackwards([this](UnitIndex unit) {
-        if (movable_[static_cast<std::size_t>(unit)]) start_[unit] = std::max(start_[unit], latest_[unit]);
-        return start_[unit];
+    limitBackwards([starts, parts = part_.data()](UnitIndex unit, TimeNs latest) {
+        if (parts[unit] >= Part::Cooldown) starts[unit] = std::max(starts[unit], latest);
+        return starts[unit];
     });
-    for (const RankUnits& rank : ranks_) {
-        for (UnitIndex i = std::max(rank.tail, rank.cooldown); i < rank.end; ++i)
-            start_[i] = settled_[i];
+    for (std::size_t unit = 0; unit < length_.size(); ++unit) {
+        if (part_[unit] == Part::Tail) starts[unit] = settled_.tasks()[unit];
     }
     settle();
 }

@@ -1,9 +1,12 @@
 #pragma once
 
 #include "core/graph/longest_path.h"
+#include "core/graph/step_units.h"
 #include "core/timeline/bubbles.h"
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,15 +28,16 @@ namespace bubblescope {
 [[nodiscard]] StepTimeline consolidate(const StepTimeline& step, std::span<const TimeNs> before_steady = {});
 
 /// consolidate() for the steps of a run in turn: units and their dependencies are found once for all steps of the same
-/// order.
+/// order, and shared with all who have them (ExecutedUnits).
 class Consolidation {
 public:
-    /// `step` must live until the next call of assign(), or as long as this object.
-    explicit Consolidation(const StepTimeline& step);
+    /// `step` must live until the next call of assign(), or as long as this object. `ran` is that of the step; where it
+    /// is null, it is found here.
+    explicit Consolidation(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
     /// True if the step has the order of the one before.
-    bool assign(const StepTimeline& step);
+    bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
-    [[nodiscard]] const StepOrder& order() const { return order_; }
+    [[nodiscard]] const StepOrder& order() const { return ran_->order; }
     /// False where ops are missing or the observed order contradicts the dependencies.
     [[nodiscard]] bool possible() const;
     /// The result of consolidate(), without transfers. Valid until the next call.
@@ -42,34 +46,37 @@ public:
     [[nodiscard]] std::vector<PerPosition<TimeNs>> bubbles(std::span<const TimeNs> before_steady);
 
 private:
-    /// Units are numbered through, rank after rank, in execution order.
-    using UnitIndex = TaskIndex;
-
-    /// A rank's units: warm-up [begin, steady), steady [steady, cooldown), cool-down [cooldown, end), of which
-    /// [tail, end) follows the last input gradient.
+    /// The part of its rank's step that a unit belongs to.
+    enum class Part : std::uint8_t {
+        WarmUp,
+        Steady,
+        Cooldown,
+        Tail, ///< of cool-down, behind the last input gradient
+    };
     struct RankUnits {
-        UnitIndex begin = 0;
-        UnitIndex steady = 0;
-        UnitIndex cooldown = 0;
-        UnitIndex tail = 0;
-        UnitIndex end = 0;
-        [[nodiscard]] bool hasSteady() const { return steady < cooldown; }
+        UnitIndex before_steady = kNoUnit; ///< the unit before the first steady one; kNoUnit where that is the first
+        UnitIndex first_steady = kNoUnit;  ///< kNoUnit for a rank without a steady phase
+    };
+    /// An op of a pair within its unit.
+    struct Half {
+        TimeNs begin{0}; ///< from its unit's start
+        TimeNs end{0};
+    };
+    /// What a unit kept for another one of its rank. Where the ops of a rank do not overlap, that follows from its
+    /// order.
+    struct OwnInput {
+        UnitIndex unit = kNoUnit; ///< that waits
+        UnitIndex from = kNoUnit;
+        TimeNs lag{0};
     };
 
-    /// The meaning of an edge of `units_`: a unit starts no earlier than some lag after the start of the unit before it
-    /// on its rank, or of the unit to which the first of these ops belongs.
-    struct Constraint {
-        OpIndex from = kNoOp; ///< kNoOp where it is the order
-        OpIndex to = kNoOp;
-        bool transfer = false; ///< the output of `from` comes from another rank
-    };
-
-    void formUnits();
+    void findPhasesOfUnits();
     void findRankUnits(Rank rank);
-    void linkUnits(std::vector<UnitIndex> sequence);
     void readTimes();
+    void readRank(std::size_t r);
     void readLatencies();
     void findLags();
+    void findOwnInputs();
     void findLatest();
     void settle();
     void gatherSteady(std::span<const TimeNs> before_steady);
@@ -80,29 +87,27 @@ private:
     template <class Limit>
     void limitBackwards(Limit limit);
 
-    [[nodiscard]] OpIndex firstOp(UnitIndex unit) const { return first_op_[static_cast<std::size_t>(unit)]; }
+    [[nodiscard]] const StepUnits& units() const { return *ran_->units; }
+    [[nodiscard]] std::size_t sides() const { return units().way[1].empty() ? 1 : 2; }
+    [[nodiscard]] OpIndex opOf(std::size_t unit, std::size_t side) const;
+    [[nodiscard]] Half halfOf(OpIndex op) const;
     [[nodiscard]] TimeNs lengthOf(UnitIndex unit) const { return length_[static_cast<std::size_t>(unit)]; }
 
     const StepTimeline* step_;
-    StepOrder order_;
+    std::shared_ptr<const ExecutedUnits> ran_;
     // These depend on the order alone.
-    bool runnable_ = false;         ///< the order does not contradict the dependencies
-    std::vector<UnitIndex> unit_;   ///< per op
-    std::vector<OpIndex> first_op_; ///< per unit, and the end of the last
+    std::vector<Part> part_; ///< per unit
     std::vector<RankUnits> ranks_;
-    TaskGraph units_;
-    std::vector<Constraint> constraints_; ///< per edge of `units_`
     // These depend on the step's times.
-    std::vector<TimeNs> lag_;      ///< per edge of `units_`
-    std::vector<TimeNs> observed_; ///< per op
-    std::vector<TimeNs> duration_; ///< per op
-    std::vector<TimeNs> latency_;  ///< per op: the time of the receive that feeds it; 0 where unknown
-    std::vector<TimeNs> offset_;   ///< per op, from its unit's start
-    TaskTimes start_;              ///< per unit
-    std::vector<TimeNs> length_;   ///< per unit
-    TaskTimes latest_;             ///< per unit: its start
-    TaskTimes settled_;            ///< per unit: its start
-    std::vector<bool> movable_;    ///< per unit
+    std::vector<TimeNs> lag_;                 ///< per edge of the units: from the start of one to that of the other
+    std::vector<OwnInput> own_inputs_;        ///< by unit
+    std::vector<TimeNs> latency_;             ///< per op: the time of the receive that feeds it; 0 where unknown
+    std::array<std::vector<Half>, 2> halves_; ///< per unit; empty where there are no pairs
+    TaskTimes start_;                         ///< per unit
+    std::vector<TimeNs> length_;              ///< per unit
+    TaskTimes latest_;                        ///< per unit: its start
+    TaskTimes settled_;                       ///< per unit: its start
+    std::vector<TimeNs> moved_;               ///< per op: its new start
     StepTimeline retimed_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/large_list.h"
 #include "core/base/time.h"
 #include "core/graph/task_graph.h"
 
@@ -40,12 +41,13 @@ struct NoLag {
 /// One time a task, and that of the origin under kNoTask, which all tasks wait for.
 class TaskTimes {
 public:
-    explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0}) : values_(tasks + 1, origin) {}
+    explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0})
+        : values_(largeList<TimeNs>(tasks + 1, origin)) {}
 
     /// Sets all times to the origin's. Keeps the memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
     /// Keeps memory and times where the number of tasks stays.
-    void resize(std::size_t tasks) { values_.resize(tasks + 1); }
+    void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
     [[nodiscard]] TimeNs operator[](TaskIndex task) const { return values_[at(task)]; }

@@ -1,5 +1,6 @@
 #include "core/graph/step_graph.h"
 
+#include "core/base/large_list.h"
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
@@ -35,46 +36,66 @@ Schedule unitOrder(const StepTimeline& step) {
 
 } // namespace
 
-StepGraph::StepGraph(const StepTimeline& step)
-    : wall(step.wall()), microbatches_(step.microbatches), vpp_(step.vpp), placement_(step.placement),
-      ops_(unitOrder(step)) {
-    orderUnits(step);
-    readTimes(step);
-    readTransfers(step);
-    estimateTransfers(step);
-    findDelays();
+StepGraph::StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran)
+    : microbatches_(step.microbatches), vpp_(step.vpp), placement_(step.placement), ran_(std::move(ran)) {
+    if (ran_ == nullptr) ran_ = executedUnits(step);
+    if (fits(step, *ran_)) {
+        units_ = ran_->units;
+    } else {
+        ran_.reset();
+        findUnits(step);
+    }
+    takeUnits();
+    readStep(step);
 }
 
-bool StepGraph::assign(const StepTimeline& step) {
-    if (ordered_by_start_ || !hasOrderOf(step)) {
-        *this = StepGraph(step);
-        return false;
+bool StepGraph::assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran) {
+    bool same = false;
+    if (ran_ != nullptr) {
+        if (ran == nullptr) ran = executedUnits(step, ran_);
+        same = ran == ran_ && fits(step, *ran);
+    } else if (!ordered_by_start_) {
+        same = hasOrderOf(step);
     }
-    wall = step.wall();
-    recorded_transfers = estimated_transfers = 0;
-    for (auto& list : trailing)
-        list.clear();
-    readTimes(step);
-    readTransfers(step);
-    estimateTransfers(step);
-    findDelays();
+    if (same) {
+        readStep(step);
+    } else {
+        *this = StepGraph(step, std::move(ran));
+    }
+    return same;
+}
+
+/// Whether a step's units are those that follow from its order alone. Halves of a pair that ran apart are none, and an
+/// optimizer op between others takes its rank's time.
+bool StepGraph::fits(const StepTimeline& step, const ExecutedUnits& ran) const {
+    if (!ran.runnable() || !ran.order.optimizersTrail()) return false;
+    const OpGraph& graph = ran.order.graph();
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const std::span<const Op> works = graph.opsOf(Rank{r});
+        const std::span<const TimelineOp> list = std::span(step.ranks[r]).first(works.size());
+        for (std::size_t i = 0; i < works.size(); ++i) {
+            if (!works[i].overlapped) continue;
+            if (!beginsPair(list, i)) return false;
+            ++i;
+        }
+    }
     return true;
 }
 
 bool StepGraph::hasOrderOf(const StepTimeline& step) const {
     if (step.microbatches != microbatches_ || step.vpp != vpp_ || step.placement != placement_) return false;
-    if (step.pp != ops_.rankCount() || step.ranks.size() != unit_of.size()) return false;
+    if (step.pp != ops().rankCount() || step.ranks.size() != trailing.size()) return false;
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const auto& list = step.ranks[r];
-        if (list.size() != unit_of[r].size()) return false;
-        const OpIndex first = ops_.firstOf(Rank{r});
-        const auto works = static_cast<std::size_t>(ops_.endOf(Rank{r}) - first);
+        const OpIndex first = ops().firstOf(Rank{r});
+        const auto works = static_cast<std::size_t>(ops().endOf(Rank{r}) - first);
+        if (list.size() != works + trailing[r].size()) return false;
         const std::span<const TimelineOp> working = std::span(list).first(works);
         for (std::size_t i = 0; i < works; ++i) {
             Op ran = list[i].op;
-            const Op& known = ops_.op(first + static_cast<OpIndex>(i));
+            const Op& known = ops().op(first + static_cast<OpIndex>(i));
             const bool second_half =
-                i > 0 && ops_.partner(first + static_cast<OpIndex>(i)) == first + static_cast<OpIndex>(i) - 1;
+                i > 0 && ops().partner(first + static_cast<OpIndex>(i)) == first + static_cast<OpIndex>(i) - 1;
             if (ran.overlapped && !second_half) ran.overlapped = beginsPair(working, i);
             if (ran != known) return false;
         }
@@ -85,81 +106,55 @@ bool StepGraph::hasOrderOf(const StepTimeline& step) const {
     return true;
 }
 
-void StepGraph::orderUnits(const StepTimeline& step) {
+void StepGraph::findUnits(const StepTimeline& step) {
+    const auto graph = std::make_shared<const OpGraph>(unitOrder(step));
+    units_ = std::make_shared<const StepUnits>(graph);
+    if (units_->blocked.empty()) return;
+    // Ops are missing, or some began before what they need: their start is an order that every rank's agrees with.
+    ordered_by_start_ = true;
     std::vector<OpIndex> order; // the first op of each unit
-    order.reserve(static_cast<std::size_t>(ops_.size()));
-    const auto blocked = visitInOrder(ops_, [&](OpIndex index, OpIndex) { order.push_back(index); });
-    if (!blocked.empty()) {
-        // Ops are missing, or some began before what they need: their start is an order that every rank's agrees with.
-        ordered_by_start_ = true;
-        order.clear();
-        std::vector<TimeNs> starts(static_cast<std::size_t>(ops_.size()));
-        for (OpIndex i = 0; i < ops_.size(); ++i) {
-            const auto& list = step.ranks[ops_.rank(i).index()];
-            const auto place = static_cast<std::size_t>(i - ops_.firstOf(ops_.rank(i)));
-            starts[at(i)] = list[place].start;
-            if (place > 0) starts[at(i)] = std::max(starts[at(i)], starts[at(i - 1)]);
-            if (ops_.partner(i) == kNoOp || ops_.partner(i) > i) order.push_back(i);
-        }
-        std::ranges::stable_sort(order, {}, [&](OpIndex index) { return starts[at(index)]; });
+    std::vector<TimeNs> starts(static_cast<std::size_t>(graph->size()));
+    for (OpIndex i = 0; i < graph->size(); ++i) {
+        const auto& list = step.ranks[graph->rank(i).index()];
+        const auto place = static_cast<std::size_t>(i - graph->firstOf(graph->rank(i)));
+        starts[at(i)] = list[place].start;
+        if (place > 0) starts[at(i)] = std::max(starts[at(i)], starts[at(i - 1)]);
+        if (graph->partner(i) == kNoOp || graph->partner(i) > i) order.push_back(i);
     }
-    unit_of.resize(step.ranks.size());
-    for (std::size_t r = 0; r < step.ranks.size(); ++r)
-        unit_of[r].assign(step.ranks[r].size(), kNoUnit);
-    last.assign(step.ranks.size(), kNoUnit);
-    rank.reserve(order.size());
-    op.reserve(order.size());
-    kind.reserve(order.size());
-    chunk.reserve(order.size());
-    pair.reserve(order.size());
-    for (const OpIndex op_index : order) {
-        const auto unit = static_cast<UnitIndex>(rank.size());
-        const Rank r = ops_.rank(op_index);
-        const bool two = ops_.partner(op_index) != kNoOp;
-        rank.push_back(r.value);
-        op.push_back(op_index - ops_.firstOf(r));
-        kind.push_back(ops_.op(op_index).kind);
-        chunk.push_back(ops_.op(op_index).chunk);
-        pair.push_back(two);
-        last[r.index()] = unit;
-        for (int half = 0; half <= (two ? 1 : 0); ++half)
-            unit_of[r.index()][at(op.back() + half)] = unit;
-    }
-    findInputs(order);
-    start.resize(rank.size());
-    end.resize(rank.size());
-    delay.resize(rank.size());
-    trailing.resize(step.ranks.size());
+    std::ranges::stable_sort(order, {}, [&](OpIndex index) { return starts[at(index)]; });
+    units_ = std::make_shared<const StepUnits>(graph, order);
+}
+
+void StepGraph::takeUnits() {
+    const StepUnits& units = *units_;
+    rank = units.rank;
+    op = units.op;
+    kind = units.kind;
+    chunk = units.chunk;
+    pair = units.pair;
+    way = {units.way[0], units.way[1]};
+    last = units.last;
+    ignored_inputs = units.ignored_inputs;
+    resizeLarge(start, rank.size());
+    resizeLarge(end, rank.size());
+    resizeLarge(delay, rank.size());
+    trailing.resize(last.size());
     for (std::size_t side = 0; side < sides(); ++side) {
-        transfer[side].assign(rank.size(), TimeNs{0});
-        sent[side].assign(rank.size(), TimeNs{0});
+        transfer[side] = largeList<TimeNs>(rank.size());
+        sent[side] = largeList<TimeNs>(rank.size());
         recorded_[side].assign(rank.size(), 1);
     }
 }
 
-void StepGraph::findInputs(const std::vector<OpIndex>& order) {
-    const std::size_t inputs = std::ranges::find(pair, true) != pair.end() ? 2 : 1;
-    const std::size_t width = 1 + inputs;
-    std::vector<TaskIndex> rows(width * order.size(), kNoUnit);
-    std::vector<UnitIndex> latest(last.size(), kNoUnit); // per rank
-    for (UnitIndex unit = 0; unit < size(); ++unit)
-        rows[width * at(unit)] = std::exchange(latest[at(rank[at(unit)])], unit);
-    for (std::size_t side = 0; side < inputs; ++side) {
-        way[side].assign(order.size(), Way::None);
-        for (UnitIndex unit = 0; unit < size(); ++unit) {
-            const OpIndex index = side == 0 ? order[at(unit)] : ops_.partner(order[at(unit)]);
-            const OpIndex producer = index == kNoOp ? kNoOp : ops_.producers(index).stage;
-            const UnitIndex from = producer >= 0 ? unitOf(producer) : kNoUnit;
-            const bool usable = producer == kNoOp || (producer >= 0 && from < unit);
-            ignored_inputs += usable ? 0 : 1;
-            if (!usable || from == kNoUnit) continue;
-            rows[width * at(unit) + 1 + side] = from;
-            const Way by_transfer =
-                payloadOf(ops_.op(index).kind) == Payload::Activation ? Way::Activation : Way::Gradient;
-            way[side][at(unit)] = rank[at(from)] == rank[at(unit)] ? Way::Stays : by_transfer;
-        }
-    }
-    tasks_ = TaskGraph(width, std::move(rows));
+void StepGraph::readStep(const StepTimeline& step) {
+    wall = step.wall();
+    recorded_transfers = estimated_transfers = 0;
+    for (auto& list : trailing)
+        list.clear();
+    readTimes(step);
+    readTransfers(step);
+    estimateTransfers(step);
+    findDelays();
 }
 
 void StepGraph::readTimes(const StepTimeline& step) {
@@ -167,9 +162,12 @@ void StepGraph::readTimes(const StepTimeline& step) {
     // A pair has both of its ops' times, and what both have of the rest.
     const auto eachUnit = [&](const auto& read) {
         parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) {
+            constexpr std::size_t kAhead = 24; // neighbours in the units' order lie far apart in the timeline
+            const auto first = [&](std::size_t unit) { return step.ranks[at(rank[unit])].data() + op[unit]; };
             for (std::size_t unit = from; unit < to; ++unit) {
-                const TimelineOp* const ops = &step.ranks[at(rank[unit])][at(op[unit])];
-                read(unit, ops[0], ops[pair[unit] ? 1 : 0]);
+                if (unit + kAhead < to) __builtin_prefetch(first(unit + kAhead));
+                const TimelineOp* const ops = first(unit);
+                read(unit, ops[0], ops[pair[unit]]);
             }
         });
     };
@@ -207,26 +205,52 @@ void StepGraph::readTrailing(const StepTimeline& step, std::size_t r) {
     const auto& list = step.ranks[r];
     const TimeNs origin = last[r] == kNoUnit ? TimeNs{0} : end[at(last[r])];
     TimeNs covered = origin;
-    for (std::size_t i = at(ops_.endOf(Rank{r}) - ops_.firstOf(Rank{r})); i < list.size(); ++i) {
+    for (std::size_t i = at(ops().endOf(Rank{r}) - ops().firstOf(Rank{r})); i < list.size(); ++i) {
         const TimeNs since = std::max(covered, list[i].start - step.begin);
         covered = std::max(since, list[i].end - step.begin);
         trailing[r].push_back({since - origin, covered - since});
     }
 }
 
-void StepGraph::readTransfers(const StepTimeline& step) {
-    records_.assign(static_cast<std::size_t>(ops_.size()), {});
-    for (const auto& spans : step.comm) {
-        for (const CommSpan& span : spans) {
+/// Each rank records one side of its transfers. A record of a transfer that is not the rank's own waits for the end.
+void StepGraph::readRecords(const StepTimeline& step) {
+    struct Foreign {
+        const CommSpan* span;
+        OpIndex consumer;
+    };
+    resizeLarge(sends_, static_cast<std::size_t>(ops().size()));
+    resizeLarge(receives_, sends_.size());
+    parallelPieces(sends_.size(), [this](std::size_t from, std::size_t to) {
+        std::fill(sends_.begin() + static_cast<std::ptrdiff_t>(from), sends_.begin() + static_cast<std::ptrdiff_t>(to),
+                  Record{});
+        std::fill(receives_.begin() + static_cast<std::ptrdiff_t>(from),
+                  receives_.begin() + static_cast<std::ptrdiff_t>(to), Record{});
+    });
+    const auto add = [&](const CommSpan& span, OpIndex consumer) {
+        (span.kind == CommKind::Send ? sends_ : receives_)[at(consumer)].add(span, step.begin);
+    };
+    std::vector<std::vector<Foreign>> foreign(step.comm.size());
+    parallelGroups(step.comm.size(), sends_.size(), [&](std::size_t r) {
+        for (const CommSpan& span : step.comm[r]) {
             if (span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
-            const OpIndex consumer = fedBy(span, step, ops_);
-            if (consumer < 0 || !ops_.receives(consumer)) continue;
-            Record& record = records_[at(consumer)];
-            record.begin = std::max(record.begin, span.start - step.begin);
-            TimeNs& side = span.kind == CommKind::Send ? record.sent : record.received;
-            side = std::max(side, span.end - step.begin);
+            const OpIndex consumer = fedBy(span, step, ops());
+            if (consumer < 0 || !ops().receives(consumer)) continue;
+            const OpIndex own = span.kind == CommKind::Send ? ops().producers(consumer).stage : consumer;
+            if (ops().rank(own) == Rank{r}) {
+                add(span, consumer);
+            } else {
+                foreign[r].push_back({&span, consumer});
+            }
         }
+    });
+    for (const auto& of_rank : foreign) {
+        for (const auto& [span, consumer] : of_rank)
+            add(*span, consumer);
     }
+}
+
+void StepGraph::readTransfers(const StepTimeline& step) {
+    readRecords(step);
     std::atomic<std::int64_t> recorded_here{0};
     std::atomic<std::int64_t> estimated_here{0};
     const auto readSide = [&](std::size_t side, std::size_t from, std::size_t to) {
@@ -238,15 +262,17 @@ void StepGraph::readTransfers(const StepTimeline& step) {
             const TimeNs made = end[at(input(side, unit))];
             sent[side][unit] = made;
             if (by == Way::Stays) continue;
-            const OpIndex consumer = ops_.firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
-            const Record& record = records_[at(consumer)];
-            const bool recorded = record.begin != TimeNs::min();
+            const OpIndex consumer = ops().firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
+            const Record& send = sends_[at(consumer)];
+            const Record& receive = receives_[at(consumer)];
+            const TimeNs posted = std::max(send.begin, receive.begin);
+            const bool recorded = posted != TimeNs::min();
             recorded_[side][unit] = recorded ? 1 : 0;
             ++(recorded ? known : unknown);
             if (!recorded) continue;
             // A transfer begins no earlier than its payload is made, even where a side posted it before.
-            const TimeNs begin = std::max(record.begin, made);
-            const TimeNs through = record.received != TimeNs::min() ? record.received : record.sent;
+            const TimeNs begin = std::max(posted, made);
+            const TimeNs through = receive.end != TimeNs::min() ? receive.end : send.end;
             sent[side][unit] = begin;
             transfer[side][unit] = std::max(TimeNs{0}, through - begin);
         }
@@ -300,7 +326,7 @@ void StepGraph::findDelays() {
 }
 
 std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) const {
-    if (plan.ranks.size() != unit_of.size() || plan.placement != placement_ || plan.vpp != vpp_ ||
+    if (plan.ranks.size() != last.size() || plan.placement != placement_ || plan.vpp != vpp_ ||
         plan.microbatches != microbatches_) {
         return std::nullopt;
     }
@@ -308,7 +334,7 @@ std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) c
     for (auto& list : order.ranks)
         std::erase_if(list, [](const Op& each) { return each.kind == OpKind::Optimizer; });
     const OpGraph planned(order);
-    if (planned.size() != ops_.size() || planned.sequenceSlices() != ops_.sequenceSlices()) return std::nullopt;
+    if (planned.size() != ops().size() || planned.sequenceSlices() != ops().sequenceSlices()) return std::nullopt;
 
     std::vector<UnitIndex> result;
     std::vector<bool> seen(rank.size(), false);
@@ -316,10 +342,10 @@ std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) c
     bool same_ops = true;
     const auto unitOfPlanned = [&](OpIndex index) {
         const Op& wanted = planned.op(index);
-        const OpIndex found = ops_.inRange(wanted)
-                                  ? ops_.find(wanted.kind, wanted.microbatch, planned.stage(index), wanted.sequence)
+        const OpIndex found = ops().inRange(wanted)
+                                  ? ops().find(wanted.kind, wanted.microbatch, planned.stage(index), wanted.sequence)
                                   : kMissingOp;
-        return found >= 0 && ops_.op(found) == wanted ? unitOf(found) : kNoUnit;
+        return found >= 0 && ops().op(found) == wanted ? unitOf(found) : kNoUnit;
     };
     const auto blocked = visitInOrder(planned, [&](OpIndex index, OpIndex partner) {
         const UnitIndex unit = unitOfPlanned(index);
@@ -334,7 +360,7 @@ std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) c
 }
 
 std::vector<Binding> bindings(const StepGraph& graph) {
-    std::vector<Binding> result(graph.rank.size());
+    auto result = largeList<Binding>(graph.rank.size());
     parallelPieces(result.size(), [&](std::size_t from, std::size_t to) {
         for (std::size_t unit = from; unit < to; ++unit) {
             const LatestPredecessor latest = graph.latestInput(static_cast<UnitIndex>(unit));

@@ -1,12 +1,13 @@
 #pragma once
 
 #include "core/graph/longest_path.h"
-#include "core/graph/unit_graph.h"
+#include "core/graph/step_units.h"
 #include "core/schedule/dependency.h"
 #include "core/timeline/step_timeline.h"
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -31,14 +32,6 @@ namespace bubblescope {
     return ops.find(fed, span.microbatch, span.stage, span.sequence);
 }
 
-/// The way of a unit's input.
-enum class Way : std::uint8_t {
-    None,       ///< there is no input
-    Stays,      ///< made on the same rank
-    Activation, ///< brought by a transfer from another rank
-    Gradient,   ///< the same
-};
-
 /// An optimizer op behind a rank's last unit. Nothing waits for it, so it only fills a bubble.
 struct TrailingOp {
     TimeNs after{0}; ///< its start, from the end of the rank's last unit
@@ -55,14 +48,19 @@ struct TrailingOp {
 /// Works for any timeline. Where ops of a rank overlap without being a pair, the later one is cut. Ops are clipped to
 /// the step's window, so that the units of a rank add up to its busy time. An input is ignored where the timeline lacks
 /// its producer, or where the order contradicts it. Linear in ops and transfers.
-struct StepGraph {
-    // One entry a unit.
-    std::vector<std::int32_t> rank;
-    std::vector<std::int32_t> op; ///< place of its (first) op in StepTimeline::ranks
-    std::vector<OpKind> kind;     ///< of that op
-    std::vector<Chunk> chunk;     ///< of that op
-    std::vector<bool> pair;
-    std::array<std::vector<Way>, 2> way;         ///< of the input; the second is empty where there are no pairs
+class StepGraph {
+private:
+    std::shared_ptr<const StepUnits> units_; ///< of those that are shared with others, or its own
+
+public:
+    // One entry a unit; as StepUnits.
+    std::span<const std::int32_t> rank;
+    std::span<const std::int32_t> op; ///< place of its (first) op in StepTimeline::ranks
+    std::span<const OpKind> kind;
+    std::span<const Chunk> chunk;
+    std::span<const std::uint8_t> pair;
+    std::array<std::span<const Way>, 2> way;
+    // One entry a unit, of this step.
     std::array<std::vector<TimeNs>, 2> transfer; ///< that brings the input; 0 on one rank
     std::array<std::vector<TimeNs>, 2> sent;     ///< when that transfer began by the record; its input's end without
     std::vector<TimeNs> start;
@@ -72,30 +70,32 @@ struct StepGraph {
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
 
-    std::vector<UnitIndex> last;                   ///< per rank; kNoUnit for a rank without units
+    std::span<const UnitIndex> last;               ///< per rank; kNoUnit for a rank without units
     std::vector<std::vector<TrailingOp>> trailing; ///< per rank, by start
-    std::vector<std::vector<UnitIndex>> unit_of;   ///< per rank and op in its list; kNoUnit for trailing ops
     TimeNs wall{0};
     std::int64_t recorded_transfers = 0;  ///< between ranks, with a send or a receive in the trace
     std::int64_t estimated_transfers = 0; ///< without; they take the shortest lag observed between their two ranks
     std::int64_t ignored_inputs = 0;
 
-    explicit StepGraph(const StepTimeline& step);
+    /// `ran` is that of the step; where it is null, it is found here.
+    explicit StepGraph(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     /// Becomes the graph of another step. True if that ran the same ops in the same order: units, inputs and ways,
     /// which follow from the order alone, are then kept. Most steps of a run do, which saves half of the work.
-    bool assign(const StepTimeline& step);
+    bool assign(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
 
     [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
     [[nodiscard]] bool hasPairs() const { return !way[1].empty(); }
     [[nodiscard]] std::size_t sides() const { return hasPairs() ? 2 : 1; }
     /// The predecessors of each unit: in slot 0 the unit before it on its rank, then its inputs, one slot a side.
-    [[nodiscard]] const TaskGraph& tasks() const { return tasks_; }
+    [[nodiscard]] const TaskGraph& tasks() const { return units_->tasks; }
+    /// The same, to be kept.
+    [[nodiscard]] std::shared_ptr<const TaskGraph> sharedTasks() const { return {units_, &units_->tasks}; }
     /// The unit before it on its rank; kNoUnit for the first.
-    [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks_.predecessors(unit)[0]; }
+    [[nodiscard]] UnitIndex previous(std::size_t unit) const { return tasks().predecessors(unit)[0]; }
     /// kNoUnit for none.
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
-        return tasks_.predecessors(unit)[1 + side];
+        return tasks().predecessors(unit)[1 + side];
     }
     /// The predecessor that a unit waited for last, by the observed ends and transfers; of several that came together
     /// the one in the first slot of tasks().
@@ -104,7 +104,7 @@ struct StepGraph {
         const auto transferred = [this](const EdgePlace& edge) {
             return edge.slot == 0 ? TimeNs{0} : transfer[edge.slot - 1][at(edge.task)];
         };
-        return latestPredecessor(tasks_, at(unit), ended, transferred);
+        return latestPredecessor(tasks(), at(unit), ended, transferred);
     }
     /// Whether a transfer brings the input.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
@@ -116,35 +116,42 @@ struct StepGraph {
     [[nodiscard]] std::optional<std::vector<UnitIndex>> orderBy(const Schedule& plan) const;
 
     /// The ops, but those trailing.
-    [[nodiscard]] const OpGraph& ops() const { return ops_; }
-    [[nodiscard]] UnitIndex unitOf(OpIndex index) const {
-        return unit_of[ops_.rank(index).index()][at(index - ops_.firstOf(ops_.rank(index)))];
-    }
+    [[nodiscard]] const OpGraph& ops() const { return *units_->ops; }
+    [[nodiscard]] UnitIndex unitOf(OpIndex index) const { return units_->unit_of[at(index)]; }
+    /// Of the ops in a rank's list, but those trailing; a pair's twice.
+    [[nodiscard]] std::span<const UnitIndex> unitsOf(Rank of) const { return units_->unitsOf(of); }
 
 private:
+    [[nodiscard]] bool fits(const StepTimeline& step, const ExecutedUnits& ran) const;
     [[nodiscard]] bool hasOrderOf(const StepTimeline& step) const;
-    void orderUnits(const StepTimeline& step);
-    void findInputs(const std::vector<OpIndex>& order);
+    void findUnits(const StepTimeline& step);
+    void takeUnits();
+    void readStep(const StepTimeline& step);
     void readTimes(const StepTimeline& step);
     void readTrailing(const StepTimeline& step, std::size_t r);
     void readTransfers(const StepTimeline& step);
+    void readRecords(const StepTimeline& step);
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
-    /// A transfer as both sides recorded it.
+    /// A transfer as one of its sides recorded it.
     struct Record {
-        TimeNs begin{TimeNs::min()}; ///< the later of the two; min() = not recorded
-        TimeNs sent{TimeNs::min()};  ///< the send's end
-        TimeNs received{TimeNs::min()};
+        TimeNs begin{TimeNs::min()}; ///< min() = not recorded
+        TimeNs end{TimeNs::min()};
+
+        void add(const CommSpan& span, TimeNs origin) {
+            begin = std::max(begin, span.start - origin);
+            end = std::max(end, span.end - origin);
+        }
     };
 
     int microbatches_;
     int vpp_;
     Placement placement_;
-    OpGraph ops_;
-    TaskGraph tasks_;
+    std::shared_ptr<const ExecutedUnits> ran_;          ///< whose units these are; null where the step has its own
     bool ordered_by_start_ = false;                     ///< the order does not follow from that of the ops alone
-    std::vector<Record> records_;                       ///< of the latest step, by the op that is fed
+    std::vector<Record> sends_;                         ///< of the latest step, by the op that is fed
+    std::vector<Record> receives_;                      ///< the same
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits: written by several threads
 };
 

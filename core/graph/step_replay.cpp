@@ -159,20 +159,22 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
     return parts;
 }
 
-ObservedStep::ObservedStep(const StepTimeline& step, const StepKnowledge& known)
-    : graph(step), latest(bindings(graph)), delays(splitDelays(step, graph, latest, known)) {}
+ObservedStep::ObservedStep(const StepTimeline& step, const StepKnowledge& known,
+                           std::shared_ptr<const ExecutedUnits> ran)
+    : graph(step, std::move(ran)), latest(bindings(graph)), delays(splitDelays(step, graph, latest, known)) {}
 
-bool ObservedStep::assign(const StepTimeline& step, const StepKnowledge& known) {
-    const bool same_order = graph.assign(step);
+bool ObservedStep::assign(const StepTimeline& step, const StepKnowledge& known,
+                          std::shared_ptr<const ExecutedUnits> ran) {
+    const bool same_order = graph.assign(step, std::move(ran));
     latest = bindings(graph);
     delays = splitDelays(step, graph, latest, known);
     return same_order;
 }
 
 StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
-    : tasks_(graph.tasks()), last_(graph.last), ends_(0) {
+    : tasks_(graph.sharedTasks()), last_(graph.last.begin(), graph.last.end()), ends_(0) {
     if (order.empty()) return;
-    const std::size_t width = tasks_.width();
+    const std::size_t width = tasks_->width();
     std::vector<TaskIndex> rows;
     rows.reserve(width * order.size());
     last_.assign(last_.size(), kNoUnit);
@@ -181,18 +183,19 @@ StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
         rows.push_back(std::exchange(last_[StepGraph::at(graph.rank[StepGraph::at(unit)])], unit));
         rows.insert(rows.end(), inputs.begin(), inputs.end());
     }
-    tasks_ = TaskGraph(width, std::move(rows), {order.begin(), order.end()});
+    tasks_ =
+        std::make_shared<const TaskGraph>(width, std::move(rows), std::vector<TaskIndex>(order.begin(), order.end()));
 }
 
 TimeNs StepReplay::run(const StepTimes& times, TaskTimes& ends) const {
-    ends.resize(tasks_.size());
+    ends.resize(tasks_->size());
     const auto pass = [&](auto lag) {
         const TimeNs* const durations = times.durations.data();
         if (times.delays.empty()) {
-            forwardPass(tasks_, ends, lag, [=](UnitIndex unit, TimeNs ready) { return ready + durations[unit]; });
+            forwardPass(*tasks_, ends, lag, [=](UnitIndex unit, TimeNs ready) { return ready + durations[unit]; });
         } else {
             const TimeNs* const delays = times.delays.data();
-            forwardPass(tasks_, ends, lag,
+            forwardPass(*tasks_, ends, lag,
                         [=](UnitIndex unit, TimeNs ready) { return ready + (delays[unit] + durations[unit]); });
         }
     };

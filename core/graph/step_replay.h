@@ -3,6 +3,7 @@
 #include "core/graph/step_graph.h"
 
 #include <array>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -46,9 +47,11 @@ struct ObservedStep {
     std::vector<Binding> latest;
     DelayParts delays;
 
-    explicit ObservedStep(const StepTimeline& step, const StepKnowledge& known = {});
+    explicit ObservedStep(const StepTimeline& step, const StepKnowledge& known = {},
+                          std::shared_ptr<const ExecutedUnits> ran = {});
     /// Becomes another step; as StepGraph::assign().
-    bool assign(const StepTimeline& step, const StepKnowledge& known = {});
+    bool assign(const StepTimeline& step, const StepKnowledge& known = {},
+                std::shared_ptr<const ExecutedUnits> ran = {});
 };
 
 /// The times on which a step is replayed, one entry a unit.
@@ -74,9 +77,9 @@ public:
     [[nodiscard]] TimeNs end(UnitIndex unit) const { return ends_[unit]; }
 
 private:
-    TaskGraph tasks_;             ///< as StepGraph::tasks(), in the replay's order
-    std::vector<UnitIndex> last_; ///< per rank; kNoUnit for a rank without units
-    TaskTimes ends_;              ///< of the latest run
+    std::shared_ptr<const TaskGraph> tasks_; ///< as StepGraph::tasks(), in the replay's order
+    std::vector<UnitIndex> last_;            ///< per rank; kNoUnit for a rank without units
+    TaskTimes ends_;                         ///< of the latest run
 };
 
 } // namespace bubblescope

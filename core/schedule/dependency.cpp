@@ -1,8 +1,11 @@
 #include "core/schedule/dependency.h"
 
+#include "core/base/large_list.h"
+#include "core/parallel/parallel.h"
 #include "core/schedule/stage_ways.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace bubblescope {
 namespace {
@@ -23,10 +26,22 @@ std::optional<std::size_t> slotKind(OpKind kind) {
 
 } // namespace
 
-OpGraph::OpGraph(const Schedule& schedule)
-    : microbatches_(schedule.microbatches), vpp_(schedule.vpp), pp_(schedule.pp), placement_(schedule.placement) {
+OpLists OpLists::of(const Schedule& schedule) {
+    OpLists lists{schedule.pp, schedule.microbatches, schedule.vpp, schedule.placement, {}, {}};
+    lists.ops.reserve(schedule.opCount());
+    for (const auto& ops : schedule.ranks) {
+        lists.rank_begin.push_back(static_cast<OpIndex>(lists.ops.size()));
+        lists.ops.insert(lists.ops.end(), ops.begin(), ops.end());
+    }
+    lists.rank_begin.push_back(static_cast<OpIndex>(lists.ops.size()));
+    return lists;
+}
+
+OpGraph::OpGraph(OpLists lists)
+    : microbatches_(lists.microbatches), vpp_(lists.vpp), pp_(lists.pp), placement_(lists.placement),
+      ops_(std::move(lists.ops)), rank_begin_(std::move(lists.rank_begin)) {
     placeStages();
-    indexOps(schedule);
+    indexOps();
     linkPairs();
     linkProducers();
 }
@@ -69,37 +84,54 @@ OpIndex OpGraph::find(OpKind kind, Microbatch microbatch, Stage stage, int seque
     return table_[slot(kind, microbatch, stage, sequence)];
 }
 
-void OpGraph::indexOps(const Schedule& schedule) {
-    const std::size_t count = schedule.opCount();
-    ops_.reserve(count);
-    ranks_.reserve(count);
-    for (const auto& list : schedule.ranks) {
-        for (const Op& op : list) {
-            slices_ = std::max(slices_, std::min(op.sequence, kMaxSequenceSlices - 1) + 1);
-            overlaps_ |= op.overlapped;
+void OpGraph::indexOps() {
+    struct Found {
+        std::int32_t slices = 1;
+        bool overlaps = false;
+    };
+    const auto ranks = static_cast<std::size_t>(rankCount());
+    std::vector<Found> found(ranks);
+    parallelGroups(ranks, ops_.size(), [&](std::size_t r) {
+        for (const Op& op : opsOf(Rank{r})) {
+            found[r].slices = std::max(found[r].slices, std::min(op.sequence, kMaxSequenceSlices - 1) + 1);
+            found[r].overlaps |= op.overlapped;
         }
+    });
+    for (const Found& rank : found) {
+        slices_ = std::max(slices_, rank.slices);
+        overlaps_ |= rank.overlaps;
     }
-    table_.assign(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
-                      static_cast<std::size_t>(stageSlots()),
-                  kMissingOp);
-    for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
-        rank_begin_.push_back(size());
-        for (const Op& op : schedule.ranks[r]) {
-            const OpIndex index = size();
-            ops_.push_back(op);
-            ranks_.push_back(Rank{r});
-            ++kind_count_[static_cast<std::size_t>(op.kind)];
-            if (op.kind == OpKind::Optimizer) continue;
-            if (!inRange(op)) {
-                regular_ = false;
-                continue;
-            }
-            OpIndex& entry = table_[slot(op.kind, op.microbatch, stage(index), op.sequence)];
-            regular_ &= entry == kMissingOp;
-            if (entry == kMissingOp) entry = index;
+    table_ = largeList(kSlotKinds * static_cast<std::size_t>(microbatches_) * static_cast<std::size_t>(slices_) *
+                           static_cast<std::size_t>(stageSlots()),
+                       kMissingOp);
+    // Each stage is of one rank, so that no two ranks write to one place of the table.
+    resizeLarge(ranks_, ops_.size());
+    std::vector<Part> parts(ranks);
+    parallelGroups(ranks, ops_.size(), [&](std::size_t r) { parts[r] = indexRank(Rank{r}); });
+    for (const Part& part : parts) {
+        regular_ &= part.regular;
+        all_in_range_ &= part.in_range;
+        for (std::size_t kind = 0; kind < kind_count_.size(); ++kind)
+            kind_count_[kind] += part.kind_count[kind];
+    }
+}
+
+OpGraph::Part OpGraph::indexRank(Rank rank) {
+    Part part;
+    for (OpIndex index = firstOf(rank); index < endOf(rank); ++index) {
+        const Op& op = ops_[at(index)];
+        ranks_[at(index)] = rank;
+        ++part.kind_count[static_cast<std::size_t>(op.kind)];
+        if (op.kind == OpKind::Optimizer) continue;
+        if (!inRange(op)) {
+            part.regular = part.in_range = false;
+            continue;
         }
+        OpIndex& entry = table_[slot(op.kind, op.microbatch, stage(index), op.sequence)];
+        part.regular &= entry == kMissingOp;
+        if (entry == kMissingOp) entry = index;
     }
-    rank_begin_.push_back(size());
+    return part;
 }
 
 void OpGraph::linkPairs() {
@@ -117,13 +149,22 @@ void OpGraph::linkPairs() {
 }
 
 void OpGraph::linkProducers() {
-    producers_.resize(ops_.size());
+    resizeLarge(producers_, ops_.size());
     const int copies = secondCopies(placement_, pp_, vpp_, microbatches_, [this](Microbatch microbatch, Stage stage) {
         return std::ranges::any_of(std::array{OpKind::Forward, OpKind::Backward, OpKind::BackwardWeight},
                                    [&](OpKind kind) { return find(kind, microbatch, stage) != kMissingOp; });
     });
     const StageWays ways(placement_, pp_, vpp_, copies);
-    for (OpIndex i = 0; i < size(); ++i) {
+    std::atomic<bool> regular{regular_};
+    parallelPieces(ops_.size(), [&](std::size_t begin, std::size_t end) {
+        if (!linkProducers(ways, static_cast<OpIndex>(begin), static_cast<OpIndex>(end))) regular = false;
+    });
+    regular_ = regular;
+}
+
+bool OpGraph::linkProducers(const StageWays& ways, OpIndex begin, OpIndex end) {
+    bool whole = true;
+    for (OpIndex i = begin; i < end; ++i) {
         const Op& op = ops_[at(i)];
         if (!inRange(op)) continue;
         const Stage s = stage(i);
@@ -141,11 +182,12 @@ void OpGraph::linkProducers() {
             break;
         case OpKind::BackwardWeight:
             needs.own = find(OpKind::Backward, op.microbatch, s, op.sequence);
-            regular_ &= needs.own >= 0 && ops_[at(needs.own)].kind == OpKind::BackwardInput;
+            whole &= needs.own >= 0 && ops_[at(needs.own)].kind == OpKind::BackwardInput;
             break;
         case OpKind::Optimizer: break;
         }
     }
+    return whole;
 }
 
 OpIndex OpGraph::consumer(OpIndex index) const {

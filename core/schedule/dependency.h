@@ -5,10 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace bubblescope {
+
+class StageWays;
 
 /// Position of an op in an OpGraph: ops are numbered consecutively, rank after rank, in execution order.
 using OpIndex = std::int32_t;
@@ -24,15 +27,33 @@ struct Producers {
     OpIndex own = kNoOp;   ///< F(s) for B or I (s), I(s) for W(s): data that the same stage kept
 };
 
+/// The ops of one step, rank after rank, in execution order, and the sizes that they refer to.
+struct OpLists {
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+    Placement placement = Placement::Loop;
+    std::vector<Op> ops;
+    std::vector<OpIndex> rank_begin; ///< per rank, and the end of the last
+
+    [[nodiscard]] static OpLists of(const Schedule& schedule);
+};
+
 /// The data dependencies of one step's ops. Memory: about 32 bytes per op, plus 3 ints for each micro-batch, sequence
-/// slice and stage. Built in linear time from any schedule, valid or not: ops that are out of range count in their
-/// rank's order only; of duplicates the first counts. Immutable after construction.
+/// slice and stage. Built in linear time, on all cores where there are many ops, from any schedule, valid or not: ops
+/// that are out of range count in their rank's order only; of duplicates the first counts. Immutable after
+/// construction.
 class OpGraph {
 public:
-    explicit OpGraph(const Schedule& schedule);
+    explicit OpGraph(OpLists lists);
+    explicit OpGraph(const Schedule& schedule) : OpGraph(OpLists::of(schedule)) {}
 
     [[nodiscard]] OpIndex size() const { return static_cast<OpIndex>(ops_.size()); }
     [[nodiscard]] int rankCount() const { return static_cast<int>(rank_begin_.size()) - 1; }
+    /// Of a rank, in its order.
+    [[nodiscard]] std::span<const Op> opsOf(Rank rank) const {
+        return std::span(ops_).subspan(at(firstOf(rank)), at(endOf(rank) - firstOf(rank)));
+    }
     [[nodiscard]] const Op& op(OpIndex index) const { return ops_[at(index)]; }
     [[nodiscard]] Rank rank(OpIndex index) const { return ranks_[at(index)]; }
     [[nodiscard]] Stage stage(OpIndex index) const;
@@ -60,6 +81,8 @@ public:
 
     /// False for ops whose micro-batch or chunk does not exist.
     [[nodiscard]] bool inRange(const Op& op) const;
+    /// Whether this holds for all.
+    [[nodiscard]] bool allInRange() const { return all_in_range_; }
 
     /// True if counting alone shows that the ops are those that a step needs: each forward and backward of every
     /// micro-batch and stage once, no other op, no half of a pair without the other. False is inconclusive.
@@ -69,9 +92,18 @@ private:
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] std::size_t slot(OpKind kind, Microbatch microbatch, Stage stage, int sequence) const;
     [[nodiscard]] int stageSlots() const;
-    void indexOps(const Schedule& schedule);
+    void indexOps();
+    /// What is known of a part of the ops.
+    struct Part {
+        std::array<std::int64_t, 5> kind_count{};
+        bool regular = true;
+        bool in_range = true;
+    };
+    [[nodiscard]] Part indexRank(Rank rank);
     void linkPairs();
     void linkProducers();
+    /// Those of [begin, end); false if a W among them lacks its I.
+    [[nodiscard]] bool linkProducers(const StageWays& ways, OpIndex begin, OpIndex end);
     void placeStages();
 
     int microbatches_;
@@ -88,6 +120,7 @@ private:
     std::vector<Stage> stages_;     ///< rank · v + chunk -> stage
     std::array<std::int64_t, 5> kind_count_{};
     bool regular_ = true; ///< no op is out of range, a duplicate, a lone half of a pair, or a W without its I
+    bool all_in_range_ = true;
     bool overlaps_ = false;
 };
 

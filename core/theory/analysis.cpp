@@ -69,10 +69,11 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
 
 StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
     StepAnalysis analysis;
+    ran_ = executedUnits(step, ran_);
     if (consolidation_) {
-        analysis.order_of_previous = consolidation_->assign(step);
+        analysis.order_of_previous = consolidation_->assign(step, ran_);
     } else {
-        consolidation_.emplace(step);
+        consolidation_.emplace(step, ran_);
     }
     const StepOrder& order = consolidation_->order();
     analysis.index = step.index;

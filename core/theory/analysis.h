@@ -2,12 +2,15 @@
 
 #include "core/base/result.h"
 #include "core/graph/consolidate.h"
+#include "core/graph/step_units.h"
 #include "core/theory/closed_form.h"
 #include "core/timeline/bubbles.h"
 #include "core/timeline/checks.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -78,14 +81,19 @@ void countReplays(StepAnalysis& analysis, const StepReplays& replays);
 /// the same order. Not thread-safe.
 class StepAnalyzer {
 public:
-    /// `schedule` must outlive this object.
-    explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
+    /// `schedule` must outlive this object. `known` is an order that steps may have, or null.
+    explicit StepAnalyzer(const Schedule& schedule, std::shared_ptr<const ExecutedUnits> known = {})
+        : schedule_(schedule), ran_(std::move(known)) {}
     [[nodiscard]] StepAnalysis analyze(const StepTimeline& step);
     /// As if this step were the latest one analysed. It must outlive the next call.
-    void startFrom(const StepTimeline& step) { consolidation_.emplace(step); }
+    void startFrom(const StepTimeline& step) {
+        ran_ = executedUnits(step, ran_);
+        consolidation_.emplace(step, ran_);
+    }
 
 private:
     const Schedule& schedule_;
+    std::shared_ptr<const ExecutedUnits> ran_;   ///< of the latest step
     std::optional<Consolidation> consolidation_; ///< of the latest step
 };
 

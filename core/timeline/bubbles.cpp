@@ -1,6 +1,11 @@
 #include "core/timeline/bubbles.h"
 
+#include "core/base/large_list.h"
+#include "core/parallel/parallel.h"
+
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 namespace bubblescope {
 
@@ -38,7 +43,7 @@ std::string_view positionName(Position position, bool f_then_b) {
     return "";
 }
 
-Phases findPhases(const std::vector<Op>& ops) {
+Phases findPhases(std::span<const Op> ops) {
     Phases phases;
     phases.end = ops.size();
     while (phases.end > 0 && ops[phases.end - 1].kind == OpKind::Optimizer)
@@ -67,34 +72,85 @@ Phases findPhases(const std::vector<Op>& ops) {
     return phases;
 }
 
-StepOrder::StepOrder(const StepTimeline& step) : schedule_(executedOrder(step)), graph_(schedule_) {
-    ops_.reserve(step.ranks.size());
-    phases_.reserve(step.ranks.size());
-    for (const auto& ran : step.ranks) {
-        auto& ops = ops_.emplace_back();
-        ops.reserve(ran.size());
-        for (const TimelineOp& op : ran)
+StepOrder::StepOrder(const StepTimeline& step)
+    : microbatches_(step.microbatches), vpp_(step.vpp), pp_(step.pp), placement_(step.placement) {
+    readOps(step);
+    phases_.resize(step.ranks.size());
+    parallelGroups(step.ranks.size(), static_cast<std::size_t>(graph_->size()), [&](std::size_t r) {
+        const std::span<const Op> works = graph_->opsOf(Rank{r});
+        if (optimizers_[r].empty() || optimizers_[r].front().place >= works.size()) {
+            phases_[r] = findPhases(works);
+            return;
+        }
+        std::vector<Op> ops;
+        for (const TimelineOp& op : step.ranks[r])
             ops.push_back(op.op);
-        phases_.push_back(findPhases(ops));
-    }
+        phases_[r] = findPhases(ops);
+    });
 }
 
-bool StepOrder::assign(const StepTimeline& step) {
-    if (isOf(step)) return true;
-    *this = StepOrder(step);
-    return false;
+void StepOrder::readOps(const StepTimeline& step) {
+    OpLists lists{pp_, microbatches_, vpp_, placement_, {}, {0}};
+    const std::size_t ranks = step.ranks.size();
+    optimizers_.resize(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) { // as if optimizers were behind all others, which they mostly are
+        const auto& ran = step.ranks[r];
+        std::size_t works = ran.size();
+        while (works > 0 && ran[works - 1].op.kind == OpKind::Optimizer)
+            --works;
+        lists.rank_begin.push_back(lists.rank_begin.back() + static_cast<OpIndex>(works));
+    }
+    resizeLarge(lists.ops, static_cast<std::size_t>(lists.rank_begin.back()));
+    parallelGroups(ranks, lists.ops.size(), [&](std::size_t r) {
+        auto op = lists.ops.begin() + lists.rank_begin[r];
+        for (std::size_t i = 0; i < step.ranks[r].size(); ++i) {
+            const Op& ran = step.ranks[r][i].op;
+            if (ran.kind == OpKind::Optimizer) {
+                optimizers_[r].push_back({i, ran});
+            } else {
+                *op++ = ran;
+            }
+        }
+    });
+    std::vector<OpIndex> missing(ranks); // what the others of a rank make
+    for (std::size_t r = 0; r < ranks; ++r) {
+        const auto works = static_cast<std::size_t>(lists.rank_begin[r + 1] - lists.rank_begin[r]);
+        missing[r] = static_cast<OpIndex>(std::ranges::count_if(
+            optimizers_[r], [works](const Optimizer& optimizer) { return optimizer.place < works; }));
+        optimizers_trail_ &= missing[r] == 0;
+    }
+    if (!optimizers_trail_) {
+        OpLists dense{pp_, microbatches_, vpp_, placement_, {}, {0}};
+        for (std::size_t r = 0; r < ranks; ++r) {
+            const auto begin = lists.ops.begin();
+            dense.ops.insert(dense.ops.end(), begin + lists.rank_begin[r],
+                             begin + lists.rank_begin[r + 1] - missing[r]);
+            dense.rank_begin.push_back(static_cast<OpIndex>(dense.ops.size()));
+        }
+        lists = std::move(dense);
+    }
+    graph_ = std::make_shared<const OpGraph>(std::move(lists));
 }
 
 bool StepOrder::isOf(const StepTimeline& step) const {
-    if (step.pp != schedule_.pp || step.microbatches != schedule_.microbatches || step.vpp != schedule_.vpp)
-        return false;
-    if (step.placement != schedule_.placement || step.ranks.size() != ops_.size()) return false;
-    for (std::size_t r = 0; r < ops_.size(); ++r) {
-        const auto& ran = step.ranks[r];
-        if (ran.size() != ops_[r].size()) return false;
-        for (std::size_t i = 0; i < ran.size(); ++i) {
-            if (ran[i].op != ops_[r][i]) return false;
-        }
+    if (step.pp != pp_ || step.microbatches != microbatches_ || step.vpp != vpp_) return false;
+    if (step.placement != placement_ || step.ranks.size() != phases_.size()) return false;
+    std::atomic<bool> same{true};
+    parallelGroups(phases_.size(), static_cast<std::size_t>(graph_->size()), [&](std::size_t r) {
+        if (same && !isRankOf(step, r)) same = false;
+    });
+    return same;
+}
+
+bool StepOrder::isRankOf(const StepTimeline& step, std::size_t r) const {
+    const auto& ran = step.ranks[r];
+    const std::span<const Op> works = graph_->opsOf(Rank{r});
+    if (ran.size() != works.size() + optimizers_[r].size()) return false;
+    auto work = works.begin();
+    auto optimizer = optimizers_[r].begin();
+    for (std::size_t i = 0; i < ran.size(); ++i) {
+        const bool optimizes = optimizer != optimizers_[r].end() && optimizer->place == i;
+        if (ran[i].op != (optimizes ? (optimizer++)->op : *work++)) return false;
     }
     return true;
 }
@@ -135,12 +191,12 @@ std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step) {
 
 std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order) {
     std::vector<std::vector<Bubble>> result(step.ranks.size());
-    for (std::size_t r = 0; r < result.size(); ++r) {
+    parallelGroups(result.size(), static_cast<std::size_t>(order.graph().size()), [&](std::size_t r) {
         std::size_t count = 0; // they are kept with the step, so that room for more would be too
         eachBubble(step, order, Rank{r}, [&](const Bubble&) { ++count; });
         result[r].reserve(count);
         eachBubble(step, order, Rank{r}, [&](const Bubble& bubble) { result[r].push_back(bubble); });
-    }
+    });
     return result;
 }
 
@@ -154,37 +210,41 @@ std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, con
 }
 
 std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
-                                                   std::span<const TimeNs> starts, std::span<const TimeNs> durations) {
+                                                   std::span<const TimeNs> starts) {
     std::vector<PerPosition<TimeNs>> result(step.ranks.size());
-    std::size_t next = 0; // in both lists
-    for (std::size_t r = 0; r < result.size(); ++r) {
+    parallelGroups(result.size(), starts.size(), [&](std::size_t r) {
         const auto& ops = step.ranks[r];
-        TimeNs end{0}; // of the current op
+        auto next = static_cast<std::size_t>(order.graph().firstOf(Rank{r})); // in `starts`
+        TimeNs end{0};                                                        // of the current op
         const auto startOf = [&](std::size_t i) {
-            if (ops[i].op.kind == OpKind::Optimizer) {
-                end = ops[i].end;
-                return ops[i].start;
-            }
-            end = starts[next] + durations[next];
-            return starts[next++];
+            const bool moves = ops[i].op.kind != OpKind::Optimizer;
+            const TimeNs start = moves ? starts[next++] : ops[i].start;
+            end = start + ops[i].duration();
+            return start;
         };
+        PerPosition<TimeNs> sums{};
         eachBubble(
             step, order, Rank{r}, startOf, [&](std::size_t) { return end; },
-            [&](const Bubble& bubble) { result[r][positionIndex(bubble.position)] += bubble.duration(); });
-    }
+            [&](const Bubble& bubble) { sums[positionIndex(bubble.position)] += bubble.duration(); });
+        result[r] = sums;
+    });
     return result;
 }
 
 BubbleRates bubbleRates(const StepTimeline& step) {
-    TimeNs busy_total{0};
-    TimeNs busiest{0};
-    TimeNs longest{0};
-    TimeNs longest_busy{0};
-    for (const auto& ops : step.ranks) {
+    struct Span {
+        TimeNs length{0}; ///< from its first op to the last end
+        TimeNs busy{0};
+    };
+    std::vector<Span> spans(step.ranks.size());
+    std::size_t ops_of_step = 0;
+    for (const auto& ops : step.ranks)
+        ops_of_step += ops.size();
+    parallelGroups(spans.size(), ops_of_step, [&](std::size_t r) {
         TimeNs busy{0};
         TimeNs covered = step.begin;
         TimeNs first = step.end;
-        for (const TimelineOp& op : ops) {
+        for (const TimelineOp& op : step.ranks[r]) {
             if (op.start >= step.end) break;
             first = std::min(first, op.start);
             const TimeNs from = std::max(covered, op.start);
@@ -192,15 +252,18 @@ BubbleRates bubbleRates(const StepTimeline& step) {
             if (to > from) busy += to - from;
             covered = std::max(covered, to);
         }
-        busy_total += busy;
-        busiest = std::max(busiest, busy);
-        if (covered - first > longest) {
-            longest = covered - first;
-            longest_busy = busy;
-        }
+        spans[r] = {covered - first, busy};
+    });
+    TimeNs busy_total{0};
+    TimeNs busiest{0};
+    Span longest;
+    for (const Span& span : spans) {
+        busy_total += span.busy;
+        busiest = std::max(busiest, span.busy);
+        if (span.length > longest.length) longest = span;
     }
     const TimeNs capacity = step.wall() * static_cast<std::int64_t>(step.ranks.size());
-    return {fractionOf(capacity - busy_total, capacity), fractionOf(longest - longest_busy, longest),
+    return {fractionOf(capacity - busy_total, capacity), fractionOf(longest.length - longest.busy, longest.length),
             fractionOf(step.wall() - busiest, busiest)};
 }
 

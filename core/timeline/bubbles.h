@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -68,29 +69,43 @@ struct Phases {
 
 /// `ops` of one rank in execution order; optimizer ops belong to no phase. An overlapped pair of a forward and a
 /// backward is steady, even where it is the rank's last forward and its first backward.
-[[nodiscard]] Phases findPhases(const std::vector<Op>& ops);
+[[nodiscard]] Phases findPhases(std::span<const Op> ops);
 
 /// The order in which a step's ops ran, and results that depend on it but not on times. Most steps of a run have the
-/// same order, so it is worth keeping from one step to the next.
+/// same order, so it is worth keeping from one step to the next. Copies share the graph.
 class StepOrder {
 public:
     explicit StepOrder(const StepTimeline& step);
 
-    /// Replaces the order by that of another step. True if the ops and their order are equal, so that nothing changed.
-    bool assign(const StepTimeline& step);
-
-    [[nodiscard]] const Schedule& schedule() const { return schedule_; } ///< executedOrder()
-    [[nodiscard]] const OpGraph& graph() const { return graph_; }        ///< of that
-    /// The phases of a rank's ops as the timeline lists them, optimizer ops included.
-    [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
-
-private:
+    /// Whether a step has the same ops in the same order. Linear in ops.
     [[nodiscard]] bool isOf(const StepTimeline& step) const;
 
-    std::vector<std::vector<Op>> ops_; ///< as the timeline lists them
-    Schedule schedule_;
-    OpGraph graph_;
+    /// Of executedOrder().
+    [[nodiscard]] const OpGraph& graph() const { return *graph_; }
+    [[nodiscard]] const std::shared_ptr<const OpGraph>& sharedGraph() const { return graph_; }
+    /// The phases of a rank's ops as the timeline lists them, optimizer ops included.
+    [[nodiscard]] const Phases& phases(Rank rank) const { return phases_[rank.index()]; }
+    /// Whether optimizer ops are behind all others of their rank, so that these have the same place in the timeline as
+    /// in the graph.
+    [[nodiscard]] bool optimizersTrail() const { return optimizers_trail_; }
+
+private:
+    /// An optimizer op, which the graph leaves out.
+    struct Optimizer {
+        std::size_t place = 0; ///< in its rank's list
+        Op op;
+    };
+    void readOps(const StepTimeline& step);
+    [[nodiscard]] bool isRankOf(const StepTimeline& step, std::size_t r) const;
+
+    int microbatches_;
+    int vpp_;
+    int pp_;
+    Placement placement_;
+    bool optimizers_trail_ = true;
+    std::shared_ptr<const OpGraph> graph_;
     std::vector<Phases> phases_;
+    std::vector<std::vector<Optimizer>> optimizers_; ///< per rank
 };
 
 /// All bubbles of a step's pipeline window, by rank and start, without intervals of length 0. Where ops overlap (in
@@ -101,10 +116,9 @@ private:
 [[nodiscard]] std::vector<std::vector<Bubble>> findBubbles(const StepTimeline& step, const StepOrder& order);
 /// The time of those bubbles at each position, per rank.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order);
-/// The same as if the step's ops, except optimizer ops, began at `starts` and took `durations`, rank after rank.
+/// The same as if the step's ops, except optimizer ops, began at `starts`, which are numbered as in the order's graph.
 [[nodiscard]] std::vector<PerPosition<TimeNs>> bubblesByPosition(const StepTimeline& step, const StepOrder& order,
-                                                                 std::span<const TimeNs> starts,
-                                                                 std::span<const TimeNs> durations);
+                                                                 std::span<const TimeNs> starts);
 
 /// The three quantities called "bubble rate". Without qualification the first is meant.
 struct BubbleRates {

@@ -81,7 +81,7 @@ TEST(ChainTree, AgreesWithWalkingUp) {
             parents[static_cast<std::size_t>(i)].unit = pick(std::max(-1, i - 4), i - 1);
             weights.emplace_back(pick(0, 3) == 0 ? 0 : 1000 * pick(1, 50) + i);
         }
-        const ChainTree tree(parents, weights);
+        const ChainTree tree(parents, [&](std::size_t unit) { return weights[unit]; });
         const auto up = [&](UnitIndex unit) { return parents[static_cast<std::size_t>(unit)].unit; };
         for (UnitIndex a = -1; a < size; ++a) {
             for (UnitIndex b = -1; b < size; ++b) {
@@ -182,7 +182,7 @@ TEST_F(Attribution, EveryLongerBubbleNamesTheOneSlowOp) {
             EXPECT_EQ(attribution.unexplained, TimeNs{0});
             if (attribution.attributed == TimeNs{0}) continue; // it fitted into a bubble of its own rank
             ASSERT_EQ(attribution.ranking.size(), 1U);
-            EXPECT_EQ(attribution.ranking[0].unit, graph.unit_of[r][i]);
+            EXPECT_EQ(attribution.ranking[0].unit, graph.unitsOf(Rank{r})[i]);
             EXPECT_EQ(attribution.ranking[0].waits, attribution.attributed);
             expectCost(attribution.ranking[0], step, usual);
         }

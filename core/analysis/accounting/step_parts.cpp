@@ -1,5 +1,6 @@
 #include "core/analysis/accounting/step_parts.h"
 
+#include "core/base/large_list.h"
 #include "core/base/median.h"
 
 #include <algorithm>
@@ -37,10 +38,10 @@ StepParts::StepParts(const ObservedStep& observed, const UnitTimes& usual)
 
 void StepParts::readDurations() {
     const StepGraph& graph = observed_.graph;
-    durations_.resize(graph.rank.size());
+    resizeLarge(durations_, graph.rank.size());
     for (UnitIndex unit = 0; unit < graph.size(); ++unit)
         durations_[StepGraph::at(unit)] = graph.duration(unit);
-    on_device_ = durations_;
+    on_device_ = largeCopy<TimeNs>(durations_);
     for (std::size_t i = 0; i < graph.device_idle.size(); ++i) {
         const TimeNs idle = std::clamp(graph.device_idle[i], TimeNs{0}, durations_[i]);
         on_device_[i] -= idle;
@@ -100,7 +101,7 @@ std::span<const TimeNs> StepParts::durations(Causes causes) {
     const bool bare = (!gaps || !has(Cause::Gaps)) && (!exposed || exposed_.empty()) && !jitter;
     if (bare && imbalance) return slowdown ? slowed() : usual_;
     if (bare && (!slowdown || !has(Cause::Slowdown))) return typical_;
-    mixed_.resize(durations_.size());
+    resizeLarge(mixed_, durations_.size());
     for (std::size_t i = 0; i < durations_.size(); ++i) {
         TimeNs time = typical_[i];
         if (imbalance) time += usual_[i] - typical_[i];

@@ -1,5 +1,6 @@
 #include "core/analysis/accounting/usual_times.h"
 
+#include "core/base/large_list.h"
 #include "core/base/median.h"
 #include "core/parallel/parallel.h"
 
@@ -26,14 +27,20 @@ std::size_t UsualTimes::keyOf(Rank rank, std::span<const TimelineOp> ops, std::s
     };
     const Op& op = ops[index].op;
     if (rank.index() >= ranks_ || !known(op)) return kNoKey;
+    if (!beginsPair(ops, index)) return keyAlone(rank, op.kind, op.chunk, op.sequence);
+    return known(ops[index + 1].op) ? keyOfPair(rank, op.chunk, ops[index + 1].op.chunk) : kNoKey;
+}
+
+// Kind after kind, so that all times of one lie together; pairs, by their two chunks, are the last.
+std::size_t UsualTimes::keyAlone(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const {
+    const std::size_t stage = rank.index() * static_cast<std::size_t>(vpp_) + chunk.index();
+    return keysOfKind() * static_cast<std::size_t>(kind) + stage * static_cast<std::size_t>(slices_) +
+           static_cast<std::size_t>(sequence);
+}
+
+std::size_t UsualTimes::keyOfPair(Rank rank, Chunk first, Chunk second) const {
     const auto chunks = static_cast<std::size_t>(vpp_);
-    const std::size_t stage = rank.index() * chunks + op.chunk.index();
-    // Kind after kind, so that all times of one lie together; pairs, by their two chunks, are the last.
-    if (beginsPair(ops, index))
-        return known(ops[index + 1].op) ? keysOfKind() * kAlone + stage * chunks + ops[index + 1].op.chunk.index()
-                                        : kNoKey;
-    return keysOfKind() * static_cast<std::size_t>(op.kind) + stage * static_cast<std::size_t>(slices_) +
-           static_cast<std::size_t>(op.sequence);
+    return keysOfKind() * kAlone + (rank.index() * chunks + first.index()) * chunks + second.index();
 }
 
 UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection) {
@@ -76,7 +83,7 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
         if (begin[key + 1] > 0) unsteady[key] = 0;
         begin[key + 1] += begin[key] + unsteady[key];
     }
-    std::vector<TimeNs> times(begin[keys]); // by key
+    auto times = largeList<TimeNs>(begin[keys]); // by key
     std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
     eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
         if (key != kNoKey && (steady || unsteady[key] > 0)) times[next[key]++] = realTime(list, i, pair);
@@ -98,15 +105,28 @@ UsualTimes::Times UsualTimes::of(Rank rank, std::span<const TimelineOp> ops, std
     return {typical_[pair ? kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key], true};
 }
 
+UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const {
+    const Rank rank{graph.rank[unit]};
+    const OpIndex first = graph.ops().firstOf(rank) + graph.op[unit];
+    const auto optimizes = [](OpKind kind) { return kind == OpKind::Optimizer; };
+    const bool pair = graph.pair[unit] != 0;
+    if (optimizes(graph.kind[unit]) || (pair && optimizes(graph.ops().op(first + 1).kind)) || !graph.ops().allInRange())
+        return of(rank, step.ranks[rank.index()], StepGraph::at(graph.op[unit]));
+    if (pair) {
+        const Chunk second = graph.ops().op(first + 1).chunk;
+        return {typical_[kAlone], usual_[keyOfPair(rank, graph.chunk[unit], second)], true};
+    }
+    const std::int32_t sequence = slices_ == 1 ? 0 : graph.ops().op(first).sequence;
+    return {typical_[static_cast<std::size_t>(graph.kind[unit])],
+            usual_[keyAlone(rank, graph.kind[unit], graph.chunk[unit], sequence)], true};
+}
+
 UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph)
-    : typical(graph.rank.size()), usual(graph.rank.size()) {
+    : typical(largeList<TimeNs>(graph.rank.size())), usual(largeList<TimeNs>(graph.rank.size())) {
     std::mutex unknown;
     parallelPieces(typical.size(), [&](std::size_t from, std::size_t to) {
         for (std::size_t unit = from; unit < to; ++unit) {
-            const Rank rank{graph.rank[unit]};
-            const auto& ops = step.ranks[rank.index()];
-            const auto first = StepGraph::at(graph.op[unit]);
-            const UsualTimes::Times times = usual_times.of(rank, ops, first);
+            const UsualTimes::Times times = usual_times.of(step, graph, unit);
             typical[unit] = std::max(TimeNs{0}, times.typical);
             usual[unit] = std::max(TimeNs{0}, times.usual);
             if (times.known) continue;
@@ -118,9 +138,7 @@ UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, co
 
 void UnitTimes::assign(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph) {
     for (const UnitIndex unit : unknown_) {
-        const Rank rank{graph.rank[StepGraph::at(unit)]};
-        const auto first = StepGraph::at(graph.op[StepGraph::at(unit)]);
-        const TimeNs own = usual_times.of(rank, step.ranks[rank.index()], first).usual;
+        const TimeNs own = usual_times.of(step, graph, StepGraph::at(unit)).usual;
         typical[StepGraph::at(unit)] = usual[StepGraph::at(unit)] = std::max(TimeNs{0}, own);
     }
 }

@@ -28,6 +28,8 @@ public:
     /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
     /// exist, and optimizer ops, are themselves what is usual, and not known.
     [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+    /// Of a unit of a step. Mostly needs the graph alone.
+    [[nodiscard]] Times of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const;
 
     UsualTimes() = default; ///< nothing is known
 
@@ -47,6 +49,8 @@ private:
         return ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(slices_);
     }
     [[nodiscard]] std::size_t keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+    [[nodiscard]] std::size_t keyAlone(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const;
+    [[nodiscard]] std::size_t keyOfPair(Rank rank, Chunk first, Chunk second) const;
 
     int vpp_ = 1;
     int slices_ = 1;

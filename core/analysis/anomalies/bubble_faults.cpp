@@ -1,8 +1,12 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
+#include "core/graph/step_graph.h"
+#include "core/parallel/parallel.h"
 #include "core/timeline/bubbles.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -70,25 +74,33 @@ struct Blocked {
 /// Linear in ops and spans, as long as the waits of a rank hardly overlap.
 class BlockedFinder {
 public:
+    /// `first` is how the first step ran, or null.
+    explicit BlockedFinder(const ExecutedUnits* first) {
+        if (first != nullptr) order_ = first->order;
+    }
+
     /// To be called for all steps of a run, one after the other; `index` is the step's.
     void find(const StepTimeline& step, std::size_t index, bool order_of_previous,
               std::map<Rank, std::vector<Blocked>>& into) {
-        if (!order_of_previous) graph_.reset();
-        const auto waits = [](const CommSpan& span) { return span.kind == CommKind::Wait; };
-        const auto hold = [&](const auto& spans) { return std::ranges::any_of(spans, waits); };
-        if (std::ranges::none_of(step.comm, hold)) return;
-        if (!graph_) graph_.emplace(executedOrder(step));
+        if (index > 0 && !order_of_previous) order_.reset();
+        std::size_t ops = 0;
+        for (const auto& of_rank : step.ranks)
+            ops += of_rank.size();
+        std::vector<std::uint8_t> waits(step.comm.size(), 0);
+        parallelGroups(waits.size(), ops,
+                       [&](std::size_t r) { waits[r] = std::ranges::any_of(step.comm[r], isWait) ? 1 : 0; });
+        if (std::ranges::find(waits, 1) == waits.end()) return;
+        if (!order_) order_ = StepOrder(step);
         step_ = &step;
         index_ = index;
-        ops_.resize(step.ranks.size());
-        for (std::size_t r = 0; r < ops_.size(); ++r) {
-            ops_[r].clear();
-            for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind != OpKind::Optimizer) ops_[r].push_back(&op);
-            }
+        listOps();
+        std::vector<std::vector<Blocked>> blocked(waits.size());
+        parallelGroups(waits.size(), ops, [&](std::size_t r) {
+            if (waits[r] != 0) findOn(Rank{r}, blocked[r]);
+        });
+        for (std::size_t r = 0; r < blocked.size(); ++r) {
+            if (!blocked[r].empty()) std::ranges::copy(blocked[r], std::back_inserter(into[Rank{r}]));
         }
-        for (std::size_t r = 0; r < ops_.size(); ++r)
-            findOn(Rank{r}, into);
     }
 
 private:
@@ -96,79 +108,93 @@ private:
         const CommSpan* span = nullptr;
         OpIndex consumer = kNoOp;
     };
+    /// Of a rank.
+    struct Waits {
+        std::vector<Wait> waits;   ///< for what its ops need
+        std::vector<TimeNs> there; ///< by op, until when it received its input, or waited for it
+    };
 
+    static bool isWait(const CommSpan& span) { return span.kind == CommKind::Wait; }
     static std::size_t at(OpIndex index) { return static_cast<std::size_t>(index); }
-    [[nodiscard]] const OpGraph& graph() const { return *graph_; }
+    [[nodiscard]] const OpGraph& graph() const { return order_->graph(); }
 
-    /// The waits of a rank for what its ops need; and by op, until when it received its input, or waited for it.
-    void readSpans(Rank rank) {
-        waits_.clear();
-        there_.assign(ops_[rank.index()].size(), TimeNs::min());
+    /// Where the graph's ops are in the timeline, if that is not their own place.
+    void listOps() {
+        ops_.clear();
+        if (order_->optimizersTrail()) return;
+        ops_.resize(step_->ranks.size());
+        for (std::size_t r = 0; r < ops_.size(); ++r) {
+            for (const TimelineOp& op : step_->ranks[r]) {
+                if (op.op.kind != OpKind::Optimizer) ops_[r].push_back(&op);
+            }
+        }
+    }
+    [[nodiscard]] const TimelineOp& opAt(Rank rank, std::size_t place) const {
+        return ops_.empty() ? step_->ranks[rank.index()][place] : *ops_[rank.index()][place];
+    }
+    [[nodiscard]] const TimelineOp& opAt(OpIndex index) const {
+        const Rank rank = graph().rank(index);
+        return opAt(rank, at(index - graph().firstOf(rank)));
+    }
+
+    [[nodiscard]] Waits readSpans(Rank rank) const {
+        Waits found;
+        found.there.assign(graph().opsOf(rank).size(), TimeNs::min());
         for (const CommSpan& span : step_->comm[rank.index()]) {
             const bool brings = span.kind == CommKind::Receive || span.kind == CommKind::Wait;
             const OpIndex consumer = brings ? consumerOf(span, rank) : kNoOp;
             if (consumer == kNoOp) continue;
-            if (span.kind == CommKind::Wait) waits_.push_back({&span, consumer});
-            TimeNs& time = there_[at(consumer - graph().firstOf(rank))];
+            if (span.kind == CommKind::Wait) found.waits.push_back({&span, consumer});
+            TimeNs& time = found.there[at(consumer - graph().firstOf(rank))];
             time = std::max(time, span.end);
         }
+        return found;
     }
 
-    void findOn(Rank rank, std::map<Rank, std::vector<Blocked>>& into) {
-        readSpans(rank);
-        if (waits_.empty()) return;
-        const auto& ops = ops_[rank.index()];
+    void findOn(Rank rank, std::vector<Blocked>& into) const {
+        const Waits of_rank = readSpans(rank);
+        const std::vector<Wait>& waits = of_rank.waits;
+        if (waits.empty()) return;
         const OpIndex first = graph().firstOf(rank);
         std::size_t next = 0; // all waits before it ended before this gap
-        for (std::size_t i = 1; i < ops.size(); ++i) {
-            const TimelineOp& op = *ops[i];
-            const TimeNs idle = ops[i - 1]->end;
+        for (std::size_t i = 1; i < of_rank.there.size(); ++i) {
+            const TimelineOp& op = opAt(rank, i);
+            const TimeNs idle = opAt(rank, i - 1).end;
             if (op.start <= idle) continue;
-            while (next < waits_.size() && waits_[next].span->end <= idle)
+            while (next < waits.size() && waits[next].span->end <= idle)
                 ++next;
             TimeNs ready = idle;
             if (const OpIndex producer = graph().producers(first + static_cast<OpIndex>(i)).stage; producer >= 0)
                 ready = std::max(ready, opAt(producer).end);
-            for (std::size_t w = next; w < waits_.size() && waits_[w].span->start < op.start; ++w) {
-                const auto& [span, consumer] = waits_[w];
+            for (std::size_t w = next; w < waits.size() && waits[w].span->start < op.start; ++w) {
+                const auto& [span, consumer] = waits[w];
                 const TimeNs from = std::max(ready, span->start);
                 const TimeNs until = std::min(span->end, op.start);
                 // Its own input must be there: no receive or wait for it may reach into that time.
-                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || there_[i] > from) continue;
-                if (opAt(consumer).start > op.start)
-                    into[rank].push_back({index_, op.op, opAt(consumer).op, {from, until}});
+                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || of_rank.there[i] > from) continue;
+                if (opAt(consumer).start > op.start) into.push_back({index_, op.op, opAt(consumer).op, {from, until}});
             }
         }
     }
 
-    [[nodiscard]] const TimelineOp& opAt(OpIndex index) const {
-        const Rank rank = graph().rank(index);
-        return *ops_[rank.index()][at(index - graph().firstOf(rank))];
-    }
-
     /// The op on this rank that a transfer feeds, kNoOp if there is none.
     [[nodiscard]] OpIndex consumerOf(const CommSpan& span, Rank rank) const {
-        if (span.stage.value < 0 || span.stage.value >= step_->pp * step_->vpp) return kNoOp;
-        if (span.microbatch.value < 0 || span.microbatch.value >= step_->microbatches) return kNoOp;
-        if (span.sequence < 0 || span.sequence >= graph().sequenceSlices()) return kNoOp;
-        const OpKind kind = span.payload == Payload::Activation ? OpKind::Forward : OpKind::Backward;
-        const OpIndex found = graph().find(kind, span.microbatch, span.stage, span.sequence);
+        const OpIndex found = fedBy(span, *step_, graph());
         return found >= 0 && graph().rank(found) == rank ? found : kNoOp;
     }
 
-    std::optional<OpGraph> graph_; ///< of the latest step; none where nobody needed it yet
+    std::optional<StepOrder> order_; ///< of the latest step; none where nobody needed it yet
     const StepTimeline* step_ = nullptr;
     std::size_t index_ = 0;
-    std::vector<std::vector<const TimelineOp*>> ops_; ///< per rank, as in the graph
-    std::vector<Wait> waits_;                         ///< of this rank
-    std::vector<TimeNs> there_;                       ///< the same
+    std::vector<std::vector<const TimelineOp*>>
+        ops_; ///< per rank, as in the graph; empty where the step has their place
 };
 
 } // namespace
 
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found) {
     std::map<Rank, std::vector<Blocked>> blocked;
-    BlockedFinder finder;
+    BlockedFinder finder(input.first_ran);
     for (std::size_t s = 0; s < input.run.steps.size(); ++s)
         finder.find(input.run.steps[s], s, input.analyses[s].order_of_previous, blocked);
     for (const auto& [rank, places] : blocked) {

@@ -30,6 +30,7 @@ struct AnomalyInput {
     const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
     SliceEvidence slices = {};                 ///< empty where raw slices are not searched
     std::vector<TimeNs> communication = {};    ///< per step: what it would save without any, by its accounting
+    const ExecutedUnits* first_ran = nullptr;  ///< how the first step ran; null where it is not at hand
 
     /// Index of the step for which costs of lasting faults are reported.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }

@@ -181,12 +181,17 @@ void tellIncompleteSteps(const Diagnostic& problem, Anomalies& found) {
     found.push_back(std::move(anomaly));
 }
 
-} // namespace
+/// Whether all steps ran in the first one's order, to which nothing is missing: the usual case, and quick to see.
+bool isOfOneWholeOrder(const AnomalyInput& input) {
+    if (input.first_ran == nullptr || !input.first_ran->runnable()) return false;
+    const OpGraph& graph = input.first_ran->order.graph();
+    const bool one = std::ranges::all_of(input.analyses.begin() + 1, input.analyses.end(),
+                                         [](const StepAnalysis& step) { return step.order_of_previous; });
+    return one && graph.size() > 0 && graph.rankCount() == input.run.steps.front().pp && graph.plainlyComplete();
+}
 
-void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
-    for (const Diagnostic& problem : input.run.problems) {
-        if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
-    }
+/// Looks for problems of each order, and for departures from the usual one. True if the first step has that.
+bool findFaultsOfOrders(const AnomalyInput& input, Anomalies& found) {
     const auto before = [](const Schedule& a, const Schedule& b) { return a.ranks < b.ranks; };
     std::map<Schedule, std::vector<std::size_t>, decltype(before)> steps_of_order(before);
     std::vector<std::size_t>* likewise = nullptr; // the steps of that order
@@ -207,9 +212,18 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
             tellDeparture(input, s, usual->first, order, findings);
     }
     findings.moveTo(found);
-    if (!input.run.departure) return;
+    return usual->second.front() == 0;
+}
+
+} // namespace
+
+void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
+    for (const Diagnostic& problem : input.run.problems) {
+        if (problem.kind == "incomplete-step") tellIncompleteSteps(problem, found);
+    }
+    const bool first_is_usual = isOfOneWholeOrder(input) || findFaultsOfOrders(input, found);
     // The first step names the schedule; if it alone departs, that was reported as a departure from the other steps.
-    if (usual->second.front() != 0) return;
+    if (!input.run.departure || !first_is_usual) return;
     const Departure& departure = *input.run.departure;
     Anomaly anomaly;
     anomaly.kind = AnomalyKind::OrderDeparture;

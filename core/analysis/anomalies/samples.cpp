@@ -2,6 +2,7 @@
 
 #include "core/analysis/clocks/step_events.h"
 #include "core/analysis/statistics/robust.h"
+#include "core/base/large_list.h"
 
 #include <algorithm>
 #include <utility>
@@ -29,8 +30,8 @@ void OpSamples::read(std::span<const StepTimeline> steps, const StepSelection& s
     counts_.resize(per_replica_ * static_cast<std::size_t>(replicas_));
     steady_counts_.resize(counts_.size());
     rows_.reserve(rows);
-    groups_.reserve(ops);
-    durations_.reserve(ops);
+    reserveLarge(groups_, ops);
+    reserveLarge(durations_, ops);
     for (std::size_t s = 0; s < steps.size(); ++s) {
         for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
             OpRow row{s, Rank{r}, groups_.size(), 0, selection.isSteady(s)};
@@ -75,7 +76,7 @@ void OpSamples::sortByPlace() {
     for (std::size_t place = 0; place < per_replica_; ++place)
         place_begin_[place + 1] += place_begin_[place];
     std::vector<std::size_t> next(place_begin_.begin(), place_begin_.end() - 1);
-    by_place_.resize(place_begin_.back());
+    resizeLarge(by_place_, place_begin_.back());
     eachSteady([&](std::size_t i) { by_place_[next[placeOf(groups_[i])]++] = durations_[i]; });
 }
 

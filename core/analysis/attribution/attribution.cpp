@@ -12,6 +12,7 @@
 #include "core/analysis/attribution/attribution.h"
 
 #include "core/analysis/attribution/chain_tree.h"
+#include "core/base/large_list.h"
 #include "core/base/median.h"
 #include "core/parallel/parallel.h"
 
@@ -20,6 +21,7 @@
 #include <cmath>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <utility>
 
 namespace bubblescope {
@@ -32,7 +34,6 @@ constexpr std::array kDelays{RootCauseKind::InTransfer, RootCauseKind::Blocked, 
 [[nodiscard]] constexpr bool isDelayKind(RootCauseKind kind) {
     return kind >= RootCauseKind::InTransfer;
 }
-constexpr std::size_t kKindsOfTimes = 3; ///< the others
 
 constexpr std::size_t indexOf(RootCauseKind kind) {
     return static_cast<std::size_t>(kind);
@@ -47,14 +48,15 @@ public:
     Attribution(const StepTimeline& step, const ObservedStep& observed, const StepReplay& replay,
                 const UnitTimes& usual)
         : step_(step), graph_(observed.graph), bindings_(observed.latest), parts_(observed.delays),
-          delays_(parts_.total()), replay_(replay) {
+          delays_(parts_.total()), replay_(replay), typical_(usual.typical), usual_(usual.usual) {
         findTypicalTransfers();
-        readExcess(usual);
+        findTypicalTimes();
     }
 
     StepAttribution run() {
         StepAttribution result;
-        const ChainTree tree(bindings_, weights());
+        // What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
+        const ChainTree tree(bindings_, [this](std::size_t unit) { return ofStart(unit) + ofOp(unit); });
         findBubbles(tree, result);
         rank(result);
         return result;
@@ -62,40 +64,34 @@ public:
 
 private:
     void findTypicalTransfers() {
-        std::array<std::vector<TimeNs>, 2> transfers; // by payload
-        for (auto& of_payload : transfers)
-            of_payload.reserve(graph_.rank.size());
-        eachTransfer([&](std::size_t side, std::size_t unit) {
-            transfers[payload(side, unit)].push_back(graph_.transfer[side][unit]);
-        });
-        for (std::size_t p = 0; p < 2; ++p)
-            typical_transfer_[p] = median(std::move(transfers[p]));
+        const auto typicalOf = [this](Way way, TimeNs& typical) {
+            std::vector<TimeNs> transfers;
+            reserveLarge(transfers, graph_.rank.size());
+            for (std::size_t side = 0; side < graph_.sides(); ++side) {
+                for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+                    if (graph_.way[side][unit] == way) transfers.push_back(graph_.transfer[side][unit]);
+                }
+            }
+            typical = medianInPlace(transfers);
+        };
+        const auto activations = [&] { typicalOf(Way::Activation, typical_transfer_[indexOf(Way::Activation)]); };
+        const auto gradients = [&] { typicalOf(Way::Gradient, typical_transfer_[indexOf(Way::Gradient)]); };
+        if (graph_.rank.size() > kParallelItems) {
+            parallelCalls(activations, gradients);
+        } else {
+            activations();
+            gradients();
+        }
     }
 
-    void readExcess(const UnitTimes& usual) {
-        const std::size_t size = graph_.rank.size();
-        typical_ = usual.typical;
-        excess_.resize(size);
-        parallelPieces(size, [&](std::size_t from, std::size_t to) { readExcess(usual, from, to); });
-    }
-    void readExcess(const UnitTimes& usual, std::size_t from, std::size_t to) {
-        for (std::size_t unit = from; unit < to; ++unit) {
-            const TimeNs real = graph_.end[unit] - graph_.start[unit];
-            const bool work = graph_.kind[unit] != OpKind::Optimizer;
-            if (!work) typical_[unit] = real;
-            // A fast op of a slow stage takes off what the stage is slow by, and a slow op of a fast one likewise.
-            const TimeNs over = std::max(TimeNs{0}, real - typical_[unit]);
-            const TimeNs slower = work ? usual.usual[unit] - typical_[unit] : TimeNs{0};
-            const TimeNs of_stage = std::clamp(slower, TimeNs{0}, over);
-            Excesses& excess = excess_[unit];
-            excess[indexOf(RootCauseKind::SlowStage)] = of_stage;
-            excess[indexOf(RootCauseKind::SlowOp)] = over - of_stage;
-            const Binding& binding = bindings_[unit];
-            if (!binding.crosses) continue;
-            const auto side = static_cast<std::size_t>(binding.latest);
-            const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[payload(side, unit)];
-            excess[indexOf(RootCauseKind::SlowLink)] = std::max(TimeNs{0}, slow);
+    /// What an optimizer op took is what is typical of it.
+    void findTypicalTimes() {
+        if (std::ranges::find(graph_.kind, OpKind::Optimizer) == graph_.kind.end()) return;
+        own_typical_.assign(typical_.begin(), typical_.end());
+        for (std::size_t unit = 0; unit < own_typical_.size(); ++unit) {
+            if (graph_.kind[unit] == OpKind::Optimizer) own_typical_[unit] = graph_.end[unit] - graph_.start[unit];
         }
+        typical_ = own_typical_;
     }
 
     [[nodiscard]] const std::vector<TimeNs>& partOf(RootCauseKind delay) const {
@@ -121,49 +117,68 @@ private:
     template <class Visit>
     void eachUnitOf(Rank rank, Visit visit) const {
         UnitIndex latest = kNoUnit;
-        for (const UnitIndex unit : graph_.unit_of[rank.index()]) {
-            if (unit == latest || unit == kNoUnit) continue; // the second half of a pair, or a trailing op
+        for (const UnitIndex unit : graph_.unitsOf(rank)) {
+            if (unit == latest) continue; // the second half of a pair
             latest = unit;
             visit(unit);
         }
     }
 
-    /// Of a transfer.
-    [[nodiscard]] std::size_t payload(std::size_t side, std::size_t unit) const {
-        return graph_.way[side][unit] == Way::Activation ? 0 : 1;
+    [[nodiscard]] static constexpr std::size_t indexOf(Way way) { return static_cast<std::size_t>(way); }
+
+    /// By how much a unit's own time is longer than typical.
+    struct Longer {
+        TimeNs of_stage{0}; ///< as its stage's usually is
+        TimeNs of_op{0};
+    };
+    [[nodiscard]] Longer longerAt(std::size_t unit) const {
+        const TimeNs real = graph_.end[unit] - graph_.start[unit];
+        const TimeNs typical = typical_[unit];
+        // A fast op of a slow stage takes off what the stage is slow by, and a slow op of a fast one likewise.
+        const TimeNs over = std::max(TimeNs{0}, real - typical);
+        const bool work = graph_.kind[unit] != OpKind::Optimizer;
+        const TimeNs slower = work ? usual_[unit] - typical : TimeNs{0};
+        const TimeNs of_stage = std::clamp(slower, TimeNs{0}, over);
+        return {of_stage, over - of_stage};
     }
-    /// What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
-    [[nodiscard]] std::vector<TimeNs> weights() const {
-        std::vector<TimeNs> result(graph_.rank.size());
-        parallelPieces(result.size(), [&](std::size_t from, std::size_t to) {
-            for (std::size_t unit = from; unit < to; ++unit)
-                result[unit] = ofStart(unit) + ofOp(unit);
-        });
-        return result;
+    /// Of the transfer that brought what a unit waited for last.
+    [[nodiscard]] TimeNs slowTransferTo(std::size_t unit) const {
+        const Binding& binding = bindings_[unit];
+        if (!binding.crosses) return TimeNs{0};
+        const auto side = static_cast<std::size_t>(binding.latest);
+        const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[indexOf(graph_.way[side][unit])];
+        return std::max(TimeNs{0}, slow);
     }
     [[nodiscard]] TimeNs excessOf(RootCauseKind kind, std::size_t unit) const {
-        if (!isDelayKind(kind)) return excess_[unit][indexOf(kind)];
-        const std::vector<TimeNs>& part = partOf(kind);
-        return part.empty() ? TimeNs{0} : part[unit];
+        switch (kind) {
+        case RootCauseKind::SlowStage: return longerAt(unit).of_stage;
+        case RootCauseKind::SlowOp: return longerAt(unit).of_op;
+        case RootCauseKind::SlowLink: return slowTransferTo(unit);
+        default: {
+            const std::vector<TimeNs>& part = partOf(kind);
+            return part.empty() ? TimeNs{0} : part[unit];
+        }
+        }
     }
     [[nodiscard]] TimeNs ofStart(std::size_t unit) const {
         const TimeNs delay = delays_.empty() ? TimeNs{0} : delays_[unit];
-        return excessOf(RootCauseKind::SlowLink, unit) + delay;
+        return slowTransferTo(unit) + delay;
     }
     [[nodiscard]] TimeNs ofOp(std::size_t unit) const {
-        return excessOf(RootCauseKind::SlowStage, unit) + excessOf(RootCauseKind::SlowOp, unit);
+        const Longer longer = longerAt(unit);
+        return longer.of_stage + longer.of_op;
     }
 
     void findBubbles(const ChainTree& tree, StepAttribution& result) {
         const std::size_t size = graph_.rank.size();
-        const TimeNs typical_length = replayTypical();
-        fraction_.assign(size, 0);
-        start_fraction_.assign(size, 0);
+        replayTypical();
+        fraction_ = largeList<double>(size);
+        start_fraction_ = largeList<double>(size);
         const auto last = std::ranges::max_element(graph_.end);
         const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
 
         // Neighbours in the units' order are neighbours in all lists, but bubbles are listed rank by rank.
-        const std::size_t ranks = graph_.unit_of.size();
+        const std::size_t ranks = graph_.last.size();
         const std::size_t pieces = size / kParallelItems + 1;
         std::vector<std::size_t> next(pieces * ranks); // per piece and rank: the place of its next bubble
         parallelPieces(size, [&](std::size_t from, std::size_t to) {
@@ -179,9 +194,9 @@ private:
             behind.push_back(count);
             count += graph_.wall > observedEnd(graph_.last[r]) ? 1 : 0;
         }
-        result.bubbles.resize(count);
+        resizeLarge(result.bubbles, count);
 
-        std::vector<Share> common(size); // of the wait before each unit
+        auto common = largeList<Share>(size); // of the wait before each unit
         std::mutex sums;
         const auto sumUp = [&](TimeNs usual, TimeNs attributed, TimeNs unexplained) {
             const std::lock_guard lock(sums);
@@ -221,7 +236,7 @@ private:
             const UnitIndex before = graph_.last[r];
             if (graph_.wall <= observedEnd(before)) continue;
             const Wait wait = explained(Rank{r}, kNoUnit, end_of_step, before, graph_.wall,
-                                        typical_length - typicalEnd(before), tree);
+                                        typical_length_ - typicalEnd(before), tree);
             result.bubbles[behind[r]] = wait.bubble;
             share(wait.chain);
             share(wait.common);
@@ -239,13 +254,19 @@ private:
     /// After replayTypical().
     [[nodiscard]] TimeNs typicalEnd(UnitIndex unit) const { return typical_ends_[unit]; }
 
-    /// The length of the step at typical times, in the order in which it ran, and the ends of its units.
-    TimeNs replayTypical() {
-        std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
-        eachTransfer([&](std::size_t side, std::size_t unit) {
-            transfers[side][unit] = typical_transfer_[payload(side, unit)];
-        });
-        return replay_.run({typical_, &transfers, {}}, typical_ends_);
+    /// The step at typical times, in the order in which it ran: the ends of its units.
+    void replayTypical() {
+        typical_ends_.resize(graph_.rank.size());
+        forwardPass(
+            graph_.tasks(), typical_ends_,
+            [this, by_way = typical_transfer_.data()](const EdgePlace& edge) {
+                if (edge.slot == 0) return TimeNs{0};
+                return by_way[indexOf(graph_.way[edge.slot - 1][StepGraph::at(edge.task)])];
+            },
+            [typical = typical_.data()](UnitIndex unit, TimeNs ready) { return ready + typical[unit]; });
+        typical_length_ = TimeNs{0};
+        for (const UnitIndex last : graph_.last)
+            typical_length_ = std::max(typical_length_, typical_ends_[last]);
     }
 
     /// Excess on the way from a unit up to another, and the part of it that a wait is attributed to.
@@ -353,7 +374,7 @@ private:
         candidates.resize(static_cast<std::size_t>(most));
         if (candidates.empty()) return;
 
-        std::vector<TimeNs> observed(graph_.rank.size());
+        auto observed = largeList<TimeNs>(graph_.rank.size());
         for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
             observed[StepGraph::at(unit)] = graph_.duration(unit);
         TaskTimes observed_ends;
@@ -363,7 +384,7 @@ private:
         constexpr std::size_t kLanes = 2;
         parallelGroups(kLanes, graph_.rank.size(), [&](std::size_t lane) {
             TaskTimes ends;
-            std::vector<TimeNs> durations = observed;
+            auto durations = largeCopy<TimeNs>(observed);
             for (std::size_t i = lane; i < candidates.size(); i += kLanes) {
                 RootCause& root_cause = candidates[i].root_cause;
                 root_cause.waits = rounded(candidates[i].waits);
@@ -407,34 +428,52 @@ private:
         std::vector<std::array<Sum, kDelays.size()>> starts(ranks);
         std::vector<SlowOp> slow_ops; // of the many only those that can get into the ranking, the worst first
         std::vector<Candidate> all;
-        const auto count = [&](Sum& to, RootCauseKind kind, std::size_t unit, double fraction) {
-            const TimeNs excess = excessOf(kind, unit);
+        const auto count = [](Sum& to, TimeNs excess, double fraction) {
             if (excess == TimeNs{0}) return;
             ++to.count;
             to.excess += excess;
             to.waits += fraction * static_cast<double>(excess.count());
         };
-        for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
-            const auto rank = StepGraph::at(graph_.rank[unit]);
-            const double of_op = std::max(0.0, fraction_[unit]);
-            const double of_start = of_op + start_fraction_[unit];
-            if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
-                count(stages[rank * chunks + chunk.index()], RootCauseKind::SlowStage, unit, of_op);
-            for (std::size_t i = 0; i < kDelays.size(); ++i)
-                count(starts[rank][i], kDelays[i], unit, of_start);
-            if (bindings_[unit].crosses) {
+        const auto ofOpAt = [this](std::size_t unit) { return std::max(0.0, fraction_[unit]); };
+        const auto ofStartAt = [&](std::size_t unit) { return ofOpAt(unit) + start_fraction_[unit]; };
+        const auto gatherOps = [&] {
+            for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+                const Longer longer = longerAt(unit);
+                const auto rank = StepGraph::at(graph_.rank[unit]);
+                if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
+                    count(stages[rank * chunks + chunk.index()], longer.of_stage, ofOpAt(unit));
+                const double waits = ofOpAt(unit) * static_cast<double>(longer.of_op.count());
+                if (waits > 0) keepGreatest(slow_ops, {waits, static_cast<UnitIndex>(unit)});
+            }
+        };
+        const auto gatherLinks = [&] {
+            for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
+                if (!bindings_[unit].crosses) continue;
+                const auto rank = StepGraph::at(graph_.rank[unit]);
                 const Rank from{graph_.rank[StepGraph::at(bindings_[unit].unit)]};
                 const std::size_t next = from.index() + 1 == ranks ? 0 : from.index() + 1;
                 Sum& link = links[2 * from.index() + (rank == next ? 0U : 1U)];
                 link.peer = Rank{rank};
-                count(link, RootCauseKind::SlowLink, unit, of_start);
+                count(link, slowTransferTo(unit), ofStartAt(unit));
             }
-            const double waits = of_op * static_cast<double>(excessOf(RootCauseKind::SlowOp, unit).count());
-            if (waits > 0) keepGreatest(slow_ops, {waits, static_cast<UnitIndex>(unit)});
+        };
+        const auto gatherStarts = [&] {
+            for (std::size_t i = 0; i < kDelays.size(); ++i) {
+                const std::vector<TimeNs>& part = partOf(kDelays[i]);
+                for (std::size_t unit = 0; unit < part.size(); ++unit)
+                    count(starts[StepGraph::at(graph_.rank[unit])][i], part[unit], ofStartAt(unit));
+            }
+        };
+        if (graph_.rank.size() > kParallelItems) {
+            parallelCalls(gatherOps, gatherLinks, gatherStarts);
+        } else {
+            gatherOps();
+            gatherLinks();
+            gatherStarts();
         }
         for (const auto& [waits, unit] : slow_ops) {
             Sum op;
-            count(op, RootCauseKind::SlowOp, StepGraph::at(unit), std::max(0.0, fraction_[StepGraph::at(unit)]));
+            count(op, longerAt(StepGraph::at(unit)).of_op, ofOpAt(StepGraph::at(unit)));
             RootCause root_cause = rootCauseOf(RootCauseKind::SlowOp, Rank{graph_.rank[StepGraph::at(unit)]}.index());
             root_cause.unit = unit;
             addCandidate(all, op, std::move(root_cause));
@@ -475,7 +514,7 @@ private:
         eachTransfer([&](std::size_t side, std::size_t unit) {
             const UnitIndex from = graph_.input(side, unit);
             if (graph_.rank[StepGraph::at(from)] != link.rank.value || graph_.rank[unit] != link.peer->value) return;
-            transfers[side][unit] = std::min(transfers[side][unit], typical_transfer_[payload(side, unit)]);
+            transfers[side][unit] = std::min(transfers[side][unit], typical_transfer_[indexOf(graph_.way[side][unit])]);
         });
         return transfers;
     }
@@ -492,16 +531,16 @@ private:
 
     const StepTimeline& step_;
     const StepGraph& graph_;
-    using Excesses = std::array<TimeNs, kKindsOfTimes>; ///< per kind; of delays see partOf()
-
     const std::vector<Binding>& bindings_;
     const DelayParts& parts_;
     std::vector<TimeNs> delays_; ///< their sum, that stay in a replay; empty where there are none
     const StepReplay& replay_;
     TaskTimes typical_ends_; ///< at typical times
-    std::vector<TimeNs> typical_;
-    std::vector<Excesses> excess_;             ///< per unit
-    std::array<TimeNs, 2> typical_transfer_{}; ///< per payload
+    TimeNs typical_length_{0};
+    std::span<const TimeNs> typical_;          ///< per unit
+    std::span<const TimeNs> usual_;            ///< per unit
+    std::vector<TimeNs> own_typical_;          ///< where `typical_` is not that of UnitTimes
+    std::array<TimeNs, 4> typical_transfer_{}; ///< per way; 0 where nothing is transferred
     std::vector<double> fraction_;             ///< per unit: the sum of the fractions in which its excess is attributed
     std::vector<double> start_fraction_;       ///< the same for its start alone, by the wait before it
 };
@@ -543,7 +582,7 @@ std::vector<UnitIndex> waitChain(const StepGraph& graph, const std::vector<Bindi
                                  const AttributedBubble& bubble) {
     std::vector<UnitIndex> chain;
     if (bubble.before == kNoUnit || bubble.before >= graph.size()) return chain;
-    const ChainTree tree(latest, std::vector<TimeNs>(latest.size(), TimeNs{0}));
+    const ChainTree tree(latest, [](std::size_t) { return TimeNs{0}; });
     const UnitIndex previous = graph.previous(StepGraph::at(bubble.before));
     const UnitIndex meeting = previous == kNoUnit ? kNoUnit : tree.meet(bubble.before, previous);
     for (UnitIndex unit = bubble.before; unit != kNoUnit; unit = latest[StepGraph::at(unit)].unit) {

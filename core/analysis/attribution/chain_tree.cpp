@@ -2,16 +2,14 @@
 
 namespace bubblescope {
 
-ChainTree::ChainTree(const std::vector<Binding>& bindings, const std::vector<TimeNs>& weights)
-    : nodes_(bindings.size() + 1) {
-    for (std::size_t unit = 0; unit < bindings.size(); ++unit) {
-        Node& self = nodes_[unit + 1];
-        self.parent = bindings[unit].unit + 1;
-        self.weight = weights[unit];
+/// Makes what follows from parents and weights.
+void ChainTree::link() {
+    for (std::size_t node = 1; node < nodes_.size(); ++node) {
+        Node& self = nodes_[node];
         const Node& parent = nodes_[at(self.parent)];
         self.depth = parent.depth + 1;
         self.sum = parent.sum + self.weight;
-        self.largest = static_cast<std::int32_t>(unit + 1);
+        self.largest = static_cast<std::int32_t>(node);
         // Two jumps of equal length above make one of twice that and one.
         const Node& jump = nodes_[at(parent.jump)];
         const bool twice = parent.depth - jump.depth == jump.depth - nodes_[at(jump.jump)].depth;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "core/base/large_list.h"
 #include "core/graph/step_graph.h"
+#include "core/parallel/parallel.h"
 
 #include <vector>
 
@@ -13,7 +15,18 @@ namespace bubblescope {
 /// stack" (1983): one for each node, so that a way up of n units takes log n jumps.
 class ChainTree {
 public:
-    ChainTree(const std::vector<Binding>& bindings, const std::vector<TimeNs>& weights);
+    /// weight(unit) may be called by several threads.
+    template <class Weight>
+    ChainTree(const std::vector<Binding>& bindings, const Weight& weight)
+        : nodes_(largeList<Node>(bindings.size() + 1)) {
+        parallelPieces(bindings.size(), [&](std::size_t begin, std::size_t end) {
+            for (std::size_t unit = begin; unit < end; ++unit) {
+                nodes_[unit + 1].parent = bindings[unit].unit + 1;
+                nodes_[unit + 1].weight = weight(unit);
+            }
+        });
+        link();
+    }
 
     /// The last unit that lies on both ways up, which may be one of the two; kNoUnit where that is the step's begin.
     [[nodiscard]] UnitIndex meet(UnitIndex a, UnitIndex b) const;
@@ -34,6 +47,7 @@ private:
         TimeNs sum{0};            ///< of the way up to the begin
         TimeNs weight{0};
     };
+    void link();
     static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
     [[nodiscard]] const Node& node(UnitIndex unit) const { return nodes_[at(unit + 1)]; }
     [[nodiscard]] std::int32_t heavier(std::int32_t a, std::int32_t b) const {

@@ -1,5 +1,7 @@
 #include "core/analysis/attribution/critical_path.h"
 
+#include "core/base/large_list.h"
+
 #include <algorithm>
 
 namespace bubblescope {
@@ -19,7 +21,7 @@ std::vector<TimeNs> slacks(const StepGraph& graph) {
             return std::min(lag, graph.start[unit] - delay(edge.task) - graph.end[StepGraph::at(edge.from)]);
         },
         [&](UnitIndex unit) { return latest[unit] - graph.duration(unit) - delay(unit); });
-    std::vector<TimeNs> slacks(latest.tasks().begin(), latest.tasks().end());
+    auto slacks = largeCopy<TimeNs>(latest.tasks());
     for (std::size_t i = 0; i < slacks.size(); ++i)
         slacks[i] -= graph.end[i];
     return slacks;

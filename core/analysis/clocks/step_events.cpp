@@ -1,5 +1,6 @@
 #include "core/analysis/clocks/step_events.h"
 
+#include "core/base/large_list.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ void matchTransfers(const StepTimeline& step, std::vector<MatchedTransfer>& all)
         }
     }
     const auto rows = static_cast<std::size_t>(stages) * static_cast<std::size_t>(step.microbatches);
-    all.assign(2 * rows * static_cast<std::size_t>(slices), {});
+    all.clear();
+    resizeLarge(all, 2 * rows * static_cast<std::size_t>(slices));
     for (std::size_t r = 0; r < step.comm.size(); ++r) {
         for (const CommSpan& span : step.comm[r]) {
             const bool known = span.stage.value >= 0 && span.stage.value < stages && span.microbatch.value >= 0 &&

@@ -3,6 +3,7 @@
 #include "core/graph/longest_path.h"
 
 #include <algorithm>
+#include <span>
 
 namespace bubblescope {
 
@@ -15,9 +16,9 @@ FillChanges::FillChanges(const StepTimeline& step) {
 FillReplay::FillReplay(const StepTimeline& step) : step_(step), graph_(step), ends_(graph_.rank.size()) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         auto& heads = heads_.emplace_back();
-        for (std::size_t op = 0; op < step.ranks[r].size(); ++op) {
-            const UnitIndex unit = graph_.unit_of[r][op];
-            if (unit != kNoUnit && (heads.empty() || heads.back().unit != unit)) heads.push_back({unit, op});
+        const std::span<const UnitIndex> units = graph_.unitsOf(Rank{r});
+        for (std::size_t op = 0; op < units.size(); ++op) {
+            if (heads.empty() || heads.back().unit != units[op]) heads.push_back({units[op], op});
         }
     }
 }

@@ -1,0 +1,20 @@
+#include "core/base/large_list.h"
+
+#include <cstdint>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace bubblescope {
+
+void wishLargePages([[maybe_unused]] const void* begin, [[maybe_unused]] std::size_t bytes) {
+#ifdef MADV_HUGEPAGE
+    constexpr std::size_t kFewest = 4 << 20; // of which at least one large page of 2 MiB is whole
+    if (bytes < kFewest) return;
+    static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t from = (reinterpret_cast<std::uintptr_t>(begin) + page - 1) / page * page;
+    const std::uintptr_t to = (reinterpret_cast<std::uintptr_t>(begin) + bytes) / page * page;
+    ::madvise(reinterpret_cast<void*>(from), to - from, MADV_HUGEPAGE); // where it fails, pages stay small
+#endif
+}
+
+} // namespace bubblescope

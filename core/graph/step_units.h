@@ -1,0 +1,76 @@
+#pragma once
+
+#include "core/graph/unit_graph.h"
+#include "core/timeline/bubbles.h"
+#include "core/timeline/step_timeline.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// The way of a unit's input.
+enum class Way : std::uint8_t {
+    None,       ///< there is no input
+    Stays,      ///< made on the same rank
+    Activation, ///< brought by a transfer from another rank
+    Gradient,   ///< the same
+};
+
+/// The units of a step, numbered in an order in which all of them can run, and what else follows from the order of the
+/// step's ops alone. Immutable, so that all who look at steps of one order share one.
+struct StepUnits {
+    std::shared_ptr<const OpGraph> ops;
+    // One entry a unit.
+    std::vector<std::int32_t> rank;
+    std::vector<std::int32_t> op; ///< place of its (first) op in its rank's list
+    std::vector<OpKind> kind;     ///< of that op
+    std::vector<Chunk> chunk;     ///< of that op
+    std::vector<std::uint8_t> pair;
+    std::array<std::vector<Way>, 2> way; ///< of the input; the second is empty where there are no pairs
+    /// The predecessors of each unit: in slot 0 the unit before it on its rank, then its inputs, one slot a side.
+    TaskGraph tasks;
+
+    std::vector<UnitIndex> last;    ///< per rank; kNoUnit for a rank without units
+    std::vector<UnitIndex> unit_of; ///< per op of the graph
+    std::int64_t ignored_inputs = 0;
+    std::vector<OpIndex> blocked; ///< for each rank in a deadlock, the op that it cannot start
+
+    /// Where ops are missing or their order contradicts the dependencies, the units that can run.
+    explicit StepUnits(std::shared_ptr<const OpGraph> graph);
+    /// All units in an order that is given: the first op of each. Inputs that this order contradicts are ignored.
+    StepUnits(std::shared_ptr<const OpGraph> graph, std::span<const OpIndex> order);
+
+    [[nodiscard]] UnitIndex size() const { return static_cast<UnitIndex>(rank.size()); }
+    /// The units of a rank's ops, in its order; a pair's twice.
+    [[nodiscard]] std::span<const UnitIndex> unitsOf(Rank of) const {
+        return std::span(unit_of).subspan(static_cast<std::size_t>(ops->firstOf(of)), ops->opsOf(of).size());
+    }
+
+private:
+    void reserve();
+    void add(OpIndex index, OpIndex partner);
+    void linkInputs();
+};
+
+/// How a step ran: the order of its ops, and its units. Immutable; for all steps of that order.
+struct ExecutedUnits {
+    StepOrder order;
+    std::shared_ptr<const StepUnits> units; ///< of StepOrder::graph()
+
+    explicit ExecutedUnits(const StepTimeline& step)
+        : order(step), units(std::make_shared<const StepUnits>(order.sharedGraph())) {}
+
+    /// False where ops are missing, or where their order contradicts the dependencies.
+    [[nodiscard]] bool runnable() const { return units->blocked.empty(); }
+};
+
+/// That of a step: `latest` again, if the step has that order. `latest` may be null.
+[[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
+                                                                 std::shared_ptr<const ExecutedUnits> latest = {});
+
+} // namespace bubblescope
