@@ -20,24 +20,30 @@ public:
         : from_(from), analyzer_(*from.schedule), diagnoser_(*from.standards) {}
 
     /// As if this step were the latest one judged.
-    void startFrom(const StepTimeline& step) { analyzer_.startFrom(step); }
+    void startFrom(const StepTimeline& step) {
+        ran_ = executedUnits(step, ran_);
+        analyzer_.startFrom(step, ran_);
+    }
+    /// How the latest step ran.
+    [[nodiscard]] const std::shared_ptr<const ExecutedUnits>& ran() const { return ran_; }
 
     /// `typical` is null for a step of which only totals are kept.
     void judge(std::size_t s, bool in_full, JudgedPart& out, StepDiagnosis* typical) {
         const StepTimeline& step = from_.steps[s];
         const StepReplays replays = from_.replays.empty() ? StepReplays{} : from_.replays[s];
+        ran_ = executedUnits(step, ran_);
         const auto analyze = [&] {
             StepAnalysis& analysis = out.analyses[s];
-            analysis = analyzer_.analyze(step);
+            analysis = analyzer_.analyze(step, ran_);
             countReplays(analysis, replays);
             if (typical == nullptr && !in_full) analysis.keepTotals();
         };
         const auto diagnose = [&] {
             if (typical != nullptr) {
-                *typical = diagnoser_.diagnose(step, replays);
+                *typical = diagnoser_.diagnose(step, replays, ran_);
                 out.accounts[s] = typical->accounting;
             } else {
-                out.accounts[s] = diagnoser_.account(step, replays);
+                out.accounts[s] = diagnoser_.account(step, replays, ran_);
             }
         };
         // Of a very large step what one needs is free before the other.
@@ -54,6 +60,7 @@ private:
     const StepsToJudge& from_;
     StepAnalyzer analyzer_;
     StepDiagnoser diagnoser_;
+    std::shared_ptr<const ExecutedUnits> ran_; ///< of the latest step
 };
 
 /// What is kept of some steps besides totals.
@@ -61,6 +68,7 @@ struct KeptInFull {
     bool all = false;                     ///< the analyses
     std::optional<std::size_t> typical{}; ///< of this step the diagnosis, too
     StepDiagnosis diagnosis{};
+    std::shared_ptr<const ExecutedUnits> ran{}; ///< of the only step
 };
 
 /// False if `control` stops it.
@@ -78,6 +86,7 @@ bool judgeHere(const StepsToJudge& from, JudgedPart& out, KeptInFull& kept, cons
         for (std::size_t s = begin; s < end; ++s) {
             if (control != nullptr && control->stopRequested()) return false;
             judge.judge(s, kept.all, out, s == kept.typical ? &kept.diagnosis : nullptr);
+            if (from.steps.size() == 1) kept.ran = judge.ran();
         }
         return true;
     });
@@ -100,7 +109,8 @@ Result<JudgedSteps> judgeAlone(const StepJudgement& judgement) {
     JudgedPart part;
     if (!judgeHere(someSteps(judgement, 0, judgement.run.steps.size()), part, kept, judgement.control))
         return cancelledError();
-    return JudgedSteps{std::move(part.analyses), std::move(part.accounts), std::move(kept.diagnosis)};
+    return JudgedSteps{std::move(part.analyses), std::move(part.accounts), std::move(kept.diagnosis),
+                       std::move(kept.ran)};
 }
 
 /// So many ops are sent to each process at a time: their bytes are in memory twice.

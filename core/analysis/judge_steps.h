@@ -29,9 +29,10 @@ struct StepJudgement {
 
 /// One entry per Run::steps in each list.
 struct JudgedSteps {
-    std::vector<StepAnalysis> analyses;   ///< totals (StepAnalysis::keepTotals()), of the typical step in full
-    std::vector<StepAccounting> accounts; ///< where each step's time went
-    StepDiagnosis typical;                ///< of the selection's typical step
+    std::vector<StepAnalysis> analyses;       ///< totals (StepAnalysis::keepTotals()), of the typical step in full
+    std::vector<StepAccounting> accounts;     ///< where each step's time went
+    StepDiagnosis typical;                    ///< of the selection's typical step
+    std::shared_ptr<const ExecutedUnits> ran; ///< how the only step ran; null where there are more
 };
 
 /// Linear in ops and transfers, on all cores. Where several processes hold the run's trace and there are enough steps,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <utility>
 
 namespace bubblescope {
@@ -30,6 +31,7 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
     BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run.steps, options.request));
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     if (control != nullptr && control->stopRequested()) return cancelledError();
+    std::shared_ptr<const ExecutedUnits> ran; // of the only step
     {
         const StepStandards standards = StepStandards::of(run, report.selection, options.clocks.bound());
         Result<JudgedSteps> judged = JudgedSteps();
@@ -48,6 +50,7 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
         report.steps = std::move(parts.analyses);
         report.accounts = std::move(parts.accounts);
         report.typical = std::move(parts.typical);
+        ran = std::move(parts.ran);
     }
     // Asks other processes, if there are any: one thread does.
     BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, options.clocks, !options.memory_estimate.empty()));
@@ -61,7 +64,8 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
                                       .replays = std::move(replays),
                                       .coverage = report.coverage ? &*report.coverage : nullptr,
                                       .slices = std::move(slices),
-                                      .communication = communicationCosts(report.accounts)});
+                                      .communication = communicationCosts(report.accounts),
+                                      .first_ran = ran.get()});
     return report;
 }
 

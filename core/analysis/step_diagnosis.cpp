@@ -30,13 +30,14 @@ struct StepDiagnoser::Ordered {
     UnitTimes usual;
     std::shared_ptr<const std::vector<UnitPlace>> places;
 
-    Ordered(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times, const Schedule& plan)
-        : observed(step, known), replay(observed.graph), planned(step, observed.graph, &plan),
+    Ordered(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times, const Schedule& plan,
+            std::shared_ptr<const ExecutedUnits> ran)
+        : observed(step, known, std::move(ran)), replay(observed.graph), planned(step, observed.graph, &plan),
           usual(usual_times, step, observed.graph), places(placesOf(observed.graph)) {}
 
     void assign(const StepTimeline& step, const StepKnowledge& known, const UsualTimes& usual_times,
-                const Schedule& plan) {
-        if (observed.assign(step, known)) {
+                const Schedule& plan, std::shared_ptr<const ExecutedUnits> ran) {
+        if (observed.assign(step, known, std::move(ran))) {
             usual.assign(usual_times, step, observed.graph);
             return;
         }
@@ -93,21 +94,24 @@ StepDiagnoser::StepDiagnoser(const StepStandards& standards) : standards_(standa
 StepDiagnoser::~StepDiagnoser() = default;
 StepDiagnoser::StepDiagnoser(StepDiagnoser&&) noexcept = default;
 
-StepDiagnoser::Ordered& StepDiagnoser::take(const StepTimeline& step, const StepReplays& replays) {
+StepDiagnoser::Ordered& StepDiagnoser::take(const StepTimeline& step, const StepReplays& replays,
+                                            std::shared_ptr<const ExecutedUnits> ran) {
     const StepKnowledge known{standards_.known.clock_error, standards_.known.records_lost, replays};
     if (latest_ != nullptr)
-        latest_->assign(step, known, standards_.usual, standards_.plan);
+        latest_->assign(step, known, standards_.usual, standards_.plan, std::move(ran));
     else
-        latest_ = std::make_unique<Ordered>(step, known, standards_.usual, standards_.plan);
+        latest_ = std::make_unique<Ordered>(step, known, standards_.usual, standards_.plan, std::move(ran));
     return *latest_;
 }
 
-StepAccounting StepDiagnoser::account(const StepTimeline& step, const StepReplays& replays) {
-    return take(step, replays).account(step);
+StepAccounting StepDiagnoser::account(const StepTimeline& step, const StepReplays& replays,
+                                      std::shared_ptr<const ExecutedUnits> ran) {
+    return take(step, replays, std::move(ran)).account(step);
 }
 
-StepDiagnosis StepDiagnoser::diagnose(const StepTimeline& step, const StepReplays& replays) {
-    Ordered& made = take(step, replays);
+StepDiagnosis StepDiagnoser::diagnose(const StepTimeline& step, const StepReplays& replays,
+                                      std::shared_ptr<const ExecutedUnits> ran) {
+    Ordered& made = take(step, replays, std::move(ran));
     StepDiagnosis diagnosis;
     diagnosis.units = made.places;
     const auto attribute = [&] {

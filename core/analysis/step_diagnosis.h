@@ -60,13 +60,15 @@ public:
     ~StepDiagnoser();
     StepDiagnoser(StepDiagnoser&&) noexcept;
 
-    /// `replays` are those of the step, or empty.
-    [[nodiscard]] StepAccounting account(const StepTimeline& step, const StepReplays& replays = {});
-    [[nodiscard]] StepDiagnosis diagnose(const StepTimeline& step, const StepReplays& replays = {});
+    /// `replays` are those of the step, or empty. `ran` is how it ran; where it is null, it is found here.
+    [[nodiscard]] StepAccounting account(const StepTimeline& step, const StepReplays& replays = {},
+                                         std::shared_ptr<const ExecutedUnits> ran = {});
+    [[nodiscard]] StepDiagnosis diagnose(const StepTimeline& step, const StepReplays& replays = {},
+                                         std::shared_ptr<const ExecutedUnits> ran = {});
 
 private:
     struct Ordered;
-    Ordered& take(const StepTimeline& step, const StepReplays& replays);
+    Ordered& take(const StepTimeline& step, const StepReplays& replays, std::shared_ptr<const ExecutedUnits> ran);
 
     const StepStandards& standards_;
     std::unique_ptr<Ordered> latest_; ///< null before the first step

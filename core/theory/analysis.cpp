@@ -67,13 +67,12 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
     return StepAnalyzer(schedule).analyze(step);
 }
 
-StepAnalysis StepAnalyzer::analyze(const StepTimeline& step) {
+StepAnalysis StepAnalyzer::analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran) {
     StepAnalysis analysis;
-    ran_ = executedUnits(step, ran_);
     if (consolidation_) {
-        analysis.order_of_previous = consolidation_->assign(step, ran_);
+        analysis.order_of_previous = consolidation_->assign(step, std::move(ran));
     } else {
-        consolidation_.emplace(step, ran_);
+        consolidation_.emplace(step, std::move(ran));
     }
     const StepOrder& order = consolidation_->order();
     analysis.index = step.index;

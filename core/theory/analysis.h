@@ -81,19 +81,17 @@ void countReplays(StepAnalysis& analysis, const StepReplays& replays);
 /// the same order. Not thread-safe.
 class StepAnalyzer {
 public:
-    /// `schedule` must outlive this object. `known` is an order that steps may have, or null.
-    explicit StepAnalyzer(const Schedule& schedule, std::shared_ptr<const ExecutedUnits> known = {})
-        : schedule_(schedule), ran_(std::move(known)) {}
-    [[nodiscard]] StepAnalysis analyze(const StepTimeline& step);
+    /// `schedule` must outlive this object.
+    explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
+    /// `ran` is that of the step; where it is null, it is found here.
+    [[nodiscard]] StepAnalysis analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
     /// As if this step were the latest one analysed. It must outlive the next call.
-    void startFrom(const StepTimeline& step) {
-        ran_ = executedUnits(step, ran_);
-        consolidation_.emplace(step, ran_);
+    void startFrom(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {}) {
+        consolidation_.emplace(step, std::move(ran));
     }
 
 private:
     const Schedule& schedule_;
-    std::shared_ptr<const ExecutedUnits> ran_;   ///< of the latest step
     std::optional<Consolidation> consolidation_; ///< of the latest step
 };
 
