@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -21,18 +22,35 @@ std::size_t dividedUp(std::size_t count, std::size_t by) {
     return (count + by - 1) / by;
 }
 
+std::int64_t floorOf(std::int64_t value, std::int64_t by) {
+    return value / by - (value % by < 0 ? 1 : 0);
+}
+
 } // namespace
 
+TimeNs PixelGrid::border(std::int64_t pixel) const {
+    const std::int64_t round = floorOf(pixel, count_);
+    const std::int64_t within = pixel - round * count_;
+    return TimeNs{round * (whole_ * count_ + rest_) + within * whole_ + within * rest_ / count_};
+}
+
+std::int64_t PixelGrid::nearest(TimeNs time) const {
+    const std::int64_t length = whole_ * count_ + rest_;
+    const std::int64_t round = floorOf(time.count(), length);
+    const auto within = static_cast<double>(time.count() - round * length);
+    return round * count_ + std::llround(within / static_cast<double>(length) * static_cast<double>(count_));
+}
+
+PixelGrid::Walk::Walk(const PixelGrid& grid, std::int64_t pixel)
+    : grid_(grid), at_(grid.border(pixel).count()),
+      part_((pixel - floorOf(pixel, grid.count_) * grid.count_) * grid.rest_ % grid.count_) {}
+
+/// Without branches: which key comes next is as good as random, and there are some tens of votes for each pixel.
 void Pyramid::Node::add(StringId other, std::int64_t time, std::int64_t ahead) {
     busy += time;
-    if (other == key) {
-        lead += ahead;
-    } else if (ahead <= lead) {
-        lead -= ahead;
-    } else {
-        lead = ahead - lead;
-        key = other;
-    }
+    const std::int64_t left = other == key ? lead + ahead : lead - ahead;
+    key = left < 0 ? other : key;
+    lead = left < 0 ? -left : left;
 }
 
 std::size_t Pyramid::Index::leaves() const {
@@ -170,6 +188,7 @@ void Pyramid::prefetch(const Index& index, std::span<const std::size_t> leaves) 
     const auto fetch = [](auto values, std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; i += kLine / sizeof(values[0]))
             __builtin_prefetch(values.data() + i);
+        __builtin_prefetch(values.data() + end - 1); // the first need not begin a line
     };
     const auto fetchSlices = [&](std::size_t begin, std::size_t end) {
         fetch(trace_->sliceStarts(), begin, end);
@@ -213,27 +232,37 @@ SliceId Pyramid::firstFrom(const Index& index, std::int64_t time, std::size_t le
 /// leaves: the walk halts at one and resumes there, so that no leaf is traversed twice.
 class Pyramid::LeafWalk {
 public:
-    LeafWalk(const Pyramid& pyramid, const Index& index, std::size_t leaf)
-        : pyramid_(&pyramid), index_(&index), next_(static_cast<SliceId>(index.first + leaf * kLeafSlices)),
-          end_(std::min<SliceId>(index.end, next_ + kLeafSlices)), below_(index.nodes[leaf].open),
-          at_(pyramid.startOf(next_)) {}
+    LeafWalk(const Pyramid& pyramid, const Index& index)
+        : starts_(pyramid.trace_->sliceStarts().data()), durations_(pyramid.trace_->sliceDurations().data()),
+          index_(index) {}
+
+    /// Goes to a leaf's begin.
+    void enter(std::size_t leaf) {
+        next_ = static_cast<SliceId>(index_.first + leaf * kLeafSlices);
+        end_ = std::min<SliceId>(index_.end, next_ + kLeafSlices);
+        below_ = index_.nodes[leaf].open;
+        at_ = starts_[next_];
+        depth_ = 0;
+    }
 
     /// Calls visit(slice, begin, end) for everything that runs until then, which is no later than the leaf's end.
     template <class Visit>
     void advance(std::int64_t to, const Visit& visit) {
-        for (; next_ < end_ && pyramid_->startOf(next_) < to; ++next_) {
-            run(pyramid_->startOf(next_), visit);
+        for (; next_ < end_ && starts_[next_] < to; ++next_) {
+            run(starts_[next_], visit);
             stack_[depth_++] = next_;
         }
         run(to, visit);
     }
+    /// The leaf's first slice that starts where the walk halted, or later; if there is none, the one after the leaf's.
+    [[nodiscard]] SliceId next() const { return next_; }
 
 private:
     template <class Visit>
     void run(std::int64_t time, const Visit& visit) {
         while (at_ < time && (depth_ > 0 || below_ != kNone)) {
-            const SliceId top = depth_ > 0 ? stack_[depth_ - 1] : index_->open[below_].slice;
-            const std::int64_t end = pyramid_->endOf(top);
+            const SliceId top = depth_ > 0 ? stack_[depth_ - 1] : index_.open[below_].slice;
+            const std::int64_t end = starts_[top] + durations_[top];
             const std::int64_t until = std::min(end, time);
             if (at_ < until) visit(top, at_, until);
             at_ = std::max(at_, until);
@@ -241,17 +270,18 @@ private:
             if (depth_ > 0)
                 --depth_;
             else
-                below_ = index_->open[below_].outer;
+                below_ = index_.open[below_].outer;
         }
         at_ = std::max(at_, time);
     }
 
-    const Pyramid* pyramid_;
-    const Index* index_;
-    SliceId next_;
-    SliceId end_;
-    std::uint32_t below_; ///< the innermost of those open when the leaf began
-    std::int64_t at_;
+    const std::int64_t* starts_;
+    const std::int64_t* durations_;
+    const Index& index_;
+    SliceId next_ = 0;
+    SliceId end_ = 0;
+    std::uint32_t below_ = kNone; ///< the innermost of those open when the leaf began
+    std::int64_t at_ = 0;
     std::size_t depth_ = 0;
     std::array<SliceId, kLeafSlices> stack_; ///< `depth_` of them
 };
@@ -280,43 +310,82 @@ TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t co
     return from + TimeNs{width / n * i + width % n * i / n};
 }
 
+namespace {
+
+/// Columns of which is known which leaves their ends lie in.
+struct ColumnBlock {
+    static constexpr std::size_t kColumns = 16;
+
+    std::size_t count = 0;
+    std::array<std::int64_t, kColumns> ends;
+    std::array<std::size_t, kColumns> leaves;
+};
+
+} // namespace
+
 void Pyramid::columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const {
+    if (out.empty()) return;
+    const PixelGrid grid(to - from, out.size());
+    PixelGrid::Walk ends(grid, 0);
+    ends.at_ = from.count();
+    columns(track, from.count(), ends, out);
+}
+
+void Pyramid::columns(TrackId track, const PixelGrid& grid, std::int64_t first, std::span<Column> out) const {
+    columns(track, grid.border(first).count(), PixelGrid::Walk(grid, first), out);
+}
+
+void Pyramid::columns(TrackId track, std::int64_t from, PixelGrid::Walk ends, std::span<Column> out) const {
     const Index& index = tracks_[track];
     if (index.first == index.end) {
         std::ranges::fill(out, Column{});
         return;
     }
-    const std::span<const StringId> key = keys();
-    SliceId first = firstFrom(index, from.count());
-    std::size_t leaf = leafAt(index, from.count());
-    LeafWalk walk(*this, index, leaf);
-    walk.advance(from.count(), [](SliceId, std::int64_t, std::int64_t) {});
-    constexpr std::size_t kAhead = 16; // columns whose leaves are fetched together
-    std::array<std::size_t, kAhead> ahead;
-    const auto endOfColumn = [&](std::size_t i) { return border(from, to, i + 1, out.size()).count(); };
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        if (i % kAhead == 0) {
-            const std::size_t count = std::min(kAhead, out.size() - i);
-            for (std::size_t k = 0; k < count; ++k)
-                ahead[k] = leafAt(index, endOfColumn(i + k), k == 0 ? leaf : ahead[k - 1]);
-            prefetch(index, std::span(ahead).first(count));
+    const StringId* const key = keys().data();
+    SliceId first = firstFrom(index, from);
+    std::size_t leaf = leafAt(index, from);
+    // While the columns of one block are put together, what the next one reads is fetched.
+    std::size_t left = out.size();
+    std::size_t last = leaf;
+    const auto prepare = [&](ColumnBlock& block) {
+        block.count = std::min(ColumnBlock::kColumns, left);
+        left -= block.count;
+        for (std::size_t i = 0; i < block.count; ++i) {
+            block.ends[i] = ends.next();
+            block.leaves[i] = last = leafAt(index, block.ends[i], last);
         }
-        const std::int64_t end = endOfColumn(i);
-        const std::size_t end_leaf = ahead[i % kAhead];
-        const SliceId next = firstFrom(index, end, end_leaf, first);
-        Node sum;
-        const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t stop) {
-            sum.add(key[slice], stop - begin, stop - begin);
-        };
-        if (end_leaf != leaf) {
-            walk.advance(leafBegin(index, leaf + 1), count);
-            addLeaves(index, leaf + 1, end_leaf, sum);
-            walk = LeafWalk(*this, index, end_leaf);
-            leaf = end_leaf;
+        prefetch(index, std::span(block.leaves).first(block.count));
+    };
+    std::array<ColumnBlock, 2> blocks;
+    prepare(blocks[0]);
+    LeafWalk walk(*this, index);
+    walk.enter(leaf);
+    walk.advance(from, [](SliceId, std::int64_t, std::int64_t) {});
+    std::size_t done = 0;
+    for (std::size_t turn = 0; done < out.size(); turn = 1 - turn) {
+        const ColumnBlock& block = blocks[turn];
+        prepare(blocks[1 - turn]);
+        for (std::size_t i = 0; i < block.count; ++i) {
+            const std::int64_t end = block.ends[i];
+            const std::size_t end_leaf = block.leaves[i];
+            Node sum;
+            const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t stop) {
+                sum.add(key[slice], stop - begin, stop - begin);
+            };
+            if (end_leaf != leaf) {
+                walk.advance(leafBegin(index, leaf + 1), count);
+                addLeaves(index, leaf + 1, end_leaf, sum);
+                walk.enter(end_leaf);
+                leaf = end_leaf;
+            }
+            const std::int64_t leaf_end = leafBegin(index, leaf + 1);
+            walk.advance(std::min(end, leaf_end), count);
+            // Slices of earlier leaves may start when this leaf begins, and one without length when the track ends.
+            const bool halted_inside = index.begins[leaf] < end && end <= leaf_end;
+            const SliceId next = halted_inside ? walk.next() : firstFrom(index, end, leaf, first);
+            out[done++] = {TimeNs{sum.busy}, next - first, sum.key};
+            first = next;
         }
-        walk.advance(std::min(end, leafBegin(index, leaf + 1)), count);
-        out[i] = {TimeNs{sum.busy}, next - first, sum.key};
-        first = next;
     }
 }
 

@@ -11,6 +11,46 @@
 
 namespace bubblescope {
 
+/// Pixels of equal length, counted from time 0: pixel k is [border(k), border(k + 1)). So views of one zoom that lie
+/// beside each other have their borders in common.
+class PixelGrid {
+public:
+    /// `count` pixels are as long as `length`; both are positive.
+    PixelGrid(TimeNs length, std::size_t count)
+        : count_(static_cast<std::int64_t>(count)), whole_(length.count() / count_), rest_(length.count() % count_) {}
+
+    [[nodiscard]] TimeNs border(std::int64_t pixel) const;
+    /// The pixel whose begin is next to a time.
+    [[nodiscard]] std::int64_t nearest(TimeNs time) const;
+
+    /// Goes from border to border, which takes no division.
+    class Walk {
+    public:
+        /// From the begin of a pixel.
+        Walk(const PixelGrid& grid, std::int64_t pixel);
+        [[nodiscard]] std::int64_t next() {
+            at_ += grid_.whole_;
+            part_ += grid_.rest_;
+            if (part_ >= grid_.count_) {
+                part_ -= grid_.count_;
+                ++at_;
+            }
+            return at_;
+        }
+
+    private:
+        friend class Pyramid;
+        const PixelGrid& grid_;
+        std::int64_t at_;   ///< ns
+        std::int64_t part_; ///< of a nanosecond, in count_ parts
+    };
+
+private:
+    std::int64_t count_;
+    std::int64_t whole_; ///< nanoseconds of a pixel …
+    std::int64_t rest_;  ///< … and what is missing in all of them
+};
+
 /// What a track does in an interval of time, for views that have one pixel for thousands of slices.
 ///
 /// A track's time is divided into leaves at the start of every 16th slice, so that leaves are short where much happens.
@@ -39,6 +79,8 @@ public:
     };
     /// Divides [from, to) into out.size() columns, the remainder spread evenly; see border().
     void columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const;
+    /// The pixels of a grid from `first` on.
+    void columns(TrackId track, const PixelGrid& grid, std::int64_t first, std::span<Column> out) const;
     /// Where column `index` of `count` begins.
     [[nodiscard]] static TimeNs border(TimeNs from, TimeNs to, std::size_t index, std::size_t count);
 
@@ -84,6 +126,7 @@ private:
 
     Pyramid(std::shared_ptr<const Trace> trace, std::vector<StringId> keys);
     [[nodiscard]] std::span<const StringId> keys() const;
+    void columns(TrackId track, std::int64_t from, PixelGrid::Walk ends, std::span<Column> out) const;
     [[nodiscard]] std::int64_t startOf(SliceId slice) const { return trace_->sliceStarts()[slice]; }
     [[nodiscard]] std::int64_t endOf(SliceId slice) const {
         return trace_->sliceStarts()[slice] + trace_->sliceDurations()[slice];

@@ -70,10 +70,8 @@ struct CompactScene {
           range(session->lanes.extent()) {}
 
     [[nodiscard]] std::vector<CompactPiece> pieces() const {
-        return buildCompactRows(
-            {*session, {range, kCompactWidth}, rows, scroll, kViewHeight, ratio, [](const QString&) {
-                 return QSizeF(1e6, 1e6);
-             }});
+        const GeometryInput input{*session, {range, kCompactWidth}, rows, scroll, kViewHeight, ratio, {}};
+        return StackRows::compact(input).pieces();
     }
     [[nodiscard]] int columns() const { return static_cast<int>(std::lround(kCompactWidth * ratio)); }
     [[nodiscard]] TimeRange columnTime(int column) const {
@@ -254,7 +252,8 @@ private slots:
         PlannedRow header{-1, 0, 4, true, false, {0, 1, 2, 3}};
         const RowLayout rows(session->lanes, kViewHeight, {.rows = std::vector{header}});
         const TimeRange range = session->window(0);
-        const auto strips = buildGroupStrips({*session, {range, kCompactWidth}, rows, 0, kViewHeight, 1, {}});
+        const GeometryInput input{*session, {range, kCompactWidth}, rows, 0, kViewHeight, 1, {}};
+        const auto strips = StackRows::strips(input).pieces();
         QVERIFY(!strips.empty());
         double busy = 0;
         for (const CompactPiece& piece : strips)

@@ -71,22 +71,25 @@ private slots:
         QCOMPARE(ours, theirs);
     }
 
-    void barsStandOnTheirLane() {
-        QImage bars = picture({100, 50}, 1);
+    void boxesAreClippedToThePlot() {
+        QImage boxes = picture({100, 50}, 1);
         QImage rects = picture({100, 50}, 1);
-        PixelCanvas a(bars, {10, 5, 80, 40}, 1);
+        PixelCanvas a(boxes, {10, 5, 80, 40}, 1);
         PixelCanvas b(rects, {10, 5, 80, 40}, 1);
-        a.fillBars(-3, 20,
-                   {{-5, 4, 0, 0xffff0000}, {4, 9, 7, 0xff00ff00}, {60, 900, 19, 0xff0000ff}, {30, 30, 0, 0xffffffff}});
+        a.fillDevice({-5, -3, 4, 17}, 0xffff0000);
+        a.fillDevice({4, 4, 9, 17}, 0xff00ff00);
+        a.fillDevice({60, 16, 900, 17}, 0xff0000ff);
+        a.fillDevice({30, 0, 30, 17}, 0xffffffff); // empty
+        a.fillDevice({30, 9, 40, 9}, 0xffffffff);
         b.fill({-5, -3, 9, 20}, 0xffff0000);
         b.fill({4, 4, 5, 13}, 0xff00ff00);
         b.fill({60, 16, 840, 1}, 0xff0000ff);
-        QCOMPARE(bars, rects);
-        QCOMPARE(bars.pixel(9, 20), kGround);
-        QCOMPARE(bars.pixel(90, 20), kGround);
-        a.fillBars(35, 20, {{0, 80, 0, 0xff00ffff}, {0, 80, 12, 0xffffffff}}); // ends below the plot
+        QCOMPARE(boxes, rects);
+        QCOMPARE(boxes.pixel(9, 20), kGround);
+        QCOMPARE(boxes.pixel(90, 20), kGround);
+        a.fillDevice({0, 35, 80, 55}, 0xff00ffff); // ends below the plot
         b.fill({0, 35, 80, 5}, 0xff00ffff);
-        QCOMPARE(bars, rects);
+        QCOMPARE(boxes, rects);
     }
 
     void cachedLabelsAreForgottenWithTheFont() {

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <random>
 #include <ranges>
 
 using namespace bubblescope;
@@ -100,8 +101,7 @@ private slots:
         const GeometryInput input = inputFor(*session, rows, range);
         const std::vector<LaneShapes> lanes = buildRawShapes(input);
         int kernels = 0;
-        for (const SliceShape& shape : lanes | std::views::join) {
-            if (shape.slice == kNoId) continue;
+        for (const SliceShape& shape : lanes | std::views::transform(&LaneShapes::slices) | std::views::join) {
             const TimeNs start = session->run.trace->start(shape.slice);
             QVERIFY(std::abs(shape.rect.left() - input.scale.x(start)) <= 1);
             kernels += session->run.trace->category(shape.slice) == "kernel" ? 1 : 0;
@@ -119,13 +119,16 @@ private slots:
         const RowLayout rows(session->lanes, 400, {false, {{1}}});
         const std::vector<LaneShapes> lanes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
         QCOMPARE(lanes.size(), std::size_t{1});
-        const LaneShapes& shapes = lanes.front();
-        QVERIFY(!shapes.empty());
-        QVERIFY(shapes.size() <= 300);
-        for (const SliceShape& shape : shapes) {
-            QCOMPARE(shape.slice, kNoId);
-            QVERIFY(shape.rect.height() >= 1 && shape.rect.height() < RowLayout::kRawHeight); // three quarters at most
+        QVERIFY(lanes.front().slices.empty());
+        const std::vector<ColumnRun>& runs = lanes.front().columns;
+        QVERIFY(!runs.empty());
+        int end = 0;
+        for (const ColumnRun& run : runs) {
+            QVERIFY(run.begin >= end && run.end > run.begin);
+            end = run.end;
+            QVERIFY(run.height >= 1 && run.height < RowLayout::kRawHeight); // three quarters at most
         }
+        QVERIFY(end <= 300);
     }
 
     void whatIsKnownOfLanesIsWhatTheyHold() {
@@ -150,22 +153,47 @@ private slots:
             ColumnCache::update(pyramid, track, from, from + length, kPixels, lane);
             cache.endFrame();
             QCOMPARE(lane.columns.size(), kPixels);
-            const auto border = [&](std::int64_t place) {
-                return lane.grid + (length * place) / static_cast<std::int64_t>(kPixels);
-            };
-            QVERIFY(std::abs((border(lane.first) - from).count()) <= pixel.count() / 2 + 1);
-            std::vector<Pyramid::Column> fresh(kPixels);
-            pyramid.columns(track, border(lane.first), border(lane.first + kPixels), fresh);
-            for (std::size_t i = 0; i < kPixels; ++i) // borders may differ by rounding
-                QVERIFY(std::abs((fresh[i].busy - lane.columns[i].busy).count()) <= 2);
+            QVERIFY(std::abs((PixelGrid(length, kPixels).border(lane.first) - from).count()) <= pixel.count() / 2 + 1);
+            ColumnCache::Lane fresh;
+            ColumnCache::update(pyramid, track, from, from + length, kPixels, fresh);
+            QCOMPARE(lane.first, fresh.first);
+            QVERIFY(lane.columns == fresh.columns);
         }
         ColumnCache::Lane& lane = cache.of(0, track);
         ColumnCache::update(pyramid, track, from, from + 2 * length, kPixels, lane);
-        QCOMPARE(lane.grid, from);
+        QCOMPARE(lane.length, 2 * length);
         cache.endFrame();
         cache.endFrame(); // in which it is not used
         QVERIFY(cache.of(0, track).columns.empty());
         QVERIFY(&cache.of(0, track) != &cache.of(1, track)); // one thread each
+    }
+
+    /// What is kept from frame to frame shows in no pixel.
+    void aMovedViewLooksLikeAFreshOne() {
+        SampleSpec spec;
+        spec.trace = true;
+        spec.steps = 200;
+        spec.schedule.microbatches = 32;
+        const SessionPtr session = sampleSession(spec);
+        RawSetup moved(session);
+        moved.view.run(Command::UnfoldAll);
+        QCoreApplication::processEvents(); // which shows the scroll bar
+        std::mt19937 random(5);
+        const auto share = [&] { return static_cast<double>(random() % 10'000) / 10'000; };
+        for (int frame = 0; frame < 24; ++frame) {
+            if (frame % 8 == 0) moved.state.range().zoomAt(share(), frame == 8 ? 1.3 : 0.4);
+            moved.state.range().panBy(frame % 5 == 4 ? 3 * (share() - 0.5) : 0.1 * (share() - 0.5));
+            moved.view.clearFocus(); // whose frame is drawn, too
+            const QImage after = moved.view.viewport()->grab().toImage();
+            RawSetup fresh(session);
+            fresh.view.run(Command::UnfoldAll);
+            QCoreApplication::processEvents();
+            fresh.state.showStep(moved.state.step());
+            fresh.state.range().show(moved.state.range().range());
+            QCOMPARE(fresh.state.range().range(), moved.state.range().range());
+            fresh.view.clearFocus();
+            QCOMPARE(fresh.view.viewport()->grab().toImage(), after);
+        }
     }
 
     void anOpNamesTheKernelsThatItRan() {

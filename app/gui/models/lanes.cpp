@@ -70,35 +70,43 @@ bool Lane::startsPair(std::size_t at) const {
 /// What a span adds to the covered time; of a pair each half adds a half.
 TimeNs Lane::gain(std::size_t at) const {
     const auto added = [this](std::size_t i) { return i == 0 ? covered_[0] : covered_[i] - covered_[i - 1]; };
+    if (!spans_[at].paired) return added(at);
     if (at > 0 && startsPair(at - 1) && (at < 2 || !startsPair(at - 2))) return added(at - 1) / 2;
     return startsPair(at) ? added(at) - added(at) / 2 : added(at);
 }
 
-RoleTimes Lane::startedByRole(std::size_t next, const RoleTimes& known, std::size_t known_next) const {
-    if (next == 0) return {};
-    const std::size_t stride = (next - 1) / kRoleStride * kRoleStride;
-    RoleTimes sum = stride > known_next ? role_sums_[stride / kRoleStride] : known;
-    for (std::size_t i = std::max(stride, known_next); i < next; ++i)
-        sum[static_cast<std::size_t>(spans_[i].role)] += gain(i);
-    return sum;
+void Lane::addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const {
+    if (first >= next) return;
+    const auto addUntil = [&](std::size_t end) {
+        for (; first < end; ++first)
+            sum[static_cast<std::size_t>(spans_[first].role)] += gain(first);
+    };
+    const std::size_t from = (first + kRoleStride - 1) / kRoleStride;
+    const std::size_t to = std::min(next / kRoleStride, role_sums_.size() - 1);
+    if (from < to) {
+        addUntil(from * kRoleStride);
+        for (std::size_t role = 0; role < kRoleCount; ++role)
+            sum[role] += role_sums_[to][role] - role_sums_[from][role];
+        first = to * kRoleStride;
+    }
+    addUntil(next);
 }
 
-RoleTimes Lane::coveredByRole(TimeNs time, std::size_t next) const {
-    return coveredByRole(time, next, startedByRole(next));
-}
-
-RoleTimes Lane::coveredByRole(TimeNs time, std::size_t next, RoleTimes sum) const {
-    if (next == 0) return {};
-    const TimeNs later = std::max(TimeNs{0}, latest_end_[next - 1] - time);
-    if (later == TimeNs{0}) return sum;
-    // What runs on after `time` is the span that ends last, or a pair.
+Lane::Overhang Lane::overhang(TimeNs time, std::size_t next) const {
+    Overhang out;
+    if (next == 0) return out;
+    const TimeNs later = latest_end_[next - 1] - time;
+    if (later <= TimeNs{0}) return out;
     std::size_t last = next - 1;
     while (last > 0 && spans_[last].end != latest_end_[next - 1])
         --last;
     const bool pair = last > 0 && startsPair(last - 1);
-    sum[static_cast<std::size_t>(spans_[last].role)] -= pair ? later / 2 : later;
-    if (pair) sum[static_cast<std::size_t>(spans_[last - 1].role)] -= later - later / 2;
-    return sum;
+    out.roles[0] = static_cast<std::size_t>(spans_[last].role);
+    out.times[0] = pair ? later / 2 : later;
+    if (!pair) return out;
+    out.roles[1] = static_cast<std::size_t>(spans_[last - 1].role);
+    out.times[1] = later - later / 2;
+    return out;
 }
 
 std::size_t Lane::firstEndingAfter(TimeNs time) const {
@@ -106,7 +114,7 @@ std::size_t Lane::firstEndingAfter(TimeNs time) const {
     return static_cast<std::size_t>(found - latest_end_.begin());
 }
 
-std::size_t Lane::firstStartingFrom(TimeNs time, std::size_t from) const {
+std::size_t Lane::searchStart(TimeNs time, std::size_t from) const {
     const std::size_t count = spans_.size();
     std::size_t reach = from;
     for (std::size_t stride = 1; reach < count && spans_[reach].start < time; stride *= 2) {
@@ -117,12 +125,6 @@ std::size_t Lane::firstStartingFrom(TimeNs time, std::size_t from) const {
                                         spans_.begin() + static_cast<std::ptrdiff_t>(std::min(count, reach)), time,
                                         [](const Span& s, TimeNs t) { return s.start < t; });
     return static_cast<std::size_t>(found - spans_.begin());
-}
-
-TimeNs Lane::coveredBefore(TimeNs time, std::size_t next) const {
-    if (next == 0) return TimeNs{0};
-    // All spans before `next` have started, so what they cover after `time` is contiguous.
-    return covered_[next - 1] - std::max(TimeNs{0}, latest_end_[next - 1] - time);
 }
 
 Lane::Colour Lane::mainColour(std::size_t first, std::size_t last, const TimeRange& window) const {

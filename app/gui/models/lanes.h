@@ -48,18 +48,26 @@ public:
     /// The first span that may end after `time`; all spans before it end earlier. Logarithmic.
     [[nodiscard]] std::size_t firstEndingAfter(TimeNs time) const;
     /// The first span that starts at `time` or later. Logarithmic in the distance from `from`, which must not be later.
-    [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const;
+    [[nodiscard]] std::size_t firstStartingFrom(TimeNs time, std::size_t from = 0) const {
+        const bool there = from >= spans_.size() || spans_[from].start >= time; // as for most pixels
+        return there ? from : searchStart(time, from);
+    }
     /// Time before `time` that is covered by spans; `next` is firstStartingFrom(time).
-    [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const;
-    /// The same by the spans' roles, which sum up to it: the halves of a pair share their time. In addition linear in
-    /// kRoleStride.
-    [[nodiscard]] RoleTimes coveredByRole(TimeNs time, std::size_t next) const;
-    /// The sums of the spans before `next` by role. `known`: those before `known_next`, which may be any earlier span;
-    /// linear in the distance from it, or in kRoleStride.
-    [[nodiscard]] RoleTimes startedByRole(std::size_t next, const RoleTimes& known = {},
-                                          std::size_t known_next = 0) const;
-    /// coveredByRole(), given startedByRole().
-    [[nodiscard]] RoleTimes coveredByRole(TimeNs time, std::size_t next, RoleTimes started) const;
+    [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const {
+        if (next == 0) return TimeNs{0};
+        // All spans before `next` have started, so what they cover after `time` is contiguous.
+        return covered_[next - 1] - std::max(TimeNs{0}, latest_end_[next - 1] - time);
+    }
+    /// Adds what the spans [first, next) cover, by their roles: the halves of a pair share their time. Linear in the
+    /// spans, or in kRoleStride.
+    void addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const;
+    /// What of that lies after a time, by role: one span runs on, or a pair.
+    struct Overhang {
+        std::array<std::size_t, 2> roles{};
+        std::array<TimeNs, 2> times{};
+    };
+    /// Of all that start before `time`; `next` is firstStartingFrom(time).
+    [[nodiscard]] Overhang overhang(TimeNs time, std::size_t next) const;
     /// Role and chunk that prevail among the spans [first, last) within `window`. Of many spans only a sample is
     /// examined.
     struct Colour {
@@ -70,6 +78,7 @@ public:
 
 private:
     static constexpr std::size_t kRoleStride = 16;
+    [[nodiscard]] std::size_t searchStart(TimeNs time, std::size_t from) const;
     [[nodiscard]] bool startsPair(std::size_t span) const;
     [[nodiscard]] TimeNs gain(std::size_t span) const;
 

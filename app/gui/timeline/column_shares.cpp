@@ -89,15 +89,6 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
 LaneCursor::LaneCursor(const Lane& lane, TimeNs begin)
     : lane_(lane), next_(lane.firstStartingFrom(begin)), covered_(lane.coveredBefore(begin, next_)) {}
 
-TimeNs LaneCursor::advance(TimeNs to) {
-    before_ = next_;
-    next_ = lane_.firstStartingFrom(to, next_);
-    const TimeNs covered = lane_.coveredBefore(to, next_);
-    const TimeNs busy = covered - covered_;
-    covered_ = covered;
-    return busy;
-}
-
 std::size_t LaneCursor::firstMet(TimeNs begin) const {
     std::size_t first = before_;
     while (first > 0 && lane_.spans()[first - 1].end > begin)
@@ -128,20 +119,17 @@ TimeNs LineCursor::nextStart() const {
     return std::min({ops_.nextStart(), exposed_.nextStart(), waits_.nextStart()});
 }
 
-/// Neighbouring columns share a border, which is computed once.
-RoleTimes LineCursor::opsUntil(TimeNs time, std::size_t next) {
-    if (time == until_time_) return until_;
-    known_ = ops_.lane().startedByRole(next, known_, known_next_);
-    known_next_ = next;
-    until_time_ = time;
-    return until_ = ops_.lane().coveredByRole(time, next, known_);
-}
-
 RoleTimes LineCursor::shares() {
-    const RoleTimes before = opsUntil(begin_, begin_next_);
-    RoleTimes out = opsUntil(end_, ops_.next());
-    for (std::size_t role = 0; role < kRoleCount; ++role)
-        out[role] -= before[role];
+    const Lane& ops = ops_.lane();
+    RoleTimes out{};
+    ops.addByRole(begin_next_, ops_.next(), out);
+    const Lane::Overhang before = begin_ == known_time_ ? known_ : ops.overhang(begin_, begin_next_);
+    known_ = ops.overhang(end_, ops_.next());
+    known_time_ = end_;
+    for (std::size_t i = 0; i < before.roles.size(); ++i) {
+        out[before.roles[i]] += before.times[i];
+        out[known_.roles[i]] -= known_.times[i];
+    }
     out[placeOfRole(Role::Send)] = exposed;
     out[placeOfRole(Role::Bubble)] = idle - exposed;
     out[placeOfRole(Role::ReplicaWait)] = waiting;

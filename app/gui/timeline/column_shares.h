@@ -30,7 +30,14 @@ public:
     LaneCursor(const Lane& lane, TimeNs begin);
 
     /// Moves on to `to`. Returns how long the lane is busy until then.
-    TimeNs advance(TimeNs to);
+    TimeNs advance(TimeNs to) {
+        before_ = next_;
+        next_ = lane_.firstStartingFrom(to, next_);
+        const TimeNs covered = lane_.coveredBefore(to, next_);
+        const TimeNs busy = covered - covered_;
+        covered_ = covered;
+        return busy;
+    }
     /// The first span that the last advance() touched.
     [[nodiscard]] std::size_t firstMet(TimeNs begin) const;
     /// The first span that has not begun yet.
@@ -66,8 +73,6 @@ public:
     [[nodiscard]] TimeNs nextStart() const;
 
 private:
-    [[nodiscard]] RoleTimes opsUntil(TimeNs time, std::size_t next);
-
     LaneCursor ops_;
     LaneCursor bubbles_;
     LaneCursor exposed_;
@@ -75,10 +80,8 @@ private:
     TimeNs begin_; ///< of the column
     TimeNs end_;
     std::size_t begin_next_; ///< the first op that has not begun at begin_
-    std::size_t known_next_ = 0;
-    RoleTimes known_{}; ///< of ops before known_next_
-    TimeNs until_time_{TimeNs::min()};
-    RoleTimes until_{}; ///< opsUntil(until_time_)
+    Lane::Overhang known_;   ///< of the ops at known_time_: neighbouring columns share a border
+    TimeNs known_time_{TimeNs::min()};
 };
 
 /// What a line does between two times, exactly: the time of each part. Logarithmic in its spans.

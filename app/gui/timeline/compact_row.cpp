@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -32,10 +33,11 @@ std::vector<TimeNs> columnBorders(const TimeScale& scale, double ratio) {
 
 class CompactRowBuilder {
 public:
+    /// `out` is empty.
     CompactRowBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
                       std::vector<CompactPiece>& out)
         : lanes_(input.session.lanes), line_(static_cast<std::size_t>(input.rows.lineAt(row))), borders_(borders),
-          row_(row), out_(out), first_piece_(out.size()),
+          row_(row), out_(out),
           height_(static_cast<int>(std::lround(input.rows.bands().front().height * input.device_pixel_ratio))) {}
 
     void build() {
@@ -45,7 +47,7 @@ public:
         for (int column = 0; column < columns;) {
             const TimeRange time{border(column), border(column + 1)};
             if (time.length() <= TimeNs{0}) { // columns finer than the clock
-                if (out_.size() > first_piece_) ++out_.back().end;
+                if (!out_.empty()) ++out_.back().end;
                 ++column;
                 continue;
             }
@@ -98,7 +100,7 @@ private:
     }
 
     void add(const CompactPiece& piece) {
-        if (out_.size() > first_piece_) {
+        if (!out_.empty()) {
             CompactPiece& last = out_.back();
             // Single ops stay separate.
             if (piece.chunk < 0 && last.chunk < 0 && last.end == piece.begin && last.heights == piece.heights) {
@@ -114,28 +116,15 @@ private:
     const std::vector<TimeNs>& borders_;
     int row_;
     std::vector<CompactPiece>& out_;
-    std::size_t first_piece_;
     int height_;
 };
 
-/// Concatenates lists.
-std::vector<CompactPiece> joined(std::vector<std::vector<CompactPiece>> of_rows) {
-    std::vector<CompactPiece> pieces;
-    std::size_t count = 0;
-    for (const std::vector<CompactPiece>& of_row : of_rows)
-        count += of_row.size();
-    pieces.reserve(count);
-    for (const std::vector<CompactPiece>& of_row : of_rows)
-        pieces.insert(pieces.end(), of_row.begin(), of_row.end());
-    return pieces;
-}
-
-/// The strip of a folded group.
-std::vector<CompactPiece> stripOf(const GeometryInput& input, const std::vector<TimeNs>& borders, int row) {
+/// The strip of a folded group; `out` is empty.
+void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
+                std::vector<CompactPiece>& out) {
     constexpr std::size_t kMostParts = 60'000; // of lines and columns; more would take longer than a frame
-    std::vector<CompactPiece> out;
     const std::vector<int>& lines = input.rows.row(row).members;
-    if (lines.empty()) return out;
+    if (lines.empty()) return;
     const std::size_t columns = borders.size() - 1;
     const std::size_t stride = std::max<std::size_t>(1, lines.size() * columns / kMostParts);
     const int height = static_cast<int>(std::lround(kStripHeight * input.device_pixel_ratio));
@@ -160,7 +149,6 @@ std::vector<CompactPiece> stripOf(const GeometryInput& input, const std::vector<
             out.push_back({row, static_cast<int>(column), static_cast<int>(end), heights, -1});
         }
     }
-    return out;
 }
 
 } // namespace
@@ -179,7 +167,20 @@ int CompactPiece::idle() const {
     return sum;
 }
 
-std::vector<CompactPiece> buildGroupStrips(const GeometryInput& input) {
+StackRows::StackRows(const GeometryInput& input, std::vector<int> rows) : input_(input), rows_(std::move(rows)) {
+    if (!rows_.empty()) borders_ = columnBorders(input.scale, input.device_pixel_ratio);
+}
+
+StackRows StackRows::compact(const GeometryInput& input) {
+    std::vector<int> rows;
+    for (int row = 0; row < input.rows.rowCount() && input.rows.compact(); ++row) {
+        const int top = input.rows.rowTop(row) - input.scroll_y;
+        if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
+    }
+    return StackRows(input, std::move(rows));
+}
+
+StackRows StackRows::strips(const GeometryInput& input) {
     std::vector<int> rows;
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         const int top = input.rows.rowTop(row) - input.scroll_y;
@@ -187,24 +188,26 @@ std::vector<CompactPiece> buildGroupStrips(const GeometryInput& input) {
             top + RowLayout::kGroupHeight > 0)
             rows.push_back(row);
     }
-    if (rows.empty()) return {};
-    const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
-    std::vector<std::vector<CompactPiece>> of_rows(rows.size());
-    parallelFor(rows.size(), [&](std::size_t i) { of_rows[i] = stripOf(input, borders, rows[i]); });
-    return joined(std::move(of_rows));
+    return StackRows(input, std::move(rows));
 }
 
-std::vector<CompactPiece> buildCompactRows(const GeometryInput& input) {
-    if (!input.rows.compact()) return {};
-    const std::vector<TimeNs> borders = columnBorders(input.scale, input.device_pixel_ratio);
-    std::vector<int> rows;
-    for (int row = 0; row < input.rows.rowCount(); ++row) {
-        const int top = input.rows.rowTop(row) - input.scroll_y;
-        if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
+void StackRows::build(int row, std::vector<CompactPiece>& pieces) const {
+    pieces.clear();
+    if (input_.rows.isHeader(row)) {
+        buildStrip(input_, borders_, row, pieces);
+    } else {
+        CompactRowBuilder(input_, borders_, row, pieces).build();
     }
-    std::vector<std::vector<CompactPiece>> of_rows(rows.size());
-    parallelFor(rows.size(), [&](std::size_t i) { CompactRowBuilder(input, borders, rows[i], of_rows[i]).build(); });
-    return joined(std::move(of_rows));
+}
+
+std::vector<CompactPiece> StackRows::pieces() const {
+    std::vector<CompactPiece> all;
+    std::vector<CompactPiece> of_row;
+    for (const int row : rows_) {
+        build(row, of_row);
+        all.insert(all.end(), of_row.begin(), of_row.end());
+    }
+    return all;
 }
 
 namespace {
@@ -226,68 +229,77 @@ CompactRowPainter::CompactRowPainter(QPainter& painter, const TimelineFrame& fra
     small_.setPointSizeF(std::max(6.5, frame.font.pointSizeF() * 0.85));
 }
 
-void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces) {
-    if (pieces.empty()) return;
+void CompactRowPainter::paint() {
+    const StackRows stacks = StackRows::compact(f_.geometry);
+    if (stacks.rows().empty()) return;
     const LaneBand& band = f_.geometry.rows.bands().front();
-    paint(pieces, Band{band.top, band.height});
+    paint(stacks, Band{band.top, band.height});
 }
 
-void CompactRowPainter::paintStrips(const std::vector<CompactPiece>& pieces) {
-    if (!pieces.empty()) paint(pieces, Band{kStripTop, kStripHeight});
+void CompactRowPainter::paintStrips() {
+    const StackRows stacks = StackRows::strips(f_.geometry);
+    if (!stacks.rows().empty()) paint(stacks, Band{kStripTop, kStripHeight});
 }
 
 /// There may be one segment per pixel, so they are written as pixels in one go.
-void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, Band band) {
+void CompactRowPainter::paint(const StackRows& stacks, Band band) {
     hatch_ = hatchTile(f_.theme, f_.geometry.device_pixel_ratio).toImage().convertToFormat(QImage::Format_RGB32);
-    if (f_.pixels != nullptr) return paint(pieces, band, *f_.pixels);
+    const int chunks = f_.session.run.schedule.vpp;
+    for (const Role role : kStackOrder) {
+        std::vector<QRgb>& colours = colours_[static_cast<std::size_t>(role)];
+        for (int chunk = -1; chunk < std::max(1, chunks); ++chunk)
+            colours.push_back(f_.theme.fill(role, chunk, isOpRole(role) ? chunks : 1).rgb());
+    }
+    if (f_.pixels != nullptr) return paint(stacks, band, *f_.pixels);
     const double ratio = f_.geometry.device_pixel_ratio;
     QImage image((QSizeF(f_.plot.size()) * ratio).toSize(), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     PixelCanvas pixels(image, QRect(QPoint(), f_.plot.size()), ratio);
-    paint(pieces, band, pixels);
+    paint(stacks, band, pixels);
     image.setDevicePixelRatio(ratio);
     p_.drawImage(f_.plot.topLeft(), image);
 }
 
 /// Draws rows in parallel: first every other row, then those between. Neighbouring rows may share a line of device
 /// pixels.
-void CompactRowPainter::paint(const std::vector<CompactPiece>& pieces, Band band, PixelCanvas& pixels) {
-    std::array<std::vector<std::span<const CompactPiece>>, 2> every_other;
-    for (auto first = pieces.begin(); first != pieces.end();) {
-        const auto end =
-            std::find_if(first, pieces.end(), [&](const CompactPiece& piece) { return piece.row != first->row; });
-        every_other[static_cast<std::size_t>(first->row) % 2].emplace_back(first, end);
-        first = end;
-    }
-    for (const auto& rows : every_other) {
-        parallelFor(rows.size(), [&](std::size_t i) { paintRow(rows[i], band, pixels); });
+void CompactRowPainter::paint(const StackRows& stacks, Band band, PixelCanvas& pixels) const {
+    std::array<std::vector<int>, 2> every_other;
+    for (const int row : stacks.rows())
+        every_other[static_cast<std::size_t>(row) % 2].push_back(row);
+    for (const std::vector<int>& rows : every_other) {
+        parallelFor(rows.size(), [&](std::size_t i) {
+            static thread_local std::vector<CompactPiece> pieces; // of some tens of kilobytes, for every row of a frame
+            stacks.build(rows[i], pieces);
+            paintRow(pieces, band, pixels);
+        });
     }
 }
 
 void CompactRowPainter::paintRow(std::span<const CompactPiece> pieces, Band band, PixelCanvas& pixels) const {
+    if (pieces.empty()) return;
     const RowLayout& rows = f_.geometry.rows;
-    const int chunks = f_.session.run.schedule.vpp;
     const double end = rows.rowTop(pieces.front().row) + band.top + band.height - f_.geometry.scroll_y;
     const int bottom = pixels.device(end);
-    std::array<QRgb, kRoleCount> colours{}; // of what several ops share
-    for (const Role role : kStackOrder)
-        colours[static_cast<std::size_t>(role)] = f_.theme.fill(role, -1, isOpRole(role) ? chunks : 1).rgb();
     for (const CompactPiece& piece : pieces) {
         int at = bottom;
         for (const Role role : kStackOrder) {
             const int height = piece.height(role);
             if (height == 0) continue;
+            const PixelBox box{piece.begin, at - height, piece.end, at};
             at -= height;
-            const QRect box(piece.begin, at, piece.end - piece.begin, height);
-            if (role == Role::Bubble) {
+            if (role == Role::Bubble)
                 pixels.fillTiledDevice(box, hatch_);
-            } else if (piece.chunk < 0) {
-                pixels.fillDevice(box, colours[static_cast<std::size_t>(role)]);
-            } else {
-                pixels.fillDevice(box, f_.theme.fill(role, piece.chunk, isOpRole(role) ? chunks : 1).rgb());
-            }
+            else
+                pixels.fillDevice(box, colourOf(role, piece.chunk));
         }
     }
+}
+
+/// `chunk`: −1 for what several ops share.
+QRgb CompactRowPainter::colourOf(Role role, int chunk) const {
+    const std::vector<QRgb>& colours = colours_[static_cast<std::size_t>(role)];
+    const auto at = static_cast<std::size_t>(chunk + 1);
+    return at < colours.size() ? colours[at] : f_.theme.fill(role, chunk, f_.session.run.schedule.vpp).rgb();
 }
 
 void CompactRowPainter::paintNames(const QRect& column) {

@@ -5,7 +5,9 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QImage>
+#include <QRgb>
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -28,14 +30,32 @@ struct CompactPiece {
     friend bool operator==(const CompactPiece&, const CompactPiece&) = default;
 };
 
-/// The visible compact rows, top to bottom and left to right: each column is filled in proportion to what the rank does
-/// in its time, the same at every zoom. Time grows with the pixels and the logarithm of the
-/// spans. Empty unless rows are compact.
-[[nodiscard]] std::vector<CompactPiece> buildCompactRows(const GeometryInput& input);
+/// Rows that are drawn as stacks, each computed when it is drawn: a screen of them has a hundred thousand pieces.
+/// Refers to its input.
+class StackRows {
+public:
+    /// The visible compact rows: each column is filled in proportion to what the rank does in its time, the same at
+    /// every zoom. None unless rows are compact.
+    [[nodiscard]] static StackRows compact(const GeometryInput& input);
+    /// The headers of folded groups: means over the group's lines. Wide views of large groups are computed for several
+    /// pixels at a time.
+    [[nodiscard]] static StackRows strips(const GeometryInput& input);
 
-/// The same for the headers of folded groups: means over the group's lines. Wide views of large groups are computed for
-/// several pixels at a time.
-[[nodiscard]] std::vector<CompactPiece> buildGroupStrips(const GeometryInput& input);
+    /// Top to bottom.
+    [[nodiscard]] const std::vector<int>& rows() const { return rows_; }
+    /// Replaces `pieces` by those of a row, from left to right. Time grows with the pixels and the logarithm of the
+    /// spans. Any thread.
+    void build(int row, std::vector<CompactPiece>& pieces) const;
+    /// Those of all rows.
+    [[nodiscard]] std::vector<CompactPiece> pieces() const;
+
+private:
+    StackRows(const GeometryInput& input, std::vector<int> rows);
+
+    const GeometryInput& input_;
+    std::vector<TimeNs> borders_; ///< between the columns
+    std::vector<int> rows_;
+};
 /// The strip of a folded header, in logical pixels from the header's top.
 inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
@@ -45,8 +65,8 @@ class CompactRowPainter {
 public:
     CompactRowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    void paint(const std::vector<CompactPiece>& pieces);
-    void paintStrips(const std::vector<CompactPiece>& pieces);
+    void paint();
+    void paintStrips();
     /// Draws the names into `column` of the header.
     void paintNames(const QRect& column);
 
@@ -56,15 +76,17 @@ private:
         int top = 0;
         int height = 0;
     };
-    void paint(const std::vector<CompactPiece>& pieces, Band band);
-    void paint(const std::vector<CompactPiece>& pieces, Band band, PixelCanvas& pixels);
+    void paint(const StackRows& stacks, Band band);
+    void paint(const StackRows& stacks, Band band, PixelCanvas& pixels) const;
     void paintRow(std::span<const CompactPiece> pieces, Band band, PixelCanvas& pixels) const;
+    [[nodiscard]] QRgb colourOf(Role role, int chunk) const;
     void paintBusyBar(int row, const QRect& area);
 
     QPainter& p_;
     const TimelineFrame& f_;
     QFont small_;
     QImage hatch_;
+    std::array<std::vector<QRgb>, kRoleCount> colours_; ///< by role and chunk + 1
 };
 
 /// Every how many rows of this height a name of this height fits: 1, 2, 4, 8 and so on.

@@ -50,21 +50,16 @@ void ExtraPainter::paintRaw(const std::vector<LaneShapes>& lanes) {
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
-    std::vector<const LaneShapes*> pixels;
-    for (const LaneShapes& lane : lanes) {
-        if (!lane.empty() && lane.front().slice == kNoId) pixels.push_back(&lane);
-    }
-    paintPixels(pixels);
-    for (const LaneShapes& lane : lanes) {
-        if (!lane.empty() && lane.front().slice != kNoId) paintSlices(lane);
-    }
+    paintPixels(lanes);
+    for (const LaneShapes& lane : lanes)
+        paintSlices(lane.slices);
     p_.restore();
     paintRawNames();
 }
 
-void ExtraPainter::paintSlices(const LaneShapes& lane) {
+void ExtraPainter::paintSlices(const std::vector<SliceShape>& slices) {
     const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (const SliceShape& shape : lane) {
+    for (const SliceShape& shape : slices) {
         const QColor background = rawColour(f_.theme, shape.name);
         QRectF body = shape.rect;
         if (body.width() >= 3) body.setWidth(body.width() - pixel);
@@ -85,34 +80,35 @@ void ExtraPainter::paintSlices(const LaneShapes& lane) {
 
 /// A lane may have one rectangle per pixel, so they are written as pixels in one go. Lanes do not overlap and are drawn
 /// in parallel.
-void ExtraPainter::paintPixels(const std::vector<const LaneShapes*>& lanes) {
-    const auto topOf = [](const LaneShapes& lane) { return lane.front().rect.bottom() - RowLayout::kRawHeight; };
+void ExtraPainter::paintPixels(const std::vector<LaneShapes>& lanes) {
     if (f_.pixels != nullptr) {
-        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(*lanes[i], *f_.pixels, topOf(*lanes[i])); });
+        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(lanes[i].columns, *f_.pixels, lanes[i].top); });
         return;
     }
     const double ratio = f_.geometry.device_pixel_ratio;
     const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
-    for (const LaneShapes* lane : lanes) {
+    for (const LaneShapes& lane : lanes) {
+        if (lane.columns.empty()) continue;
         QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight),
                      QImage::Format_ARGB32_Premultiplied);
         image.fill(Qt::transparent);
         PixelCanvas pixels(
             image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight), ratio);
-        writeLane(*lane, pixels, 0);
+        writeLane(lane.columns, pixels, 0);
         image.setDevicePixelRatio(ratio);
-        p_.drawImage(QPointF(0, topOf(*lane)), image);
+        p_.drawImage(QPointF(0, lane.top), image);
     }
 }
 
-void ExtraPainter::writeLane(const LaneShapes& lane, PixelCanvas& pixels, double top) const {
-    std::vector<PixelBar> bars;
-    bars.reserve(lane.size());
-    for (const SliceShape& shape : lane) {
-        bars.push_back({pixels.device(shape.rect.left()), pixels.device(shape.rect.right()),
-                        pixels.device(RowLayout::kRawHeight - shape.rect.height()), rawRgb(f_.theme, shape.name)});
-    }
-    pixels.fillBars(top, RowLayout::kRawHeight, bars);
+/// Run by run: most are one pixel wide, and the lines of one lane stay in the cache.
+void ExtraPainter::writeLane(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const {
+    std::array<int, RowLayout::kRawHeight + 1> tops{}; // of a run of that height
+    for (std::size_t high = 0; high < tops.size(); ++high)
+        tops[high] = pixels.device(top) + pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
+    const int bottom = pixels.device(top + RowLayout::kRawHeight);
+    for (const ColumnRun& run : columns)
+        pixels.fillDevice({run.begin, tops[static_cast<std::size_t>(run.height)], run.end, bottom},
+                          rawRgb(f_.theme, run.name));
 }
 
 template <class Paint>

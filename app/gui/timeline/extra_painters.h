@@ -21,9 +21,9 @@ public:
 
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
-    void paintPixels(const std::vector<const LaneShapes*>& lanes);
-    void writeLane(const LaneShapes& lane, PixelCanvas& pixels, double top) const;
-    void paintSlices(const LaneShapes& lane);
+    void paintPixels(const std::vector<LaneShapes>& lanes);
+    void writeLane(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const;
+    void paintSlices(const std::vector<SliceShape>& slices);
     void paintRawNames();
     /// Calls `paint` for each row with a function that gives the position of a lane's name in the header, or nothing if
     /// it is out of sight.

@@ -8,18 +8,18 @@
 #include <QStaticText>
 #include <QString>
 
-#include <vector>
+#include <algorithm>
 
 class QPainter;
 
 namespace bubblescope::gui {
 
-/// A bar from `top` to the bottom of a lane, [left, right) wide, in one colour.
-struct PixelBar {
+/// [left, right) × [top, bottom), in device pixels.
+struct PixelBox {
     int left = 0;
+    int top = 0;
     int right = 0;
-    int top = 0; ///< lines from the lane's top
-    QRgb colour = 0;
+    int bottom = 0;
 };
 
 /// Writes opaque rectangles directly into an image: a frame may have tens of thousands of them, and a QPainter's
@@ -32,25 +32,37 @@ public:
     PixelCanvas(QImage& image, const QRect& plot, double device_pixel_ratio);
 
     void fill(const QRectF& rect, QRgb colour);
-    /// A rectangle in device pixels from the plot's corner.
-    void fillDevice(const QRect& rect, QRgb colour);
+    /// A box in device pixels from the plot's corner.
+    void fillDevice(PixelBox box, QRgb colour) {
+        clip(box);
+        for (int y = box.top; y < box.bottom; ++y) {
+            QRgb* const pixels = line(y);
+            for (int x = box.left; x < box.right; ++x) // one pixel, mostly
+                pixels[x] = colour;
+        }
+    }
     /// Fills with a tile of 32 bits per pixel, aligned to the plot's corner.
     void fillTiled(const QRectF& rect, const QImage& tile);
-    void fillTiledDevice(const QRect& rect, const QImage& tile);
-    /// Bars of one lane in device pixels; `left` and `right` count from the plot's edge.
-    void fillBars(double top, double height, const std::vector<PixelBar>& bars);
+    void fillTiledDevice(PixelBox box, const QImage& tile);
 
     /// Converts a logical coordinate to device pixels from the plot's edge.
     [[nodiscard]] int device(double logical) const;
 
 private:
-    [[nodiscard]] QRect clipped(const QRectF& rect) const; ///< in pixels of the image
-    [[nodiscard]] QRgb* line(int y) const { return reinterpret_cast<QRgb*>(bits_ + y * stride_); }
+    [[nodiscard]] PixelBox boxOf(const QRectF& rect) const;
+    void clip(PixelBox& box) const {
+        box.left = std::max(box.left, 0);
+        box.top = std::max(box.top, 0);
+        box.right = std::min(box.right, width_);
+        box.bottom = std::min(box.bottom, height_);
+    }
+    [[nodiscard]] QRgb* line(int y) const { return reinterpret_cast<QRgb*>(plot_ + y * stride_); }
 
-    uchar* bits_;
+    uchar* plot_; ///< its upper left pixel
     qsizetype stride_;
     double ratio_;
-    QRect plot_; ///< in pixels of the image
+    int width_; ///< of the plot
+    int height_;
 };
 
 /// A cache of short texts laid out in one font: layout takes ten times as long as drawing, and panning draws the same

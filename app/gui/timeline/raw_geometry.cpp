@@ -25,36 +25,22 @@ void ColumnCache::endFrame() {
 
 void ColumnCache::update(const Pyramid& pyramid, TrackId track, TimeNs from, TimeNs to, std::size_t pixels,
                          Lane& lane) {
-    const std::int64_t length = (to - from).count();
+    const PixelGrid grid(to - from, pixels);
     const auto count = static_cast<std::int64_t>(pixels);
-    const auto fill = [&](std::int64_t begin, std::int64_t end) {
-        const auto border = [&](std::int64_t pixel) {
-            return lane.grid + TimeNs{length / count * pixel + length % count * pixel / count};
-        };
-        const std::span<Pyramid::Column> out(lane.columns);
-        pyramid.columns(
-            track, border(begin), border(end),
-            out.subspan(static_cast<std::size_t>(begin - lane.first), static_cast<std::size_t>(end - begin)));
-    };
-    std::int64_t moved = count;
-    if (lane.length == to - from && lane.columns.size() == pixels) {
-        const double pixel = static_cast<double>(length) / static_cast<double>(count);
-        moved = std::llround(static_cast<double>((from - lane.grid).count()) / pixel) - lane.first;
-    }
-    if (std::abs(moved) >= count) {
-        lane.length = to - from;
-        lane.grid = from;
-        lane.first = 0;
-        lane.columns.resize(pixels);
-        return fill(0, count);
-    }
-    lane.first += moved;
+    const std::int64_t first = grid.nearest(from);
+    const bool known = lane.length == to - from && lane.columns.size() == pixels;
+    const std::int64_t moved = known ? first - lane.first : count;
+    lane.length = to - from;
+    lane.first = first;
+    lane.columns.resize(pixels);
+    const std::span<Pyramid::Column> out(lane.columns);
+    if (moved >= count || moved <= -count) return pyramid.columns(track, grid, first, out);
     if (moved > 0) {
         std::move(lane.columns.begin() + moved, lane.columns.end(), lane.columns.begin());
-        fill(lane.first + count - moved, lane.first + count);
+        pyramid.columns(track, grid, first + count - moved, out.last(static_cast<std::size_t>(moved)));
     } else if (moved < 0) {
         std::move_backward(lane.columns.begin(), lane.columns.end() + moved, lane.columns.end());
-        fill(lane.first, lane.first - moved);
+        pyramid.columns(track, grid, first, out.first(static_cast<std::size_t>(-moved)));
     }
 }
 
@@ -62,33 +48,44 @@ double snapToPixel(double x, double width, double device_pixel_ratio) {
     return std::round(std::clamp(x, 0.0, width) * device_pixel_ratio) / device_pixel_ratio;
 }
 
-LaneShapes columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
-    LaneShapes out;
-    const double pixel = lane.width() / static_cast<double>(columns.size());
+std::vector<ColumnRun> columnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, double height) {
+    std::vector<ColumnRun> out;
+    out.reserve(columns.size());
     const double scale = // from time to height
-        lane.height() * static_cast<double>(columns.size()) / static_cast<double>(length.count());
-    std::size_t begin = 0;
-    double filled = 0;
-    const auto close = [&](std::size_t end) {
-        if (filled <= 0 || end <= begin) return;
-        const double left = lane.left() + static_cast<double>(begin) * pixel;
-        out.push_back({{left, lane.bottom() - filled, static_cast<double>(end - begin) * pixel, filled},
-                       columns[begin].key,
-                       kNoId,
-                       {}});
+        height * static_cast<double>(columns.size()) / static_cast<double>(length.count());
+    ColumnRun run;
+    const auto close = [&](int end) {
+        run.end = end;
+        if (run.height > 0) out.push_back(run);
     };
-    for (std::size_t i = 0; i < columns.size(); ++i) {
+    int at = 0;
+    for (const Pyramid::Column& column : columns) {
         // At least one pixel, so that any activity is visible. Rounded by hand: std::round() is a call.
         const auto share =
-            static_cast<double>(static_cast<int>(static_cast<double>(columns[i].busy.count()) * scale + 0.5));
-        const double high =
-            columns[i].busy > TimeNs{0} || columns[i].slices > 0 ? std::clamp(share, 1.0, lane.height()) : 0;
-        if (i > 0 && high == filled && columns[i].key == columns[begin].key) continue;
-        close(i);
-        begin = i;
-        filled = high;
+            static_cast<double>(static_cast<int>(static_cast<double>(column.busy.count()) * scale + 0.5));
+        const bool any = column.busy > TimeNs{0} || column.slices > 0;
+        const int high = any ? static_cast<int>(std::clamp(share, 1.0, height)) : 0;
+        if (at == 0 || high != run.height || column.key != run.name) {
+            close(at);
+            run = {at, at, high, column.key};
+        }
+        ++at;
     }
-    close(columns.size());
+    close(at);
+    return out;
+}
+
+std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
+    const double pixel = lane.width() / static_cast<double>(columns.size());
+    std::vector<SliceShape> out;
+    for (const ColumnRun& run : columnRuns(columns, length, lane.height())) {
+        const double left = lane.left() + static_cast<double>(run.begin) * pixel;
+        out.push_back({{left, lane.bottom() - run.height, static_cast<double>(run.end - run.begin) * pixel,
+                        static_cast<double>(run.height)},
+                       run.name,
+                       kNoId,
+                       {}});
+    }
     return out;
 }
 
@@ -114,7 +111,9 @@ public:
     LaneReader(const GeometryInput& input, int line, const RawLane& lane, double top)
         : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
           own_(lane.toLaneTime(input.scale.range)),
-          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
+          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {
+        out_.top = top;
+    }
 
     /// Reads the trace for the lane's pixels. Any thread, one lane at a time.
     void read() {
@@ -126,7 +125,7 @@ public:
         } else {
             if (columns_ == nullptr) columns_ = &not_kept_.emplace();
             ColumnCache::update(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
-            out_ = columnShapes(columns_->columns, own_.length(), {0, top_, in_.scale.width, height_});
+            out_.columns = columnRuns(columns_->columns, own_.length(), height_);
         }
     }
 
@@ -158,7 +157,7 @@ private:
                 {left, top_ + inset, right - left, height_ - inset}, trace_.sliceNames()[slice], slice, {}};
             if (shape.rect.width() >= kLabelRoom)
                 shape.label = sliceLabel(trace_, slice, shape.rect.width(), in_.text_size);
-            out_.push_back(std::move(shape));
+            out_.slices.push_back(std::move(shape));
         }
     }
 

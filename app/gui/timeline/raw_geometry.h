@@ -11,14 +11,14 @@
 
 namespace bubblescope::gui {
 
-/// A cache of the pixel columns of raw lanes: when the view is panned, most of them stay the same. Columns are aligned
-/// to a grid fixed at the last zoom, so drawing may be off by half a pixel.
+/// A cache of the pixel columns of raw lanes: when the view is panned, most of them stay the same. Columns are those of
+/// a grid that depends on the zoom alone, so drawing may be off by half a pixel, but is the same whatever was drawn
+/// before.
 class ColumnCache {
 public:
     struct Lane {
         TimeNs length{0};       ///< of the visible range
-        TimeNs grid{0};         ///< origin of the grid
-        std::int64_t first = 0; ///< grid index of the first visible column
+        std::int64_t first = 0; ///< pixel of the grid that is the first visible column
         std::vector<Pyramid::Column> columns;
         bool used = false; ///< in this frame
     };
@@ -47,14 +47,30 @@ struct SliceShape {
     QString label;         ///< fits the rectangle; may be empty
 };
 
+/// Neighbouring columns of pixels of a lane in which the same name prevails and that are as busy.
+struct ColumnRun {
+    int begin = 0; ///< device pixels from the lane's left end
+    int end = 0;
+    int height = 0; ///< logical pixels from the bottom
+    StringId name = 0;
+};
+
 /// What a lane shows, from left to right: either slices or pixels.
-using LaneShapes = std::vector<SliceShape>;
+struct LaneShapes {
+    double top = 0; ///< of the lane
+    std::vector<SliceShape> slices;
+    std::vector<ColumnRun> columns;
+};
 
 /// A place on the nearest edge of a device pixel, inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
-/// The columns of a lane that shows `length` of time, filled from the bottom; equal neighbours are one shape.
-[[nodiscard]] LaneShapes columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane);
+/// The columns of a lane of that height that shows `length` of time, filled in proportion to their busy time.
+[[nodiscard]] std::vector<ColumnRun> columnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length,
+                                                double height);
+/// The same as shapes.
+[[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
+                                                   const QRectF& lane);
 
 /// The name of a slice, elided to fit `room` pixels.
 [[nodiscard]] QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size);

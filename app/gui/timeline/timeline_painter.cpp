@@ -82,11 +82,11 @@ void TimelinePainter::paintBase() {
     paintStepEdges();
     paintShapes();
     p_.restore();
-    if (f_.geometry.rows.compact()) CompactRowPainter(p_, f_).paint(buildCompactRows(f_.geometry));
+    CompactRowPainter(p_, f_).paint();
     paintRuler();
     paintHeader();
     paintGroups();
-    CompactRowPainter(p_, f_).paintStrips(buildGroupStrips(f_.geometry));
+    CompactRowPainter(p_, f_).paintStrips();
     paintPins();
 }
 

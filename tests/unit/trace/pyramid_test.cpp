@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstdlib>
 #include <map>
+#include <random>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -60,6 +64,45 @@ void expectColumn(const Trace& trace, const Track& track, const std::vector<Slic
     }
     if (busy > 0) {
         EXPECT_TRUE(times.contains(column.key)) << "a key that is not there";
+    }
+}
+
+/// Long and short pixels, some shorter than the clock's unit, before and after time 0.
+TEST(PixelGrid, HasPixelsOfEqualLength) {
+    for (const auto& [length, count] : {std::pair(1000, 7U), {7, 1000U}, {1'000'003, 1920U}, {5, 5U}, {1, 3U}}) {
+        const PixelGrid grid(TimeNs{length}, count);
+        EXPECT_EQ(grid.border(0).count(), 0);
+        EXPECT_EQ(grid.border(count).count(), length);
+        PixelGrid::Walk walk(grid, -2500);
+        for (std::int64_t pixel = -2499; pixel < 2500; ++pixel) {
+            const std::int64_t border = grid.border(pixel).count();
+            EXPECT_EQ(walk.next(), border);
+            const double exact = static_cast<double>(pixel) * length / count;
+            EXPECT_EQ(border, static_cast<std::int64_t>(std::floor(exact + 1e-9)));
+            EXPECT_LE(std::abs(exact - static_cast<double>(grid.nearest(TimeNs{border})) * length / count),
+                      1 + static_cast<double>(length) / count / 2);
+        }
+    }
+    // Nothing overflows at the times of clocks that count from 1970.
+    const PixelGrid grid(TimeNs{3'600'000'000'000}, 3840);
+    const TimeNs now{1'790'000'000'000'000'000};
+    EXPECT_LE(std::abs((grid.border(grid.nearest(now)) - now).count()), 3'600'000'000'000 / 3840);
+}
+
+TEST(Pyramid, HasTheColumnsOfAGrid) {
+    const auto trace = test::randomTrace({4000, 3, 5000, 300, 4}, 9);
+    const Pyramid pyramid = pyramidOf(trace);
+    for (const auto& [length, first] : {std::pair(5000, -20), {700, 33}, {90, 400}}) {
+        const PixelGrid grid(TimeNs{length}, 77);
+        std::vector<Pyramid::Column> all(100);
+        pyramid.columns(0, grid, first, all);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            const std::int64_t pixel = first + static_cast<std::int64_t>(i);
+            std::vector<Pyramid::Column> one(1);
+            pyramid.columns(0, grid.border(pixel), grid.border(pixel + 1), one);
+            EXPECT_EQ(all[i].busy, one[0].busy) << pixel;
+            EXPECT_EQ(all[i].slices, one[0].slices) << pixel;
+        }
     }
 }
 
