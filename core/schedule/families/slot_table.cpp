@@ -113,6 +113,24 @@ bool SlotTable::fits(Row& row, int from, int until) {
     return true;
 }
 
+/// The same with weight gradients in the table, of a pass that moves to the slots from `from` to `until`. Between a
+/// row's last pass and the one whose turn it is all slots are empty, and what is held stays: so memory is computed up
+/// to the last pass, and beyond it when a pass comes there.
+bool SlotTable::fitsWithWeights(Row& row, int from, int until) {
+    const int begin = std::min(row.known, from);
+    Memory memory = begin > 0 ? row.memory[static_cast<std::size_t>(begin) - 1] : Memory{};
+    for (int t = begin; t <= std::max(row.last, until); ++t) {
+        next(memory, row.slots[static_cast<std::size_t>(t)]);
+        if (t >= from && memory.held > limit_) {
+            row.known = from;
+            return false;
+        }
+        row.memory[static_cast<std::size_t>(t)] = memory;
+    }
+    row.known = std::max(row.last, until) + 1;
+    return true;
+}
+
 void SlotTable::moveUp(std::size_t rank, Pass pass, int microbatch, int slot) {
     Row& row = rows_[rank];
     const int width = isInputGrad(pass) ? gradient_slots_ : 1;
@@ -122,10 +140,11 @@ void SlotTable::moveUp(std::size_t rank, Pass pass, int microbatch, int slot) {
     for (; to < slot; ++to) {
         if (!std::all_of(at(to), at(to + width), empty)) continue;
         std::swap_ranges(at(to), at(to + width), at(slot));
-        if (fits(row, to, slot + width - 1)) break;
+        if (weights_placed_ ? fitsWithWeights(row, to, to + width - 1) : fits(row, to, slot + width - 1)) break;
         std::swap_ranges(at(to), at(to + width), at(slot));
-        static_cast<void>(fits(row, to, slot + width - 1)); // restores the memory
+        if (!weights_placed_) static_cast<void>(fits(row, to, slot + width - 1)); // restores the memory
     }
+    row.last = std::max(row.last, std::min(to, slot) + width - 1);
     if (pass == Pass::WeightGrad) return passWeightGrad(row, to);
     row.at[index(pass)][static_cast<std::size_t>(microbatch)] = to;
     if (isInputGrad(pass) && to <= row.last_weight) ++row.grads_before;
@@ -141,6 +160,8 @@ void SlotTable::moveUp(Extent extent) {
     int most = 0;
     for (Row& row : rows_) {
         row.memory.assign(row.slots.size(), {});
+        row.known = 0;
+        row.last = -1;
         row.last_weight = -1;
         row.grads_before = 0;
         static_cast<void>(fits(row, 0, static_cast<int>(row.slots.size())));
@@ -155,10 +176,12 @@ void SlotTable::moveUp(Extent extent) {
         const bool fixed = with_gradient || (extent != Extent::All && phase == Phase::Steady) ||
                            (extent == Extent::Tail && phase == Phase::WarmUp);
         if (phase == Phase::Steady && pass == Pass::Forward0 && microbatch == microbatches_ - 1) phase = Phase::Tail;
-        if (!fixed)
+        if (!fixed) {
             moveUp(rank, pass, microbatch, slot);
-        else if (pass == Pass::WeightGrad)
-            passWeightGrad(rows_[rank], slot);
+        } else {
+            rows_[rank].last = std::max(rows_[rank].last, slot);
+            if (pass == Pass::WeightGrad) passWeightGrad(rows_[rank], slot);
+        }
     });
 }
 

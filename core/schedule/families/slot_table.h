@@ -81,6 +81,8 @@ private:
         std::vector<Pass> slots;
         std::array<std::vector<int>, 4> at; ///< slot by pass and micro-batch
         std::vector<Memory> memory;         ///< after each slot; only while moving up
+        int known = 0;                      ///< slots whose memory is valid, if weight gradients are in the table
+        int last = -1;                      ///< the last slot that a visited pass takes
         std::array<int, 5> seen{};          ///< passes encountered in a sweep, by kind
         int last_weight = -1;               ///< slot of the last weight gradient encountered
         int grads_before = 0;               ///< input gradients up to last_weight
@@ -93,6 +95,7 @@ private:
     static void passWeightGrad(Row& row, int slot);
     void moveUp(std::size_t rank, Pass pass, int microbatch, int slot);
     [[nodiscard]] bool fits(Row& row, int from, int until);
+    [[nodiscard]] bool fitsWithWeights(Row& row, int from, int until);
     void next(Memory& memory, Pass pass) const;
 
     int microbatches_;
