@@ -278,14 +278,18 @@ class Report:
         opened, analyzed = self.run([*screenshot, run])[0], self.run([self.cli, "analyze", run])[0]
         self.row("open our largest run in the app", f"{opened:.2f} s", f"analyze: {analyzed:.2f} s",
                  f"{opened / analyzed:.2f}", "≤ 1.3", opened <= 1.3 * analyzed)
-        for slices, usual, worst in ((10_000_000, 8, 16), (50_000_000, 16, 33))[: 1 if self.quick else 2]:
-            out = subprocess.run([self.bench / "bench_timeline", str(slices)], stdout=subprocess.PIPE,
+        # What a user waits for is the clock; it is worth little beside other programs, so processor time stands beside it.
+        for size, usual, worst in (("10000000", 8, 16), ("10000000@2160", 16, 32), ("50000000", 16, 33))[: 1 if self.quick else 3]:
+            out = subprocess.run([self.bench / "bench_timeline", size], stdout=subprocess.PIPE,
                                  env={**os.environ, "QT_QPA_PLATFORM": "offscreen"}, check=True, text=True).stdout
-            frames = re.findall(r"^\| (.+?) \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \|", out, re.MULTILINE)
-            what, slow, slowest = max(((what, float(p95), float(most)) for what, p95, most in frames), key=lambda f: f[1])
-            name = f"frames, {slices // 1_000_000} M slices"
-            self.below(f"{name}, 95 % of the slowest kind ({what})", slow, "ms", usual)
-            self.below(f"{name}, the worst of that kind", slowest, "ms", worst)
+            frames = re.findall(r"^\| (.+?) \| [\d.]+ \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", out, re.MULTILINE)
+            what, *times = max(((what, *map(float, times)) for what, *times in frames), key=lambda f: f[1])
+            slices, _, lines = size.partition("@")
+            name = f"frames, {int(slices) // 1_000_000} M slices{f', {lines} lines' if lines else ''}"
+            for kind, cpu, wall, goal in ((f"95 % of the slowest kind ({what})", times[0], times[2], usual),
+                                          ("the worst of that kind", times[1], times[3], worst)):
+                self.row(f"{name}, {kind}, by the clock", f"{wall:.1f} ms", f"processor time: {cpu:.1f} ms", "–",
+                         f"≤ {goal} ms", wall <= goal)
 
     def measure(self):
         self.start = self.run([self.cli, "--version"])[0]

@@ -18,8 +18,10 @@
 #include <vector>
 
 // How long a frame of the timeline takes: its widget is moved as a user moves it and paints into memory, 64 ranks
-// unfolded to a raw lane each, at 1920 by 1080. Prints a table of Markdown; times are of the processor, so that other
-// work on the machine does not count, and of the clock.
+// unfolded to a raw lane each. Prints a table of Markdown; times are of the processor, so that other work on the
+// machine does not count, and of the clock.
+//
+//   bench_timeline [SLICES[@HEIGHT]...]      1920 by 1080, or as wide as HEIGHT asks for: 10000000@2160
 namespace bubblescope::gui {
 namespace {
 
@@ -142,23 +144,24 @@ void moveMouse(TimelineView& view, const QPointF& to) {
     QApplication::sendEvent(view.viewport(), &move);
 }
 
-void bench(std::size_t slices) {
+void bench(std::size_t slices, int height) {
     const double begin = wallMs();
     Run run = makeRun(slices);
     const double made = wallMs();
     ThemeManager themes;
     ViewState state;
     TimelineView view(state, themes);
-    view.resize(1920, 1080);
+    view.resize(height * 16 / 9, height);
     view.show();
     QApplication::processEvents(); // until then nothing is painted
     PaintCount paints;
     view.viewport()->installEventFilter(&paints);
     state.setSession(makeSession(std::move(run), JobControl()).value());
     const double opened = wallMs();
-    std::printf("\n%zu slices in %zu rows: made in %.0f ms, opened in %.0f ms, %zu MiB resident, load %s.\n\n",
-                state.session()->run.trace->sliceCount(), kRanks, made - begin, opened - made, residentMiB(),
-                loadNow().c_str());
+    std::printf(
+        "\n%zu slices in %zu rows, %d lines: made in %.0f ms, opened in %.0f ms, %zu MiB resident, load %s.\n\n",
+        state.session()->run.trace->sliceCount(), kRanks, height, made - begin, opened - made, residentMiB(),
+        loadNow().c_str());
     std::printf(
         "| what | p50 CPU ms | p95 CPU ms | worst CPU ms | p95 wall ms | worst wall ms |\n|---|---|---|---|---|---|\n");
     view.run(Command::UnfoldAll);
@@ -192,11 +195,16 @@ void bench(std::size_t slices) {
 int main(int argc, char** argv) {
     setenv("QT_QPA_PLATFORM", "offscreen", 0);
     const QApplication app(argc, argv);
+    constexpr int kHeight = 1080;
     if (argc < 2) {
-        bubblescope::gui::bench(10'000'000);
-        bubblescope::gui::bench(50'000'000);
+        bubblescope::gui::bench(10'000'000, kHeight);
+        bubblescope::gui::bench(50'000'000, kHeight);
     }
-    for (int i = 1; i < argc; ++i)
-        bubblescope::gui::bench(static_cast<std::size_t>(std::atoll(argv[i])));
+    for (int i = 1; i < argc; ++i) {
+        const std::string what = argv[i];
+        const std::size_t at = what.find('@');
+        const int height = at == std::string::npos ? kHeight : std::atoi(what.c_str() + at + 1);
+        bubblescope::gui::bench(static_cast<std::size_t>(std::atoll(argv[i])), height);
+    }
     return 0;
 }
