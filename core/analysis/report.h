@@ -43,7 +43,8 @@ struct RunReport {
     /// the typical step, or where all were wanted in full.
     std::vector<StepAnalysis> steps;
     std::vector<StepAccounting> accounts; ///< one per step: where its time went
-    StepDiagnosis typical;                ///< of the typical step; StepDiagnoses makes those of others
+    /// Of the typical step; StepDiagnoses makes those of others. Empty in a report of live steps (live::recentSteps()).
+    StepDiagnosis typical;
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies;        ///< what costs a step most first
     RunClocks clocks;                      ///< as ReportOptions gave them

@@ -59,10 +59,6 @@ std::optional<Decimal> parseDecimal(std::string_view text) {
     return out;
 }
 
-} // namespace
-
-namespace {
-
 /// Most times: digits that fit, at most three of them behind the point, and nothing else.
 std::optional<TimeNs> plainMicroseconds(std::string_view number) {
     constexpr std::size_t kMostDigits = 15; // with three more a number still fits

@@ -68,10 +68,6 @@ Result<FileBytes> openFile(const std::filesystem::path& path, const std::string&
     return readWhole(file.get(), small ? size : 0, where, plausible, progress);
 }
 
-} // namespace
-
-namespace {
-
 Result<FileBytes> openAndUnpack(const std::filesystem::path& file, DiagnosticLog& log, LoadProgress& progress,
                                 const PlausibleBeginning& plausible) {
     const std::string where = file == kStandardInput ? "standard input" : file.string();

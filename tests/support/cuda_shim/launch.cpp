@@ -1,5 +1,7 @@
 #include "tests/support/cuda_shim/launch.h"
 
+#include "tests/support/sanitized.h"
+
 #include <setjmp.h>
 #include <ucontext.h>
 
@@ -22,21 +24,10 @@ namespace {
 constexpr unsigned kWarp = 32;
 constexpr std::size_t kStack = std::size_t{64} << 10;
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kJumps = false; // AddressSanitizer follows contexts, not jumps to another stack
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool kJumps = false;
-#else
-constexpr bool kJumps = true;
-#endif
-#else
-constexpr bool kJumps = true;
-#endif
-
-/// Where a stack stands. Contexts ask the system for the mask of signals at each change of stack, which takes two
-/// thirds of the time of a block with many exchanges: after a thread's first turn stacks are changed by jumps.
-/// glibc's check of jumps knows one stack: this file is compiled without it.
+/// How stacks are changed after a thread's first turn. Contexts ask the system for the mask of signals each time, which
+/// takes two thirds of the time of a block with many exchanges; but sanitizers follow contexts, not jumps. glibc's
+/// check of jumps knows one stack: this file is compiled without it.
+constexpr bool kJumps = !bubblescope::test::kSanitized;
 
 /// Who has accessed a byte since the launch began.
 struct Access {
