@@ -1,5 +1,7 @@
 #include "core/analysis/statistics/change_point.h"
 
+#include "core/analysis/statistics/change_screen.h"
+#include "core/analysis/statistics/change_sides.h"
 #include "core/analysis/statistics/robust.h"
 
 #include <algorithm>
@@ -44,10 +46,6 @@ double NormalGamma::learn(double value) {
 }
 
 namespace {
-
-/// More stretches than this are never followed at once: with one for each value before, the time would grow with their
-/// number squared.
-constexpr std::size_t kMaxStretches = 512;
 
 /// Stretches of values between which nothing changed, as far as is known, by their begin. One list for each quantity:
 /// those of NormalGamma, which all learn the same value at a time, several at once.
@@ -161,6 +159,8 @@ double medianOf(std::span<const double> values) {
 /// The first change behind `begin`: where, and how sure.
 std::optional<Change> nextChange(std::span<const double> values, std::size_t begin, double centre, double spread,
                                  const ChangeLimits& limits) {
+    if (!mayChange(values, begin, centre, spread, limits)) return std::nullopt;
+    ChangeSides sides(values, begin, limits);
     std::vector<double> factors; // NormalGamma::logFactor() by the number of values seen
     Stretches stretches;         // the first is as old as the series
     stretches.add(begin, 0);
@@ -176,11 +176,7 @@ std::optional<Change> nextChange(std::span<const double> values, std::size_t beg
         const double probability = 1 - std::exp(stretches.logChance(0));
         if (probability <= limits.probability) continue;
         const std::size_t at = stretches.begin(stretches.likeliest());
-        if (t + 1 - at < limits.least_values || at - begin < limits.least_values) continue; // not yet, or too near
-        const double before = medianOf(values.subspan(begin, at - begin));
-        const double after = medianOf(values.subspan(at, t + 1 - at));
-        if (std::abs(after - before) < limits.least_share * std::abs(before)) continue;
-        return Change{at, probability, before, after};
+        if (const auto medians = sides.at(at, t + 1)) return Change{at, probability, medians->before, medians->after};
     }
     return std::nullopt;
 }
@@ -246,8 +242,9 @@ std::vector<Change> findChanges(std::span<const double> values, const ChangeLimi
     if (values.size() < 2 * limits.least_values) return {};
     const double spread = spreadOf(values);
     if (spread <= 0) return {};
+    const double centre = medianOf(values);
     std::vector<Level> levels{{0, values.size(), 1, 0}};
-    while (const auto change = nextChange(values, levels.back().begin, medianOf(values), spread, limits)) {
+    while (const auto change = nextChange(values, levels.back().begin, centre, spread, limits)) {
         levels.back().end = change->at;
         levels.push_back({change->at, values.size(), change->probability, 0});
     }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <functional>
 
 namespace bubblescope::statistics {
 
@@ -19,6 +21,37 @@ double medianInPlace(std::span<double> values) {
 
 double median(std::vector<double> values) {
     return medianInPlace(values);
+}
+
+RunningMedian::RunningMedian(std::span<const double> values) : above_(values.begin(), values.end()) {
+    const auto middle = static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(above_, above_.begin() + middle);
+    below_.assign(above_.begin(), above_.begin() + middle);
+    above_.erase(above_.begin(), above_.begin() + middle);
+    std::ranges::make_heap(below_);
+    std::ranges::make_heap(above_, std::greater());
+}
+
+void RunningMedian::add(double value) {
+    const auto move = [](std::vector<double>& from, auto from_order, std::vector<double>& to, auto to_order) {
+        std::ranges::pop_heap(from, from_order);
+        to.push_back(from.back());
+        from.pop_back();
+        std::ranges::push_heap(to, to_order);
+    };
+    const bool low = !above_.empty() && value < above_.front();
+    (low ? below_ : above_).push_back(value);
+    if (low)
+        std::ranges::push_heap(below_);
+    else
+        std::ranges::push_heap(above_, std::greater());
+    if (below_.size() > above_.size()) move(below_, std::less(), above_, std::greater());
+    if (above_.size() > below_.size() + 1) move(above_, std::greater(), below_, std::less());
+}
+
+double RunningMedian::value() const {
+    if (above_.empty()) return 0;
+    return size() % 2 == 1 ? above_.front() : (above_.front() + below_.front()) / 2;
 }
 
 double medianDeviation(std::span<const double> values) {

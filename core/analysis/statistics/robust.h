@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,22 @@ namespace bubblescope::statistics {
 [[nodiscard]] double median(std::vector<double> values);
 /// The same; leaves the values in another order.
 [[nodiscard]] double medianInPlace(std::span<double> values);
+
+/// The median of values that come one by one. A value costs the logarithm of their number.
+class RunningMedian {
+public:
+    RunningMedian() = default;
+    /// As if these had come. Linear.
+    explicit RunningMedian(std::span<const double> values);
+
+    void add(double value);
+    [[nodiscard]] std::size_t size() const { return below_.size() + above_.size(); }
+    [[nodiscard]] double value() const; ///< to the bit what median() gives
+
+private:
+    std::vector<double> below_; ///< the smaller half, without the middle one of an odd number: a heap, greatest first
+    std::vector<double> above_; ///< the others: a heap, least first
+};
 
 /// Median distance from the median; 0 of none.
 [[nodiscard]] double medianDeviation(std::span<const double> values);

@@ -1,5 +1,7 @@
 // Numbers marked "SciPy" were computed with SciPy 1.17.1.
 #include "core/analysis/statistics/change_point.h"
+#include "core/analysis/statistics/change_screen.h"
+#include "core/analysis/statistics/change_sides.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
 #include "core/base/median.h"
@@ -29,6 +31,24 @@ TEST(Robust, MediansDeviationsAndQuantiles) {
     for (const auto& [share, value] : // SciPy
          {std::pair{0.0, 0.5}, {0.1, 1.14}, {0.25, 1.55}, {0.5, 1.68}, {0.9, 2.596}, {1.0, 3.06}})
         EXPECT_NEAR(quantile(kA, share), value, 1e-12);
+}
+
+TEST(Robust, RunningMediansAreThoseOfAllValuesSoFar) {
+    EXPECT_EQ(RunningMedian().value(), 0);
+    std::mt19937 random(5);
+    for (int round = 0; round < 40; ++round) {
+        std::uniform_int_distribution<int> few(0, round % 2 == 0 ? 5 : 100'000); // with and without equal ones
+        std::vector<double> values;
+        for (int i = 0; i < round; ++i)
+            values.push_back(few(random) / 7.0);
+        RunningMedian running(values);
+        for (int i = 0; i < 60; ++i) {
+            ASSERT_EQ(running.value(), median(values)) << round << ' ' << i;
+            ASSERT_EQ(running.size(), values.size());
+            values.push_back(few(random) / 7.0);
+            running.add(values.back());
+        }
+    }
 }
 
 // Selection takes other ways for short and long lists, and where many values are equal.
@@ -179,6 +199,56 @@ TEST(ChangePoint, StaysQuietOnNoiseSpikesAndSmallSteps) {
     EXPECT_TRUE(findChanges(std::vector<double>(50, 5.0)).empty());
     EXPECT_TRUE(findChanges({}).empty());
     EXPECT_EQ(findChanges(series(random, {{10, 100}, {10, 150}}, 0)).size(), 1U) << "also without noise";
+}
+
+/// Whether Adams and MacKay's recursion, with all stretches and nothing to make it fast, comes to a change.
+bool changesByDefinition(std::span<const double> values, double centre, double spread, const ChangeLimits& limits) {
+    struct Stretch {
+        std::size_t begin;
+        double log_chance;
+        NormalGamma known;
+    };
+    std::vector<Stretch> stretches{{0, 0, {}}};
+    for (std::size_t t = 0; t < values.size(); ++t) {
+        double sum = 0;
+        for (Stretch& stretch : stretches) {
+            stretch.log_chance +=
+                NormalGamma::logFactor(t - stretch.begin) + stretch.known.learn((values[t] - centre) / spread);
+            sum += std::exp(stretch.log_chance);
+        }
+        for (Stretch& stretch : stretches)
+            stretch.log_chance += std::log1p(-limits.hazard) - std::log(sum);
+        stretches.push_back({t + 1, std::log(limits.hazard), {}});
+        if (1 - std::exp(stretches.front().log_chance) <= limits.probability) continue;
+        const auto likeliest =
+            std::max_element(stretches.begin() + 1, stretches.end(), [](const auto& a, const auto& b) {
+                return a.log_chance <= b.log_chance; // of several the latest
+            });
+        if (ChangeSides(values, 0, limits).at(likeliest->begin, t + 1)) return true;
+    }
+    return false;
+}
+
+// What looks at a series first has logarithms and exponentials of its own.
+TEST(ChangePoint, NoChangeIsMissedByTheFirstLook) {
+    std::mt19937_64 random(11);
+    std::uniform_real_distribution<double> any;
+    int with = 0;
+    constexpr int kRounds = 300;
+    for (int round = 0; round < kRounds; ++round) {
+        const double sigma = std::pow(10, -3 + 2 * any(random));
+        const int first = 8 + static_cast<int>(150 * any(random));
+        std::vector<double> values =
+            series(random, {{first, 100}, {150, 100 + 40 * any(random) * sigma * (round % 3)}}, sigma);
+        if (round % 4 == 0) values[values.size() / 3] *= 1 + 1000 * any(random) * any(random); // a spike
+        ChangeLimits limits;
+        limits.least_share = 0.03 * any(random);
+        const bool changes = changesByDefinition(values, 100, 100 * sigma, limits);
+        EXPECT_EQ(mayChange(values, 0, 100, 100 * sigma, limits), changes) << round;
+        with += changes ? 1 : 0;
+    }
+    EXPECT_GT(with, kRounds / 10);
+    EXPECT_LT(with, kRounds * 9 / 10);
 }
 
 // Of these runs only those two that start slow change by more than 6 % for good; spikes and episodes of up to 1 % of
