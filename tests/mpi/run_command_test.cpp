@@ -41,7 +41,7 @@ Outcome shell(const std::string& command) {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readAll(scratch.file("out")), readAll(scratch.file("err"))};
 }
 
-/// More processes than cores, and root in a container: for Open MPI 4 and 5.
+/// More processes than cores, and root in a container: for Open MPI 4 and 5. No search for displays.
 const bool kEnvironmentSet = [] {
     for (const auto& [name, value] : {std::pair{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
@@ -49,6 +49,7 @@ const bool kEnvironmentSet = [] {
                                       {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
                                       {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
                                       {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                                      {"HWLOC_COMPONENTS", "-gl"},
                                       {"ASAN_OPTIONS", "detect_leaks=0"}})
         ::setenv(name, value, 1);
     return true;
