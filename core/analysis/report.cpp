@@ -31,12 +31,13 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
     BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run.steps, options.request));
     std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
     if (control != nullptr && control->stopRequested()) return cancelledError();
+    report.standards =
+        std::make_shared<const StepStandards>(StepStandards::of(run, report.selection, options.clocks.bound()));
     std::shared_ptr<const ExecutedUnits> ran; // of the only step
     {
-        const StepStandards standards = StepStandards::of(run, report.selection, options.clocks.bound());
         Result<JudgedSteps> judged = JudgedSteps();
         const auto judge = [&] {
-            judged = judgeSteps({run, report.selection, standards, replays, options.steps_in_full, control});
+            judged = judgeSteps({run, report.selection, *report.standards, replays, options.steps_in_full, control});
         };
         const auto sumUp = [&] {
             report.stages = stageTimes(run.steps, report.selection);

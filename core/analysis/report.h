@@ -12,6 +12,7 @@
 #include "core/timeline/step_selection.h"
 #include "core/timeline/step_timeline.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -45,6 +46,8 @@ struct RunReport {
     std::vector<StepAccounting> accounts; ///< one per step: where its time went
     /// Of the typical step; StepDiagnoses makes those of others. Empty in a report of live steps (live::recentSteps()).
     StepDiagnosis typical;
+    /// What diagnoses of single steps take from the run. Null in a report of live steps.
+    std::shared_ptr<const StepStandards> standards;
     std::vector<StageTimes> stages;
     std::vector<Anomaly> anomalies;        ///< what costs a step most first
     RunClocks clocks;                      ///< as ReportOptions gave them
@@ -54,7 +57,7 @@ struct RunReport {
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
     /// What makes diagnoses of `run`'s steps, of which this is the report. `run` must outlive the result.
     [[nodiscard]] StepDiagnoses diagnosesOf(const Run& run) const {
-        return StepDiagnoses(run, selection, clocks.bound());
+        return standards != nullptr ? StepDiagnoses(run, standards) : StepDiagnoses(run, selection, clocks.bound());
     }
 };
 

@@ -132,15 +132,17 @@ StepDiagnosis StepDiagnoser::diagnose(const StepTimeline& step, const StepReplay
 }
 
 StepDiagnoses::StepDiagnoses(const Run& run, const StepSelection& selection, TimeNs clock_error)
-    : run_(run), standards_(StepStandards::of(run, selection, clock_error)),
-      replays_(replaysOf(run.checks, run.steps)) {}
+    : StepDiagnoses(run, std::make_shared<const StepStandards>(StepStandards::of(run, selection, clock_error))) {}
+
+StepDiagnoses::StepDiagnoses(const Run& run, std::shared_ptr<const StepStandards> standards)
+    : run_(run), standards_(std::move(standards)), replays_(replaysOf(run.checks, run.steps)) {}
 
 std::vector<StepDiagnosis> StepDiagnoses::of(std::size_t begin, std::size_t end) const {
     const std::span steps = std::span(run_.steps).subspan(begin, end - begin);
     std::vector<StepDiagnosis> result(steps.size());
     const std::size_t pieces = stepPieces(steps);
     parallelFor(pieces, [&](std::size_t piece) {
-        StepDiagnoser diagnoser(standards_);
+        StepDiagnoser diagnoser(*standards_);
         const std::size_t behind = firstOfPiece(piece + 1, pieces, steps.size());
         for (std::size_t s = firstOfPiece(piece, pieces, steps.size()); s < behind; ++s)
             result[s] = diagnoser.diagnose(steps[s], replays_.empty() ? StepReplays{} : replays_[begin + s]);
@@ -150,7 +152,7 @@ std::vector<StepDiagnosis> StepDiagnoses::of(std::size_t begin, std::size_t end)
 }
 
 StepDiagnosis StepDiagnoses::of(std::size_t step) const {
-    return StepDiagnoser(standards_).diagnose(run_.steps[step], replays_.empty() ? StepReplays{} : replays_[step]);
+    return StepDiagnoser(*standards_).diagnose(run_.steps[step], replays_.empty() ? StepReplays{} : replays_[step]);
 }
 
 std::vector<TimeNs> communicationCosts(const std::vector<StepAccounting>& accounts) {

@@ -79,6 +79,8 @@ class StepDiagnoses {
 public:
     /// `run` must outlive this object. `selection` and `clock_error` as for StepStandards.
     StepDiagnoses(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
+    /// `standards` are those of the run.
+    StepDiagnoses(const Run& run, std::shared_ptr<const StepStandards> standards);
 
     /// Of the steps from index `begin` to before `end` in Run::steps, on all cores.
     [[nodiscard]] std::vector<StepDiagnosis> of(std::size_t begin, std::size_t end) const;
@@ -87,7 +89,7 @@ public:
 
 private:
     const Run& run_;
-    StepStandards standards_;
+    std::shared_ptr<const StepStandards> standards_;
     std::vector<StepReplays> replays_; ///< empty where no check took time
 };
 

@@ -62,6 +62,18 @@ void expectSame(const StepDiagnosis& a, const StepDiagnosis& b) {
     }
 }
 
+TEST(ManySteps, DiagnosesTakeWhatTheReportWasMadeWith) {
+    const bubblescope::Run run = mixedRun();
+    RunReport report = analyzeRun(run);
+    ASSERT_NE(report.standards, nullptr);
+    const std::vector<StepDiagnosis> taken = report.diagnosesOf(run).of(10, 30);
+    report.standards = nullptr; // as in a report of live steps
+    const std::vector<StepDiagnosis> made = report.diagnosesOf(run).of(10, 30);
+    ASSERT_EQ(taken.size(), made.size());
+    for (std::size_t s = 0; s < made.size(); ++s)
+        expectSame(taken[s], made[s]);
+}
+
 TEST(ManySteps, AreDiagnosedAlikeWhereverPiecesBegin) {
     const bubblescope::Run run = mixedRun();
     ASSERT_GT(stepPieces(run.steps), 8U);
