@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 namespace bubblescope::cli {
@@ -37,7 +38,7 @@ std::string progressText(const std::string& what, WorkUnit unit, const ProgressE
 
 ProgressWatch::ProgressWatch(const JobControl& control, std::string what, WorkUnit unit) {
     if (!errorIsTerminal()) return;
-    thread_ = std::jthread([this, &control, what = std::move(what), unit](const std::stop_token& stop) {
+    const auto show = [this, &control, what = std::move(what), unit](const std::stop_token& stop) {
         using Clock = std::chrono::steady_clock;
         const auto begin = Clock::now();
         ProgressEstimate estimate;
@@ -53,7 +54,12 @@ ProgressWatch::ProgressWatch(const JobControl& control, std::string what, WorkUn
             shown = true;
         }
         if (shown) fmt::print(stderr, "\r\x1b[K");
-    });
+    };
+    try {
+        thread_ = std::jthread(show);
+    } catch (const std::system_error&) { // NOLINT(bugprone-empty-catch)
+        // No room for another thread: the work goes on unwatched.
+    }
 }
 
 } // namespace bubblescope::cli

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <semaphore>
 #include <thread>
@@ -42,13 +43,18 @@ public:
             const std::lock_guard lock(mutex_);
             waiting_.push_back(std::move(work));
         }
-        wakeOne();
+        try {
+            wakeOne();
+        } catch (const std::exception&) { // NOLINT(bugprone-empty-catch)
+            // The system has no room for another thread. Those that wait for work that has not begun do it themselves.
+        }
     }
 
 private:
-    /// Runs the work that has waited longest.
+    /// Runs the work that has waited longest, if any is left.
     void runNext() {
         std::unique_lock lock(mutex_);
+        if (waiting_.empty()) return;
         const std::function<void()> work = std::move(waiting_.front());
         waiting_.pop_front();
         lock.unlock();

@@ -1,9 +1,12 @@
 #include "core/parallel/parallel.h"
+#include "tests/support/child_process.h"
+#include "tests/support/sanitized.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -45,6 +48,24 @@ TEST(ParallelFor, PassesOnWhatIsThrown) {
                              }),
                  std::runtime_error);
     EXPECT_LT(calls, 1'000'000);
+}
+
+// The threads' stacks find no room.
+TEST(ParallelFor, DoesWithoutThreadsThatCannotBeStarted) {
+    if (test::kSanitized) GTEST_SKIP() << "sanitizers need all addresses";
+    const test::ChildResult result = test::inChild([] {
+        std::size_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        const rlim_t most = pages * 4096 + (rlim_t{4} << 20); // a stack takes eight
+        const rlimit limit{most, most};
+        ::setrlimit(RLIMIT_AS, &limit);
+        std::vector<int> calls(1000);
+        for (int i = 0; i < 10; ++i)
+            parallelFor(calls.size(), [&calls](std::size_t k) { ++calls[k]; });
+        return calls == std::vector<int>(1000, 10) ? std::string("each") : std::string("not each");
+    });
+    EXPECT_EQ(result.exit_code, 0) << "signal " << result.signal;
+    EXPECT_EQ(result.said, "each");
 }
 
 TEST(ParallelFor, MayBeNested) {
