@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -126,8 +127,13 @@ int main(int argc, char** argv) {
     std::signal(SIGXFSZ, [](int) {}); // NOLINT(cert-err33-c)
     try {
         return bubblescope::cli::run(argc, argv);
+    } catch (const std::bad_alloc&) {
+        bubblescope::cli::printError(bubblescope::inputError(
+            "", "this needs more memory than there is",
+            "ask for less (fewer files, a part of the steps, smaller sizes), or use a larger machine"));
+        return bubblescope::exitCode(bubblescope::ErrorKind::Input);
     } catch (const std::exception& error) {
-        // Our code throws nothing: memory has run out, or a defect deserves a report.
+        // Our code throws nothing: a defect deserves a report.
         fmt::print(stderr, "bubblescope: stopped unexpectedly: {}\n", error.what());
         return 4;
     }
