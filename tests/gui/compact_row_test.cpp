@@ -1,4 +1,5 @@
 #include "app/gui/timeline/compact_row.h"
+#include "app/gui/timeline/row_shapes.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
@@ -69,7 +70,7 @@ struct CompactScene {
         : session(sampleSession(spec)), rows(session->lanes, kViewHeight, {.height = row_height}),
           range(session->lanes.extent()) {}
 
-    [[nodiscard]] std::vector<CompactPiece> pieces() const {
+    [[nodiscard]] std::vector<StackPiece> pieces() const {
         const GeometryInput input{*session, {range, kCompactWidth}, rows, scroll, kViewHeight, ratio, {}};
         return StackRows::compact(input).pieces();
     }
@@ -154,7 +155,7 @@ private slots:
             scene.range = {all.begin + part(from), all.begin + part(from + length)};
             int row = -1;
             int at = scene.columns();
-            for (const CompactPiece& piece : scene.pieces()) {
+            for (const StackPiece& piece : scene.pieces()) {
                 if (piece.row != row) {
                     QCOMPARE(at, scene.columns()); // the previous row was complete
                     QCOMPARE(piece.row, ++row);
@@ -237,7 +238,7 @@ private slots:
     void zoomedOutRowsShowAllKindsInTheirShares() {
         CompactScene scene(manyRanks(256), 12);
         std::array<double, kRoleCount> shown{};
-        for (const CompactPiece& piece : scene.pieces()) {
+        for (const StackPiece& piece : scene.pieces()) {
             for (const Role role : kStackOrder)
                 shown[static_cast<std::size_t>(role)] += piece.height(role) * (piece.end - piece.begin);
         }
@@ -256,7 +257,7 @@ private slots:
         const auto strips = StackRows::strips(input).pieces();
         QVERIFY(!strips.empty());
         double busy = 0;
-        for (const CompactPiece& piece : strips)
+        for (const StackPiece& piece : strips)
             busy += piece.busy() * (piece.end - piece.begin);
         TimeNs ops{0};
         for (std::size_t line = 0; line < 4; ++line)
@@ -271,7 +272,7 @@ private slots:
         CompactScene scene(manyRanks(64), 3);
         scene.range.end = scene.range.begin + scene.range.length() * 50;
         int both = 0;
-        for (const CompactPiece& piece : scene.pieces())
+        for (const StackPiece& piece : scene.pieces())
             both += piece.busy() > 0 && piece.idle() > 0 ? 1 : 0;
         QVERIFY(both >= 64);
     }

@@ -1,5 +1,6 @@
 #include "app/gui/models/session_queries.h"
 #include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/row_shapes.h"
 #include "app/gui/timeline/time_axis.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"

@@ -1,12 +1,16 @@
+#include "app/gui/timeline/compact_row.h"
 #include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/row_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
+#include <QFontMetricsF>
 #include <QImage>
 #include <QPainter>
 #include <QTest>
 
+#include <map>
 #include <random>
 
 using namespace bubblescope;
@@ -21,6 +25,63 @@ QImage picture(const QSize& size, double ratio) {
     image.setDevicePixelRatio(ratio);
     image.fill(kGround);
     return image;
+}
+
+/// What a timeline without its frame shows of a range of a session.
+struct Drawing {
+    SessionPtr session;
+    RowLayout rows;
+    TimeRange range;
+    double ratio = 1;
+    int scroll = 0;
+    const Theme& theme = lightTheme();
+    QRect plot{20, 10, 700, 420};
+
+    /// By pixels, or by a painter as into files.
+    template <class Paint>
+    [[nodiscard]] QImage drawn(bool by_pixels, const Paint& paint) const {
+        QImage image = picture(QSize(740, 440), ratio);
+        QPainter painter(&image);
+        const QFont font = painter.font();
+        const GeometryInput input{
+            *session, {range, double(plot.width())}, rows, scroll, plot.height(), ratio, [&font](const QString& text) {
+                return QFontMetricsF(font).size(0, text);
+            }};
+        PixelCanvas pixels(image, plot, ratio);
+        LabelCache labels;
+        LabelCache smaller;
+        labels.setFont(font);
+        smaller.setFont(smallFont(font));
+        TimelineFrame frame{theme, *session, input, plot, 0, font};
+        if (by_pixels) frame.pixels = &pixels;
+        frame.labels = &labels;
+        frame.smaller = &smaller;
+        paint(painter, frame);
+        painter.end();
+        return image;
+    }
+    [[nodiscard]] QImage drawnRows(bool by_pixels) const {
+        return drawn(by_pixels,
+                     [](QPainter& painter, const TimelineFrame& frame) { RowPainter(painter, frame).paint(); });
+    }
+};
+
+/// How many pixels of each colour there are.
+std::map<QRgb, int> colours(const QImage& image) {
+    std::map<QRgb, int> count;
+    for (int y = 0; y < image.height(); ++y) {
+        for (int x = 0; x < image.width(); ++x)
+            ++count[image.pixel(x, y)];
+    }
+    return count;
+}
+
+SessionPtr manyOps(int ranks, int steps) {
+    SampleSpec spec;
+    spec.schedule = {"1f1b", "", ranks, 4 * ranks, 1};
+    spec.steps = steps;
+    spec.comm = std::chrono::milliseconds(1);
+    return sampleSession(spec);
 }
 
 } // namespace
@@ -107,6 +168,65 @@ private slots:
         other.setPointSizeF(other.pointSizeF() * 2);
         cache.setFont(other);
         QCOMPARE(cache.size(), 0);
+    }
+
+    void rowsOfPixelsLookLikePaintedOnes_data() {
+        QTest::addColumn<double>("ratio");
+        QTest::addColumn<double>("share");
+        for (const double ratio : {1.0, 1.5, 2.0}) {
+            for (const double share : {1.0, 0.3, 0.05, 0.004})
+                QTest::addRow("%g of all, ratio %g", share, ratio) << ratio << share;
+        }
+    }
+    /// Rows are filled as pixels on all cores, and by a painter for files: to the pixel the same, at any height and
+    /// wherever they are scrolled to.
+    void rowsOfPixelsLookLikePaintedOnes() {
+        QFETCH(const double, ratio);
+        QFETCH(const double, share);
+        const SessionPtr session = manyOps(12, 3);
+        const TimeRange all = session->lanes.extent();
+        const auto part = [&](double of_all) {
+            return TimeNs{static_cast<std::int64_t>(of_all * static_cast<double>(all.length().count()))};
+        };
+        for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+            for (const int height : {12, 30, 90}) {
+                Drawing drawing{session, RowLayout(session->lanes, 420, {.height = height}), {}, ratio, 0, *theme};
+                const TimeNs from = all.begin + part(0.2 - 0.21 * share);
+                drawing.range = {from, from + part(share)};
+                for (const int scroll : {0, 7, 300}) {
+                    drawing.scroll = scroll;
+                    QCOMPARE(drawing.drawnRows(true), drawing.drawnRows(false));
+                }
+            }
+        }
+    }
+
+    void zoomedOutPicturesShowTheShares_data() {
+        QTest::addColumn<int>("height");
+        QTest::addColumn<bool>("folded");
+        QTest::newRow("rows") << 60 << false;
+        QTest::newRow("compact rows") << 12 << false;
+        QTest::newRow("folded groups") << 60 << true;
+    }
+    /// A third of the work is forward, and a third of what the picture shows of it.
+    void zoomedOutPicturesShowTheShares() {
+        QFETCH(const int, height);
+        QFETCH(const bool, folded);
+        const SessionPtr session = manyOps(6, 60);
+        RowExtras extras{.height = height};
+        if (folded) extras.rows = {{-1, 0, 3, true, false, {0, 1, 2}}, {-1, 1, 3, true, false, {3, 4, 5}}};
+        Drawing drawing{session, RowLayout(session->lanes, 420, extras), session->lanes.extent()};
+        drawing.plot.setHeight(std::min(drawing.plot.height(), drawing.rows.contentHeight()));
+        auto count = colours(drawing.drawn(true, [&](QPainter& painter, const TimelineFrame& frame) {
+            RowPainter(painter, frame).paint();
+            CompactRowPainter(painter, frame).paint();
+            if (folded) CompactRowPainter(painter, frame).paintStrips();
+        }));
+        const double forward = count[drawing.theme.fill(Role::Forward).rgb()];
+        const double backward = count[drawing.theme.fill(Role::Backward).rgb()];
+        QVERIFY(forward + backward > 3000);
+        QVERIFY2(std::abs(forward / (forward + backward) - 1.0 / 3) < 0.02,
+                 qPrintable(QString::number(forward / (forward + backward))));
     }
 
     void theScreenShowsWhatFilesShow_data() {

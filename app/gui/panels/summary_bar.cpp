@@ -4,7 +4,7 @@
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/widgets.h"
-#include "app/gui/timeline/timeline_painter.h"
+#include "app/gui/timeline/role_fills.h"
 #include "core/report/results/verdict.h"
 #include "core/schedule/families/registry.h"
 

@@ -14,76 +14,103 @@ std::size_t placeOfRole(Role role) {
 
 } // namespace
 
+namespace {
+
+/// A part of a column; the last of all is what is outside of steps.
+struct StackPart {
+    std::size_t role;
+    bool op;
+    bool inside;
+    TimeNs time;
+    double exact;
+    double rest;
+    int pixels;
+};
+
+/// Ops as a whole, or what is no op, get a pixel if there are some: from what is outside of steps, else from the part
+/// of the other kind that is most too high.
+void keepVisible(std::span<StackPart> all, bool ops) {
+    StackPart* largest = nullptr;
+    StackPart* from = &all.back();
+    int others = 0;
+    double too_high = -2;
+    for (StackPart& part : all.first(all.size() - 1)) {
+        if (part.op == ops) {
+            if (part.time > TimeNs{0} && (largest == nullptr || part.time > largest->time)) largest = &part;
+            continue;
+        }
+        if (all.back().pixels != 0 || part.pixels == 0) continue;
+        others += part.pixels;
+        const double over = part.pixels - part.exact;
+        if (over <= too_high) continue;
+        too_high = over;
+        from = &part;
+    }
+    if (from->pixels == 0 || (from != &all.back() && others < 2)) return; // a single pixel is not divided
+    --from->pixels;
+    ++largest->pixels;
+}
+
+} // namespace
+
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     StackHeights heights{};
     if (length <= TimeNs{0} || pixels <= 0) return heights;
-    // Most columns have two or three parts, so only those that are there are gone through. The last is what is outside.
-    struct Part {
-        std::size_t role = 0;
-        bool op = false;
-        bool inside = true;
-        TimeNs time{0};
-        double exact = 0;
-        double rest = 0;
-        int pixels = 0;
-    };
-    std::array<Part, kStackOrder.size() + 1> parts;
+    // Most columns have two or three parts, so only those that are there are gone through.
+    std::array<StackPart, kStackOrder.size() + 1> parts; // not set before they are used
     std::size_t count = 0;
     const double scale = pixels / static_cast<double>(length.count());
     double outside = pixels;
     int left = pixels;
-    const auto add = [&](Part part) {
-        part.exact = std::clamp(part.exact, 0.0, static_cast<double>(pixels));
-        part.pixels = static_cast<int>(part.exact + 1e-9); // not negative
-        part.rest = part.exact - part.pixels;
-        left -= part.pixels;
-        parts[count++] = part;
+    const auto add = [&](std::size_t role, bool op, bool inside, TimeNs time, double exact) {
+        exact = std::clamp(exact, 0.0, static_cast<double>(pixels));
+        const int whole = static_cast<int>(exact + 1e-9); // not negative
+        left -= whole;
+        parts[count++] = {role, op, inside, time, exact, exact - whole, whole};
     };
     for (const Role role : kStackOrder) {
         const TimeNs time = shares[placeOfRole(role)];
         if (time == TimeNs{0}) continue;
         const double exact = static_cast<double>(time.count()) * scale;
         outside -= exact;
-        add({.role = placeOfRole(role), .op = isOpRole(role), .time = time, .exact = exact});
+        add(placeOfRole(role), isOpRole(role), true, time, exact);
     }
-    add({.inside = false, .exact = outside});
-    const std::span<Part> all(parts.data(), count);
+    add(0, false, false, TimeNs{0}, outside);
+    const std::span<StackPart> all(parts.data(), count);
     for (; left > 0; --left) {
-        Part& most = *std::ranges::max_element(all, {}, &Part::rest);
+        StackPart& most = *std::ranges::max_element(all, {}, &StackPart::rest);
         ++most.pixels;
         most.rest = -1;
     }
     // Every kind of time that there is stays visible.
-    Part& last = all.back();
     for (const bool ops : {true, false}) {
-        Part* largest = nullptr;
-        int total = 0;
-        for (Part& part : all) {
+        bool any = false;
+        int shown = 0;
+        for (const StackPart& part : all) {
             if (!part.inside || part.op != ops || part.time <= TimeNs{0}) continue;
-            total += part.pixels;
-            if (largest == nullptr || part.time > largest->time) largest = &part;
+            any = true;
+            shown += part.pixels;
         }
-        if (largest == nullptr || total > 0) continue;
-        // From what is outside of steps, else from the part of the other kind that is most too high.
-        Part* from = &last;
-        int others = 0;
-        double too_high = -2;
-        for (Part& part : all) {
-            if (last.pixels != 0 || !part.inside || part.op == ops || part.pixels == 0) continue;
-            others += part.pixels;
-            const double over = part.pixels - part.exact;
-            if (over <= too_high) continue;
-            too_high = over;
-            from = &part;
-        }
-        if (from->pixels == 0 || (from != &last && others < 2)) continue; // a single pixel is not divided
-        --from->pixels;
-        ++largest->pixels;
+        if (any && shown == 0) keepVisible(all, ops);
     }
-    for (const Part& part : all) {
+    for (const StackPart& part : all) {
         if (part.inside) heights[part.role] = static_cast<std::uint16_t>(part.pixels);
     }
     return heights;
+}
+
+int StackPiece::busy() const {
+    int sum = 0;
+    for (const Role role : kStackOrder)
+        sum += isOpRole(role) ? height(role) : 0;
+    return sum;
+}
+
+int StackPiece::idle() const {
+    int sum = 0;
+    for (const Role role : kStackOrder)
+        sum += isOpRole(role) ? 0 : height(role);
+    return sum;
 }
 
 LaneCursor::LaneCursor(const Lane& lane, TimeNs begin)

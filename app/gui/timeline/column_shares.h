@@ -24,6 +24,23 @@ inline constexpr std::array kStackOrder{Role::Forward,   Role::Backward, Role::B
 using StackHeights = std::array<std::uint16_t, kRoleCount>;
 [[nodiscard]] StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels);
 
+/// Neighbouring columns of device pixels of a row that look the same: stacks of what the rank does in them, see
+/// kStackOrder. The rest of the height is outside of steps.
+struct StackPiece {
+    int row = 0;
+    int begin = 0; ///< columns, from the plot's left edge
+    int end = 0;
+    StackHeights heights{}; ///< device pixels
+    int chunk = -1;         ///< of a single op; −1 where there may be several
+
+    [[nodiscard]] int height(Role role) const { return heights[static_cast<std::size_t>(role)]; }
+    /// Of all ops; of everything else.
+    [[nodiscard]] int busy() const;
+    [[nodiscard]] int idle() const;
+
+    friend bool operator==(const StackPiece&, const StackPiece&) = default;
+};
+
 /// Walks through a lane's time from left to right.
 class LaneCursor {
 public:

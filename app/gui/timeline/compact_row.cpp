@@ -1,6 +1,7 @@
 #include "app/gui/timeline/compact_row.h"
 
 #include "app/gui/models/rows.h"
+#include "app/gui/timeline/role_fills.h"
 #include "core/parallel/parallel.h"
 
 #include <QFontMetrics>
@@ -35,7 +36,7 @@ class CompactRowBuilder {
 public:
     /// `out` is empty.
     CompactRowBuilder(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
-                      std::vector<CompactPiece>& out)
+                      std::vector<StackPiece>& out)
         : lanes_(input.session.lanes), line_(static_cast<std::size_t>(input.rows.lineAt(row))), borders_(borders),
           row_(row), out_(out),
           height_(static_cast<int>(std::lround(input.rows.bands().front().height * input.device_pixel_ratio))) {}
@@ -87,21 +88,21 @@ private:
     /// Adds the columns from `column` on that a single op fills.
     int addOp(const Span& op, int column) {
         const int end = sameUntil(column + 1, op.end);
-        CompactPiece piece{row_, column, end, {}, op.chunk};
+        StackPiece piece{row_, column, end, {}, op.chunk};
         piece.heights[static_cast<std::size_t>(op.role)] = static_cast<std::uint16_t>(height_);
         add(piece);
         // A gap keeps neighbouring ops of one colour apart. A last column that is shared is not full anyway.
         if (end - column >= kHairlineFrom && end + 1 < static_cast<int>(borders_.size()) && op.end < border(end + 1)) {
-            CompactPiece& last = out_.back();
+            StackPiece& last = out_.back();
             --last.end;
             out_.push_back({row_, last.end, last.end + 1, {}, -1});
         }
         return end;
     }
 
-    void add(const CompactPiece& piece) {
+    void add(const StackPiece& piece) {
         if (!out_.empty()) {
-            CompactPiece& last = out_.back();
+            StackPiece& last = out_.back();
             // Single ops stay separate.
             if (piece.chunk < 0 && last.chunk < 0 && last.end == piece.begin && last.heights == piece.heights) {
                 last.end = piece.end;
@@ -115,13 +116,12 @@ private:
     std::size_t line_;
     const std::vector<TimeNs>& borders_;
     int row_;
-    std::vector<CompactPiece>& out_;
+    std::vector<StackPiece>& out_;
     int height_;
 };
 
 /// The strip of a folded group; `out` is empty.
-void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, int row,
-                std::vector<CompactPiece>& out) {
+void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, int row, std::vector<StackPiece>& out) {
     constexpr std::size_t kMostParts = 60'000; // of lines and columns; more would take longer than a frame
     const std::vector<int>& lines = input.rows.row(row).members;
     if (lines.empty()) return;
@@ -153,20 +153,6 @@ void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, 
 
 } // namespace
 
-int CompactPiece::busy() const {
-    int sum = 0;
-    for (const Role role : kStackOrder)
-        sum += isOpRole(role) ? height(role) : 0;
-    return sum;
-}
-
-int CompactPiece::idle() const {
-    int sum = 0;
-    for (const Role role : kStackOrder)
-        sum += isOpRole(role) ? 0 : height(role);
-    return sum;
-}
-
 StackRows::StackRows(const GeometryInput& input, std::vector<int> rows) : input_(input), rows_(std::move(rows)) {
     if (!rows_.empty()) borders_ = columnBorders(input.scale, input.device_pixel_ratio);
 }
@@ -191,7 +177,7 @@ StackRows StackRows::strips(const GeometryInput& input) {
     return StackRows(input, std::move(rows));
 }
 
-void StackRows::build(int row, std::vector<CompactPiece>& pieces) const {
+void StackRows::build(int row, std::vector<StackPiece>& pieces) const {
     pieces.clear();
     if (input_.rows.isHeader(row)) {
         buildStrip(input_, borders_, row, pieces);
@@ -200,9 +186,9 @@ void StackRows::build(int row, std::vector<CompactPiece>& pieces) const {
     }
 }
 
-std::vector<CompactPiece> StackRows::pieces() const {
-    std::vector<CompactPiece> all;
-    std::vector<CompactPiece> of_row;
+std::vector<StackPiece> StackRows::pieces() const {
+    std::vector<StackPiece> all;
+    std::vector<StackPiece> of_row;
     for (const int row : rows_) {
         build(row, of_row);
         all.insert(all.end(), of_row.begin(), of_row.end());
@@ -243,13 +229,6 @@ void CompactRowPainter::paintStrips() {
 
 /// There may be one segment per pixel, so they are written as pixels in one go.
 void CompactRowPainter::paint(const StackRows& stacks, Band band) {
-    hatch_ = hatchTile(f_.theme, f_.geometry.device_pixel_ratio).toImage().convertToFormat(QImage::Format_RGB32);
-    const int chunks = f_.session.run.schedule.vpp;
-    for (const Role role : kStackOrder) {
-        std::vector<QRgb>& colours = colours_[static_cast<std::size_t>(role)];
-        for (int chunk = -1; chunk < std::max(1, chunks); ++chunk)
-            colours.push_back(f_.theme.fill(role, chunk, isOpRole(role) ? chunks : 1).rgb());
-    }
     if (f_.pixels != nullptr) return paint(stacks, band, *f_.pixels);
     const double ratio = f_.geometry.device_pixel_ratio;
     QImage image((QSizeF(f_.plot.size()) * ratio).toSize(), QImage::Format_ARGB32_Premultiplied);
@@ -263,43 +242,20 @@ void CompactRowPainter::paint(const StackRows& stacks, Band band) {
 /// Draws rows in parallel: first every other row, then those between. Neighbouring rows may share a line of device
 /// pixels.
 void CompactRowPainter::paint(const StackRows& stacks, Band band, PixelCanvas& pixels) const {
+    const RoleFills fills(f_.theme, f_.session.run.schedule.vpp, f_.geometry.device_pixel_ratio);
     std::array<std::vector<int>, 2> every_other;
     for (const int row : stacks.rows())
         every_other[static_cast<std::size_t>(row) % 2].push_back(row);
     for (const std::vector<int>& rows : every_other) {
         parallelFor(rows.size(), [&](std::size_t i) {
-            static thread_local std::vector<CompactPiece> pieces; // of some tens of kilobytes, for every row of a frame
+            static thread_local std::vector<StackPiece> pieces; // of some tens of kilobytes, for every row of a frame
             stacks.build(rows[i], pieces);
-            paintRow(pieces, band, pixels);
+            const int bottom =
+                pixels.device(f_.geometry.rows.rowTop(rows[i]) + band.top + band.height - f_.geometry.scroll_y);
+            for (const StackPiece& piece : pieces)
+                fills.stack(pixels, piece, bottom);
         });
     }
-}
-
-void CompactRowPainter::paintRow(std::span<const CompactPiece> pieces, Band band, PixelCanvas& pixels) const {
-    if (pieces.empty()) return;
-    const RowLayout& rows = f_.geometry.rows;
-    const double end = rows.rowTop(pieces.front().row) + band.top + band.height - f_.geometry.scroll_y;
-    const int bottom = pixels.device(end);
-    for (const CompactPiece& piece : pieces) {
-        int at = bottom;
-        for (const Role role : kStackOrder) {
-            const int height = piece.height(role);
-            if (height == 0) continue;
-            const PixelBox box{piece.begin, at - height, piece.end, at};
-            at -= height;
-            if (role == Role::Bubble)
-                pixels.fillTiledDevice(box, hatch_);
-            else
-                pixels.fillDevice(box, colourOf(role, piece.chunk));
-        }
-    }
-}
-
-/// `chunk`: −1 for what several ops share.
-QRgb CompactRowPainter::colourOf(Role role, int chunk) const {
-    const std::vector<QRgb>& colours = colours_[static_cast<std::size_t>(role)];
-    const auto at = static_cast<std::size_t>(chunk + 1);
-    return at < colours.size() ? colours[at] : f_.theme.fill(role, chunk, f_.session.run.schedule.vpp).rgb();
 }
 
 void CompactRowPainter::paintNames(const QRect& column) {

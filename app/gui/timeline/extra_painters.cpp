@@ -1,7 +1,6 @@
 #include "app/gui/timeline/extra_painters.h"
 
 #include "app/gui/language/text.h"
-#include "core/parallel/parallel.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>
@@ -15,6 +14,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -45,14 +45,20 @@ QColor rawColour(const Theme& theme, StringId name) {
 ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
     : p_(painter), f_(frame), small_(smallFont(frame.font)) {}
 
-void ExtraPainter::paintRaw(const std::vector<LaneShapes>& lanes) {
+void ExtraPainter::paintRaw() {
+    // There may be a rectangle for each pixel: they are written as pixels where they were read. Lanes do not overlap.
+    const std::vector<LaneShapes> lanes =
+        f_.pixels == nullptr ? buildRawShapes(f_.geometry) : buildRawShapes(f_.geometry, [this](LaneShapes& lane) {
+            writeLane(std::exchange(lane.columns, {}), *f_.pixels, lane.top);
+        });
     p_.save();
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
     p_.setFont(small_);
-    paintPixels(lanes);
-    for (const LaneShapes& lane : lanes)
+    for (const LaneShapes& lane : lanes) {
+        paintColumns(lane);
         paintSlices(lane.slices);
+    }
     p_.restore();
     paintRawNames();
 }
@@ -78,26 +84,18 @@ void ExtraPainter::paintSlices(const std::vector<SliceShape>& slices) {
     }
 }
 
-/// A lane may have one rectangle per pixel, so they are written as pixels in one go. Lanes do not overlap and are drawn
-/// in parallel.
-void ExtraPainter::paintPixels(const std::vector<LaneShapes>& lanes) {
-    if (f_.pixels != nullptr) {
-        parallelFor(lanes.size(), [&](std::size_t i) { writeLane(lanes[i].columns, *f_.pixels, lanes[i].top); });
-        return;
-    }
+/// For vector formats, which get them as an image.
+void ExtraPainter::paintColumns(const LaneShapes& lane) {
+    if (lane.columns.empty()) return;
     const double ratio = f_.geometry.device_pixel_ratio;
     const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
-    for (const LaneShapes& lane : lanes) {
-        if (lane.columns.empty()) continue;
-        QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight),
-                     QImage::Format_ARGB32_Premultiplied);
-        image.fill(Qt::transparent);
-        PixelCanvas pixels(
-            image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight), ratio);
-        writeLane(lane.columns, pixels, 0);
-        image.setDevicePixelRatio(ratio);
-        p_.drawImage(QPointF(0, lane.top), image);
-    }
+    QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    PixelCanvas pixels(image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight),
+                       ratio);
+    writeLane(lane.columns, pixels, 0);
+    image.setDevicePixelRatio(ratio);
+    p_.drawImage(QPointF(0, lane.top), image);
 }
 
 /// Run by run: most are one pixel wide, and the lines of one lane stay in the cache.

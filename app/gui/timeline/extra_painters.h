@@ -14,14 +14,14 @@ class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
-    void paintRaw(const std::vector<LaneShapes>& lanes);
+    void paintRaw();
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `fraction` is the blend between the observed step and the reference.
     void paintReference(const std::vector<TimelineShape>& shapes, const ReferenceOverlay& reference, double fraction);
 
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
-    void paintPixels(const std::vector<LaneShapes>& lanes);
+    void paintColumns(const LaneShapes& lane);
     void writeLane(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const;
     void paintSlices(const std::vector<SliceShape>& slices);
     void paintRawNames();

@@ -1,8 +1,6 @@
 #include "app/gui/timeline/geometry.h"
 
-#include "app/gui/models/item_text.h"
 #include "app/gui/models/session_queries.h"
-#include "app/gui/timeline/column_shares.h"
 #include "app/gui/timeline/raw_geometry.h"
 
 #include <algorithm>
@@ -22,7 +20,6 @@ constexpr int kMaxReferenceHeight = 40;
 constexpr int kMaxViews = 4;       ///< number of screens to scroll; with more, rows become compact
 constexpr int kMinFreeHeight = 80; ///< pixels that must be free below pinned rows; otherwise these scroll too
 constexpr int kManyRows = 32;      ///< with fewer rows, compact rows are used only on request
-constexpr double kOwnFrom = 3;     ///< device pixels; narrower ops and bubbles are shares of columns
 constexpr int kCompactGapFrom = 4; ///< compact rows at least this high have a gap of one line
 constexpr std::array kCommLanes{LaneKind::Send, LaneKind::Receive, LaneKind::Wait, LaneKind::Collective};
 /// Available heights of the op band.
@@ -160,26 +157,11 @@ std::optional<RowLayout::RawPlace> RowLayout::rawAt(int y) const {
     return RawPlace{row, lane};
 }
 
-namespace {
+QRectF BandPart::of(const QRectF& lane) const {
+    const double top = std::round(from * lane.height());
+    return {lane.left(), lane.top() + top, lane.width(), std::round(to * lane.height()) - top};
+}
 
-constexpr double kMinLabelWidth = 9; ///< narrower shapes get no label
-constexpr int kMinLabelHeight = 12;  ///< lower lanes get no label
-
-/// The vertical part of a lane that an op fills, from the top.
-struct BandPart {
-    double from = 0;
-    double to = 1;
-
-    [[nodiscard]] QRectF of(const QRectF& lane) const {
-        const double top = std::round(from * lane.height());
-        return {lane.left(), lane.top() + top, lane.width(), std::round(to * lane.height()) - top};
-    }
-};
-
-/// Checks leave the bubble visible above and below.
-constexpr BandPart kCheckPart{0.25, 0.75};
-
-/// The two halves of an overlapped pair split the lane, forwards on top. Other ops fill it.
 BandPart bandPartOf(const Session& session, const ItemRef& item) {
     if (item.kind == ItemKind::Check) return kCheckPart;
     const ItemRef other = otherHalf(session, item);
@@ -188,266 +170,6 @@ BandPart bandPartOf(const Session& session, const ItemRef& item) {
     const bool other_forward = session.op(other).op.kind == OpKind::Forward;
     const bool upper = forward != other_forward ? forward : item.index < other.index;
     return upper ? BandPart{0, 0.5} : BandPart{0.5, 1};
-}
-
-/// Turns one lane into shapes, from left to right.
-class LaneBuilder {
-public:
-    LaneBuilder(const GeometryInput& input, int line, LaneKind kind, double top, double height,
-                std::vector<TimelineShape>& out)
-        : in_(input), lane_(input.session.lanes.lane(static_cast<std::size_t>(line), kind)), line_(line),
-          rank_(input.session.lanes.rankOf(line)), kind_(kind), top_(top), height_(height), out_(out) {}
-
-    void build() {
-        const auto& spans = lane_.spans();
-        std::size_t i = lane_.firstEndingAfter(in_.scale.range.begin);
-        while (i < spans.size() && spans[i].start < in_.scale.range.end) {
-            const double left = snap(in_.scale.x(spans[i].start));
-            const double right = snap(in_.scale.x(spans[i].end));
-            if (right - left >= pixel()) {
-                addOne(spans[i], left, right);
-                ++i;
-            } else {
-                i = addColumn(i, left);
-            }
-        }
-    }
-
-    /// Adds a span as a shape of its own; edges in logical pixels.
-    void addOne(const Span& span, double left, double right) {
-        TimelineShape shape;
-        shape.item = itemOf(span);
-        shape.role = span.role;
-        shape.chunk = span.chunk;
-        shape.bad = kind_ == LaneKind::Check && in_.session.check(shape.item).outcome == CheckOutcome::Mismatch;
-        const double from = std::max(0.0, left);
-        const double to = std::min(in_.scale.width, right);
-        if (to <= from) return;
-        const QRectF lane(from, top_, to - from, height_);
-        // Finding the other half takes time, and most ops are not paired.
-        shape.rect = span.paired || kind_ == LaneKind::Check ? bandPartOf(in_.session, shape.item).of(lane) : lane;
-        shape.label = labelFor(shape);
-        out_.push_back(std::move(shape));
-    }
-
-private:
-    [[nodiscard]] double pixel() const { return 1 / in_.device_pixel_ratio; }
-    [[nodiscard]] double snap(double x) const {
-        const double limit = in_.scale.width + pixel();
-        return std::round(std::clamp(x, -pixel(), limit) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
-    }
-    [[nodiscard]] ItemRef itemOf(const Span& span) const {
-        return {itemKind(kind_), span.step, static_cast<std::int32_t>(rank_), span.index};
-    }
-
-    /// Whether a bubble holds checks, which would cover its label.
-    [[nodiscard]] bool holdsChecks(const TimeRange& bubble) const {
-        if (!in_.replay) return false;
-        const Lane& checks = in_.session.lanes.lane(static_cast<std::size_t>(line_), LaneKind::Check);
-        const std::size_t at = checks.firstEndingAfter(bubble.begin);
-        return at < checks.spans().size() && checks.spans()[at].start < bubble.end;
-    }
-
-    [[nodiscard]] QString labelFor(const TimelineShape& shape) const {
-        const double room = shape.rect.width() - kLabelPadding;
-        if (room < kMinLabelWidth - kLabelPadding || shape.rect.height() < kMinLabelHeight) return {};
-        if (kind_ == LaneKind::Bubble && holdsChecks(in_.session.range(shape.item))) return {};
-        for (QString& label : itemLabels(in_.session, shape.item)) {
-            // A single line may touch the edges of the lane (as transfers do); two lines must fit inside.
-            const QSizeF size = in_.text_size(label);
-            const bool low_enough = !label.contains(QLatin1Char('\n')) || size.height() <= shape.rect.height();
-            if (size.width() <= room && low_enough) return std::move(label);
-        }
-        return {};
-    }
-
-    /// Merges all spans that start in the pixel column at `left` and are narrower than a pixel into one column of the
-    /// prevailing colour. Adjacent columns of one colour become one rectangle.
-    std::size_t addColumn(std::size_t first, double left) {
-        const auto& spans = lane_.spans();
-        const TimeNs column_end = std::max(in_.scale.time(left + pixel()), spans[first].start + TimeNs{1});
-        std::size_t last = first + 1;
-        if (last < spans.size() && spans[last].start < column_end)
-            last = std::max(last, lane_.firstStartingFrom(column_end));
-        // A wide span that starts in this column gets its own shape.
-        if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
-
-        const auto [role, chunk] = lane_.mainColour(first, last, {spans[first].start, TimeNs::max()});
-        const double from = std::clamp(left, 0.0, std::max(0.0, in_.scale.width - pixel()));
-        if (out_.size() > first_shape_) {
-            TimelineShape& previous = out_.back();
-            const bool merged = !previous.item && previous.role == role && previous.chunk == chunk;
-            if (merged && previous.rect.right() >= from - pixel() / 2) {
-                previous.rect.setRight(std::max(previous.rect.right(), from + pixel()));
-                return last;
-            }
-            // The wider neighbour keeps the pixel.
-            if (previous.rect.right() > from + pixel() / 2) return last;
-        }
-        TimelineShape shape;
-        const BandPart part = kind_ == LaneKind::Check ? kCheckPart : BandPart{};
-        shape.rect = part.of({from, top_, pixel(), height_});
-        shape.role = role;
-        shape.chunk = chunk;
-        out_.push_back(std::move(shape));
-        return last;
-    }
-
-    const GeometryInput& in_;
-    const Lane& lane_;
-    int line_;
-    int rank_;
-    LaneKind kind_;
-    double top_;
-    double height_;
-    std::vector<TimelineShape>& out_;
-    std::size_t first_shape_ = out_.size(); ///< index of this lane's first shape; earlier ones belong to other lanes
-};
-
-/// What a rank computes, its bubbles and its waits for other replicas, in one band. Spans at least kOwnFrom device
-/// pixels wide are shapes; the columns of narrower ones are stacks of exact shares.
-class ComputeBand {
-public:
-    ComputeBand(const GeometryInput& input, int line, const QRectF& band, std::vector<TimelineShape>& out)
-        : in_(input), line_(line), band_(band), out_(out),
-          columns_(static_cast<std::size_t>(std::max<std::int64_t>(1, std::llround(input.scale.width * ratio())))),
-          shared_(columns_) {}
-
-    void build() {
-        constexpr std::array kinds{LaneKind::Bubble, LaneKind::ReplicaWait, LaneKind::Compute};
-        for (const LaneKind kind : kinds)
-            forEach(kind, [](const Span&) {});
-        for (const LaneKind kind : kinds) {
-            LaneBuilder shapes(in_, line_, kind, band_.top(), band_.height(), out_);
-            forEach(kind, [&](const Span& span) { addWide(shapes, span); });
-        }
-        addStacks();
-    }
-
-private:
-    [[nodiscard]] double ratio() const { return in_.device_pixel_ratio; }
-    /// In device pixels.
-    [[nodiscard]] double x(TimeNs time) const {
-        return std::clamp(in_.scale.x(time), -1.0, in_.scale.width + 1) * ratio();
-    }
-    [[nodiscard]] std::size_t column(double at) const {
-        return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(columns_)));
-    }
-    [[nodiscard]] bool isWide(const Span& span) const { return x(span.end) - x(span.start) >= kOwnFrom; }
-
-    /// Calls `wide` for each wide span; the columns of the others become shared.
-    template <class Wide>
-    void forEach(LaneKind kind, const Wide& wide) {
-        const Lane& lane = in_.session.lanes.lane(static_cast<std::size_t>(line_), kind);
-        const auto& spans = lane.spans();
-        std::size_t i = lane.firstEndingAfter(in_.scale.range.begin);
-        while (i < spans.size() && spans[i].start < in_.scale.range.end) {
-            if (isWide(spans[i])) {
-                wide(spans[i++]);
-                continue;
-            }
-            // All that begin in this column, but for a wide one or a wide pair that begins there last.
-            const double first = std::floor(x(spans[i].start));
-            const TimeNs column_end = std::max(in_.scale.time((first + 1) / ratio()), spans[i].start + TimeNs{1});
-            std::size_t next = std::max(i + 1, lane.firstStartingFrom(column_end, i));
-            while (next > i + 1 && isWide(spans[next - 1]))
-                --next;
-            const std::size_t end = column(std::floor(x(spans[next - 1].end)) + 1);
-            for (std::size_t at = column(first); at < end; ++at)
-                shared_[at] = true;
-            i = next;
-        }
-    }
-
-    /// Without the columns at its ends that it shares with narrow ones.
-    void addWide(LaneBuilder& shapes, const Span& span) {
-        std::size_t left = column(std::round(x(span.start)));
-        std::size_t right = column(std::round(x(span.end)));
-        while (left < right && shared_[left])
-            ++left;
-        while (left < right && shared_[right - 1])
-            --right;
-        if (left < right)
-            shapes.addOne(span, static_cast<double>(left) / ratio(), static_cast<double>(right) / ratio());
-    }
-
-    void addStacks() {
-        const int height = static_cast<int>(std::lround(band_.height() * ratio()));
-        const auto border = [&](std::size_t column) { return in_.scale.time(static_cast<double>(column) / ratio()); };
-        StackHeights run{};
-        std::size_t begin = 0;
-        const auto flush = [&](std::size_t end) {
-            if (end > begin) addStack(run, begin, end);
-        };
-        LineCursor line(in_.session.lanes, static_cast<std::size_t>(line_), border(0));
-        for (std::size_t column = 0; column < columns_; ++column) {
-            if (!shared_[column]) {
-                flush(column);
-                begin = column + 1;
-                continue;
-            }
-            const TimeRange time{border(column), border(column + 1)};
-            line.advance(time.begin); // over the columns that are not shared
-            line.advance(time.end);
-            const StackHeights heights = stackHeights(line.shares(), time.length(), height);
-            if (column > begin && heights == run) continue;
-            flush(column);
-            begin = column;
-            run = heights;
-        }
-        flush(columns_);
-    }
-
-    void addStack(const StackHeights& heights, std::size_t begin, std::size_t end) {
-        double bottom = band_.top() + band_.height();
-        const double left = static_cast<double>(begin) / ratio();
-        const double right = std::min(in_.scale.width, static_cast<double>(end) / ratio());
-        for (const Role role : kStackOrder) {
-            const double height = heights[static_cast<std::size_t>(role)] / ratio();
-            if (height <= 0) continue;
-            bottom -= height;
-            TimelineShape shape;
-            shape.rect = {left, bottom, right - left, height};
-            shape.role = role;
-            shape.chunk = -1;
-            out_.push_back(std::move(shape));
-        }
-    }
-
-    const GeometryInput& in_;
-    int line_;
-    QRectF band_;
-    std::vector<TimelineShape>& out_;
-    std::size_t columns_;
-    std::vector<bool> shared_;
-};
-
-} // namespace
-
-std::vector<TimelineShape> buildShapes(const GeometryInput& input) {
-    std::vector<TimelineShape> shapes;
-    if (input.rows.compact()) return shapes;
-    const auto addLane = [&](int row, LaneKind kind, const LaneBand& band) {
-        const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
-        if (top >= input.height || top + band.height <= 0) return;
-        LaneBuilder(input, input.rows.lineAt(row), kind, top, band.height, shapes).build();
-    };
-    for (int row = 0; row < input.rows.rowCount(); ++row) {
-        if (input.rows.isHeader(row)) continue;
-        for (const LaneBand& band : input.rows.bands()) {
-            const double top = input.rows.rowTop(row) + band.top - input.scroll_y;
-            if (band.kind != LaneKind::Compute) {
-                addLane(row, band.kind, band);
-            } else if (top < input.height && top + band.height > 0) {
-                ComputeBand(input, input.rows.lineAt(row),
-                            {0, top, input.scale.width, static_cast<double>(band.height)}, shapes)
-                    .build();
-            }
-            if (band.kind == LaneKind::Compute && input.replay && input.session.lanes.uses(LaneKind::Check))
-                addLane(row, LaneKind::Check, band);
-        }
-    }
-    return shapes;
 }
 
 QRectF itemRect(const GeometryInput& input, const ItemRef& item) {

@@ -159,9 +159,17 @@ struct GeometryInput {
     }
 };
 
-/// The visible shapes, bubbles before ops. Time grows with the pixels and the logarithm of the spans: spans narrower
-/// than a device pixel are merged. Empty for compact rows, see buildCompactRows().
-[[nodiscard]] std::vector<TimelineShape> buildShapes(const GeometryInput& input);
+/// The vertical part of a lane that an op fills, from the top.
+struct BandPart {
+    double from = 0;
+    double to = 1;
+
+    [[nodiscard]] QRectF of(const QRectF& lane) const;
+};
+/// Checks leave the bubble visible above and below.
+inline constexpr BandPart kCheckPart{0.25, 0.75};
+/// The two halves of an overlapped pair split the lane, forwards on top. Other ops fill it.
+[[nodiscard]] BandPart bandPartOf(const Session& session, const ItemRef& item);
 
 /// The rectangle of an item, merged or not; clipped to the plot, at least one device pixel wide. Empty if out of sight.
 [[nodiscard]] QRectF itemRect(const GeometryInput& input, const ItemRef& item);

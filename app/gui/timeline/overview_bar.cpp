@@ -1,6 +1,7 @@
 #include "app/gui/timeline/overview_bar.h"
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/timeline/role_fills.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QMouseEvent>

@@ -35,6 +35,7 @@ public:
     /// A box in device pixels from the plot's corner.
     void fillDevice(PixelBox box, QRgb colour) {
         clip(box);
+        if (box.right - box.left >= kWide) return fillWide(box, colour);
         for (int y = box.top; y < box.bottom; ++y) {
             QRgb* const pixels = line(y);
             for (int x = box.left; x < box.right; ++x) // one pixel, mostly
@@ -46,10 +47,20 @@ public:
     void fillTiledDevice(PixelBox box, const QImage& tile);
 
     /// Converts a logical coordinate to device pixels from the plot's edge.
-    [[nodiscard]] int device(double logical) const;
+    [[nodiscard]] int device(double logical) const {
+        // Rounds as std::lround() does within the plot, without a call.
+        const double up = logical * ratio_ + 0.5;
+        const int cut = static_cast<int>(up);
+        return cut - static_cast<int>(static_cast<double>(cut) > up);
+    }
+    /// In device pixels from the plot's corner.
+    [[nodiscard]] PixelBox boxOf(const QRectF& rect) const {
+        return {device(rect.left()), device(rect.top()), device(rect.right()), device(rect.bottom())};
+    }
 
 private:
-    [[nodiscard]] PixelBox boxOf(const QRectF& rect) const;
+    static constexpr int kWide = 256;
+    void fillWide(PixelBox box, QRgb colour);
     void clip(PixelBox& box) const {
         box.left = std::max(box.left, 0);
         box.top = std::max(box.top, 0);

@@ -176,7 +176,7 @@ private:
 
 } // namespace
 
-std::vector<LaneShapes> buildRawShapes(const GeometryInput& input) {
+std::vector<LaneShapes> buildRawShapes(const GeometryInput& input, const std::function<void(LaneShapes&)>& read) {
     std::vector<LaneShapes> shapes;
     if (!input.session.raw.any()) return shapes;
     std::deque<LaneReader> lanes; // a deque keeps its elements in place
@@ -190,7 +190,10 @@ std::vector<LaneShapes> buildRawShapes(const GeometryInput& input) {
         }
     }
     // Reading millions of slices takes most of a frame. Lanes are independent.
-    parallelFor(lanes.size(), [&](std::size_t i) { lanes[i].read(); });
+    parallelFor(lanes.size(), [&](std::size_t i) {
+        lanes[i].read();
+        if (read) read(lanes[i].shapes());
+    });
     shapes.reserve(lanes.size());
     for (LaneReader& lane : lanes) {
         lane.name();

@@ -5,6 +5,7 @@
 #include "core/trace/trace.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -75,8 +76,10 @@ struct LaneShapes {
 /// The name of a slice, elided to fit `room` pixels.
 [[nodiscard]] QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size);
 
-/// The visible raw lanes of unfolded ranks, top to bottom. Time grows with the pixels, independent of the trace.
-[[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
+/// The visible raw lanes of unfolded ranks, top to bottom. Time grows with the pixels, independent of the trace. `read`
+/// is called for each lane on the thread that has read it, before its slices are known.
+[[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input,
+                                                     const std::function<void(LaneShapes&)>& read = {});
 
 /// The innermost slice at a point of the plot; slices within `slack` pixels count too.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);

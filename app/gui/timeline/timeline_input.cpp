@@ -68,7 +68,7 @@ QString TimelineView::toolTipAt(const QPointF& position) const {
 
 /// What the pixel column under the pointer shows, where it stands for more than one op or bubble.
 QString TimelineView::sharesAt(const QPointF& position, const ItemRef& item) const {
-    constexpr double kOwnShape = 3; // device pixels, as in buildShapes()
+    constexpr double kOwnShape = 3; // device pixels, as in row_shapes.cpp
     if (!state_.session() || !plot().contains(position.toPoint())) return {};
     const int row = rows_.rowAt(contentY(position));
     if (row < 0) return {};

@@ -3,13 +3,12 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/timeline/compact_row.h"
+#include "app/gui/timeline/row_painter.h"
 #include "app/gui/timeline/time_axis.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>
 #include <QPainter>
-#include <QPixmap>
-#include <QPixmapCache>
 
 #include <algorithm>
 
@@ -21,16 +20,8 @@ struct TimelineText {
     Q_DECLARE_TR_FUNCTIONS(TimelinePainter)
 };
 
-constexpr double kTickRoom = 96; ///< pixels between labelled ticks
-constexpr double kGapFrom = 3;   ///< shapes at least this wide leave a gap of one pixel before the next
-constexpr int kHatchSize = 8;
-constexpr int kHatchRepeats = 32;
 constexpr int kNameLeft = 16;           ///< left edge of a rank's name, right of the fold marker
 constexpr double kStepScaleLimit = 1.6; ///< in longer views (in steps) times count from the first step
-
-bool isTransfer(Role role) {
-    return role == Role::Send || role == Role::Receive || role == Role::Wait;
-}
 
 } // namespace
 
@@ -41,27 +32,6 @@ bool countsInStep(const Session& session, int step, const TimeRange& visible) {
 
 TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible) {
     return countsInStep(session, step, visible) ? session.window(step).begin : session.window(0).begin;
-}
-
-QPixmap hatchTile(const Theme& theme, double ratio) {
-    const QString key =
-        QStringLiteral("hatch %1 %2 %3").arg(theme.bubble_background.rgba()).arg(theme.bubble_hatch.rgba()).arg(ratio);
-    if (QPixmap known; QPixmapCache::find(key, &known)) return known;
-    const int size = static_cast<int>(std::lround(kHatchSize * ratio));
-    // Several tiles side by side: the raster engine copies one line of a tile at a time, and long lines are many times
-    // faster.
-    QPixmap tile(size * kHatchRepeats, size);
-    tile.fill(theme.bubble_background);
-    QPainter painter(&tile);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(QPen(theme.bubble_hatch, 1.2 * ratio));
-    // Draws beyond the edges too, so that lines continue across the borders of tiles.
-    for (int shift = -size; shift <= size * kHatchRepeats; shift += size)
-        painter.drawLine(shift, size, shift + size, 0);
-    painter.end();
-    tile.setDevicePixelRatio(ratio);
-    QPixmapCache::insert(key, tile);
-    return tile;
 }
 
 QFont smallFont(QFont font) {
@@ -75,13 +45,7 @@ TimelinePainter::TimelinePainter(QPainter& painter, const TimelineFrame& frame)
 }
 
 void TimelinePainter::paintBase() {
-    paintRows();
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
-    paintStepEdges();
-    paintShapes();
-    p_.restore();
+    RowPainter(p_, f_).paint();
     CompactRowPainter(p_, f_).paint();
     paintRuler();
     paintHeader();
@@ -90,106 +54,20 @@ void TimelinePainter::paintBase() {
     paintPins();
 }
 
-void TimelinePainter::paintRows() {
-    const RowLayout& rows = f_.geometry.rows;
-    p_.save();
-    p_.setClipRect(f_.plot);
-    const int content = rows.contentHeight() - f_.geometry.scroll_y;
-    const bool fine = rows.compact(); // in compact rows separators would cover the rows
-    if (fine) p_.fillRect(QRect(f_.plot.left(), f_.plot.top(), f_.plot.width(), content), f_.theme.timeline);
-    for (int row = std::max(0, rows.rowAt(f_.geometry.scroll_y)); row < rows.rowCount() && !fine; ++row) {
-        const int top = f_.plot.top() + rows.rowTop(row) - f_.geometry.scroll_y;
-        if (top > f_.plot.bottom()) break;
-        p_.fillRect(QRect(f_.plot.left(), top, f_.plot.width(), rows.heightOf(row)),
-                    row % 2 == 1 ? f_.theme.timeline_odd : f_.theme.timeline);
-    }
-    p_.fillRect(QRect(f_.plot.left(), f_.plot.top() + content, f_.plot.width(), f_.plot.height() - content),
-                f_.theme.header);
-    const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
-    const int bottom = std::min(f_.plot.height(), content);
-    for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
-        if (tick.major && tick.x >= 0)
-            p_.fillRect(QRectF(f_.plot.left() + std::round(tick.x), f_.plot.top(), 1, bottom), f_.theme.grid);
-    }
-    for (int row = 0; row < rows.rowCount() && !fine; ++row) {
-        const int y = f_.plot.top() + rows.rowTop(row + 1) - 1 - f_.geometry.scroll_y;
-        p_.fillRect(QRect(f_.plot.left(), y, f_.plot.width(), 1), f_.theme.grid);
-    }
-    p_.restore();
-}
-
-/// The visible steps. Replicas of a step have one span: steps are sorted by number, the replicas of one adjacent.
-std::vector<TimelinePainter::StepSpan> TimelinePainter::stepSpans() const {
+std::vector<StepSpan> stepSpans(const TimelineFrame& frame) {
+    // Steps are sorted by number, the replicas of one adjacent.
     std::vector<StepSpan> spans;
-    for (int step = 0; step < f_.session.stepCount(); ++step) {
-        StepSpan span{f_.session.step(step).index, f_.session.window(step), step == f_.step};
-        while (step + 1 < f_.session.stepCount() && f_.session.step(step + 1).index == span.number) {
+    for (int step = 0; step < frame.session.stepCount(); ++step) {
+        StepSpan span{frame.session.step(step).index, frame.session.window(step), step == frame.step};
+        while (step + 1 < frame.session.stepCount() && frame.session.step(step + 1).index == span.number) {
             ++step;
-            span.window.begin = std::min(span.window.begin, f_.session.window(step).begin);
-            span.window.end = std::max(span.window.end, f_.session.window(step).end);
-            span.current = span.current || step == f_.step;
+            span.window.begin = std::min(span.window.begin, frame.session.window(step).begin);
+            span.window.end = std::max(span.window.end, frame.session.window(step).end);
+            span.current = span.current || step == frame.step;
         }
-        if (overlap(span.window, f_.geometry.scale.range) > TimeNs{0}) spans.push_back(span);
+        if (overlap(span.window, frame.geometry.scale.range) > TimeNs{0}) spans.push_back(span);
     }
     return spans;
-}
-
-void TimelinePainter::paintStepEdges() {
-    const int height = std::min(f_.plot.height(), f_.geometry.rows.contentHeight() - f_.geometry.scroll_y);
-    for (const StepSpan& span : stepSpans()) {
-        for (const TimeNs edge : {span.window.begin, span.window.end}) {
-            const double x = std::round(f_.geometry.scale.x(edge));
-            if (x >= 0 && x < f_.plot.width()) p_.fillRect(QRectF(x, 0, 1, height), f_.theme.line);
-        }
-    }
-}
-
-void TimelinePainter::paintShapes() {
-    const QPixmap tile = hatchTile(f_.theme, f_.geometry.device_pixel_ratio);
-    const QBrush hatch(tile);
-    if (f_.pixels != nullptr) hatch_ = tile.toImage().convertToFormat(QImage::Format_RGB32);
-    for (const TimelineShape& shape : f_.shapes)
-        fillBody(shape, hatch);
-    // Draws texts grouped by font: changing the font takes longer than drawing a text.
-    for (const bool comm : {false, true}) {
-        p_.setFont(comm ? small_ : f_.font);
-        for (const TimelineShape& shape : f_.shapes) {
-            if (!shape.label.isEmpty() && isTransfer(shape.role) == comm) paintLabel(shape);
-        }
-    }
-}
-
-void TimelinePainter::fillBody(const TimelineShape& shape, const QBrush& hatch) {
-    QRectF body = shape.rect;
-    if (body.width() >= kGapFrom) body.setWidth(body.width() - 1 / f_.geometry.device_pixel_ratio);
-    if (shape.role == Role::Bubble) {
-        if (f_.pixels != nullptr) return f_.pixels->fillTiled(body, hatch_);
-        return p_.fillRect(body, hatch);
-    }
-    const QColor background =
-        shape.bad ? f_.theme.bad
-                  : f_.theme.fill(shape.role, shape.chunk, isOpRole(shape.role) ? f_.session.run.schedule.vpp : 1);
-    if (f_.pixels != nullptr) return f_.pixels->fill(body, background.rgb());
-    p_.fillRect(body, background);
-}
-
-void TimelinePainter::paintLabel(const TimelineShape& shape) {
-    LabelCache* laid = isTransfer(shape.role) ? f_.smaller : f_.labels;
-    const bool line = !shape.label.contains(QLatin1Char('\n'));
-    QRectF body = shape.rect;
-    if (body.width() >= kGapFrom) body.setWidth(body.width() - 1 / f_.geometry.device_pixel_ratio);
-    if (shape.role == Role::Bubble) {
-        // A plain background behind the text: hatching through letters is hard to read.
-        QRectF background({}, f_.geometry.text_size(shape.label) + QSizeF(8, 2));
-        background.moveCenter(body.center());
-        p_.fillRect(background & body, f_.theme.bubble_background);
-        p_.setPen(f_.theme.text);
-    } else {
-        p_.setPen(
-            textOn(shape.bad ? f_.theme.bad : f_.theme.fill(shape.role, shape.chunk, f_.session.run.schedule.vpp)));
-    }
-    if (laid != nullptr && line) return laid->draw(p_, body, shape.label);
-    p_.drawText(body, shape.role == Role::Bubble ? Qt::AlignCenter : Qt::AlignCenter | Qt::TextSingleLine, shape.label);
 }
 
 void TimelinePainter::paintRuler() {
@@ -228,7 +106,7 @@ void TimelinePainter::paintStepBand() {
     p_.setClipRect(QRect(f_.plot.left(), 0, f_.plot.width(), kStepBandHeight));
     p_.setFont(small_);
     const QFontMetrics metrics(small_);
-    for (const auto& [number, window, current] : stepSpans()) {
+    for (const auto& [number, window, current] : stepSpans(f_)) {
         const int left = std::max(-1, static_cast<int>(std::lround(f_.geometry.scale.x(window.begin))));
         const int right = std::min(f_.plot.width() + 1, static_cast<int>(std::lround(f_.geometry.scale.x(window.end))));
         const QRect box(f_.plot.left() + left, 2, std::max(1, right - left), kStepBandHeight - 3);

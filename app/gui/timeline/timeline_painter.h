@@ -25,7 +25,6 @@ struct TimelineFrame {
     const Theme& theme;
     const Session& session;
     const GeometryInput& geometry;
-    const std::vector<TimelineShape>& shapes;
     QRect plot;   ///< right of the header, below the ruler
     int step = 0; ///< the current one, as an index in Run::steps
     QFont font;
@@ -36,6 +35,16 @@ struct TimelineFrame {
     LabelCache* labels = nullptr;    ///< for `font` …
     LabelCache* smaller = nullptr;   ///< … and for smallFont(font); without them texts stay texts, for vector formats
 };
+
+/// A visible step; replicas of one have one span.
+struct StepSpan {
+    int number = 0;
+    TimeRange window;
+    bool current = false;
+};
+[[nodiscard]] std::vector<StepSpan> stepSpans(const TimelineFrame& frame);
+
+inline constexpr double kTickRoom = 96; ///< pixels between labelled ticks
 
 /// For secondary texts.
 [[nodiscard]] QFont smallFont(QFont font);
@@ -50,17 +59,6 @@ public:
     void paintOverlay(const ItemRef& selection, const ItemRef& hover, const std::vector<Highlight>& highlights);
 
 private:
-    struct StepSpan {
-        int number = 0;
-        TimeRange window;
-        bool current = false;
-    };
-    [[nodiscard]] std::vector<StepSpan> stepSpans() const;
-    void paintRows();
-    void paintStepEdges();
-    void paintShapes();
-    void fillBody(const TimelineShape& shape, const QBrush& hatch);
-    void paintLabel(const TimelineShape& shape);
     void paintRuler();
     void paintStepBand();
     void paintHeader();
@@ -76,15 +74,11 @@ private:
     const TimelineFrame& f_;
     QFont small_;
     QFont bold_;
-    QImage hatch_;
 };
 
 /// The origin of the ruler's times: the begin of the current step in views not much longer than a step, otherwise that
 /// of the first step.
 [[nodiscard]] TimeNs rulerOrigin(const Session& session, int step, const TimeRange& visible);
 [[nodiscard]] bool countsInStep(const Session& session, int step, const TimeRange& visible);
-
-/// Diagonal lines for idle time, sharp at any device pixel ratio.
-[[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
 
 } // namespace bubblescope::gui

@@ -2,7 +2,6 @@
 
 #include "app/gui/models/notes.h"
 #include "app/gui/timeline/extra_painters.h"
-#include "app/gui/timeline/geometry.h"
 #include "app/gui/timeline/note_marks.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/timeline_painter.h"
@@ -219,7 +218,7 @@ GeometryInput TimelineView::geometryOf(Part part) const {
 TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const {
     QRect area = plot();
     area.setHeight(input.height);
-    TimelineFrame frame{themes_.theme(), *state_.session(), input, shapes_, area, state_.step(), font()};
+    TimelineFrame frame{themes_.theme(), *state_.session(), input, area, state_.step(), font()};
     frame.group = state_.rows().group;
     frame.pinned = part == Part::Pinned;
     frame.caption_top = rows_.stickyHeight();
@@ -241,7 +240,6 @@ void TimelineView::renderBase(Part part, QImage& image) {
 void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
     GeometryInput input = geometryOf(part);
     if (image != nullptr) input.columns = &columns_;
-    shapes_ = buildShapes(input);
     TimelineFrame frame = frameOf(part, input);
     std::optional<PixelCanvas> pixels;
     if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
@@ -254,7 +252,7 @@ void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
     }
     TimelinePainter(painter, frame).paintBase();
     ExtraPainter extra(painter, frame);
-    extra.paintRaw(buildRawShapes(input));
+    extra.paintRaw();
     if (counters_) extra.paintCounters(buildCounterShapes(input, *counters_), *counters_);
     if (const ReferenceOverlayPtr& reference = state_.shownReference())
         extra.paintReference(buildReferenceShapes(input, *reference), *reference, state_.referenceBlend());

@@ -20,8 +20,8 @@ class NoteStore;
 struct TimelineFrame;
 
 /// The Gantt view of a run: a widget of the viewport's size, independent of the trace's length. Reads and changes
-/// ViewState. Geometry and the painted base are cached until something they depend on changes, so that hovering and
-/// selecting only redraw the overlay.
+/// ViewState. The painted base is kept until something it depends on changes, so that hovering and selecting only
+/// redraw the overlay.
 class TimelineView : public TimeView {
     Q_OBJECT
 
@@ -131,7 +131,6 @@ private:
     ViewState& state_;
     NoteStore* note_store_ = nullptr;
     RowLayout rows_;
-    std::vector<TimelineShape> shapes_;
     std::vector<RowFacts> facts_;
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;

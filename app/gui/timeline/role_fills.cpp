@@ -1,0 +1,64 @@
+#include "app/gui/timeline/role_fills.h"
+
+#include <QPainter>
+#include <QPen>
+#include <QPixmapCache>
+#include <QString>
+
+#include <algorithm>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr int kHatchSize = 8;
+constexpr int kHatchRepeats = 32;
+
+} // namespace
+
+QPixmap hatchTile(const Theme& theme, double ratio) {
+    const QString key =
+        QStringLiteral("hatch %1 %2 %3").arg(theme.bubble_background.rgba()).arg(theme.bubble_hatch.rgba()).arg(ratio);
+    if (QPixmap known; QPixmapCache::find(key, &known)) return known;
+    const int size = static_cast<int>(std::lround(kHatchSize * ratio));
+    // Several tiles side by side: the raster engine copies one line of a tile at a time, and long lines are many times
+    // faster.
+    QPixmap tile(size * kHatchRepeats, size);
+    tile.fill(theme.bubble_background);
+    QPainter painter(&tile);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(theme.bubble_hatch, 1.2 * ratio));
+    // Draws beyond the edges too, so that lines continue across the borders of tiles.
+    for (int shift = -size; shift <= size * kHatchRepeats; shift += size)
+        painter.drawLine(shift, size, shift + size, 0);
+    painter.end();
+    tile.setDevicePixelRatio(ratio);
+    QPixmapCache::insert(key, tile);
+    return tile;
+}
+
+RoleFills::RoleFills(const Theme& theme, int chunks, double ratio)
+    : theme_(theme), chunks_(chunks), hatch_(hatchTile(theme, ratio).toImage().convertToFormat(QImage::Format_RGB32)) {
+    for (std::size_t role = 0; role < kRoleCount; ++role) {
+        for (int chunk = -1; chunk < std::max(1, chunks); ++chunk)
+            colours_[role].push_back(colour(static_cast<Role>(role), chunk));
+    }
+}
+
+QRgb RoleFills::colour(Role role, int chunk) const {
+    const std::vector<QRgb>& known = colours_[static_cast<std::size_t>(role)];
+    const auto at = static_cast<std::size_t>(chunk + 1);
+    return at < known.size() ? known[at] : theme_.fill(role, chunk, isOpRole(role) ? chunks_ : 1).rgb();
+}
+
+void RoleFills::stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const {
+    for (const Role role : kStackOrder) {
+        const int height = piece.height(role);
+        if (height == 0) continue;
+        fill(pixels, {piece.begin, bottom - height, piece.end, bottom}, role, piece.chunk);
+        bottom -= height;
+    }
+}
+
+} // namespace bubblescope::gui

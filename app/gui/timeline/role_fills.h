@@ -1,0 +1,45 @@
+#pragma once
+
+#include "app/gui/theme/theme.h"
+#include "app/gui/timeline/column_shares.h"
+#include "app/gui/timeline/pixel_canvas.h"
+
+#include <QImage>
+#include <QPixmap>
+#include <QRgb>
+
+#include <array>
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// Diagonal lines for idle time, sharp at any device pixel ratio.
+[[nodiscard]] QPixmap hatchTile(const Theme& theme, double device_pixel_ratio);
+
+/// What ops, bubbles and transfers are filled with, looked up once for a frame that has tens of thousands of them. Is
+/// made on the GUI thread; any thread may use it. `theme` must outlive it.
+class RoleFills {
+public:
+    /// `chunks`: of the schedule.
+    RoleFills(const Theme& theme, int chunks, double device_pixel_ratio);
+
+    /// Bubbles are hatched.
+    void fill(PixelCanvas& pixels, PixelBox box, Role role, int chunk) const {
+        if (role == Role::Bubble)
+            pixels.fillTiledDevice(box, hatch_);
+        else
+            pixels.fillDevice(box, colour(role, chunk));
+    }
+    /// The parts of a piece one upon another from `bottom` on, in device pixels from the plot's corner.
+    void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
+
+private:
+    [[nodiscard]] QRgb colour(Role role, int chunk) const;
+
+    const Theme& theme_;
+    int chunks_;
+    QImage hatch_;
+    std::array<std::vector<QRgb>, kRoleCount> colours_; ///< by role and chunk + 1: −1 is what several ops share
+};
+
+} // namespace bubblescope::gui
