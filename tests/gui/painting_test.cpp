@@ -28,7 +28,7 @@ QImage picture(const QSize& size, double ratio) {
 }
 
 /// What a timeline without its frame shows of a range of a session.
-struct Drawing {
+struct BarePlot {
     SessionPtr session;
     RowLayout rows;
     TimeRange range;
@@ -153,6 +153,35 @@ private slots:
         QCOMPARE(boxes, rects);
     }
 
+    /// Copied or drawn, an image looks the same: at any place, beyond an edge, scaled, clipped, in another format.
+    void imagesAreCopiedAsTheyAreDrawn() {
+        std::mt19937 random(9);
+        for (const double ratio : {1.0, 1.5, 2.0}) {
+            for (const QPoint& place : {QPoint(0, 0), QPoint(8, 4), QPoint(-20, 10), QPoint(60, 180)}) {
+                for (const bool clipped : {false, true}) {
+                    for (const QImage::Format format : {QImage::Format_RGB32, QImage::Format_RGB16}) {
+                        QImage image = picture({120, 130}, ratio);
+                        for (int y = 0; y < image.height(); ++y) {
+                            for (int x = 0; x < image.width(); ++x)
+                                image.setPixel(x, y, 0xff000000U | static_cast<QRgb>(random()));
+                        }
+                        QImage ours = picture({200, 300}, ratio).convertToFormat(format);
+                        QImage theirs = ours.copy();
+                        const auto draw = [&](QImage& on, const auto& how) {
+                            QPainter painter(&on);
+                            painter.translate(place);
+                            if (clipped) painter.setClipRect(30, 20, 50, 60);
+                            how(painter);
+                        };
+                        draw(ours, [&](QPainter& painter) { drawWhole(painter, image, clipped); });
+                        draw(theirs, [&](QPainter& painter) { painter.drawImage(0, 0, image); });
+                        QCOMPARE(ours, theirs);
+                    }
+                }
+            }
+        }
+    }
+
     void cachedLabelsAreForgottenWithTheFont() {
         QImage image = picture({200, 40}, 1);
         QPainter painter(&image);
@@ -190,7 +219,7 @@ private slots:
         };
         for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
             for (const int height : {12, 30, 90}) {
-                Drawing drawing{session, RowLayout(session->lanes, 420, {.height = height}), {}, ratio, 0, *theme};
+                BarePlot drawing{session, RowLayout(session->lanes, 420, {.height = height}), {}, ratio, 0, *theme};
                 const TimeNs from = all.begin + part(0.2 - 0.21 * share);
                 drawing.range = {from, from + part(share)};
                 for (const int scroll : {0, 7, 300}) {
@@ -215,7 +244,7 @@ private slots:
         const SessionPtr session = manyOps(6, 60);
         RowExtras extras{.height = height};
         if (folded) extras.rows = {{-1, 0, 3, true, false, {0, 1, 2}}, {-1, 1, 3, true, false, {3, 4, 5}}};
-        Drawing drawing{session, RowLayout(session->lanes, 420, extras), session->lanes.extent()};
+        BarePlot drawing{session, RowLayout(session->lanes, 420, extras), session->lanes.extent()};
         drawing.plot.setHeight(std::min(drawing.plot.height(), drawing.rows.contentHeight()));
         auto count = colours(drawing.drawn(true, [&](QPainter& painter, const TimelineFrame& frame) {
             RowPainter(painter, frame).paint();

@@ -1,10 +1,14 @@
 #include "app/gui/timeline/pixel_canvas.h"
 
+#include "core/parallel/parallel.h"
+
+#include <QPaintEngine>
 #include <QPainter>
 #include <QTransform>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace bubblescope::gui {
 
@@ -21,15 +25,6 @@ PixelCanvas::PixelCanvas(QImage& image, const QRect& plot, double ratio)
 
 void PixelCanvas::fill(const QRectF& rect, QRgb colour) {
     fillDevice(boxOf(rect), colour);
-}
-
-/// Copying a line is faster than filling it: the copy uses the widest registers there are.
-void PixelCanvas::fillWide(PixelBox box, QRgb colour) {
-    if (box.top >= box.bottom) return;
-    const QRgb* const first = line(box.top) + box.left;
-    std::fill_n(line(box.top) + box.left, box.right - box.left, colour);
-    for (int y = box.top + 1; y < box.bottom; ++y)
-        std::copy_n(first, box.right - box.left, line(y) + box.left);
 }
 
 void PixelCanvas::fillTiled(const QRectF& rect, const QImage& tile) {
@@ -55,6 +50,36 @@ void PixelCanvas::fillTiledDevice(PixelBox box, const QImage& tile) {
             at = 0;
         }
     }
+}
+
+namespace {
+
+/// The image that a painter paints on, if one like `image` can be copied into it.
+QImage* imageBelow(const QPainter& painter, const QImage& image) {
+    QPaintDevice* const device = painter.paintEngine()->paintDevice();
+    if (device == nullptr || device->devType() != QInternal::Image) return nullptr;
+    auto* const below = static_cast<QImage*>(device);
+    return below->format() == image.format() && below->isDetached() ? below : nullptr;
+}
+
+} // namespace
+
+void drawWhole(QPainter& painter, const QImage& image, bool clipped) {
+    const double ratio = image.devicePixelRatio();
+    const QTransform at = painter.deviceTransform();
+    const QPoint corner(qRound(at.dx()), qRound(at.dy()));
+    const bool straight = at == QTransform(ratio, 0, 0, ratio, corner.x(), corner.y());
+    QImage* const below = clipped || !straight ? nullptr : imageBelow(painter, image);
+    if (below == nullptr || !below->rect().contains(QRect(corner, image.size()))) return painter.drawImage(0, 0, image);
+    constexpr int kLines = 64;
+    const uchar* const from = image.constBits();
+    uchar* const to = below->bits() + corner.y() * below->bytesPerLine() + corner.x() * image.depth() / 8;
+    const auto bytes = static_cast<std::size_t>(image.width()) * static_cast<std::size_t>(image.depth() / 8);
+    parallelFor(static_cast<std::size_t>((image.height() + kLines - 1) / kLines), [&](std::size_t part) {
+        const int begin = static_cast<int>(part) * kLines;
+        for (int y = begin; y < std::min(image.height(), begin + kLines); ++y)
+            std::memcpy(to + y * below->bytesPerLine(), from + y * image.bytesPerLine(), bytes);
+    });
 }
 
 namespace {

@@ -35,7 +35,6 @@ public:
     /// A box in device pixels from the plot's corner.
     void fillDevice(PixelBox box, QRgb colour) {
         clip(box);
-        if (box.right - box.left >= kWide) return fillWide(box, colour);
         for (int y = box.top; y < box.bottom; ++y) {
             QRgb* const pixels = line(y);
             for (int x = box.left; x < box.right; ++x) // one pixel, mostly
@@ -59,8 +58,6 @@ public:
     }
 
 private:
-    static constexpr int kWide = 256;
-    void fillWide(PixelBox box, QRgb colour);
     void clip(PixelBox& box) const {
         box.left = std::max(box.left, 0);
         box.top = std::max(box.top, 0);
@@ -75,6 +72,10 @@ private:
     int width_; ///< of the plot
     int height_;
 };
+
+/// Draws an image at the painter's origin: on all cores if nothing is clipped and the painter's device is an image of
+/// the same kind, as a window's memory is. A picture of a large window takes some milliseconds to copy.
+void drawWhole(QPainter& painter, const QImage& image, bool clipped);
 
 /// A cache of short texts laid out in one font: layout takes ten times as long as drawing, and panning draws the same
 /// names in every frame.

@@ -267,7 +267,9 @@ bool holdsChecks(const GeometryInput& input, const ItemRef& bubble) {
 void addStack(const GeometryInput& input, const StackPiece& piece, std::vector<TimelineShape>& out) {
     const double ratio = input.device_pixel_ratio;
     const LaneBand& band = input.rows.bands().front();
-    double bottom = input.rows.rowTop(piece.row) + band.top - input.scroll_y + band.height;
+    // On a device pixel, as all parts above it then are.
+    double bottom =
+        std::round((input.rows.rowTop(piece.row) + band.top - input.scroll_y + band.height) * ratio) / ratio;
     const double left = piece.begin / ratio;
     const double right = std::min(input.scale.width, piece.end / ratio);
     for (const Role role : kStackOrder) {

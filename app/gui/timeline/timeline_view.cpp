@@ -7,7 +7,9 @@
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QPaintEngine>
+#include <QPaintEvent>
 #include <QPainter>
+#include <QRegion>
 #include <QScrollBar>
 
 #include <cmath>
@@ -298,7 +300,7 @@ void TimelineView::draw(QPainter& painter) {
     drawOverlay(painter, Part::Pinned, {});
 }
 
-void TimelineView::paintEvent(QPaintEvent*) {
+void TimelineView::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     if (!state_.session()) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
@@ -307,7 +309,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     const bool again = !base_valid_ || base_.devicePixelRatio() != devicePixelRatioF();
     base_valid_ = true;
     if (again) renderBase(Part::Scrolled, base_);
-    painter.drawImage(0, 0, base_);
+    drawWhole(painter, base_, event->region() != QRegion(viewport()->rect()));
     drawOverlay(painter, Part::Scrolled, hover_);
     const bool pins = pinsCover();
     if (again && pins) renderBase(Part::Pinned, pinned_);
