@@ -48,12 +48,7 @@ public:
         };
         // Of a very large step what one needs is free before the other.
         const std::size_t ops = opsOfStep({&step, 1});
-        if (ops > kParallelItems && 2 * ops <= kOpsAtOnce) {
-            parallelCalls(diagnose, analyze);
-        } else {
-            analyze();
-            diagnose();
-        }
+        parallelCalls(2 * ops <= kOpsAtOnce ? ops : 0, analyze, diagnose);
     }
 
 private:

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 // Lists with an entry for each op of a large step are made and dropped again many times. Most of what they cost would
@@ -11,17 +14,42 @@ namespace bubblescope {
 /// memory is less than a few of them, nothing happens.
 void wishLargePages(const void* begin, std::size_t bytes);
 
-/// std::vector::reserve().
+/// Leaves new elements as they come, where their type allows it (no initializer and no constructor).
 template <class T>
-void reserveLarge(std::vector<T>& list, std::size_t size) {
+struct AsItComes : std::allocator<T> {
+    AsItComes() = default;
+    template <class Other>
+    AsItComes(const AsItComes<Other>&) noexcept {} // NOLINT(google-explicit-constructor): an allocator's conversion
+    template <class Other>
+    struct rebind {
+        using other = AsItComes<Other>;
+    };
+    template <class Element, class... From>
+    void construct(Element* at, From&&... from) {
+        if constexpr (sizeof...(From) == 0) {
+            ::new (static_cast<void*>(at)) Element;
+        } else {
+            ::new (static_cast<void*>(at)) Element(std::forward<From>(from)...);
+        }
+    }
+};
+
+/// A list all of whose elements are written after it was made, mostly by several threads: their pages are then handed
+/// out to the thread that writes them, and nothing is written twice.
+template <class T>
+using ListToFill = std::vector<T, AsItComes<T>>;
+
+/// std::vector::reserve().
+template <class T, class Allocator>
+void reserveLarge(std::vector<T, Allocator>& list, std::size_t size) {
     if (size <= list.capacity()) return;
     list.reserve(size);
     wishLargePages(list.data() + list.size(), (list.capacity() - list.size()) * sizeof(T));
 }
 
 /// std::vector::resize().
-template <class T>
-void resizeLarge(std::vector<T>& list, std::size_t size) {
+template <class T, class Allocator>
+void resizeLarge(std::vector<T, Allocator>& list, std::size_t size) {
     reserveLarge(list, size);
     list.resize(size);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/large_list.h"
 #include "core/graph/longest_path.h"
 #include "core/graph/step_units.h"
 #include "core/timeline/bubbles.h"
@@ -99,15 +100,15 @@ private:
     std::vector<Part> part_; ///< per unit
     std::vector<RankUnits> ranks_;
     // These depend on the step's times.
-    std::vector<TimeNs> lag_;                 ///< per edge of the units: from the start of one to that of the other
+    ListToFill<TimeNs> lag_;                  ///< per edge of the units: from the start of one to that of the other
     std::vector<OwnInput> own_inputs_;        ///< by unit
-    std::vector<TimeNs> latency_;             ///< per op: the time of the receive that feeds it; 0 where unknown
+    ListToFill<TimeNs> latency_;              ///< per op: the time of the receive that feeds it; 0 where unknown
     std::array<std::vector<Half>, 2> halves_; ///< per unit; empty where there are no pairs
     TaskTimes start_;                         ///< per unit
-    std::vector<TimeNs> length_;              ///< per unit
+    ListToFill<TimeNs> length_;               ///< per unit
     TaskTimes latest_;                        ///< per unit: its start
     TaskTimes settled_;                       ///< per unit: its start
-    std::vector<TimeNs> moved_;               ///< per op: its new start
+    ListToFill<TimeNs> moved_;                ///< per op: its new start
     StepTimeline retimed_;
 };
 

@@ -41,12 +41,15 @@ struct NoLag {
 /// One time a task, and that of the origin under kNoTask, which all tasks wait for.
 class TaskTimes {
 public:
-    explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0})
-        : values_(largeList<TimeNs>(tasks + 1, origin)) {}
+    explicit TaskTimes(std::size_t tasks = 0, TimeNs origin = TimeNs{0}) {
+        reserveLarge(values_, tasks + 1);
+        reset(tasks, origin);
+    }
 
     /// Sets all times to the origin's. Keeps the memory.
     void reset(std::size_t tasks, TimeNs origin = TimeNs{0}) { values_.assign(tasks + 1, origin); }
-    /// Keeps memory and times where the number of tasks stays.
+    /// Keeps memory and times where the number of tasks stays. Else the times must all be set before they are read, but
+    /// the origin's, which is 0 where there was no task.
     void resize(std::size_t tasks) { resizeLarge(values_, tasks + 1); }
 
     [[nodiscard]] std::size_t size() const { return values_.size() - 1; }
@@ -59,7 +62,7 @@ public:
 private:
     static std::size_t at(TaskIndex task) { return static_cast<std::size_t>(task + 1); }
 
-    std::vector<TimeNs> values_;
+    ListToFill<TimeNs> values_;
 };
 
 namespace longest_path_detail {

@@ -1,6 +1,5 @@
 #include "core/graph/step_graph.h"
 
-#include "core/base/large_list.h"
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
@@ -221,10 +220,9 @@ void StepGraph::readRecords(const StepTimeline& step) {
     resizeLarge(sends_, static_cast<std::size_t>(ops().size()));
     resizeLarge(receives_, sends_.size());
     parallelPieces(sends_.size(), [this](std::size_t from, std::size_t to) {
-        std::fill(sends_.begin() + static_cast<std::ptrdiff_t>(from), sends_.begin() + static_cast<std::ptrdiff_t>(to),
-                  Record{});
-        std::fill(receives_.begin() + static_cast<std::ptrdiff_t>(from),
-                  receives_.begin() + static_cast<std::ptrdiff_t>(to), Record{});
+        constexpr Record kNone{TimeNs::min(), TimeNs::min()};
+        std::fill_n(sends_.begin() + static_cast<std::ptrdiff_t>(from), to - from, kNone);
+        std::fill_n(receives_.begin() + static_cast<std::ptrdiff_t>(from), to - from, kNone);
     });
     const auto add = [&](const CommSpan& span, OpIndex consumer) {
         (span.kind == CommKind::Send ? sends_ : receives_)[at(consumer)].add(span, step.begin);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/large_list.h"
 #include "core/graph/longest_path.h"
 #include "core/graph/step_units.h"
 #include "core/schedule/dependency.h"
@@ -63,9 +64,9 @@ public:
     // One entry a unit, of this step.
     std::array<std::vector<TimeNs>, 2> transfer; ///< that brings the input; 0 on one rank
     std::array<std::vector<TimeNs>, 2> sent;     ///< when that transfer began by the record; its input's end without
-    std::vector<TimeNs> start;
-    std::vector<TimeNs> end;
-    std::vector<TimeNs> delay;
+    ListToFill<TimeNs> start;
+    ListToFill<TimeNs> end;
+    ListToFill<TimeNs> delay;
     // As TimelineOp has them, of a pair the lesser; empty where all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
@@ -136,8 +137,8 @@ private:
 
     /// A transfer as one of its sides recorded it.
     struct Record {
-        TimeNs begin{TimeNs::min()}; ///< min() = not recorded
-        TimeNs end{TimeNs::min()};
+        TimeNs begin; ///< min() = not recorded
+        TimeNs end;
 
         void add(const CommSpan& span, TimeNs origin) {
             begin = std::max(begin, span.start - origin);
@@ -150,8 +151,8 @@ private:
     Placement placement_;
     std::shared_ptr<const ExecutedUnits> ran_;          ///< whose units these are; null where the step has its own
     bool ordered_by_start_ = false;                     ///< the order does not follow from that of the ops alone
-    std::vector<Record> sends_;                         ///< of the latest step, by the op that is fed
-    std::vector<Record> receives_;                      ///< the same
+    ListToFill<Record> sends_;                          ///< of the latest step, by the op that is fed
+    ListToFill<Record> receives_;                       ///< the same
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits: written by several threads
 };
 

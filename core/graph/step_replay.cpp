@@ -3,6 +3,7 @@
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 namespace bubblescope {
@@ -65,8 +66,10 @@ void put(std::vector<TimeNs>& list, std::size_t unit, std::size_t size, TimeNs t
 }
 
 /// Leaves of waits off the critical path no more than what they are on it in the mean.
-void relax(DelayParts& parts, const std::vector<UnitIndex>& path, std::size_t size) {
+void relax(DelayParts& parts, const StepGraph& graph, const std::vector<Binding>& bindings) {
     if (parts.peer.empty() && parts.late.empty()) return;
+    const std::size_t size = graph.rank.size();
+    const std::vector<UnitIndex> path = criticalUnits(graph, bindings);
     std::vector<bool> on_path(size, false);
     for (const UnitIndex unit : path)
         on_path[StepGraph::at(unit)] = true;
@@ -102,10 +105,17 @@ std::vector<TimeNs> DelayParts::total() const {
 DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const std::vector<Binding>& bindings,
                        const StepKnowledge& known) {
     DelayParts parts;
+    const TimeNs least = std::max(known.clock_error, TimeNs{0});
+    std::atomic<bool> any{false};
+    parallelPieces(graph.delay.size(), [&](std::size_t from, std::size_t to) {
+        const auto delays = std::span(graph.delay).subspan(from, to - from);
+        if (!any && std::ranges::any_of(delays, [least](TimeNs delay) { return delay > least; })) any = true;
+    });
+    if (!any) return parts;
     std::vector<std::vector<std::size_t>> delayed(step.ranks.size()); // per rank, in its order
     std::vector<bool> wanted(step.ranks.size(), false);
     for (std::size_t unit = 0; unit < graph.rank.size(); ++unit) {
-        if (graph.delay[unit] <= known.clock_error || graph.delay[unit] <= TimeNs{0}) continue;
+        if (graph.delay[unit] <= least) continue;
         delayed[Rank{graph.rank[unit]}.index()].push_back(unit);
         wanted[Rank{graph.rank[unit]}.index()] = true;
     }
@@ -155,7 +165,7 @@ DelayParts splitDelays(const StepTimeline& step, const StepGraph& graph, const s
             put(parts.late, unit, graph.rank.size(), splits[r][i].late);
         }
     }
-    relax(parts, criticalUnits(graph, bindings), graph.rank.size());
+    relax(parts, graph, bindings);
     return parts;
 }
 

@@ -60,6 +60,9 @@ auto parallelFor(std::size_t count, const Work& work) {
     }
 }
 
+/// So many items of quick work are worth another thread.
+inline constexpr std::size_t kParallelItems = 1 << 15;
+
 /// Calls each of these once, as parallelFor() does. Put the longest first.
 template <class... Work>
 void parallelCalls(const Work&... work) {
@@ -67,8 +70,12 @@ void parallelCalls(const Work&... work) {
     parallelFor(calls.size(), [&calls](std::size_t i) { calls[i](); });
 }
 
-/// So many items of quick work are worth another thread.
-inline constexpr std::size_t kParallelItems = 1 << 15;
+/// The same for work on `items` in all. Few items stay on the calling thread.
+template <class... Work>
+void parallelCalls(std::size_t items, const Work&... work) {
+    if (items > kParallelItems) return parallelCalls(work...);
+    (work(), ...);
+}
 
 /// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. Few items stay on the calling thread.
 template <class Work>

@@ -1,6 +1,5 @@
 #include "core/analysis/accounting/step_parts.h"
 
-#include "core/base/large_list.h"
 #include "core/base/median.h"
 
 #include <algorithm>
@@ -39,9 +38,9 @@ StepParts::StepParts(const ObservedStep& observed, const UnitTimes& usual)
 void StepParts::readDurations() {
     const StepGraph& graph = observed_.graph;
     resizeLarge(durations_, graph.rank.size());
+    resizeLarge(on_device_, graph.rank.size());
     for (UnitIndex unit = 0; unit < graph.size(); ++unit)
-        durations_[StepGraph::at(unit)] = graph.duration(unit);
-    on_device_ = largeCopy<TimeNs>(durations_);
+        durations_[StepGraph::at(unit)] = on_device_[StepGraph::at(unit)] = graph.duration(unit);
     for (std::size_t i = 0; i < graph.device_idle.size(); ++i) {
         const TimeNs idle = std::clamp(graph.device_idle[i], TimeNs{0}, durations_[i]);
         on_device_[i] -= idle;
@@ -72,7 +71,7 @@ void StepParts::findSlowdown() {
     if (ratios.empty()) return;
     const double pace = static_cast<double>(medianInPlace(ratios).count()) / kScale;
     if (std::abs(pace - 1) < kLeastSlowdown) return;
-    slowed_.resize(usual_.size());
+    resizeLarge(slowed_, usual_.size());
     for (std::size_t i = 0; i < usual_.size(); ++i)
         slowed_[i] = TimeNs{std::llround(static_cast<double>(usual_[i].count()) * pace)};
 }

@@ -47,8 +47,8 @@ public:
         return causes[indexOf(Cause::Communication)] ? &observed_.graph.transfer : nullptr;
     }
     /// Per unit: without gaps and exposed collectives.
-    [[nodiscard]] const std::vector<TimeNs>& onDevice() const { return on_device_; }
-    [[nodiscard]] const std::vector<TimeNs>& asObserved() const { return durations_; }
+    [[nodiscard]] std::span<const TimeNs> onDevice() const { return on_device_; }
+    [[nodiscard]] std::span<const TimeNs> asObserved() const { return durations_; }
     [[nodiscard]] OpParts ofOp(std::size_t unit) const;
 
 private:
@@ -56,17 +56,17 @@ private:
     void findSlowdown();
     [[nodiscard]] TimeNs exposedIn(std::size_t unit) const { return exposed_.empty() ? TimeNs{0} : exposed_[unit]; }
     /// What is usual in a step as slow as this one.
-    [[nodiscard]] const std::vector<TimeNs>& slowed() const { return slowed_.empty() ? usual_ : slowed_; }
+    [[nodiscard]] const ListToFill<TimeNs>& slowed() const { return slowed_.empty() ? usual_ : slowed_; }
 
     const ObservedStep& observed_;
-    const std::vector<TimeNs>& typical_;
-    const std::vector<TimeNs>& usual_;
-    std::vector<TimeNs> durations_;
-    std::vector<TimeNs> on_device_;
+    const ListToFill<TimeNs>& typical_;
+    const ListToFill<TimeNs>& usual_;
+    ListToFill<TimeNs> durations_;
+    ListToFill<TimeNs> on_device_;
     std::vector<TimeNs> exposed_; ///< empty where there is none
-    std::vector<TimeNs> slowed_;  ///< empty where there is no common slowdown
+    ListToFill<TimeNs> slowed_;   ///< empty where there is no common slowdown
     Causes present_;
-    std::vector<TimeNs> mixed_; ///< durations of the latest replay, where none of the lists above are
+    ListToFill<TimeNs> mixed_;  ///< durations of the latest replay, where none of the lists above are
     std::vector<TimeNs> delay_; ///< of the latest replay
 };
 

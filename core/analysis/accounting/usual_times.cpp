@@ -1,10 +1,10 @@
 #include "core/analysis/accounting/usual_times.h"
 
-#include "core/base/large_list.h"
 #include "core/base/median.h"
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 
 namespace bubblescope {
@@ -45,37 +45,52 @@ std::size_t UsualTimes::keyOfPair(Rank rank, Chunk first, Chunk second) const {
 
 UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection) {
     constexpr int kMaxSlices = 4096; // bounds what a damaged file can ask for
+    std::size_t ops = 0;
     for (const StepTimeline& step : steps) {
         vpp_ = std::max(vpp_, step.vpp);
         ranks_ = std::max(ranks_, step.ranks.size());
+        for (const auto& rank : step.ranks)
+            ops += rank.size();
     }
+    // A key is of one rank, so that several threads can read ranks: neighbours by one, since their counts are
+    // neighbours in memory.
+    constexpr std::size_t kTogether = 8;
     const auto eachSample = [&](auto visit) {
-        for (std::size_t s = 0; s < steps.size(); ++s) {
-            const StepTimeline& step = steps[s];
-            const bool steady = selection.isSteady(s);
-            for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-                const std::span<const TimelineOp> list(step.ranks[r]);
-                for (std::size_t i = 0; i < list.size(); ++i) {
-                    const bool pair = beginsPair(list, i);
-                    visit(keyOf(Rank{r}, list, i), list, i, pair, steady);
-                    i += pair ? 1 : 0;
+        const std::size_t groups = (ranks_ + kTogether - 1) / kTogether;
+        parallelGroups(groups, ops, [&](std::size_t group) {
+            const std::size_t end = std::min(ranks_, (group + 1) * kTogether);
+            for (std::size_t s = 0; s < steps.size(); ++s) {
+                const bool steady = selection.isSteady(s);
+                for (std::size_t r = group * kTogether; r < std::min(end, steps[s].ranks.size()); ++r) {
+                    const std::span<const TimelineOp> list(steps[s].ranks[r]);
+                    for (std::size_t i = 0; i < list.size(); ++i) {
+                        const bool pair = beginsPair(list, i);
+                        visit(keyOf(Rank{r}, list, i), list, i, pair, steady);
+                        i += pair ? 1 : 0;
+                    }
                 }
             }
-        }
+        });
     };
     // Sequences are mostly not split, so that this counts once and not twice.
     std::vector<std::size_t> begin;
     std::vector<std::size_t> unsteady; // per key
     std::size_t keys = 0;
-    int slices = 1;
+    std::atomic<int> slices{1};
+    const auto noteSlice = [&slices](const TimelineOp& op) {
+        const int wanted = std::min(op.op.sequence, kMaxSlices - 1) + 1;
+        for (int known = slices.load(std::memory_order_relaxed); wanted > known;) {
+            if (slices.compare_exchange_weak(known, wanted)) break;
+        }
+    };
     do {
         slices_ = slices;
         keys = keysOfKind() * kAlone + ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(vpp_);
         begin.assign(keys + 1, 0);
         unsteady.assign(keys, 0);
         eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
-            slices = std::clamp(list[i].op.sequence + 1, slices, kMaxSlices);
-            if (pair) slices = std::clamp(list[i + 1].op.sequence + 1, slices, kMaxSlices);
+            noteSlice(list[i]);
+            if (pair) noteSlice(list[i + 1]);
             if (key != kNoKey) ++(steady ? begin[key + 1] : unsteady[key]);
         });
     } while (slices != slices_);
@@ -83,7 +98,8 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
         if (begin[key + 1] > 0) unsteady[key] = 0;
         begin[key + 1] += begin[key] + unsteady[key];
     }
-    auto times = largeList<TimeNs>(begin[keys]); // by key
+    ListToFill<TimeNs> times; // by key
+    resizeLarge(times, begin[keys]);
     std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
     eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
         if (key != kNoKey && (steady || unsteady[key] > 0)) times[next[key]++] = realTime(list, i, pair);
@@ -121,8 +137,9 @@ UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& grap
             usual_[keyAlone(rank, graph.kind[unit], graph.chunk[unit], sequence)], true};
 }
 
-UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph)
-    : typical(largeList<TimeNs>(graph.rank.size())), usual(largeList<TimeNs>(graph.rank.size())) {
+UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph) {
+    resizeLarge(typical, graph.rank.size());
+    resizeLarge(usual, graph.rank.size());
     std::mutex unknown;
     parallelPieces(typical.size(), [&](std::size_t from, std::size_t to) {
         for (std::size_t unit = from; unit < to; ++unit) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/large_list.h"
 #include "core/graph/step_graph.h"
 #include "core/timeline/step_selection.h"
 
@@ -61,8 +62,8 @@ private:
 
 /// UsualTimes of a step's units, none negative.
 struct UnitTimes {
-    std::vector<TimeNs> typical;
-    std::vector<TimeNs> usual;
+    ListToFill<TimeNs> typical;
+    ListToFill<TimeNs> usual;
 
     UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph);
     /// Becomes those of another step of the same order (StepGraph::assign).

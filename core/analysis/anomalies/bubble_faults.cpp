@@ -137,6 +137,12 @@ private:
         return opAt(rank, at(index - graph().firstOf(rank)));
     }
 
+    /// Of the op of another stage that makes this one's input; min() if there is none.
+    [[nodiscard]] TimeNs endOfProducer(OpIndex index) const {
+        const OpIndex producer = graph().producers(index).stage;
+        return producer >= 0 ? opAt(producer).end : TimeNs::min();
+    }
+
     [[nodiscard]] Waits readSpans(Rank rank) const {
         Waits found;
         found.there.assign(graph().opsOf(rank).size(), TimeNs::min());
@@ -163,15 +169,15 @@ private:
             if (op.start <= idle) continue;
             while (next < waits.size() && waits[next].span->end <= idle)
                 ++next;
-            TimeNs ready = idle;
-            if (const OpIndex producer = graph().producers(first + static_cast<OpIndex>(i)).stage; producer >= 0)
-                ready = std::max(ready, opAt(producer).end);
+            std::optional<TimeNs> ready;
             for (std::size_t w = next; w < waits.size() && waits[w].span->start < op.start; ++w) {
                 const auto& [span, consumer] = waits[w];
-                const TimeNs from = std::max(ready, span->start);
+                if (consumer <= first + static_cast<OpIndex>(i)) continue; // mostly its own input
+                if (!ready) ready = std::max(idle, endOfProducer(first + static_cast<OpIndex>(i)));
+                const TimeNs from = std::max(*ready, span->start);
                 const TimeNs until = std::min(span->end, op.start);
                 // Its own input must be there: no receive or wait for it may reach into that time.
-                if (until <= from || consumer <= first + static_cast<OpIndex>(i) || of_rank.there[i] > from) continue;
+                if (until <= from || of_rank.there[i] > from) continue;
                 if (opAt(consumer).start > op.start) into.push_back({index_, op.op, opAt(consumer).op, {from, until}});
             }
         }

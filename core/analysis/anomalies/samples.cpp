@@ -3,8 +3,10 @@
 #include "core/analysis/clocks/step_events.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/base/large_list.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace bubblescope {
@@ -115,22 +117,50 @@ std::vector<double> thinned(std::vector<double> values, std::size_t most) {
 }
 
 TransferSamples::TransferSamples(std::span<const StepTimeline> steps) {
-    std::vector<MatchedTransfer> matched;
+    TransferTable table;
     for (std::size_t s = 0; s < steps.size(); ++s) {
-        matchTransfers(steps[s], matched);
-        auto latest = links.end(); // those of one link follow each other
-        for (const MatchedTransfer& transfer : matched) {
-            const CommSpan& send = *transfer.send;
-            const CommSpan& receive = *transfer.receive;
-            if (const TimeNs early = send.start - receive.end; early > TimeNs{0})
-                backwards.push_back({s, transfer.from, transfer.to, receive.start, receive.end, early});
-            if (transfer.from == transfer.to) continue;
-            const LinkKey link{steps[s].replica, transfer.from, transfer.to};
-            if (latest == links.end() || latest->first != link) latest = links.try_emplace(link).first;
-            const TimeNs time = std::max(TimeNs{0}, receive.end - std::max(send.start, receive.start));
-            latest->second.push_back({s, static_cast<double>(time.count())});
+        table.read(steps[s]);
+        const std::size_t places = table.rows() * table.width();
+        if (places <= kParallelItems) {
+            for (std::size_t row = 0; row < table.rows(); ++row)
+                addRow(steps[s], s, table, row);
+            continue;
+        }
+        std::vector<TransferSamples> of_row(table.rows());
+        parallelFor(table.rows(), [&](std::size_t row) { of_row[row].addRow(steps[s], s, table, row); });
+        for (TransferSamples& row : of_row)
+            append(std::move(row));
+    }
+}
+
+void TransferSamples::addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row) {
+    auto latest = links.end(); // those of one link follow each other
+    table.eachOf(row, [&](const MatchedTransfer& transfer) {
+        const CommSpan& send = *transfer.send;
+        const CommSpan& receive = *transfer.receive;
+        if (const TimeNs early = send.start - receive.end; early > TimeNs{0})
+            backwards.push_back({s, transfer.from, transfer.to, receive.start, receive.end, early});
+        if (transfer.from == transfer.to) return;
+        const LinkKey link{step.replica, transfer.from, transfer.to};
+        if (latest == links.end() || latest->first != link) {
+            latest = links.try_emplace(link).first;
+            if (latest->second.empty()) latest->second.reserve(table.width());
+        }
+        const TimeNs time = std::max(TimeNs{0}, receive.end - std::max(send.start, receive.start));
+        latest->second.push_back({s, static_cast<double>(time.count())});
+    });
+}
+
+void TransferSamples::append(TransferSamples&& others) {
+    for (auto& [link, transfers] : others.links) {
+        std::vector<Transferred>& known = links[link];
+        if (known.empty()) {
+            known = std::move(transfers);
+        } else {
+            known.insert(known.end(), transfers.begin(), transfers.end());
         }
     }
+    std::ranges::move(others.backwards, std::back_inserter(backwards));
 }
 
 StepCosts::StepCosts(const StepTimeline& step, const StepKnowledge& known)

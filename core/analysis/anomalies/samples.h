@@ -14,6 +14,8 @@
 // What anomalies are computed from: times of ops and transfers in groups of likes, and what other times would save.
 namespace bubblescope {
 
+class TransferTable;
+
 /// The ops that a rank ran in a step, but optimizers, in its order: OpSamples from `begin` to `end`.
 struct OpRow {
     std::size_t step = 0; ///< index into the run's steps
@@ -124,7 +126,12 @@ struct TransferSamples {
     std::map<LinkKey, std::vector<Transferred>> links; ///< between different ranks; each by step
     std::vector<Backwards> backwards;                  ///< by step
 
+    TransferSamples() = default;
     explicit TransferSamples(std::span<const StepTimeline> steps);
+
+private:
+    void addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row);
+    void append(TransferSamples&& others);
 };
 
 /// Computes what a step would save with other times, by the same replay as accounting and attribution.

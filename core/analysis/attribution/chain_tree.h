@@ -17,8 +17,9 @@ class ChainTree {
 public:
     /// weight(unit) may be called by several threads.
     template <class Weight>
-    ChainTree(const std::vector<Binding>& bindings, const Weight& weight)
-        : nodes_(largeList<Node>(bindings.size() + 1)) {
+    ChainTree(const std::vector<Binding>& bindings, const Weight& weight) {
+        resizeLarge(nodes_, bindings.size() + 1);
+        nodes_.front() = Node{};
         parallelPieces(bindings.size(), [&](std::size_t begin, std::size_t end) {
             for (std::size_t unit = begin; unit < end; ++unit) {
                 nodes_[unit + 1].parent = bindings[unit].unit + 1;
@@ -40,12 +41,12 @@ public:
 private:
     /// Node 0 is the step's begin, node u + 1 is unit u.
     struct Node {
-        std::int32_t parent = 0;
-        std::int32_t jump = 0;
-        std::int32_t depth = 0;
-        std::int32_t largest = 0; ///< of the way up to `jump`, that one left out
-        TimeNs sum{0};            ///< of the way up to the begin
-        TimeNs weight{0};
+        std::int32_t parent;
+        std::int32_t jump;
+        std::int32_t depth;
+        std::int32_t largest; ///< of the way up to `jump`, that one left out
+        TimeNs sum;           ///< of the way up to the begin
+        TimeNs weight;
     };
     void link();
     static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
@@ -54,7 +55,7 @@ private:
         return nodes_[at(b)].weight > nodes_[at(a)].weight ? b : a;
     }
 
-    std::vector<Node> nodes_;
+    ListToFill<Node> nodes_;
 };
 
 } // namespace bubblescope

@@ -1,6 +1,6 @@
 #include "core/analysis/clocks/step_events.h"
 
-#include "core/base/large_list.h"
+#include "core/parallel/parallel.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>
@@ -8,45 +8,81 @@
 
 namespace bubblescope {
 
-std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step) {
-    std::vector<MatchedTransfer> all;
-    matchTransfers(step, all);
-    return all;
+void TransferTable::read(const StepTimeline& step) {
+    // Sequences are mostly not split, so that records are read once and not twice.
+    std::int32_t slices = 1;
+    do {
+        slices_ = slices;
+        slices = fill(step);
+    } while (slices > slices_);
 }
 
-void matchTransfers(const StepTimeline& step, std::vector<MatchedTransfer>& all) {
-    // A place for every transfer that the step can have.
-    const int stages = step.pp * step.vpp;
+/// Returns how many slices the records have.
+std::int32_t TransferTable::fill(const StepTimeline& step) {
+    width_ = static_cast<std::size_t>(step.microbatches) * static_cast<std::size_t>(slices_);
+    const std::size_t places = 2 * static_cast<std::size_t>(step.pp * step.vpp) * width_;
+    resizeLarge(sent_, places);
+    resizeLarge(received_, places);
+    clear();
+    std::size_t spans_in_all = 0;
+    for (const auto& spans : step.comm)
+        spans_in_all += spans.size();
+    // Where sides are recorded by the ranks that have the stages, no two threads write to one place.
+    std::vector<Rank> rank_of; // per stage
+    for (int stage = 0; stage < step.pp * step.vpp; ++stage)
+        rank_of.push_back(locate(step.placement, step.pp, Stage{stage}).rank);
+    const int apart = routes(step.placement);
+    const auto isOf = [&](const CommSpan& span, Rank rank) {
+        const int from = span.stage.value - (span.payload == Payload::Activation ? apart : -apart);
+        const Stage stage{span.kind == CommKind::Send ? from : span.stage.value};
+        return stage.value >= 0 && stage.index() < rank_of.size() && rank_of[stage.index()] == rank;
+    };
+    std::vector<Found> found(step.comm.size());
+    parallelGroups(found.size(), spans_in_all, [&](std::size_t r) {
+        found[r] = add(step, Rank{r}, [&](const CommSpan& span) { return isOf(span, Rank{r}); });
+    });
+    if (!std::ranges::all_of(found, &Found::wanted)) {
+        clear();
+        for (std::size_t r = 0; r < found.size(); ++r)
+            found[r] = add(step, Rank{r}, [](const CommSpan&) { return true; });
+    }
     std::int32_t slices = 1;
-    for (const auto& spans : step.comm) {
-        for (const CommSpan& span : spans) {
-            if (span.sequence < kMaxSequenceSlices) slices = std::max(slices, span.sequence + 1);
-        }
+    for (const Found& of_rank : found)
+        slices = std::max(slices, of_rank.slices);
+    return slices;
+}
+
+void TransferTable::clear() {
+    parallelPieces(sent_.size(), [this](std::size_t from, std::size_t to) {
+        std::fill(sent_.begin() + static_cast<std::ptrdiff_t>(from), sent_.begin() + static_cast<std::ptrdiff_t>(to),
+                  Side{});
+        std::fill(received_.begin() + static_cast<std::ptrdiff_t>(from),
+                  received_.begin() + static_cast<std::ptrdiff_t>(to), Side{});
+    });
+}
+
+/// Until a side is not wanted.
+template <class IsWanted>
+TransferTable::Found TransferTable::add(const StepTimeline& step, Rank rank, IsWanted isWanted) {
+    Found found;
+    const int stages = step.pp * step.vpp;
+    for (const CommSpan& span : step.comm[rank.index()]) {
+        const bool known = span.stage.value >= 0 && span.stage.value < stages && span.microbatch.value >= 0 &&
+                           span.microbatch.value < step.microbatches && span.sequence >= 0 &&
+                           span.sequence < kMaxSequenceSlices;
+        if (!known || span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
+        found.slices = std::max(found.slices, span.sequence + 1);
+        if (span.sequence >= slices_) continue;
+        found.wanted = isWanted(span);
+        if (!found.wanted) return found;
+        const std::size_t row =
+            static_cast<std::size_t>(span.payload) * static_cast<std::size_t>(stages) + span.stage.index();
+        const std::size_t place = row * width_ + span.microbatch.index() * static_cast<std::size_t>(slices_) +
+                                  static_cast<std::size_t>(span.sequence);
+        Side& side = (span.kind == CommKind::Send ? sent_ : received_)[place];
+        if (side.span == nullptr) side = {&span, rank.value};
     }
-    const auto rows = static_cast<std::size_t>(stages) * static_cast<std::size_t>(step.microbatches);
-    all.clear();
-    resizeLarge(all, 2 * rows * static_cast<std::size_t>(slices));
-    for (std::size_t r = 0; r < step.comm.size(); ++r) {
-        for (const CommSpan& span : step.comm[r]) {
-            const bool known = span.stage.value >= 0 && span.stage.value < stages && span.microbatch.value >= 0 &&
-                               span.microbatch.value < step.microbatches && span.sequence >= 0 &&
-                               span.sequence < slices;
-            if (!known || span.kind == CommKind::Wait || span.kind == CommKind::Collective) continue;
-            const std::size_t row =
-                (static_cast<std::size_t>(span.payload) * static_cast<std::size_t>(stages) + span.stage.index()) *
-                    static_cast<std::size_t>(step.microbatches) +
-                span.microbatch.index();
-            MatchedTransfer& transfer =
-                all[row * static_cast<std::size_t>(slices) + static_cast<std::size_t>(span.sequence)];
-            const bool sends = span.kind == CommKind::Send;
-            const CommSpan*& side = sends ? transfer.send : transfer.receive;
-            if (side != nullptr) continue;
-            side = &span;
-            (sends ? transfer.from : transfer.to) = Rank{r};
-        }
-    }
-    std::erase_if(
-        all, [](const MatchedTransfer& transfer) { return transfer.send == nullptr || transfer.receive == nullptr; });
+    return found;
 }
 
 StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& clock_of_rank, OpOrder op_order,
@@ -56,12 +92,16 @@ StepEventCounts addStepEvents(const StepTimeline& step, const std::vector<int>& 
     const auto clock = [&](Rank rank) { return clock_of_rank[rank.index()]; };
     using Key = std::tuple<Payload, Stage, Microbatch, std::int32_t>;
     std::vector<Key> recorded;
-    for (const MatchedTransfer& transfer : matchTransfers(step)) {
-        const CommSpan& receive = *transfer.receive;
-        recorded.emplace_back(receive.payload, receive.stage, receive.microbatch, receive.sequence);
-        if (clock(transfer.from) == clock(transfer.to)) continue;
-        into.push_back({clock(transfer.from), clock(transfer.to), transfer.send->start, receive.end});
-        ++counts.transfers;
+    TransferTable transfers;
+    transfers.read(step);
+    for (std::size_t row = 0; row < transfers.rows(); ++row) {
+        transfers.eachOf(row, [&](const MatchedTransfer& transfer) {
+            const CommSpan& receive = *transfer.receive;
+            recorded.emplace_back(receive.payload, receive.stage, receive.microbatch, receive.sequence);
+            if (clock(transfer.from) == clock(transfer.to)) return;
+            into.push_back({clock(transfer.from), clock(transfer.to), transfer.send->start, receive.end});
+            ++counts.transfers;
+        });
     }
     std::ranges::sort(recorded);
 

@@ -1,8 +1,11 @@
 #pragma once
 
 #include "core/analysis/clocks/solve.h"
+#include "core/base/large_list.h"
 #include "core/timeline/step_timeline.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace bubblescope {
@@ -15,12 +18,49 @@ struct MatchedTransfer {
     const CommSpan* receive = nullptr;
 };
 
-/// The sends and receives that belong together, by payload, micro-batch, sequence slice and stage; of several
-/// equal ones the first counts. Those of stages or micro-batches that the step does not have are left out. In that
-/// order; linear in transfers and in what the step can have of them.
-[[nodiscard]] std::vector<MatchedTransfer> matchTransfers(const StepTimeline& step);
-/// The same into a list whose memory is reused.
-void matchTransfers(const StepTimeline& step, std::vector<MatchedTransfer>& all);
+/// The sends and receives of a step that belong together, by payload, stage, micro-batch and sequence slice; of several
+/// equal ones the first counts. Those of stages or micro-batches that the step does not have are left out. Linear in
+/// transfers and in what the step can have of them, on all cores.
+class TransferTable {
+public:
+    /// The step must outlive its use. Memory of the step before is reused.
+    void read(const StepTimeline& step);
+
+    /// One for each payload and stage that consumes it, in this order.
+    [[nodiscard]] std::size_t rows() const { return width_ == 0 ? 0 : sent_.size() / width_; }
+    /// The most transfers of a row.
+    [[nodiscard]] std::size_t width() const { return width_; }
+    /// Calls visit(transfer) for those of a row that both sides recorded, by micro-batch and slice.
+    template <class Visit>
+    void eachOf(std::size_t row, Visit visit) const {
+        for (std::size_t place = row * width_; place < (row + 1) * width_; ++place) {
+            const Side& sent = sent_[place];
+            const Side& received = received_[place];
+            if (sent.span != nullptr && received.span != nullptr)
+                visit(MatchedTransfer{Rank{sent.rank}, Rank{received.rank}, sent.span, received.span});
+        }
+    }
+
+private:
+    struct Side {
+        const CommSpan* span; ///< null where it is not recorded
+        std::int32_t rank;
+    };
+    /// What a rank's records are found to be.
+    struct Found {
+        bool wanted = true;      ///< all; if not, some are missing from the table
+        std::int32_t slices = 1; ///< of sequences; those that the table does not have are missing from it
+    };
+    [[nodiscard]] std::int32_t fill(const StepTimeline& step);
+    void clear();
+    template <class IsWanted>
+    Found add(const StepTimeline& step, Rank rank, IsWanted isWanted);
+
+    std::size_t width_ = 0; ///< micro-batches · slices
+    std::int32_t slices_ = 1;
+    ListToFill<Side> sent_;
+    ListToFill<Side> received_;
+};
 
 /// How many events of each source were taken.
 struct StepEventCounts {
