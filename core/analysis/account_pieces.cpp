@@ -85,9 +85,8 @@ std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline&
         addOps(piece, ops, out);
         return out;
     }
-    for (const AttributedBubble& wait : diagnosis.attribution.bubbles) {
-        if (wait.rank == rank && shows(piece.cause, wait))
-            out.push_back({step.begin + wait.start, step.begin + wait.end});
+    for (const AttributedBubble wait : diagnosis.attribution.bubbles.of(rank)) {
+        if (shows(piece.cause, wait)) out.push_back({step.begin + wait.start, step.begin + wait.end});
     }
     for (const TimelineOp& op : ops) {
         const bool inside = (piece.cause == Cause::Gaps && op.device_idle > TimeNs{0}) ||

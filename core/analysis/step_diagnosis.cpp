@@ -2,6 +2,7 @@
 
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/step_pieces.h"
+#include "core/base/large_list.h"
 #include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
@@ -14,9 +15,10 @@ namespace bubblescope {
 namespace {
 
 std::shared_ptr<const std::vector<UnitPlace>> placesOf(const StepGraph& graph) {
-    auto places = std::make_shared<std::vector<UnitPlace>>(graph.rank.size());
-    for (std::size_t unit = 0; unit < places->size(); ++unit)
-        (*places)[unit] = {Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit] != 0};
+    auto places = std::make_shared<std::vector<UnitPlace>>();
+    reserveLarge(*places, graph.rank.size());
+    for (std::size_t unit = 0; unit < graph.rank.size(); ++unit)
+        places->emplace_back(Rank{graph.rank[unit]}, graph.op[unit], graph.pair[unit] != 0);
     return places;
 }
 
@@ -54,7 +56,7 @@ struct StepDiagnoser::Ordered {
 
 std::string unitName(const StepTimeline& step, const UnitPlace& place) {
     const TimelineOp* const op = &place.in(step);
-    return place.pair ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
+    return place.pair() ? opName(op[0].op) + "+" + opName(op[1].op) : opName(op->op);
 }
 
 namespace {
@@ -69,10 +71,7 @@ void acquitIfAsPlanned(const StepTimeline& step, TimeNs clock_error, StepDiagnos
     blame.usual += blame.attributed + blame.unexplained;
     blame.attributed = TimeNs{0};
     blame.unexplained = TimeNs{0};
-    for (AttributedBubble& bubble : blame.bubbles) {
-        bubble.usual = bubble.end - bubble.start;
-        bubble.cause.reset();
-    }
+    blame.bubbles.acquit();
 }
 
 /// Steps of one order share what their units mean.
@@ -121,12 +120,7 @@ StepDiagnosis StepDiagnoser::diagnose(const StepTimeline& step, const StepReplay
         diagnosis.accounting = made.account(step);
         diagnosis.path = criticalPath(made.observed.graph, made.observed.latest, made.observed.delays);
     };
-    if (made.places->size() > kParallelItems) {
-        parallelCalls(attribute, account);
-    } else {
-        attribute();
-        account();
-    }
+    parallelCalls(made.places->size(), attribute, account);
     acquitIfAsPlanned(step, standards_.known.clock_error, diagnosis);
     return diagnosis;
 }

@@ -17,13 +17,15 @@ namespace bubblescope {
 /// The place of a unit's op in StepTimeline::ranks. A pair's second half is the op after it.
 struct UnitPlace {
     Rank rank;
-    std::int32_t op = 0;
-    bool pair = false;
 
-    [[nodiscard]] const TimelineOp& in(const StepTimeline& step) const {
-        return step.ranks[rank.index()][static_cast<std::size_t>(op)];
-    }
+    UnitPlace(Rank of, std::int32_t op, bool pair) : rank(of), op_(pair ? ~op : op) {}
+    [[nodiscard]] std::size_t op() const { return static_cast<std::size_t>(pair() ? ~op_ : op_); }
+    [[nodiscard]] bool pair() const { return op_ < 0; }
+    [[nodiscard]] const TimelineOp& in(const StepTimeline& step) const { return step.ranks[rank.index()][op()]; }
     friend constexpr bool operator==(const UnitPlace&, const UnitPlace&) = default;
+
+private:
+    std::int32_t op_; ///< negative for a pair: a step in full keeps one of these a unit
 };
 
 /// "F3.1", or "F3.1+B0.1" for an overlapped pair.

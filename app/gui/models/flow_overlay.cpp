@@ -156,8 +156,8 @@ TimeRange StepFlows::rangeOf(UnitIndex unit) const {
 Path StepFlows::findCause(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
-    const AttributedBubble* blamed = attributionOf(*session_, bubble);
-    if (blamed == nullptr) return out;
+    const std::optional<AttributedBubble> blamed = attributionOf(*session_, bubble);
+    if (!blamed) return out;
     if (!bindings_) {
         graph_.emplace(session_->step(step_));
         bindings_ = bindings(*graph_);
@@ -183,8 +183,8 @@ Path StepFlows::findCause(const ItemRef& bubble) {
     return out;
 }
 
-const AttributedBubble* attributionOf(const Session& session, const ItemRef& item) {
-    if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.accounts.size()) return nullptr;
+std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& item) {
+    if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.accounts.size()) return std::nullopt;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
     return findAttributed(session.diagnosis(item.step).attribution, Rank(item.rank),

@@ -84,7 +84,7 @@ private:
 };
 
 /// The attribution of a bubble; null if no recorded wait explains it.
-[[nodiscard]] const AttributedBubble* attributionOf(const Session& session, const ItemRef& bubble);
+[[nodiscard]] std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& bubble);
 /// "B3 of rank 2 took 5 ms longer than is usual there".
 [[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 

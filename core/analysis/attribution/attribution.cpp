@@ -28,6 +28,7 @@ namespace bubblescope {
 namespace {
 
 constexpr std::size_t kKinds = 7;
+constexpr std::int64_t kKindsPacked = 8; // an excess is less than 36 years
 constexpr std::array kDelays{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
                              RootCauseKind::LateStart};
 
@@ -76,12 +77,7 @@ private:
         };
         const auto activations = [&] { typicalOf(Way::Activation, typical_transfer_[indexOf(Way::Activation)]); };
         const auto gradients = [&] { typicalOf(Way::Gradient, typical_transfer_[indexOf(Way::Gradient)]); };
-        if (graph_.rank.size() > kParallelItems) {
-            parallelCalls(activations, gradients);
-        } else {
-            activations();
-            gradients();
-        }
+        parallelCalls(graph_.rank.size(), activations, gradients);
     }
 
     /// What an optimizer op took is what is typical of it.
@@ -172,8 +168,8 @@ private:
     void findBubbles(const ChainTree& tree, StepAttribution& result) {
         const std::size_t size = graph_.rank.size();
         replayTypical();
-        fraction_ = largeList<double>(size);
-        start_fraction_ = largeList<double>(size);
+        resizeLarge(fraction_, size);
+        resizeLarge(start_fraction_, size);
         const auto last = std::ranges::max_element(graph_.end);
         const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
 
@@ -187,16 +183,20 @@ private:
                 counts[graph_.rank[unit]] += graph_.start[unit] > observedEnd(graph_.previous(unit)) ? 1 : 0;
         });
         std::vector<std::size_t> behind; // per rank: the place of the bubble behind its last unit
+        std::vector<std::size_t> begin;  // per rank, and the end of the last
         std::size_t count = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
+            begin.push_back(count);
             for (std::size_t piece = 0; piece < pieces; ++piece)
                 count += std::exchange(next[piece * ranks + r], count);
             behind.push_back(count);
             count += graph_.wall > observedEnd(graph_.last[r]) ? 1 : 0;
         }
-        resizeLarge(result.bubbles, count);
+        begin.push_back(count);
+        result.bubbles = AttributedBubbles(std::move(begin));
 
-        auto common = largeList<Share>(size); // of the wait before each unit
+        ListToFill<Share> common; // of the wait before each unit
+        resizeLarge(common, size);
         std::mutex sums;
         const auto sumUp = [&](TimeNs usual, TimeNs attributed, TimeNs unexplained) {
             const std::lock_guard lock(sums);
@@ -215,11 +215,13 @@ private:
             for (std::size_t i = from; i < to; ++i) {
                 const auto unit = static_cast<UnitIndex>(i);
                 const UnitIndex before = graph_.previous(i);
+                fraction_[i] = start_fraction_[i] = 0;
+                common[i] = kNoShare;
                 if (graph_.start[i] <= observedEnd(before)) continue;
                 const Rank r{graph_.rank[i]};
                 const Wait wait = explained(r, unit, bindings_[i].unit, before, graph_.start[i],
                                             typical_ends_[unit] - typical_[i] - typicalEnd(before), tree);
-                result.bubbles[places[r.index()]++] = wait.bubble;
+                result.bubbles.set(places[r.index()]++, wait.bubble);
                 start_fraction_[i] = wait.chain.part;
                 common[i] = {wait.chain.above, wait.common.above, wait.common.part};
                 usual += wait.bubble.usual;
@@ -237,7 +239,7 @@ private:
             if (graph_.wall <= observedEnd(before)) continue;
             const Wait wait = explained(Rank{r}, kNoUnit, end_of_step, before, graph_.wall,
                                         typical_length_ - typicalEnd(before), tree);
-            result.bubbles[behind[r]] = wait.bubble;
+            result.bubbles.set(behind[r], wait.bubble);
             share(wait.chain);
             share(wait.common);
             sumUp(wait.bubble.usual, wait.attributed, unexplainedOf(wait));
@@ -271,16 +273,17 @@ private:
 
     /// Excess on the way from a unit up to another, and the part of it that a wait is attributed to.
     struct Share {
-        UnitIndex from = kNoUnit;
-        UnitIndex above = kNoUnit;
-        double part = 0;
+        UnitIndex from;
+        UnitIndex above;
+        double part;
     };
+    static constexpr Share kNoShare{kNoUnit, kNoUnit, 0};
     /// A bubble, and to what it is attributed: what lies on its chain, then what delayed both ranks.
     struct Wait {
         AttributedBubble bubble;
         TimeNs attributed{0};
-        Share chain;
-        Share common;
+        Share chain = kNoShare;
+        Share common = kNoShare;
     };
 
     /// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
@@ -464,13 +467,7 @@ private:
                     count(starts[StepGraph::at(graph_.rank[unit])][i], part[unit], ofStartAt(unit));
             }
         };
-        if (graph_.rank.size() > kParallelItems) {
-            parallelCalls(gatherOps, gatherLinks, gatherStarts);
-        } else {
-            gatherOps();
-            gatherLinks();
-            gatherStarts();
-        }
+        parallelCalls(graph_.rank.size(), gatherOps, gatherLinks, gatherStarts);
         for (const auto& [waits, unit] : slow_ops) {
             Sum op;
             count(op, longerAt(StepGraph::at(unit)).of_op, ofOpAt(StepGraph::at(unit)));
@@ -541,8 +538,8 @@ private:
     std::span<const TimeNs> usual_;            ///< per unit
     std::vector<TimeNs> own_typical_;          ///< where `typical_` is not that of UnitTimes
     std::array<TimeNs, 4> typical_transfer_{}; ///< per way; 0 where nothing is transferred
-    std::vector<double> fraction_;             ///< per unit: the sum of the fractions in which its excess is attributed
-    std::vector<double> start_fraction_;       ///< the same for its start alone, by the wait before it
+    ListToFill<double> fraction_;              ///< per unit: the sum of the fractions in which its excess is attributed
+    ListToFill<double> start_fraction_;        ///< the same for its start alone, by the wait before it
 };
 
 } // namespace
@@ -565,15 +562,47 @@ StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& obs
     return Attribution(step, observed, replay, usual).run();
 }
 
-const AttributedBubble* findAttributed(const StepAttribution& attribution, Rank rank, const TimeInterval& interval) {
-    const AttributedBubble* best = nullptr;
+void AttributedBubbles::set(std::size_t place, const AttributedBubble& bubble) {
+    Packed& packed = packed_[place];
+    packed = {bubble.start, bubble.end, bubble.usual, 0, bubble.before, kNoUnit};
+    if (!bubble.cause) return;
+    packed.excess = bubble.cause->time.count() * kKindsPacked + static_cast<std::int64_t>(bubble.cause->kind);
+    packed.unit = bubble.cause->unit;
+}
+
+AttributedBubble AttributedBubbles::at(std::size_t place, Rank rank) const {
+    const Packed& packed = packed_[place];
+    AttributedBubble bubble{rank, packed.before, packed.start, packed.end, packed.usual, std::nullopt};
+    if (packed.unit != kNoUnit) {
+        const auto kind = static_cast<RootCauseKind>(packed.excess % kKindsPacked);
+        bubble.cause = Excess{kind, packed.unit, TimeNs{packed.excess / kKindsPacked}};
+    }
+    return bubble;
+}
+
+void AttributedBubbles::acquit() {
+    for (Packed& packed : packed_) {
+        packed.usual = packed.end - packed.start;
+        packed.unit = kNoUnit;
+    }
+}
+
+std::ranges::subrange<AttributedBubbleIterator> AttributedBubbles::of(Rank rank) const {
+    if (rank.value < 0 || rank.index() >= ranks()) return {end(), end()};
+    const std::size_t from = begin_[rank.index()];
+    const std::size_t to = begin_[rank.index() + 1];
+    return {Iterator(*this, from, rank.index()), Iterator(*this, to, rank.index())};
+}
+
+std::optional<AttributedBubble> findAttributed(const StepAttribution& attribution, Rank rank,
+                                               const TimeInterval& interval) {
+    std::optional<AttributedBubble> best;
     TimeNs most{0};
-    for (const AttributedBubble& bubble : attribution.bubbles) {
-        if (bubble.rank != rank) continue;
+    for (const AttributedBubble bubble : attribution.bubbles.of(rank)) {
         const TimeNs shared = std::min(interval.end, bubble.end) - std::max(interval.start, bubble.start);
         if (shared <= most) continue;
         most = shared;
-        best = &bubble;
+        best = bubble;
     }
     return best;
 }

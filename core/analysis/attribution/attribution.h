@@ -1,11 +1,16 @@
 #pragma once
 
 #include "core/analysis/accounting/usual_times.h"
+#include "core/base/large_list.h"
 #include "core/graph/step_replay.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
+#include <ranges>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -30,6 +35,8 @@ struct Excess {
     RootCauseKind kind = RootCauseKind::SlowOp;
     UnitIndex unit = kNoUnit; ///< of a transfer the one that it feeds
     TimeNs time{0};
+
+    friend constexpr bool operator==(const Excess&, const Excess&) = default;
 };
 
 /// An interval in which a rank waited, and why.
@@ -44,7 +51,98 @@ struct AttributedBubble {
     /// The largest excess on the chain of ops and transfers that the rank waited for; none where it is the schedule's
     /// wait alone, or where the rank waited since it was itself faster than usual.
     std::optional<Excess> cause;
+
+    friend constexpr bool operator==(const AttributedBubble&, const AttributedBubble&) = default;
 };
+
+class AttributedBubbles;
+
+/// Over bubbles rank after rank, which it makes as it reads them.
+class AttributedBubbleIterator {
+public:
+    using value_type = AttributedBubble;
+    using difference_type = std::ptrdiff_t;
+
+    AttributedBubbleIterator() = default;
+    AttributedBubble operator*() const;
+    AttributedBubbleIterator& operator++() {
+        ++index_;
+        findRank();
+        return *this;
+    }
+    AttributedBubbleIterator operator++(int) {
+        const AttributedBubbleIterator before = *this;
+        ++*this;
+        return before;
+    }
+    friend bool operator==(const AttributedBubbleIterator& a, const AttributedBubbleIterator& b) {
+        return a.index_ == b.index_;
+    }
+
+private:
+    friend AttributedBubbles;
+    AttributedBubbleIterator(const AttributedBubbles& list, std::size_t index, std::size_t rank);
+    void findRank();
+
+    const AttributedBubbles* list_ = nullptr;
+    std::size_t index_ = 0;
+    std::size_t rank_ = 0;
+};
+
+/// The bubbles of a step, rank after rank, each rank's by time, in 40 bytes each: a step has about as many as ops.
+class AttributedBubbles {
+public:
+    using Iterator = AttributedBubbleIterator;
+
+    AttributedBubbles() = default;
+    /// `begin` is the place of each rank's first bubble, and their number: all are to be set().
+    explicit AttributedBubbles(std::vector<std::size_t> begin) : begin_(std::move(begin)) {
+        resizeLarge(packed_, begin_.back());
+    }
+    /// AttributedBubble::rank is the rank of the place. Several threads may set different places.
+    void set(std::size_t place, const AttributedBubble& bubble);
+    /// All waits become the schedule's.
+    void acquit();
+
+    [[nodiscard]] std::size_t size() const { return packed_.size(); }
+    [[nodiscard]] Iterator begin() const { return {*this, 0, 0}; }
+    [[nodiscard]] Iterator end() const { return {*this, packed_.size(), ranks()}; }
+    /// None of a rank that the step does not have.
+    [[nodiscard]] std::ranges::subrange<Iterator> of(Rank rank) const;
+    /// The memory of it all.
+    [[nodiscard]] std::size_t bytes() const {
+        return packed_.capacity() * sizeof(Packed) + begin_.capacity() * sizeof(std::size_t);
+    }
+
+private:
+    friend AttributedBubbleIterator;
+    struct Packed {
+        TimeNs start;
+        TimeNs end;
+        TimeNs usual;
+        std::int64_t excess; ///< of the cause, times 8, and its kind
+        UnitIndex before;
+        UnitIndex unit; ///< of the cause; kNoUnit where there is none
+    };
+    [[nodiscard]] std::size_t ranks() const { return begin_.empty() ? 0 : begin_.size() - 1; }
+    [[nodiscard]] AttributedBubble at(std::size_t place, Rank rank) const;
+
+    ListToFill<Packed> packed_;
+    std::vector<std::size_t> begin_;
+};
+
+inline AttributedBubbleIterator::AttributedBubbleIterator(const AttributedBubbles& list, std::size_t index,
+                                                          std::size_t rank)
+    : list_(&list), index_(index), rank_(rank) {
+    findRank();
+}
+inline AttributedBubble AttributedBubbleIterator::operator*() const {
+    return list_->at(index_, Rank{rank_});
+}
+inline void AttributedBubbleIterator::findRank() {
+    while (rank_ + 1 < list_->begin_.size() && list_->begin_[rank_ + 1] <= index_)
+        ++rank_;
+}
 
 /// A cause of waits, and how much of whose time it cost.
 struct RootCause {
@@ -61,7 +159,7 @@ struct RootCause {
 };
 
 struct StepAttribution {
-    std::vector<AttributedBubble> bubbles; ///< per rank, by time
+    AttributedBubbles bubbles;
     std::vector<RootCause>
         ranking;           ///< those that made wait most, kMaxRootCauses at most; the one that saves most first
     TimeNs usual{0};       ///< of all bubbles: the schedule's part
@@ -77,10 +175,10 @@ inline constexpr std::size_t kMaxRootCauses = 6;
 [[nodiscard]] StepAttribution attributeWaits(const StepTimeline& step, const ObservedStep& observed,
                                              const StepReplay& replay, const UnitTimes& usual);
 
-/// The attributed bubble that covers most of an interval of a rank (from the step's begin); null where none does. Waits
-/// are cut at ops of other streams too, so a bubble may hold several.
-[[nodiscard]] const AttributedBubble* findAttributed(const StepAttribution& attribution, Rank rank,
-                                                     const TimeInterval& interval);
+/// The attributed bubble that covers most of an interval of a rank (from the step's begin); none where none does. Waits
+/// are cut at ops of other streams too, so a bubble may hold several. Linear in the rank's bubbles.
+[[nodiscard]] std::optional<AttributedBubble> findAttributed(const StepAttribution& attribution, Rank rank,
+                                                             const TimeInterval& interval);
 
 /// What a rank waited for in a bubble: the unit that ran after it, then back along what each waited for last, up to and
 /// with the unit from which the rank itself came. Empty behind a rank's last unit. `latest` are the bindings of

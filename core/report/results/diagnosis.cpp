@@ -240,25 +240,29 @@ Table blameRanking(const StepTimeline& step, const StepDiagnosis& diagnosis) {
 /// The longest of those with a cause.
 Table blamedBubbles(const StepTimeline& step, const StepDiagnosis& diagnosis) {
     constexpr std::size_t kMaxBubbles = 32;
-    std::vector<const AttributedBubble*> longest;
-    for (const AttributedBubble& bubble : diagnosis.attribution.bubbles) {
-        if (bubble.cause) longest.push_back(&bubble);
+    const AttributedBubbles& all = diagnosis.attribution.bubbles;
+    std::vector<AttributedBubbles::Iterator> longest;
+    for (auto bubble = all.begin(); bubble != all.end(); ++bubble) {
+        if ((*bubble).cause) longest.push_back(bubble);
     }
+    const auto longer = [](const AttributedBubbles::Iterator& at) {
+        const AttributedBubble bubble = *at;
+        return bubble.end - bubble.start - bubble.usual;
+    };
     const auto count = static_cast<std::ptrdiff_t>(std::min(longest.size(), kMaxBubbles));
-    std::ranges::partial_sort(
-        longest, longest.begin() + count, std::ranges::greater{},
-        [](const AttributedBubble* bubble) { return bubble->end - bubble->start - bubble->usual; });
+    std::ranges::partial_sort(longest, longest.begin() + count, std::ranges::greater{}, longer);
     longest.resize(static_cast<std::size_t>(count));
     Table table("bubbles",
                 {data("rank"), data("start_ns"), data("end_ns"), data("usual_ns"), data("cause"), data("before")});
-    for (const AttributedBubble* bubble : longest) {
-        const UnitPlace& place = diagnosis.place(bubble->cause->unit);
-        table.row(bubble->rank, bubble->start, bubble->end, bubble->usual,
-                  Value::Object{{"kind", rootCauseKindName(bubble->cause->kind)},
+    for (const AttributedBubbles::Iterator& at : longest) {
+        const AttributedBubble bubble = *at;
+        const UnitPlace& place = diagnosis.place(bubble.cause->unit);
+        table.row(bubble.rank, bubble.start, bubble.end, bubble.usual,
+                  Value::Object{{"kind", rootCauseKindName(bubble.cause->kind)},
                                 {"rank", place.rank},
                                 {"op", unitName(step, place)},
-                                {"excess_ns", bubble->cause->time}},
-                  bubble->before == kNoUnit ? Value() : Value(unitName(step, diagnosis.place(bubble->before))));
+                                {"excess_ns", bubble.cause->time}},
+                  bubble.before == kNoUnit ? Value() : Value(unitName(step, diagnosis.place(bubble.before))));
     }
     return table;
 }

@@ -10,7 +10,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +57,7 @@ void expectSame(const StepDiagnosis& a, const StepDiagnosis& b) {
     EXPECT_EQ(a.attribution.usual, b.attribution.usual);
     EXPECT_EQ(a.attribution.attributed, b.attribution.attributed);
     EXPECT_EQ(a.attribution.unexplained, b.attribution.unexplained);
+    EXPECT_TRUE(std::ranges::equal(a.attribution.bubbles, b.attribution.bubbles));
     ASSERT_EQ(a.attribution.ranking.size(), b.attribution.ranking.size());
     for (std::size_t i = 0; i < a.attribution.ranking.size(); ++i) {
         EXPECT_EQ(a.attribution.ranking[i].kind, b.attribution.ranking[i].kind);
@@ -173,14 +177,39 @@ TEST(ManySteps, InFullTakeFewBytesAnOp) {
     in_full.steps_in_full = true;
     const RunReport report = analyzeRun(run, in_full);
     const StepDiagnosis& diagnosis = report.typical;
-    std::size_t bytes = roomOf(diagnosis.attribution.bubbles) + roomOf(diagnosis.path.segments) +
+    std::size_t bytes = diagnosis.attribution.bubbles.bytes() + roomOf(diagnosis.path.segments) +
                         roomOf(diagnosis.path.slack) + roomOf(*diagnosis.units);
     for (const auto& bubbles : report.steps[report.typicalStep()].bubbles)
         bytes += roomOf(bubbles);
     ASSERT_GT(diagnosis.attribution.bubbles.size(), diagnosis.units->size() / 2);
-    EXPECT_LE(static_cast<double>(bytes) / static_cast<double>(diagnosis.units->size()), 98 + 12);
+    EXPECT_LE(static_cast<double>(bytes) / static_cast<double>(diagnosis.units->size()), 78 + 12);
     for (const StepAnalysis& step : report.steps)
         EXPECT_FALSE(step.bubbles.empty());
+}
+
+TEST(AttributedBubbles, AreListedRankByRank) {
+    const auto time = [](int ns) { return TimeNs{ns}; };
+    const std::vector<AttributedBubble> bubbles{
+        {Rank{1}, 4, time(1), time(9), time(2), Excess{RootCauseKind::LateStart, 7, time(5)}},
+        {Rank{1}, 5, time(20), time(30), time(10), std::nullopt},
+        {Rank{3}, kNoUnit, time(0), time(8), time(0),
+         Excess{RootCauseKind::SlowStage, 0, TimeNs{std::int64_t{1} << 59}}},
+    };
+    AttributedBubbles list({0, 0, 2, 2, 3, 3}); // five ranks, of which three have none
+    for (std::size_t i = bubbles.size(); i-- > 0;)
+        list.set(i, bubbles[i]);
+    EXPECT_EQ(list.size(), 3U);
+    EXPECT_TRUE(std::ranges::equal(list, bubbles));
+    EXPECT_TRUE(std::ranges::equal(list.of(Rank{1}), std::span(bubbles).first(2)));
+    EXPECT_TRUE(std::ranges::equal(list.of(Rank{3}), std::span(bubbles).last(1)));
+    for (const int rank : {-1, 0, 2, 4, 5})
+        EXPECT_TRUE(std::ranges::empty(list.of(Rank{rank}))) << rank;
+    list.acquit();
+    for (const AttributedBubble& bubble : list) {
+        EXPECT_EQ(bubble.usual, bubble.end - bubble.start);
+        EXPECT_FALSE(bubble.cause);
+    }
+    EXPECT_TRUE(std::ranges::empty(AttributedBubbles()));
 }
 
 TEST(ManySteps, KnowTheOrderOfTheStepBefore) {

@@ -53,9 +53,9 @@ TEST_F(WaitChain, LeadsFromTheBubbleToItsCause) {
 TEST_F(WaitChain, AnIntervalIsExplainedByTheWaitThatCoversMostOfIt) {
     const StepAttribution& attribution = diagnosis().attribution;
     for (const AttributedBubble& bubble : attribution.bubbles)
-        EXPECT_EQ(findAttributed(attribution, bubble.rank, {bubble.start, bubble.end}), &bubble);
-    EXPECT_EQ(findAttributed(attribution, Rank{0}, {TimeNs{-10}, TimeNs{-5}}), nullptr);
-    EXPECT_EQ(findAttributed(attribution, Rank{7}, {TimeNs{0}, run_.steps[3].wall()}), nullptr);
+        EXPECT_EQ(findAttributed(attribution, bubble.rank, {bubble.start, bubble.end}), bubble);
+    EXPECT_EQ(findAttributed(attribution, Rank{0}, {TimeNs{-10}, TimeNs{-5}}), std::nullopt);
+    EXPECT_EQ(findAttributed(attribution, Rank{7}, {TimeNs{0}, run_.steps[3].wall()}), std::nullopt);
 }
 
 } // namespace
