@@ -1,5 +1,6 @@
 #include "core/analysis/distributed.h"
 
+#include "core/analysis/anomalies/changes_of_ranks.h"
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/device_summary.h"
@@ -10,8 +11,8 @@ namespace bubblescope {
 
 PartitionTasks analysisTasks() {
     PartitionTasks tasks = loadTasks();
-    tasks.add(kInstantVotes, kCollectives, kNativeClocks, kHasKernels, kDeviceUse, kMemoryPeaks, kActivity,
-              kJudgeSteps);
+    tasks.add(kInstantVotes, kCollectives, kNativeClocks, kHasKernels, kDeviceUse, kMemoryPeaks, kActivity, kJudgeSteps,
+              kSearchChanges);
     return tasks;
 }
 

@@ -162,10 +162,28 @@ Result<JudgedSteps> judgeSteps(const StepJudgement& judgement) {
     return judgeAlone(judgement);
 }
 
+namespace {
+
+/// At least what it takes when it is sent.
+std::size_t bytesOf(const StepTimeline& step) {
+    std::size_t bytes = sizeof step;
+    for (const auto& ops : step.ranks)
+        bytes += sizeof(std::uint64_t) + ops.size() * sizeof(TimelineOp);
+    for (const auto& comm : step.comm)
+        bytes += sizeof(std::uint64_t) + comm.size() * sizeof(CommSpan);
+    return bytes;
+}
+
+} // namespace
+
 void fields(WireWriter& wire, const StepsToJudge& value) {
     wire(*value.schedule, *value.standards);
     wire(std::vector<StepTimeline>(value.before == nullptr ? 0 : 1,
                                    value.before == nullptr ? StepTimeline() : *value.before));
+    std::size_t bytes = 0;
+    for (const StepTimeline& step : value.steps)
+        bytes += bytesOf(step);
+    wire.reserve(bytes);
     wire(std::uint64_t{value.steps.size()});
     for (const StepTimeline& step : value.steps)
         wire(step);

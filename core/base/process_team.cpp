@@ -15,29 +15,32 @@ constexpr char kDismissed = 'd';
 constexpr char kRequest = 'q';
 constexpr char kRequestEach = 'e'; ///< the requests follow by an exchange
 
+// The last byte of an answer, so that long ones need not be moved to be read.
+constexpr char kAnswered = 'a';
+constexpr char kFailed = 'f';
+
 std::string packed(Result<std::string> answer) {
+    if (answer.ok()) {
+        std::string bytes = std::move(answer).value();
+        bytes += kAnswered;
+        return bytes;
+    }
     WireWriter out;
-    out(answer.ok());
-    if (answer.ok())
-        out(answer.value());
-    else
-        out(answer.error());
+    out(answer.error(), kFailed);
     return out.take();
 }
 
-Result<std::string> unpacked(const std::string& bytes) {
+Result<std::string> unpacked(std::string bytes) {
+    if (bytes.ends_with(kAnswered)) {
+        bytes.pop_back();
+        return bytes;
+    }
     WireReader in(bytes);
-    bool ok = false;
-    std::string answer;
     Error error;
-    in(ok);
-    if (ok)
-        in(answer);
-    else
-        in(error);
-    if (!in.done()) return runError("a process answered with bytes that nobody understands");
-    if (!ok) return error;
-    return answer;
+    char last = 0;
+    in(error, last);
+    if (!in.done() || last != kFailed) return runError("a process answered with bytes that nobody understands");
+    return error;
 }
 
 Result<std::string> handled(const RequestHandler& handle, std::string_view request) {
@@ -72,10 +75,10 @@ Result<std::vector<std::string>> Coordinator::askEach(std::vector<std::string> r
 }
 
 Result<std::vector<std::string>> Coordinator::answers(Result<std::string> own) {
-    BUBBLESCOPE_ASSIGN(const std::vector<std::string> all, team_.gather(packed(std::move(own))));
+    BUBBLESCOPE_ASSIGN(std::vector<std::string> all, team_.gather(packed(std::move(own))));
     std::vector<std::string> answers;
-    for (const std::string& bytes : all) {
-        BUBBLESCOPE_ASSIGN(std::string answer, unpacked(bytes));
+    for (std::string& bytes : all) {
+        BUBBLESCOPE_ASSIGN(std::string answer, unpacked(std::move(bytes)));
         answers.push_back(std::move(answer));
     }
     return answers;

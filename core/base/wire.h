@@ -6,6 +6,7 @@
 #include "core/base/time.h"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -31,6 +32,8 @@ public:
     void operator()(const T&... values) {
         (put(values), ...);
     }
+    /// So many bytes follow.
+    void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
     /// Raw bytes, such as those of a matrix; the reader must know their number.
     void block(const void* from, std::size_t count) { raw(from, count); }
     [[nodiscard]] std::string take() { return std::move(bytes_); }

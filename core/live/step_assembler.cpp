@@ -193,8 +193,8 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         const bool whole =
             !records.ops.empty() && records.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
-        found.ops.insert(found.ops.end(), records.ops.begin(), records.ops.end());
-        found.comm.insert(found.comm.end(), records.comm.begin(), records.comm.end());
+        found.ops.append(std::move(records.ops));
+        found.comm.append(std::move(records.comm));
     }
     if (found.ops.empty()) {
         closed.fault = "no op was recorded";

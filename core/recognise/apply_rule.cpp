@@ -197,9 +197,9 @@ private:
     void addOnDevice(const FoundOp& op) {
         const Which which{op.owner,      op.replica,        0,          static_cast<int>(op.kind),
                           op.microbatch, op.chunk_or_stage, op.sequence};
-        const auto [known, is_new] = on_device_.try_emplace({op.step, which}, found_.ops.size());
+        const auto [known, is_new] = on_device_.try_emplace({op.step, which}, found_.ops.last().size());
         if (is_new) return found_.ops.push_back(op);
-        FoundOp& same = found_.ops[known->second];
+        FoundOp& same = found_.ops.last()[known->second];
         same.start = std::min(same.start, op.start);
         same.end = std::max(same.end, op.end);
     }

@@ -347,26 +347,38 @@ StepTimeline emptyStep(const Layout& layout, StepKey key) {
     return step;
 }
 
+/// Finds `key` where it mostly is: items of a rank lie beside each other, by step.
+template <class Map, class Place>
+Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
+    if (known != map.end()) {
+        if (known->first == key) return known;
+        if (++known != map.end() && known->first == key) return known;
+    }
+    return map.find(key);
+}
+
 /// How many ops each rank of a step has, so that its lists are as large as they need to be.
 class OpCounts {
 public:
     void add(StepKey step, std::int64_t owner) {
-        const std::pair key(step, owner);
-        if (known_ == counts_.end() || known_->first != key) known_ = counts_.try_emplace(key).first;
+        const Key key(owner, step);
+        known_ = findFrom(counts_, known_, key);
+        if (known_ == counts_.end()) known_ = counts_.try_emplace(key).first;
         ++known_->second;
     }
+    /// Makes room for what is to come, where nothing has yet.
     template <class T>
-    void reserve(StepKey key, const Layout& layout, std::vector<std::vector<T>>& lists) const {
-        for (const auto& [owner, rank] : layout.rank_of_owner) {
-            const auto found = counts_.find({key, owner});
-            if (found != counts_.end() && rank.index() < lists.size()) lists[rank.index()].reserve(found->second);
-        }
+    void reserve(StepKey step, std::int64_t owner, std::vector<T>& list) {
+        if (list.capacity() > 0) return;
+        known_ = findFrom(counts_, known_, Key(owner, step));
+        if (known_ != counts_.end()) list.reserve(known_->second);
     }
 
 private:
-    using Counts = std::map<std::pair<StepKey, std::int64_t>, std::size_t>;
+    using Key = std::pair<std::int64_t, StepKey>;
+    using Counts = std::map<Key, std::size_t>;
     Counts counts_;
-    Counts::iterator known_ = counts_.end(); ///< neighbours are often of one step and owner
+    Counts::iterator known_ = counts_.end();
 };
 
 /// The rank at the other end of a transfer, of a collective the rank itself; nothing for stages that do not exist.
@@ -380,19 +392,19 @@ std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     return locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(other)}).rank;
 }
 
-void addComm(const FoundComm& comm, const Layout& layout, StepTimeline& step, DiagnosticLog& log) {
-    const auto owner = layout.rank_of_owner.find(comm.owner);
+/// `rank` is that of the transfer's owner, if it has ops.
+void addComm(const FoundComm& comm, std::optional<Rank> rank, const Layout& layout, StepTimeline& step,
+             DiagnosticLog& log) {
     const auto peer = peerOf(comm, layout);
-    if (owner == layout.rank_of_owner.end() || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches ||
-        comm.sequence < 0 || comm.sequence >= layout.slices) {
+    if (!rank || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches || comm.sequence < 0 ||
+        comm.sequence >= layout.slices) {
         log.add("stray-transfer", say("step {}, rank {}", comm.step, comm.owner),
                 say("transfers of stages or micro-batches that have no ops are left out"));
         return;
     }
-    step.comm[owner->second.index()].push_back({comm.kind, comm.payload,
-                                                Microbatch{static_cast<std::int32_t>(comm.microbatch)},
-                                                Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start,
-                                                comm.end, static_cast<std::int32_t>(comm.sequence)});
+    step.comm[rank->index()].push_back({comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
+                                        Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start, comm.end,
+                                        static_cast<std::int32_t>(comm.sequence)});
 }
 
 void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, DiagnosticLog& log) {
@@ -437,13 +449,16 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout, const std::string& where,
                                                 DiagnosticLog& log) {
     std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
-    auto known = steps.end();
     bool any_backward = false;
     OpCounts op_counts;
     for (const FoundOp& op : found.ops)
         op_counts.add({op.step, op.replica}, op.owner);
-    for (const FoundOp& op : found.ops) {
-        if (!layout.rank_of_owner.contains(op.owner)) continue; // an optimizer's on a rank without pipeline ops
+    const auto nobody = layout.rank_of_owner.end();
+    auto owner = nobody;
+    auto known = steps.end();
+    found.ops.consume([&](const FoundOp& op) { // several times as large as what is made of it
+        owner = findFrom(layout.rank_of_owner, owner, op.owner);
+        if (owner == nobody) return; // an optimizer's on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
         const TimelineOp timed{{op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk,
                                 static_cast<std::int32_t>(op.sequence), op.overlapped},
@@ -453,18 +468,15 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
                                op.device_idle,
                                op.exposed_comm};
         const StepKey key{op.step, op.replica};
-        if (known == steps.end() || known->first != key) known = steps.find(key); // neighbours are often of one step
-        if (known == steps.end()) {
-            known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
-            op_counts.reserve(key, layout, known->second.first.ranks);
-        }
+        known = findFrom(steps, known, key);
+        if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
         auto& [step, tally] = known->second;
-        step.ranks[place.rank.index()].push_back(timed);
+        auto& ops = step.ranks[place.rank.index()];
+        op_counts.reserve(key, op.owner, ops);
+        ops.push_back(timed);
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
-    }
-
-    std::vector<FoundOp>().swap(found.ops); // several times as large as what is made of them
+    });
 
     std::vector<StepTimeline> complete;
     std::optional<Sentence> first_fault;
@@ -493,14 +505,16 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
     OpCounts comm_counts;
     for (const FoundComm& comm : found.comm)
         comm_counts.add({comm.step, comm.replica}, comm.owner);
-    for (const auto& [key, place] : place_of_step)
-        comm_counts.reserve(key, layout, complete[place].comm);
-    for (const FoundComm& comm : found.comm) {
-        if (const auto place = place_of_step.find({comm.step, comm.replica}); place != place_of_step.end()) {
-            addComm(comm, layout, complete[place->second], log);
-        }
-    }
-    std::vector<FoundComm>().swap(found.comm);
+    auto place = place_of_step.end();
+    found.comm.consume([&](const FoundComm& comm) {
+        place = findFrom(place_of_step, place, {comm.step, comm.replica});
+        if (place == place_of_step.end()) return;
+        owner = findFrom(layout.rank_of_owner, owner, comm.owner);
+        StepTimeline& step = complete[place->second];
+        if (owner != nobody && owner->second.index() < step.comm.size())
+            comm_counts.reserve(place->first, comm.owner, step.comm[owner->second.index()]);
+        addComm(comm, owner == nobody ? std::nullopt : std::optional(owner->second), layout, step, log);
+    });
     for (StepTimeline& step : complete)
         finishStep(step, log);
     return complete;

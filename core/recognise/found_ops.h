@@ -1,13 +1,13 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "core/recognise/pieces.h"
 #include "core/schedule/op.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace bubblescope {
 
@@ -60,8 +60,8 @@ struct KernelTiming {
 
 struct FoundOps {
     Parts parts = Parts::Chunks;
-    std::vector<FoundOp> ops;
-    std::vector<FoundComm> comm;
+    Pieces<FoundOp> ops;
+    Pieces<FoundComm> comm;
     std::optional<RunInfo> info;
     std::optional<KernelTiming> timing; ///< of our own traces with kernels
     bool owners_are_global = false;     ///< owners are global ranks of the job, whose places in a mesh may be known

@@ -87,8 +87,8 @@ void placeOwners(FoundOps& found, const RankPlaces& places, const std::string& w
         others.insert(item.owner);
         return true;
     };
-    std::erase_if(found.ops, other);
-    std::erase_if(found.comm, other);
+    found.ops.eraseIf(other);
+    found.comm.eraseIf(other);
     const auto place = [&](auto& item) {
         const MeshNumbers& at = places.ranks.at(item.owner);
         item.owner = at.at(MeshAxis::Pipeline);

@@ -1,6 +1,8 @@
 #pragma once
 
+#include "core/base/wire_blocks.h"
 #include "core/recognise/compute_blocks.h"
+#include "core/recognise/found_wire.h"
 #include "core/recognise/infer_ops.h"
 #include "core/recognise/native_files.h"
 #include "core/recognise/partitioned_trace.h"
@@ -50,31 +52,19 @@ void fields(Wire& wire, RunInfo& value) {
     wire(source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, placement, paced, pace_tolerance, faults);
 }
 template <class Wire>
-void fields(Wire& wire, FoundOp& value) {
-    auto& [owner, step, kind, microbatch, chunk_or_stage, start, end, lateness, sequence, overlapped, replica, idle,
-           exposed] = value;
-    wire(owner, step, kind, microbatch, chunk_or_stage, start, end, lateness, sequence, overlapped, replica, idle,
-         exposed);
-}
-template <class Wire>
-void fields(Wire& wire, FoundComm& value) {
-    auto& [owner, step, kind, payload, microbatch, stage, start, end, sequence, replica] = value;
-    wire(owner, step, kind, payload, microbatch, stage, start, end, sequence, replica);
-}
-template <class Wire>
 void fields(Wire& wire, NativeMarks::Statement& value) {
     auto& [time, info] = value;
     wire(time, info);
 }
 template <class Wire>
-void fields(Wire& wire, EventGap& value) {
-    auto& [begin, end] = value;
-    wire(begin, end);
-}
-template <class Wire>
 void fields(Wire& wire, NativeMarks& value) {
     auto& [statements, ops, gaps, by_events, comm, other_tensor_ranks] = value;
-    wire(statements, ops, gaps, by_events, comm, other_tensor_ranks);
+    wire(statements);
+    wireFound(wire, ops);
+    wireBlock(wire, gaps);
+    wire(by_events);
+    wireFound(wire, comm);
+    wire(other_tensor_ranks);
 }
 template <class Wire>
 void fields(Wire& wire, GpuWork::Span& value) {

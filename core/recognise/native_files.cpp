@@ -255,19 +255,11 @@ FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceF
     FoundOps found;
     std::vector<FileStatement> statements;
     std::set<std::array<std::int64_t, 3>> others;
-    std::size_t ops = 0;
-    std::size_t comm = 0;
-    for (const NativeMarks& file : marks) {
-        ops += file.ops.size();
-        comm += file.comm.size();
-    }
     for (std::size_t file = 0; file < marks.size(); ++file) {
         for (NativeMarks::Statement& statement : marks[file].statements)
             statements.emplace_back(std::move(statement), file);
-        if (marks[file].ops.size() < ops) found.ops.reserve(ops);
-        if (marks[file].comm.size() < comm) found.comm.reserve(comm);
-        append(found.ops, marks[file].ops);
-        append(found.comm, marks[file].comm);
+        found.ops.append(std::move(marks[file].ops));
+        found.comm.append(std::move(marks[file].comm));
         others.insert(marks[file].other_tensor_ranks.begin(), marks[file].other_tensor_ranks.end());
     }
     found.timing = timingOf(marks);

@@ -146,10 +146,11 @@ std::uint64_t costOf(const InputFile& file) {
     return file.bytes + 4096;
 }
 
-/// Fills one range after the other up to `most`; more ranges than there are processes if that is too little.
-std::vector<std::size_t> filledUpTo(std::span<const InputFile> files, std::uint64_t most) {
+/// Fills one range after the other up to `most`, the first one up to that less `reserved`; more ranges than there are
+/// processes if that is too little.
+std::vector<std::size_t> filledUpTo(std::span<const InputFile> files, std::uint64_t most, std::uint64_t reserved) {
     std::vector<std::size_t> begins{0};
-    std::uint64_t filled = 0;
+    std::uint64_t filled = reserved;
     for (std::size_t i = 0; i < files.size(); ++i) {
         if (filled > 0 && filled + costOf(files[i]) > most) {
             begins.push_back(i);
@@ -164,22 +165,29 @@ std::vector<std::size_t> filledUpTo(std::span<const InputFile> files, std::uint6
 
 std::vector<std::size_t> partitionFiles(std::span<const InputFile> files, std::size_t processes) {
     std::uint64_t least = 0;
-    std::uint64_t most = 0;
-    bool standard_input = false;
+    std::uint64_t all = 0;
+    bool by_first = processes == 1 || files.size() == 1;
     for (const InputFile& file : files) {
         least = std::max(least, costOf(file));
-        most += costOf(file);
-        standard_input = standard_input || file.path == kStandardInput;
+        all += costOf(file);
+        by_first = by_first || file.path == kStandardInput;
     }
-    if (standard_input) least = most;
+    if (by_first) {
+        std::vector<std::size_t> begins(processes + 1, files.size());
+        begins.front() = 0;
+        return begins;
+    }
+    constexpr std::uint64_t kPartOfFirst = 4;
+    const std::uint64_t reserved = all / kPartOfFirst;
+    std::uint64_t most = all + reserved;
     while (least < most) {
         const std::uint64_t middle = least + (most - least) / 2;
-        if (filledUpTo(files, middle).size() <= processes)
+        if (filledUpTo(files, middle, reserved).size() <= processes)
             most = middle;
         else
             least = middle + 1;
     }
-    std::vector<std::size_t> begins = filledUpTo(files, most);
+    std::vector<std::size_t> begins = filledUpTo(files, most, reserved);
     begins.resize(processes + 1, files.size());
     return begins;
 }

@@ -107,9 +107,10 @@ auto withoutQuery(TracePartition& partition, const NoQuery&) -> decltype(Functio
 template <class Value, class Query = NoQuery>
 using Extractor = PartitionTask<std::vector<Value>, Query>;
 
-/// Divides files, in their order, into one range per process, so that the largest range has as few bytes as possible.
-/// Process i takes files [result[i], result[i + 1]). Standard input belongs to the first process, which then takes all
-/// files.
+/// Divides files, in their order, into one range per process, so that the process with the most to do has as little as
+/// possible. Process i takes files [result[i], result[i + 1]). The first one puts together what all of them found,
+/// which counts as a quarter of all bytes: of many processes it reads no file. A single file and standard input belong
+/// to the first, which then takes all files.
 [[nodiscard]] std::vector<std::size_t> partitionFiles(std::span<const InputFile> files, std::size_t processes);
 
 /// The partitions' values in one list.
@@ -127,7 +128,7 @@ template <class Value>
 class PartitionedTrace {
 public:
     /// Reads files, and every trace file below folders, as readTraces() does; problems go to `log`. Several processes
-    /// take neighbouring files of about as many bytes each. `coordinator` is null for this process alone; it,
+    /// take neighbouring files, see partitionFiles(). `coordinator` is null for this process alone; it,
     /// `user_rules` and `control` must outlive the result. Errors: those of readTraces(), and Run if a process fails.
     [[nodiscard]] static Result<std::shared_ptr<PartitionedTrace>> read(const std::vector<std::filesystem::path>& paths,
                                                                         JobControl& control,
@@ -156,13 +157,18 @@ public:
     [[nodiscard]] Result<std::vector<Value>> extract(const Extractor<Value, Query>& extractor, const Query& query = {});
 
 private:
+    /// Those of the other processes, behind this one's. Bytes that have been read are freed.
     template <class Answer>
-    [[nodiscard]] static Result<Answer> readAnswer(const std::string& reply) {
-        WireReader in(reply);
-        Answer answer{};
-        in(answer);
-        if (!in.done()) return runError("a process answered with bytes that nobody understands");
-        return answer;
+    [[nodiscard]] static Status addAnswers(std::vector<std::string> replies, std::vector<Answer>& answers) {
+        for (std::size_t process = 1; process < replies.size(); ++process) {
+            const std::string reply = std::move(replies[process]);
+            WireReader in(reply);
+            Answer answer{};
+            in(answer);
+            if (!in.done()) return runError("a process answered with bytes that nobody understands");
+            answers.push_back(std::move(answer));
+        }
+        return {};
     }
     PartitionedTrace(std::span<const RecognitionRule> user_rules, JobControl& control, Coordinator* coordinator)
         : local_(0, user_rules, control), coordinator_(coordinator) {}
@@ -251,11 +257,8 @@ Result<std::vector<Answer>> PartitionedTrace::runEach(const PartitionTask<Answer
         BUBBLESCOPE_ASSIGN(answers.front(), task.run(local_, queries.front()));
         return std::string();
     };
-    BUBBLESCOPE_ASSIGN(const std::vector<std::string> replies, coordinator_->askEach(std::move(requests), own));
-    for (std::size_t process = 1; process < replies.size(); ++process) {
-        BUBBLESCOPE_ASSIGN(Answer answer, readAnswer<Answer>(replies[process]));
-        answers.push_back(std::move(answer));
-    }
+    BUBBLESCOPE_ASSIGN(std::vector<std::string> replies, coordinator_->askEach(std::move(requests), own));
+    BUBBLESCOPE_TRY(addAnswers(std::move(replies), answers));
     return answers;
 }
 
@@ -270,17 +273,13 @@ Result<std::vector<Answer>> PartitionedTrace::run(const PartitionTask<Answer, Qu
     }
     WireWriter request;
     request(std::string(task.name), query);
+    answers.emplace_back();
     const auto own = [&](std::string_view) -> Result<std::string> {
-        BUBBLESCOPE_ASSIGN(const Answer answer, task.run(local_, query));
-        WireWriter out;
-        out(answer);
-        return out.take();
+        BUBBLESCOPE_ASSIGN(answers.front(), task.run(local_, query));
+        return std::string();
     };
-    BUBBLESCOPE_ASSIGN(const std::vector<std::string> replies, coordinator_->ask(request.take(), own));
-    for (const std::string& reply : replies) {
-        BUBBLESCOPE_ASSIGN(Answer answer, readAnswer<Answer>(reply));
-        answers.push_back(std::move(answer));
-    }
+    BUBBLESCOPE_ASSIGN(std::vector<std::string> replies, coordinator_->ask(request.take(), own));
+    BUBBLESCOPE_TRY(addAnswers(std::move(replies), answers));
     return answers;
 }
 

@@ -1,9 +1,17 @@
 #include "core/base/wire.h"
+#include "core/recognise/found_wire.h"
 #include "core/recognise/partitioned_trace.h"
+#include "core/recognise/pieces.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <random>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -17,24 +25,32 @@ std::vector<InputFile> filesOf(const std::vector<std::uint64_t>& megabytes) {
 
 using Begins = std::vector<std::size_t>;
 
-TEST(PartitionFiles, SpreadsBytesEvenly) {
-    EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 1, 1, 1, 1, 1}), 4), (Begins{0, 2, 4, 6, 8}));
+TEST(PartitionFiles, SpreadsWorkEvenly) {
+    EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 1, 1, 1, 1, 1}), 1), (Begins{0, 8}));
+    EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 1, 1, 1, 1, 1}), 2), (Begins{0, 3, 8})) << "the first has other work";
+    EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 1, 1, 1, 1, 1}), 4), (Begins{0, 1, 4, 7, 8}));
+    EXPECT_EQ(partitionFiles(filesOf(std::vector<std::uint64_t>(56, 1)), 8), (Begins{0, 0, 8, 16, 24, 32, 40, 48, 56}));
     EXPECT_EQ(partitionFiles(filesOf({8, 1, 1, 1, 1, 1, 1, 2}), 2), (Begins{0, 1, 8}));
     EXPECT_EQ(partitionFiles(filesOf({1, 1, 1, 9}), 3), (Begins{0, 3, 4, 4})) << "the last has none left";
-    EXPECT_EQ(partitionFiles(filesOf({5}), 3), (Begins{0, 1, 1, 1}));
-    EXPECT_EQ(partitionFiles(filesOf({0, 0, 0, 0}), 4), (Begins{0, 1, 2, 3, 4})) << "sizes are not known";
+    EXPECT_EQ(partitionFiles(filesOf({5}), 3), (Begins{0, 1, 1, 1})) << "nothing to put together";
+    EXPECT_EQ(partitionFiles(filesOf({0, 0, 0, 0}), 4), (Begins{0, 1, 3, 4, 4})) << "sizes are not known";
 }
 
-TEST(PartitionFiles, NoOtherCutHasASmallerLargestRange) {
+TEST(PartitionFiles, NoOtherCutHasASmallerLargestPart) {
     std::mt19937 random(7);
     for (int round = 0; round < 300; ++round) {
-        std::vector<std::uint64_t> sizes(1 + random() % 7);
+        std::vector<std::uint64_t> sizes(2 + random() % 7);
         for (std::uint64_t& size : sizes)
             size = 1 + random() % 9;
-        const auto largest = [&sizes](std::size_t a, std::size_t b) {
+        constexpr std::uint64_t kOpen = 4096; // what a file costs besides its bytes
+        std::uint64_t all = 0;
+        for (const std::uint64_t size : sizes)
+            all += (size << 20) + kOpen;
+        const auto largest = [&](std::size_t a, std::size_t b) {
             std::vector<std::uint64_t> sums(3);
             for (std::size_t i = 0; i < sizes.size(); ++i)
-                sums[i < a ? 0 : i < b ? 1 : 2] += sizes[i];
+                sums[i < a ? 0 : i < b ? 1 : 2] += (sizes[i] << 20) + kOpen;
+            if (a > 0) sums[0] += all / 4;
             return std::max({sums[0], sums[1], sums[2]});
         };
         std::uint64_t best = ~std::uint64_t{0};
@@ -84,6 +100,109 @@ TEST(Wire, ValuesComeBackAsTheyWere) {
         cut(seen, seen_error, rank, flag, path, numbers);
         EXPECT_TRUE(cut.failed()) << length;
     }
+}
+
+FoundOp opOf(std::int64_t i) {
+    FoundOp op;
+    op.owner = i;
+    op.step = 3 * i;
+    op.kind = i % 2 == 0 ? OpKind::Forward : OpKind::BackwardInput;
+    op.microbatch = i + 1;
+    op.chunk_or_stage = i + 2;
+    op.start = TimeNs{std::int64_t{1} << 50} * i;
+    op.end = op.start + TimeNs{7};
+    op.sequence = i + 4;
+    op.overlapped = i % 3 == 0;
+    op.replica = i + 5;
+    return op;
+}
+
+std::array<std::int64_t, 13> numbersOf(const FoundOp& op) {
+    return {op.owner,
+            op.step,
+            static_cast<int>(op.kind),
+            op.microbatch,
+            op.chunk_or_stage,
+            op.start.count(),
+            op.end.count(),
+            op.sequence,
+            op.overlapped ? 1 : 0,
+            op.replica,
+            op.lateness.count(),
+            op.device_idle.count(),
+            op.exposed_comm.count()};
+}
+std::array<std::int64_t, 10> numbersOf(const FoundComm& comm) {
+    return {comm.owner,      comm.step,   static_cast<int>(comm.kind), static_cast<int>(comm.payload),
+            comm.microbatch, comm.stage,  comm.start.count(),          comm.end.count(),
+            comm.sequence,   comm.replica};
+}
+
+/// The bytes that these take.
+template <class Found>
+std::size_t sentAndReceived(const std::vector<Found>& found) {
+    WireWriter out;
+    wireFound(out, found);
+    const std::string bytes = out.take();
+    WireReader in(bytes);
+    std::vector<Found> seen;
+    wireFound(in, seen);
+    EXPECT_TRUE(in.done());
+    EXPECT_EQ(seen.size(), found.size());
+    for (std::size_t i = 0; i < seen.size() && i < found.size(); ++i)
+        EXPECT_EQ(numbersOf(seen[i]), numbersOf(found[i])) << i;
+    for (std::size_t length = 0; length < bytes.size(); length += 5) {
+        WireReader cut(std::string_view(bytes).substr(0, length));
+        wireFound(cut, seen);
+        EXPECT_TRUE(cut.failed()) << length;
+    }
+    return bytes.size();
+}
+
+TEST(FoundWire, OpsComeBackAsTheyWereAndSmallNumbersAreShort) {
+    std::vector<FoundOp> ops;
+    for (int i = 0; i < 100; ++i)
+        ops.push_back(opOf(i));
+    EXPECT_LT(sentAndReceived(ops), ops.size() * sizeof(FoundOp) / 2);
+    ops[7].lateness = TimeNs{-5};
+    ops[8].device_idle = TimeNs{6};
+    ops[9].exposed_comm = TimeNs{7};
+    sentAndReceived(ops);
+    ops[50].microbatch = std::int64_t{1} << 40; // a damaged number, which is reported as it is
+    sentAndReceived(ops);
+    sentAndReceived(std::vector<FoundOp>());
+}
+
+TEST(FoundWire, TransfersComeBackAsTheyWere) {
+    std::vector<FoundComm> comm;
+    for (std::int64_t i = 0; i < 100; ++i) {
+        comm.push_back({i, i + 1, i % 2 == 0 ? CommKind::Send : CommKind::Wait,
+                        i % 3 == 0 ? Payload::Gradient : Payload::Activation, i + 2, i + 3, TimeNs{4 * i},
+                        TimeNs{5 * i}, i + 6, i + 7});
+    }
+    EXPECT_LT(sentAndReceived(comm), comm.size() * sizeof(FoundComm) * 3 / 4);
+    comm[3].owner = INT64_MIN;
+    sentAndReceived(comm);
+}
+
+TEST(Pieces, AreOneListAndAreFreedAsTheyAreUsed) {
+    Pieces<int> pieces;
+    EXPECT_TRUE(pieces.empty());
+    EXPECT_TRUE(pieces.begin() == pieces.end());
+    pieces.append({1, 2});
+    pieces.append({});
+    pieces.append({3});
+    pieces.push_back(4);
+    pieces.append({5, 6, 7});
+    EXPECT_EQ(pieces.size(), 7U);
+    EXPECT_EQ(std::vector<int>(pieces.begin(), pieces.end()), (std::vector<int>{1, 2, 3, 4, 5, 6, 7}));
+    pieces.eraseIf([](int value) { return value == 3 || value == 4 || value > 5; }); // leaves an empty piece
+    const Pieces<int>& fixed = pieces;
+    EXPECT_EQ(std::vector<int>(fixed.begin(), fixed.end()), (std::vector<int>{1, 2, 5}));
+    std::vector<int> used;
+    pieces.consume([&](int value) { used.push_back(value); });
+    EXPECT_EQ(used, (std::vector<int>{1, 2, 5}));
+    EXPECT_TRUE(pieces.empty());
 }
 
 } // namespace

@@ -1,3 +1,4 @@
+#include "core/analysis/anomalies/changes_of_ranks.h"
 #include "core/analysis/distributed.h"
 #include "core/analysis/judge_steps.h"
 #include "core/analysis/report.h"
@@ -182,7 +183,7 @@ TEST_F(SpreadRun, OfOneFileARankIsThatOfOneProcess) {
     expectSame({folder_.path()});
 }
 
-/// All that a member is asked to judge, one word a question.
+/// All that a member is asked to judge and to search, one word a question.
 std::string judgedBy(ProcessTeam& team, const LoadOptions& options) {
     JobControl control;
     TracePartition partition(static_cast<std::size_t>(team.rank()), options.rules, control);
@@ -190,6 +191,7 @@ std::string judgedBy(ProcessTeam& team, const LoadOptions& options) {
     std::string judged;
     const Status served = Coordinator::serve(team, [&](std::string_view request) {
         if (request.find(kJudgeSteps.name) != std::string_view::npos) judged += "judged ";
+        if (request.find(kSearchChanges.name) != std::string_view::npos) judged += "searched ";
         return tasks.handle(partition, request);
     });
     return served.ok() ? judged : served.error().text();
@@ -213,7 +215,7 @@ TEST_F(SpreadRun, OfManyStepsIsJudgedByAllProcesses) {
             JobControl control;
             return sayOf(loadRun({folder_.path()}, control, {}, lead), ClockUse::Auto);
         });
-        EXPECT_EQ(judged, "judged ") << member;
+        EXPECT_EQ(judged, "judged searched ") << member;
     }
 }
 

@@ -1,8 +1,7 @@
+#include "core/analysis/anomalies/changes_of_ranks.h"
 #include "core/analysis/anomalies/find_anomalies.h"
-#include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
-#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -257,19 +256,19 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
     std::vector<double> common;
     for (auto& levels_of_step : of_step)
         common.push_back(std::max(1e-9, statistics::median(std::move(levels_of_step))));
-    statistics::ChangeLimits limits;
+    SeriesToSearch wanted;
+    statistics::ChangeLimits& limits = wanted.limits;
     limits.probability = input.limits.step_change_chance;
     limits.hazard = input.limits.step_change_hazard;
     limits.least_share = input.limits.onset_share;
     limits.least_values = 3;
     const std::vector<RankLevels::value_type> ranks(by_rank.begin(), by_rank.end());
-    std::vector<std::vector<statistics::Change>> changes(ranks.size());
-    parallelFor(ranks.size(), [&](std::size_t r) {
-        std::vector<double> values;
-        for (const auto& [step, level] : ranks[r].second)
+    for (const auto& [key, series] : ranks) {
+        std::vector<double>& values = wanted.series.emplace_back();
+        for (const auto& [step, level] : series)
             values.push_back(level / common[step]);
-        changes[r] = statistics::findChanges(values, limits);
-    });
+    }
+    const ChangesOfSeries changes = searchChanges(input.run, wanted);
     for (std::size_t r = 0; r < ranks.size(); ++r) {
         const auto& [key, series] = ranks[r];
         for (const statistics::Change& change : changes[r]) {

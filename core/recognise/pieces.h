@@ -1,0 +1,106 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// A list in pieces, each in memory of its own: lists are joined without a copy, and pieces that have been used are
+/// freed one by one.
+template <class T>
+class Pieces {
+    template <bool kConst>
+    class Iterator {
+        using Lists = std::conditional_t<kConst, const std::vector<std::vector<T>>, std::vector<std::vector<T>>>;
+        using Item = std::conditional_t<kConst, const T, T>;
+
+    public:
+        using iterator_category = std::forward_iterator_tag;
+        using value_type = T;
+        using difference_type = std::ptrdiff_t;
+        using pointer = Item*;
+        using reference = Item&;
+
+        Iterator() = default;
+        Iterator(Lists& lists, std::size_t piece) : lists_(&lists), piece_(piece) { enter(); }
+        reference operator*() const { return *at_; }
+        pointer operator->() const { return at_; }
+        Iterator& operator++() {
+            if (++at_ == end_) {
+                ++piece_;
+                enter();
+            }
+            return *this;
+        }
+        Iterator operator++(int) {
+            Iterator before = *this;
+            ++*this;
+            return before;
+        }
+        friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+    private:
+        /// The beginning of this piece, or of the next that is not empty; null behind the last.
+        void enter() {
+            while (piece_ < lists_->size() && (*lists_)[piece_].empty())
+                ++piece_;
+            const bool is_end = piece_ >= lists_->size();
+            at_ = is_end ? nullptr : (*lists_)[piece_].data();
+            end_ = is_end ? nullptr : at_ + (*lists_)[piece_].size();
+        }
+
+        Lists* lists_ = nullptr;
+        std::size_t piece_ = 0;
+        Item* at_ = nullptr;
+        Item* end_ = nullptr;
+    };
+
+public:
+    using value_type = T;
+    using iterator = Iterator<false>;
+    using const_iterator = Iterator<true>;
+
+    [[nodiscard]] iterator begin() { return {lists_, 0}; }
+    [[nodiscard]] iterator end() { return {lists_, lists_.size()}; }
+    [[nodiscard]] const_iterator begin() const { return {lists_, 0}; }
+    [[nodiscard]] const_iterator end() const { return {lists_, lists_.size()}; }
+
+    [[nodiscard]] std::size_t size() const {
+        std::size_t all = 0;
+        for (const std::vector<T>& list : lists_)
+            all += list.size();
+        return all;
+    }
+    [[nodiscard]] bool empty() const { return size() == 0; }
+
+    void push_back(T item) { last().push_back(std::move(item)); }
+    /// A list to add to, behind all others.
+    [[nodiscard]] std::vector<T>& last() { return lists_.empty() ? lists_.emplace_back() : lists_.back(); }
+    void append(std::vector<T> list) {
+        if (!list.empty()) lists_.push_back(std::move(list));
+    }
+    void clear() { lists_.clear(); }
+    template <class Predicate>
+    void eraseIf(const Predicate& predicate) {
+        for (std::vector<T>& list : lists_)
+            std::erase_if(list, predicate);
+    }
+    /// Calls `use(item)` for all in order, and frees each piece behind its last.
+    template <class Use>
+    void consume(const Use& use) {
+        for (std::vector<T>& list : lists_) {
+            std::ranges::for_each(list, use);
+            std::vector<T>().swap(list);
+        }
+        lists_.clear();
+    }
+
+private:
+    std::vector<std::vector<T>> lists_;
+};
+
+} // namespace bubblescope
