@@ -3,7 +3,6 @@
 #include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
 
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

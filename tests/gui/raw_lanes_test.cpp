@@ -35,6 +35,15 @@ SessionPtr tracedSession() {
     return sampleSession(spec);
 }
 
+/// Far out, each pixel stands for many slices.
+SessionPtr longSession() {
+    SampleSpec spec;
+    spec.trace = true;
+    spec.steps = 200;
+    spec.schedule.microbatches = 32;
+    return sampleSession(spec);
+}
+
 struct RawSetup {
     ThemeManager themes;
     ViewState state;
@@ -111,11 +120,7 @@ private slots:
     }
 
     void farOutLanesAreAsHighAsTheyAreBusy() {
-        SampleSpec spec;
-        spec.trace = true;
-        spec.steps = 200;
-        spec.schedule.microbatches = 32;
-        const SessionPtr session = sampleSession(spec);
+        const SessionPtr session = longSession();
         const RowLayout rows(session->lanes, 400, {false, {{1}}});
         const std::vector<LaneShapes> lanes = buildRawShapes(inputFor(*session, rows, session->lanes.extent(), 300));
         QCOMPARE(lanes.size(), std::size_t{1});
@@ -132,11 +137,7 @@ private slots:
     }
 
     void whatIsKnownOfLanesIsWhatTheyHold() {
-        SampleSpec spec;
-        spec.trace = true;
-        spec.steps = 200;
-        spec.schedule.microbatches = 32;
-        const SessionPtr session = sampleSession(spec);
+        const SessionPtr session = longSession();
         const Pyramid& pyramid = session->raw.pyramid();
         const TrackId track = session->raw.of(0)[0].track;
         constexpr std::size_t kPixels = 400;
@@ -170,11 +171,7 @@ private slots:
 
     /// What is kept from frame to frame shows in no pixel.
     void aMovedViewLooksLikeAFreshOne() {
-        SampleSpec spec;
-        spec.trace = true;
-        spec.steps = 200;
-        spec.schedule.microbatches = 32;
-        const SessionPtr session = sampleSession(spec);
+        const SessionPtr session = longSession();
         RawSetup moved(session);
         moved.view.run(Command::UnfoldAll);
         QCoreApplication::processEvents(); // which shows the scroll bar
