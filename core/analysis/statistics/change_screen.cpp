@@ -9,9 +9,10 @@
 #include <cstdint>
 #include <vector>
 
-// A loop that the compiler turns into vectors of what the processor has at hand: wide ones, with fused additions.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+// A loop that the compiler turns into vectors of what the processor has at hand: wide ones, with fused additions. GCC
+// knows these levels since version 12.
+#if defined(__x86_64__) && defined(__GNUC__) && __GNUC__ >= 12 && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define BUBBLESCOPE_WIDEST __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define BUBBLESCOPE_WIDEST
