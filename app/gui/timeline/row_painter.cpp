@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -145,9 +144,11 @@ std::vector<TimelineShape> RowPainter::fillPixels(PixelCanvas& pixels) const {
         fill(shapes.lanes);
     });
     std::vector<TimelineShape> labelled;
-    for (TimelineShape& shape : large | std::views::join) {
-        shape.label = shapeLabel(f_.geometry, shape);
-        if (!shape.label.isEmpty()) labelled.push_back(std::move(shape));
+    for (std::vector<TimelineShape>& of_part : large) {
+        for (TimelineShape& shape : of_part) {
+            shape.label = shapeLabel(f_.geometry, shape);
+            if (!shape.label.isEmpty()) labelled.push_back(std::move(shape));
+        }
     }
     return labelled;
 }

@@ -587,7 +587,7 @@ void AttributedBubbles::acquit() {
     }
 }
 
-std::ranges::subrange<AttributedBubbleIterator> AttributedBubbles::of(Rank rank) const {
+AttributedBubbles::OfRank AttributedBubbles::of(Rank rank) const {
     if (rank.value < 0 || rank.index() >= ranks()) return {end(), end()};
     const std::size_t from = begin_[rank.index()];
     const std::size_t to = begin_[rank.index() + 1];

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -107,8 +106,15 @@ public:
     [[nodiscard]] std::size_t size() const { return packed_.size(); }
     [[nodiscard]] Iterator begin() const { return {*this, 0, 0}; }
     [[nodiscard]] Iterator end() const { return {*this, packed_.size(), ranks()}; }
+    /// Those of one rank.
+    struct OfRank {
+        Iterator from;
+        Iterator to;
+        [[nodiscard]] Iterator begin() const { return from; }
+        [[nodiscard]] Iterator end() const { return to; }
+    };
     /// None of a rank that the step does not have.
-    [[nodiscard]] std::ranges::subrange<Iterator> of(Rank rank) const;
+    [[nodiscard]] OfRank of(Rank rank) const;
     /// The memory of it all.
     [[nodiscard]] std::size_t bytes() const {
         return packed_.capacity() * sizeof(Packed) + begin_.capacity() * sizeof(std::size_t);
