@@ -145,6 +145,16 @@ Result<JudgedSteps> judgeTogether(const StepJudgement& judgement, std::size_t pr
     return out;
 }
 
+/// At least what it takes when it is sent.
+std::size_t bytesOf(const StepTimeline& step) {
+    std::size_t bytes = sizeof step;
+    for (const auto& ops : step.ranks)
+        bytes += sizeof(std::uint64_t) + ops.size() * sizeof(TimelineOp);
+    for (const auto& comm : step.comm)
+        bytes += sizeof(std::uint64_t) + comm.size() * sizeof(CommSpan);
+    return bytes;
+}
+
 } // namespace
 
 Result<JudgedPart> judgePart(TracePartition& partition, const StepsToJudge& query) {
@@ -161,20 +171,6 @@ Result<JudgedSteps> judgeSteps(const StepJudgement& judgement) {
         return judgeTogether(judgement, processes);
     return judgeAlone(judgement);
 }
-
-namespace {
-
-/// At least what it takes when it is sent.
-std::size_t bytesOf(const StepTimeline& step) {
-    std::size_t bytes = sizeof step;
-    for (const auto& ops : step.ranks)
-        bytes += sizeof(std::uint64_t) + ops.size() * sizeof(TimelineOp);
-    for (const auto& comm : step.comm)
-        bytes += sizeof(std::uint64_t) + comm.size() * sizeof(CommSpan);
-    return bytes;
-}
-
-} // namespace
 
 void fields(WireWriter& wire, const StepsToJudge& value) {
     wire(*value.schedule, *value.standards);

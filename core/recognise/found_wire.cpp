@@ -12,84 +12,65 @@
 namespace bubblescope {
 namespace {
 
-struct SmallOp {
-    std::int32_t owner = 0;
-    std::int32_t step = 0;
-    std::int32_t microbatch = 0;
-    std::int32_t chunk_or_stage = 0;
-    std::int32_t sequence = 0;
-    std::int32_t replica = 0;
-    OpKind kind = OpKind::Forward;
-    bool overlapped = false;
+/// An op or a transfer: what its numbers are is said by numbersOf().
+template <class Kind, class Detail>
+struct Small {
+    std::array<std::int32_t, 6> numbers{};
+    Kind kind{};
+    Detail detail{};
     TimeNs start{0};
     TimeNs end{0};
 };
+using SmallOp = Small<OpKind, bool>; ///< detail: overlapped
+using SmallComm = Small<CommKind, Payload>;
 /// What most traces record of no op.
 using OpDetails = std::array<TimeNs, 3>; ///< lateness, idle, exposed
 
-struct SmallComm {
-    std::int32_t owner = 0;
-    std::int32_t step = 0;
-    std::int32_t microbatch = 0;
-    std::int32_t stage = 0;
-    std::int32_t sequence = 0;
-    std::int32_t replica = 0;
-    CommKind kind = CommKind::Send;
-    Payload payload = Payload::Activation;
-    TimeNs start{0};
-    TimeNs end{0};
-};
-
-bool isSmall(std::int64_t number) {
-    return std::in_range<std::int32_t>(number);
+std::array<std::int64_t, 6> numbersOf(const FoundOp& op) {
+    return {op.owner, op.step, op.microbatch, op.chunk_or_stage, op.sequence, op.replica};
 }
-std::int32_t small(std::int64_t number) {
-    return static_cast<std::int32_t>(number);
+std::array<std::int64_t, 6> numbersOf(const FoundComm& comm) {
+    return {comm.owner, comm.step, comm.microbatch, comm.stage, comm.sequence, comm.replica};
+}
+bool detailOf(const FoundOp& op) {
+    return op.overlapped;
+}
+Payload detailOf(const FoundComm& comm) {
+    return comm.payload;
 }
 
-bool fits(const FoundOp& op) {
-    return isSmall(op.owner) && isSmall(op.step) && isSmall(op.microbatch) && isSmall(op.chunk_or_stage) &&
-           isSmall(op.sequence) && isSmall(op.replica);
-}
-bool fits(const FoundComm& comm) {
-    return isSmall(comm.owner) && isSmall(comm.step) && isSmall(comm.microbatch) && isSmall(comm.stage) &&
-           isSmall(comm.sequence) && isSmall(comm.replica);
+template <class Found>
+bool fits(const Found& found) {
+    return std::ranges::all_of(numbersOf(found),
+                               [](std::int64_t number) { return std::in_range<std::int32_t>(number); });
 }
 
-SmallOp smallOf(const FoundOp& op) {
-    return {small(op.owner),
-            small(op.step),
-            small(op.microbatch),
-            small(op.chunk_or_stage),
-            small(op.sequence),
-            small(op.replica),
-            op.kind,
-            op.overlapped,
-            op.start,
-            op.end};
-}
-SmallComm smallOf(const FoundComm& comm) {
-    return {small(comm.owner),   small(comm.step), small(comm.microbatch), small(comm.stage), small(comm.sequence),
-            small(comm.replica), comm.kind,        comm.payload,           comm.start,        comm.end};
+template <class Small, class Found>
+Small smallOf(const Found& found) {
+    Small item{{}, found.kind, detailOf(found), found.start, found.end};
+    std::ranges::transform(numbersOf(found), item.numbers.begin(),
+                           [](std::int64_t number) { return static_cast<std::int32_t>(number); });
+    return item;
 }
 
 FoundOp largeOf(const SmallOp& op) {
+    const auto& [owner, step, microbatch, chunk_or_stage, sequence, replica] = op.numbers;
     FoundOp large;
-    large.owner = op.owner;
-    large.step = op.step;
+    large.owner = owner;
+    large.step = step;
     large.kind = op.kind;
-    large.microbatch = op.microbatch;
-    large.chunk_or_stage = op.chunk_or_stage;
+    large.microbatch = microbatch;
+    large.chunk_or_stage = chunk_or_stage;
     large.start = op.start;
     large.end = op.end;
-    large.sequence = op.sequence;
-    large.overlapped = op.overlapped;
-    large.replica = op.replica;
+    large.sequence = sequence;
+    large.overlapped = op.detail;
+    large.replica = replica;
     return large;
 }
 FoundComm largeOf(const SmallComm& comm) {
-    return {comm.owner, comm.step,  comm.kind, comm.payload,  comm.microbatch,
-            comm.stage, comm.start, comm.end,  comm.sequence, comm.replica};
+    const auto& [owner, step, microbatch, stage, sequence, replica] = comm.numbers;
+    return {owner, step, comm.kind, comm.detail, microbatch, stage, comm.start, comm.end, sequence, replica};
 }
 
 /// False if the items have numbers that are too large, and were sent as they are.
@@ -104,7 +85,7 @@ bool sendSmall(WireWriter& wire, const std::vector<Found>& found) {
     std::vector<Small> items;
     items.reserve(found.size());
     for (const Found& item : found)
-        items.push_back(smallOf(item));
+        items.push_back(smallOf<Small>(item));
     wireBlock(wire, items);
     return true;
 }

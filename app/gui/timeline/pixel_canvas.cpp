@@ -54,6 +54,9 @@ void PixelCanvas::fillTiledDevice(PixelBox box, const QImage& tile) {
 
 namespace {
 
+/// Many times the number of labels on a screen.
+constexpr qsizetype kMaxLabels = 20'000;
+
 /// The image that a painter paints on, if one like `image` can be copied into it.
 QImage* imageBelow(const QPainter& painter, const QImage& image) {
     QPaintDevice* const device = painter.paintEngine()->paintDevice();
@@ -81,13 +84,6 @@ void drawWhole(QPainter& painter, const QImage& image, bool clipped) {
             std::memcpy(to + y * below->bytesPerLine(), from + y * image.bytesPerLine(), bytes);
     });
 }
-
-namespace {
-
-/// Many times the number of labels on a screen.
-constexpr qsizetype kMaxLabels = 20'000;
-
-} // namespace
 
 void LabelCache::setFont(const QFont& font) {
     if (font == font_) return;
