@@ -12,7 +12,7 @@
 namespace bubblescope {
 namespace {
 
-/// An op or a transfer: what its numbers are is said by numbersOf().
+/// An op or a transfer. numbersOf() defines the order of the numbers.
 template <class Kind, class Detail>
 struct Small {
     std::array<std::int32_t, 6> numbers{};

@@ -158,12 +158,7 @@ StackRows::StackRows(const GeometryInput& input, std::vector<int> rows) : input_
 }
 
 StackRows StackRows::compact(const GeometryInput& input) {
-    std::vector<int> rows;
-    for (int row = 0; row < input.rows.rowCount() && input.rows.compact(); ++row) {
-        const int top = input.rows.rowTop(row) - input.scroll_y;
-        if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
-    }
-    return StackRows(input, std::move(rows));
+    return StackRows(input, input.rows.compact() ? visibleRows(input) : std::vector<int>());
 }
 
 StackRows StackRows::strips(const GeometryInput& input) {

@@ -319,4 +319,13 @@ std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input, cons
     return shapes;
 }
 
+std::vector<int> visibleRows(const GeometryInput& input) {
+    std::vector<int> rows;
+    for (int row = 0; row < input.rows.rowCount(); ++row) {
+        const int top = input.rows.rowTop(row) - input.scroll_y;
+        if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
+    }
+    return rows;
+}
+
 } // namespace bubblescope::gui

@@ -159,6 +159,9 @@ struct GeometryInput {
     }
 };
 
+/// The rows that are on the screen, top to bottom, without headers.
+[[nodiscard]] std::vector<int> visibleRows(const GeometryInput& input);
+
 /// The vertical part of a lane that an op fills, from the top.
 struct BandPart {
     double from = 0;

@@ -217,11 +217,7 @@ private:
 } // namespace
 
 FullRows::FullRows(const GeometryInput& input) : input_(input) {
-    const RowLayout& rows = input.rows;
-    for (int row = 0; row < rows.rowCount() && !rows.compact(); ++row) {
-        const int top = rows.rowTop(row) - input.scroll_y;
-        if (!rows.isHeader(row) && top < input.height && top + rows.rowHeight() > 0) rows_.push_back(row);
-    }
+    if (!input.rows.compact()) rows_ = visibleRows(input);
     if (rows_.empty()) return;
     const auto columns = std::max<std::int64_t>(1, std::llround(input.scale.width * input.device_pixel_ratio));
     for (std::int64_t column = 0; column <= columns; ++column)
