@@ -20,9 +20,11 @@ std::size_t BatchPipeline::pieceBytes(std::size_t text) {
     return std::clamp(text / 8, 8 * kLeastPiece, kPieceBytes);
 }
 
-BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes, bool complete)
-    : text_(text), piece_bytes_(piece_bytes), borders_(text, complete), next_begin_(begin), complete_(complete) {
-    if (text.size() - begin < 2 * piece_bytes_) return;
+BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes, bool complete,
+                             Threads threads)
+    : text_(text), piece_bytes_(piece_bytes), borders_(text, complete), next_begin_(begin), complete_(complete),
+      threads_(threads) {
+    if (threads_ == Threads::ThisOne || text.size() - begin < 2 * piece_bytes_) return;
     max_ahead_ = kAheadPerCore * coreCount();
     fill();
 }
@@ -80,7 +82,28 @@ std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::string_view tex
     return piece;
 }
 
-std::unique_ptr<BatchPipeline::Piece> BatchPipeline::take(std::size_t offset) {
+const BatchPipeline::Piece* BatchPipeline::parsedHere(std::size_t begin) {
+    if (begin < unreadable_before_ || begin >= text_.size()) return nullptr;
+    const bool is_last = text_.size() - begin < 2 * piece_bytes_;
+    const auto border = is_last ? std::nullopt : borders_.after(begin + piece_bytes_, kSearchBytes);
+    const std::size_t end = border ? text_.find_last_of('}', *border - 1) + 1 : text_.size();
+    piece_.batch.events.clear();
+    piece_.batch.repaired = false;
+    piece_.begin = begin;
+    const std::string_view events = text_.substr(begin, end - begin);
+    if (border) {
+        piece_.end = end;
+        if (parser_.parse(events, begin, piece_.batch)) return &piece_;
+    } else if (const auto size = parser_.parseToEnd(events, begin, piece_.batch)) {
+        piece_.end = begin + *size;
+        return &piece_;
+    }
+    unreadable_before_ = end;
+    return nullptr;
+}
+
+const BatchPipeline::Piece* BatchPipeline::take(std::size_t offset) {
+    if (threads_ == Threads::ThisOne) return parsedHere(offset);
     if (max_ahead_ == 0) return nullptr;
     while (!begins_.empty() && begins_.front() < offset) {
         begins_.pop_front();
@@ -90,9 +113,9 @@ std::unique_ptr<BatchPipeline::Piece> BatchPipeline::take(std::size_t offset) {
     fill();
     if (begins_.empty() || begins_.front() != offset) return nullptr;
     begins_.pop_front();
-    std::unique_ptr<Piece> piece = pieces_.take();
+    taken_ = pieces_.take();
     fill();
-    return piece;
+    return taken_.get();
 }
 
 } // namespace bubblescope::chrome

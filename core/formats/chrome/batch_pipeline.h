@@ -21,17 +21,25 @@ namespace bubblescope::chrome {
 /// parsed as complete events: it follows that it ends at a border. Where a guess was wrong, the reader continues on its
 /// own until it reaches the beginning of a later piece. The result is the same as without this class, save that a
 /// damaged event, with a bracket of the wrong kind in it, may be read.
+///
+/// Small texts are cut likewise, but each piece is parsed when it is taken, by the thread that takes it: waking others
+/// takes longer than that. Pieces are then so small that they, and the events in them, stay in the cache.
 class BatchPipeline {
 public:
     static constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
     /// What pieces of a text of so many bytes should have.
     [[nodiscard]] static std::size_t pieceBytes(std::size_t text);
 
+    enum class Threads { All, ThisOne };
+    /// Complete texts of fewer bytes are best parsed by one thread, in pieces of so many.
+    static constexpr std::size_t kForOneThread = std::size_t{4} << 20;
+    static constexpr std::size_t kPieceOfOneThread = std::size_t{64} << 10;
+
     /// `text` is the file, or if that is not `complete` its beginning, `begin` the offset of its first event. Pieces
     /// have at least `piece_bytes`, but towards the end half of what is left; of texts with less than two nothing is
-    /// parsed ahead.
-    BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes,
-                  bool complete = true);
+    /// parsed ahead. A text for one thread must be complete.
+    BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
+                  Threads threads = Threads::All);
 
     /// More of the text came, at the same place.
     void extend(std::string_view text, bool complete);
@@ -41,17 +49,18 @@ public:
     struct Piece {
         std::size_t begin = 0;
         std::size_t end = 0; ///< offset after its last event
-        EventBatch batch;
+        EventBatch batch;    ///< its texts include those of the piece before, if that is the same object
     };
-    /// The piece that begins at `offset`, after waiting for it if it is still being parsed; nothing if there is no
-    /// usable one. Pieces that begin before `offset` are dropped.
-    [[nodiscard]] std::unique_ptr<Piece> take(std::size_t offset);
+    /// The piece that begins at `offset`, after waiting for it if it is still being parsed; null if there is no usable
+    /// one. It stays until the next call. Pieces that begin before `offset` are dropped.
+    [[nodiscard]] const Piece* take(std::size_t offset);
 
     /// The next offset after `offset` that looks like the beginning of an event. Reading may continue there after a
     /// damaged event. `within` bounds the search.
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset, std::size_t within);
 
 private:
+    [[nodiscard]] const Piece* parsedHere(std::size_t begin);
     void fill();
     [[nodiscard]] std::unique_ptr<Piece> parsed(std::string_view text, std::size_t begin, std::size_t end);
 
@@ -67,6 +76,12 @@ private:
     std::mutex parsers_mutex_;
     std::vector<std::unique_ptr<EventParser>> parsers_; ///< not in use now
 
+    Threads threads_;
+    EventParser parser_;                ///< this thread's, as are
+    Piece piece_;                       ///< the piece that is used again and again, and
+    std::size_t unreadable_before_ = 0; ///< where a piece ends that is none
+
+    std::unique_ptr<Piece> taken_;
     std::deque<std::size_t> begins_; ///< of the pieces ahead, in order
     OrderedTasks<std::unique_ptr<Piece>>
         pieces_; ///< those that do not parse are null; last, since they use the members above

@@ -2,70 +2,101 @@
 
 #include "core/base/text.h"
 #include "core/formats/chrome/decimal.h"
+#include "core/formats/chrome/digits.h"
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <new>
+#include <utility>
 
 namespace bubblescope::chrome {
 namespace {
 
-namespace ondemand = simdjson::ondemand;
+using Simdjson = simdjson::internal::dom_parser_implementation;
 
-std::string_view trimmed(std::string_view token) {
-    while (!token.empty() &&
-           (token.back() == ' ' || token.back() == '\n' || token.back() == '\r' || token.back() == '\t'))
-        token.remove_suffix(1);
-    return token;
+bool isJsonSpace(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
 
-/// The text of a string, or the token of a number, true, false or null; empty for anything else.
-std::string_view scalarText(ondemand::value value) {
-    ondemand::json_type type{};
-    if (value.type().get(type) != simdjson::SUCCESS) return {};
-    std::string_view text;
-    if (type == ondemand::json_type::string) {
-        return value.get_string().get(text) == simdjson::SUCCESS ? text : std::string_view{};
-    }
-    const bool nested = type == ondemand::json_type::object || type == ondemand::json_type::array;
-    return nested ? std::string_view{} : trimmed(value.raw_json_token());
+/// The end of a text without the white space there; what lies before `begin` is none.
+const char* endOfText(const char* begin, const char* end) {
+    while (end > begin && isJsonSpace(end[-1]))
+        --end;
+    return end;
 }
 
-RowId rowId(ondemand::value value, StringPool& texts) {
-    const std::string_view text = scalarText(value);
-    if (const auto number = parseNumber<std::int64_t>(text)) return {false, *number};
-    return {true, texts.intern(text)};
+std::uint64_t wordAt(const char* at) {
+    static_assert(std::endian::native == std::endian::little);
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return word;
 }
 
-std::uint64_t flowId(ondemand::value value) {
-    const std::string_view text = scalarText(value);
-    if (const auto number = parseNumber<std::int64_t>(text)) return static_cast<std::uint64_t>(*number);
-    return std::hash<std::string_view>{}(text);
+constexpr std::uint64_t kEachByte = 0x0101010101010101;
+
+/// The lowest bit that is set is in the first byte of the word that is this letter; 0 if there is none.
+constexpr std::uint64_t bytesThatAre(char letter, std::uint64_t word) {
+    const std::uint64_t others = word ^ (kEachByte * static_cast<unsigned char>(letter));
+    return (others - kEachByte) & ~others & (kEachByte << 7U);
 }
 
-/// Fills events from the entries of one padded document.
-class Filler {
+/// What an opening or closing bracket adds to the depth.
+constexpr std::array<std::int8_t, 256> kDepths = [] {
+    std::array<std::int8_t, 256> depths{};
+    depths['{'] = depths['['] = 1;
+    depths['}'] = depths[']'] = -1;
+    return depths;
+}();
+
+/// The letters that begin what JSON has besides strings, objects and arrays.
+constexpr std::array<bool, 256> kBeginsScalar = [] {
+    std::array<bool, 256> begins{};
+    for (const char letter : {'-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 't', 'f', 'n'})
+        begins[static_cast<unsigned char>(letter)] = true;
+    return begins;
+}();
+
+/// Fills events from the entries of one padded document. Goes from place to place where something begins: a bracket, a
+/// colon, a comma, a string, or any other value. The last place is the document's end, where a 0 stands, so a function
+/// that expects something goes no further than that. False wherever it is no JSON; the inside of values that are not
+/// needed is not checked.
+class EntryReader {
 public:
-    Filler(const char* document, std::uint64_t offset, EventBatch& batch)
-        : document_(document), offset_(offset), batch_(batch) {}
+    EntryReader(const char* document, std::uint64_t offset, const Simdjson& simdjson, std::vector<char>& unescaped,
+                EventBatch& batch)
+        : document_(document), offset_(offset), at_(simdjson.structural_indexes.get()),
+          end_(at_ + simdjson.n_structural_indexes), simdjson_(simdjson), unescaped_(unescaped), batch_(batch) {}
 
-    bool entry(ondemand::object object, std::string_view first_token) {
-        Event& event = batch_.events.emplace_back();
-        event.offset = placeOf(first_token.data());
-        for (auto field_result : object) {
-            ondemand::field field;
-            if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
-            if (!fill(keyAt(field.key().raw()), field.value(), event)) return false;
-        }
+    [[nodiscard]] bool accept(char wanted) {
+        if (letter() != wanted) return false;
+        ++at_;
         return true;
+    }
+    [[nodiscard]] bool atEnd() const { return at_ == end_; }
+    /// Behind the bracket that was read last.
+    [[nodiscard]] std::size_t end() const { return at_[-1] + std::size_t{1}; }
+
+    bool entry() {
+        Event& event = batch_.events.emplace_back();
+        event.offset = placeOf(*at_);
+        if (!accept('{')) return false;
+        if (accept('}')) return true;
+        do {
+            const char* const key = here() + 1;
+            if (!accept('"') || !accept(':') || !fill(keyAt(key), event)) return false;
+        } while (accept(','));
+        return accept('}');
     }
 
 private:
-    // Relevant keys have eight letters at most and are compared as one number; simdjson's padding makes reading this
-    // far beyond any key safe. A key spelled with escapes is not recognised, as in every other viewer.
+    // Relevant keys have eight letters at most and are compared as one number; the document's padding makes reading
+    // this far beyond any key safe. A key spelled with escapes is not recognised, as in every other viewer.
     using Key = std::uint64_t;
 
     /// Of the letters and, if it has room, the quote behind them.
@@ -79,135 +110,322 @@ private:
     }
     /// Of the text up to the next quote; 0 for longer ones.
     [[nodiscard]] static Key keyAt(const char* text) {
-        static_assert(std::endian::native == std::endian::little);
-        Key key = 0;
-        std::memcpy(&key, text, sizeof key);
-        // The lowest bit that is set here is in the first byte that is a quote.
-        constexpr Key kOnes = 0x0101010101010101;
-        const Key others = key ^ (kOnes * '"');
-        const Key quotes = (others - kOnes) & ~others & (kOnes << 7U);
+        const Key key = wordAt(text);
+        const std::uint64_t quotes = bytesThatAre('"', key);
         if (quotes == 0) return text[sizeof key] == '"' ? key : 0;
         const int beyond = 56 - std::countr_zero(quotes) / 8 * 8; // bits
         return key << beyond >> beyond;
     }
 
-    [[nodiscard]] std::uint64_t placeOf(const char* at) const {
-        return offset_ + static_cast<std::uint64_t>(at - document_);
+    [[nodiscard]] const char* here() const { return document_ + *at_; }
+    [[nodiscard]] char letter() const { return *here(); }
+    [[nodiscard]] std::uint64_t placeOf(std::size_t at) const { return offset_ + at; }
+
+    bool fill(Key key, Event& event) {
+        switch (key) {
+        case keyOf("ph"): return phase(event);
+        case keyOf("ts"): event.has_time = true; return time(event.time);
+        case keyOf("id"): return flowId(event.id);
+        case keyOf("bp"): return equals("e", event.binds_enclosing);
+        case keyOf("dur"): return time(event.duration);
+        case keyOf("pid"): return rowId(event.pid);
+        case keyOf("tid"): return rowId(event.tid);
+        case keyOf("cat"): return text(event.category);
+        case keyOf("id2"): return asyncId(event);
+        case keyOf("name"): return text(event.name);
+        case keyOf("args"): return args(event);
+        case keyOf("bind_id"): return flowId(event.bind);
+        case keyOf("flow_in"): return equals("true", event.flows_in);
+        case keyOf("flow_out"): return equals("true", event.flows_out);
+        default: return skip();
+        }
     }
 
-    bool fill(Key key, ondemand::value value, Event& event) {
-        switch (key) {
-        case keyOf("ph"): {
-            const std::string_view text = scalarText(value);
-            event.phase = text.size() == 1 ? text.front() : '?';
-            break;
+    /// Over any value. Brackets are counted, of whichever kind they are.
+    bool skip() {
+        switch (letter()) {
+        case '{':
+        case '[': break;
+        case '}':
+        case ']':
+        case ',':
+        case ':': return false;
+        default:
+            if (atEnd()) return false;
+            ++at_;
+            return true;
         }
-        case keyOf("ts"):
-            event.has_time = true;
-            event.time = microsecondsToNs(scalarText(value));
-            break;
-        case keyOf("id"): event.id = flowId(value); break;
-        case keyOf("bp"): event.binds_enclosing = scalarText(value) == "e"; break;
-        case keyOf("dur"): event.duration = microsecondsToNs(scalarText(value)); break;
-        case keyOf("pid"): event.pid = rowId(value, batch_.texts); break;
-        case keyOf("tid"): event.tid = rowId(value, batch_.texts); break;
-        case keyOf("cat"): event.category = batch_.texts.intern(scalarText(value)); break;
-        case keyOf("id2"): return asyncId(value, event);
-        case keyOf("name"): event.name = batch_.texts.intern(scalarText(value)); break;
-        case keyOf("args"): return args(value, event);
-        case keyOf("bind_id"): event.bind = flowId(value); break;
-        case keyOf("flow_in"): event.flows_in = scalarText(value) == "true"; break;
-        case keyOf("flow_out"): event.flows_out = scalarText(value) == "true"; break;
-        default: break;
+        int depth = 0;
+        do {
+            if (atEnd()) return false;
+            depth += kDepths[static_cast<unsigned char>(letter())];
+            ++at_;
+        } while (depth > 0);
+        return true;
+    }
+
+    /// What stands between the quotes of the string that was just read.
+    [[nodiscard]] std::string_view rawText(const char* begin) const {
+        const char* const end = endOfText(begin, here()); // behind the quote
+        return {begin + 1, static_cast<std::size_t>(end - begin) - 2};
+    }
+    /// Empty for a string with a wrong escape.
+    [[nodiscard]] std::string_view unescaped(std::string_view raw) {
+        if (raw.find('\\') == std::string_view::npos) return raw;
+        unescaped_.resize(std::max(unescaped_.size(), raw.size() + 1 + simdjson::SIMDJSON_PADDING));
+        const auto* const from = reinterpret_cast<const std::uint8_t*>(raw.data());
+        auto* const to = reinterpret_cast<std::uint8_t*>(unescaped_.data());
+        const std::uint8_t* const end = simdjson_.parse_string(from, to);
+        return {unescaped_.data(), end == nullptr ? 0 : static_cast<std::size_t>(end - to)};
+    }
+
+    /// Reads a value: the text of a string, or the letters of a number, true, false or null; empty for anything else.
+    bool scalar(std::string_view& text) {
+        const char* const begin = here();
+        if (*begin == '"') {
+            ++at_;
+            text = unescaped(rawText(begin));
+        } else if (const auto letters = plainScalar()) {
+            text = *letters;
+        } else {
+            text = {};
+            return skip();
         }
         return true;
     }
 
-    bool args(ondemand::value value, Event& event) {
-        ondemand::json_type type{};
-        if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
-        ondemand::object object;
+    bool phase(Event& event) {
+        constexpr std::size_t kSize = 3; // with its quotes
+        const char* const begin = here();
+        const char letter = begin[1];
+        if (*begin == '"' && letter != '"' && letter != '\\' && begin[kSize - 1] == '"') {
+            ++at_;
+            event.phase = letter;
+            return true;
+        }
         std::string_view text;
-        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
-        if (object.raw_json().get(text) != simdjson::SUCCESS) return false;
-        if (text.size() > 2) {
-            event.args = placeOf(text.data());
-            event.args_size = static_cast<std::uint32_t>(text.size()); // entries are shorter than that
+        if (!scalar(text)) return false;
+        event.phase = text.size() == 1 ? text.front() : '?';
+        return true;
+    }
+    bool equals(std::string_view wanted, bool& does) {
+        std::string_view text;
+        if (!scalar(text)) return false;
+        does = text == wanted;
+        return true;
+    }
+    /// The letters of a number, true, false or null if such stands here, which is then read.
+    [[nodiscard]] std::optional<std::string_view> plainScalar() {
+        const char* const begin = here();
+        if (!kBeginsScalar[static_cast<unsigned char>(*begin)]) return std::nullopt;
+        ++at_;
+        return std::string_view(begin, static_cast<std::size_t>(endOfText(begin, here()) - begin));
+    }
+    bool time(std::optional<TimeNs>& time) {
+        if (const auto letters = plainScalar()) {
+            const auto plain = plainThousandths(letters->data(), letters->data() + letters->size());
+            time = plain ? TimeNs{*plain} : microsecondsToNs(*letters);
+            return true;
+        }
+        std::string_view text;
+        if (!scalar(text)) return false;
+        time = microsecondsToNs(text);
+        return true;
+    }
+    bool rowId(RowId& row) {
+        if (const auto letters = plainScalar()) {
+            if (const auto plain = plainInteger(letters->data(), letters->data() + letters->size())) {
+                row.is_text = false;
+                row.number = *plain;
+            } else {
+                setRow(*letters, row);
+            }
+            return true;
+        }
+        std::string_view text;
+        if (!scalar(text)) return false;
+        setRow(text, row);
+        return true;
+    }
+    void setRow(std::string_view text, RowId& row) {
+        const auto number = parseNumber<std::int64_t>(text);
+        row.is_text = !number;
+        row.number = number ? *number : batch_.texts.intern(text);
+    }
+    bool flowId(std::uint64_t& id) {
+        std::string_view text;
+        if (const auto letters = plainScalar()) {
+            const auto plain = plainInteger(letters->data(), letters->data() + letters->size());
+            if (plain) return id = static_cast<std::uint64_t>(*plain), true;
+            text = *letters;
+        } else if (!scalar(text)) {
+            return false;
+        }
+        const auto number = parseNumber<std::int64_t>(text);
+        id = number ? static_cast<std::uint64_t>(*number) : std::hash<std::string_view>{}(text);
+        return true;
+    }
+
+    bool text(StringId& id) {
+        const char* const begin = here();
+        if (*begin != '"') {
+            std::string_view text;
+            if (!scalar(text)) return false;
+            id = batch_.texts.intern(text);
+            return true;
+        }
+        ++at_;
+        const std::string_view raw = rawText(begin);
+        std::uint64_t hash = raw.size();
+        std::uint64_t escapes = 0;
+        constexpr std::uint64_t kMix = 0x9E3779B97F4A7C15;
+        std::size_t done = 0;
+        for (; done + sizeof(std::uint64_t) <= raw.size(); done += sizeof(std::uint64_t)) {
+            const std::uint64_t word = wordAt(raw.data() + done);
+            escapes |= bytesThatAre('\\', word);
+            hash = (std::rotl(hash, 5) ^ word) * kMix;
+        }
+        if (done < raw.size()) {
+            const std::uint64_t word = wordAt(raw.data() + done) << (64 - 8 * (raw.size() - done));
+            escapes |= bytesThatAre('\\', word);
+            hash = (std::rotl(hash, 5) ^ word) * kMix;
+        }
+        id = escapes == 0 ? batch_.recent.intern(raw, hash >> 32U, batch_.texts) : batch_.texts.intern(unescaped(raw));
+        return true;
+    }
+
+    /// The text of an object, and what follows it up to the next comma or bracket.
+    bool args(Event& event) {
+        const std::size_t begin = *at_;
+        const bool is_object = letter() == '{';
+        if (!skip()) return false;
+        const std::size_t size = *at_ - begin;
+        if (is_object && size > 2) {
+            event.args = placeOf(begin);
+            event.args_size = static_cast<std::uint32_t>(size); // entries are shorter than that
         }
         return true;
     }
 
     // {"local": …} or {"global": …}
-    static bool asyncId(ondemand::value value, Event& event) {
-        ondemand::json_type type{};
-        if (value.type().get(type) != simdjson::SUCCESS || type != ondemand::json_type::object) return true;
-        ondemand::object object;
-        if (value.get_object().get(object) != simdjson::SUCCESS) return false;
-        for (auto field_result : object) {
-            ondemand::field field;
-            if (std::move(field_result).get(field) != simdjson::SUCCESS) return false;
-            event.id = flowId(field.value());
-        }
-        return true;
+    bool asyncId(Event& event) {
+        if (letter() != '{') return skip();
+        ++at_;
+        if (accept('}')) return true;
+        do {
+            if (!accept('"') || !accept(':') || !flowId(event.id)) return false;
+        } while (accept(','));
+        return accept('}');
     }
 
     const char* document_;
     std::uint64_t offset_;
+    const std::uint32_t* at_;
+    const std::uint32_t* end_;
+    const Simdjson& simdjson_;
+    std::vector<char>& unescaped_;
     EventBatch& batch_;
 };
 
 } // namespace
 
-struct EventParser::Simdjson {
-    ondemand::parser parser;
-    std::vector<char> document; // "[" text "]" and room that simdjson may read
+/// A document and the places where something begins in it.
+struct EventParser::Places {
+    std::unique_ptr<Simdjson> simdjson;
+    std::unique_ptr<char[]> document; // NOLINT(modernize-avoid-c-arrays): "[" text "]", and room that may be read
+    std::size_t room = 0;
+    std::size_t size = 0; ///< of the text
+    std::vector<char> unescaped;
+
+    void expect(std::size_t bytes) {
+        if (bytes <= room) return;
+        room = std::max(bytes, room + room / 4);
+        document = std::make_unique_for_overwrite<char[]>(room); // NOLINT(modernize-avoid-c-arrays)
+        constexpr std::size_t kDepth = 1;                        // of the second stage, which is not used
+        const auto failed =
+            simdjson == nullptr
+                ? simdjson::get_active_implementation()->create_dom_parser_implementation(room, kDepth, simdjson)
+                : simdjson->allocate(room, kDepth);
+        if (failed != simdjson::SUCCESS) throw std::bad_alloc{};
+    }
+    [[nodiscard]] simdjson::error_code find() {
+        return simdjson->stage1(reinterpret_cast<const std::uint8_t*>(document.get()), size + 2,
+                                simdjson::stage1_mode::regular);
+    }
 };
 
-EventParser::EventParser() : simdjson_(std::make_unique<Simdjson>()) {}
-EventParser::~EventParser() = default;
+namespace {
 
-bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch& batch) {
-    std::vector<char>& document = simdjson_->document;
-    document.resize(text.size() + 2 + simdjson::SIMDJSON_PADDING);
-    document.front() = '[';
-    if (!text.empty()) std::memcpy(document.data() + 1, text.data(), text.size());
+/// Of small texts, for the thread's next parser: making new pages for them takes as long as parsing does.
+std::unique_ptr<EventParser::Places>& sparePlaces() {
+    thread_local std::unique_ptr<EventParser::Places> kept;
+    return kept;
+}
+
+} // namespace
+
+EventParser::EventParser() : places_(std::exchange(sparePlaces(), nullptr)) {
+    if (places_ == nullptr) places_ = std::make_unique<Places>();
+}
+
+EventParser::~EventParser() {
+    constexpr std::size_t kMost = std::size_t{256} << 10;
+    std::unique_ptr<Places>& spare = sparePlaces();
+    if (places_->room <= kMost && (spare == nullptr || spare->room < places_->room)) spare = std::move(places_);
+}
+
+/// False if the text is no JSON wherever strings end, or is no UTF-8 (and cannot be repaired).
+bool EventParser::find(std::string_view text, EventBatch& batch) {
+    places_->expect(text.size() + 2 + simdjson::SIMDJSON_PADDING);
+    places_->size = text.size();
+    char* const document = places_->document.get();
+    document[0] = '[';
+    if (!text.empty()) std::memcpy(document + 1, text.data(), text.size());
     document[text.size() + 1] = ']';
-    std::memset(document.data() + text.size() + 2, 0, simdjson::SIMDJSON_PADDING);
+    std::memset(document + text.size() + 2, 0, simdjson::SIMDJSON_PADDING);
+    auto failed = places_->find();
+    if (failed == simdjson::UTF8_ERROR) {
+        batch.repaired = replaceInvalidUtf8(document, text.size() + 2) > 0;
+        failed = places_->find();
+    }
+    return failed == simdjson::SUCCESS;
+}
 
+/// `whole`: the array must end where the document does.
+std::optional<std::size_t> EventParser::read(std::uint64_t offset, EventBatch& batch, bool whole) {
     constexpr std::size_t kUsualEvent = 200;
     const std::size_t before = batch.events.size();
-    if (text.size() > 8 * kUsualEvent) batch.events.reserve(before + text.size() / kUsualEvent);
-    ondemand::document json;
-    ondemand::array array;
-    const auto iterate = [&] {
-        return simdjson_->parser.iterate(document.data(), text.size() + 2, document.size()).get(json);
+    if (places_->size > 8 * kUsualEvent) batch.events.reserve(before + places_->size / kUsualEvent);
+    const auto failed = [&] {
+        batch.events.resize(before);
+        return std::nullopt;
     };
-    auto failed = iterate();
-    if (failed == simdjson::UTF8_ERROR) {
-        batch.repaired = replaceInvalidUtf8(document.data(), text.size() + 2) > 0;
-        failed = iterate();
+    // The first letter of the document, a bracket, is none of the text.
+    EntryReader reader(places_->document.get(), offset - 1, *places_->simdjson, places_->unescaped, batch);
+    std::size_t end = 0; // of the last entry
+    if (!reader.accept('[')) return failed();
+    if (!reader.accept(']')) {
+        do {
+            if (!reader.entry()) return failed();
+            end = reader.end() - 1;
+        } while (reader.accept(','));
+        if (!reader.accept(']')) return failed();
     }
-    if (failed != simdjson::SUCCESS) return false;
-    if (json.get_array().get(array) != simdjson::SUCCESS) return false;
-    Filler filler(document.data() + 1, offset, batch);
-    for (auto element : array) {
-        ondemand::value value;
-        ondemand::object object;
-        if (std::move(element).get(value) != simdjson::SUCCESS) {
-            batch.events.resize(before);
-            return false;
-        }
-        const std::string_view token = value.raw_json_token();
-        if (value.get_object().get(object) != simdjson::SUCCESS || !filler.entry(object, token)) {
-            batch.events.resize(before);
-            return false;
-        }
-    }
-    return true;
+    if (whole && !reader.atEnd()) return failed();
+    return end;
+}
+
+bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch& batch) {
+    return find(text, batch) && read(offset, batch, true);
+}
+
+std::optional<std::size_t> EventParser::parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch) {
+    return find(text, batch) ? read(offset, batch, false) : std::nullopt;
 }
 
 std::optional<std::int64_t> EventParser::integer(std::string_view text) {
-    text = trimmed(text);
+    while (!text.empty() && isJsonSpace(text.back()))
+        text.remove_suffix(1);
     if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
     return parseNumber<std::int64_t>(text);
 }

@@ -3,7 +3,10 @@
 #include "core/base/time.h"
 #include "core/trace/string_pool.h"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -46,14 +49,38 @@ struct Event {
     [[nodiscard]] bool empty() const { return phase == 0 && !has_time && name == 0 && args == kNoArgs; }
 };
 
+/// The texts of a pool that were interned lately, found without the pool's hash table: most events have the name of one
+/// shortly before.
+class RecentTexts {
+public:
+    /// As StringPool::intern(), which it calls on `pool` if need be: always the same one. `hash` is any of the text.
+    [[nodiscard]] StringId intern(std::string_view text, std::uint64_t hash, StringPool& pool) {
+        if (text.empty()) return 0;
+        Entry& entry = entries_[hash % entries_.size()];
+        if (entry.text.size() != text.size() || std::memcmp(entry.text.data(), text.data(), text.size()) != 0) {
+            entry.id = pool.intern(text);
+            entry.text = pool.text(entry.id);
+        }
+        return entry.id;
+    }
+
+private:
+    struct Entry {
+        std::string_view text;
+        StringId id = 0;
+    };
+    std::array<Entry, 64> entries_;
+};
+
 /// Consecutive events of one file with their texts.
 struct EventBatch {
     std::vector<Event> events;
     StringPool texts;
+    RecentTexts recent;    ///< of `texts`
     bool repaired = false; ///< bytes that were not UTF-8 are '?' now
 };
 
-/// Parses events with simdjson. One thread at a time.
+/// Parses events: where keys, values and brackets are is found by simdjson's first stage. One thread at a time.
 class EventParser {
 public:
     EventParser();
@@ -65,13 +92,20 @@ public:
     /// else; the batch is then unusable, except that a text with at most one entry adds nothing to it. `offset` is
     /// where the text begins in the file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
+    /// The same for a text that goes on behind the array in which the events stand. Returns how much of it they take;
+    /// nothing where parse() is false.
+    [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
 
     /// The integer in a top-level value: a number, or a text with one.
     [[nodiscard]] static std::optional<std::int64_t> integer(std::string_view text);
 
+    struct Places;
+
 private:
-    struct Simdjson;
-    std::unique_ptr<Simdjson> simdjson_; // keeps the large header out of this one
+    [[nodiscard]] bool find(std::string_view text, EventBatch& batch);
+    [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
+
+    std::unique_ptr<Places> places_; // keeps simdjson's large header out of this one
 };
 
 } // namespace bubblescope::chrome

@@ -31,11 +31,14 @@ Sentence EventPlace::text() const {
     return say("{}, byte {}", where, offset);
 }
 
-void EventSink::begin(const EventBatch& batch) {
-    texts_.resize(batch.texts.size());
-    for (StringId id = 0; id < texts_.size(); ++id)
-        texts_[id] = builder_.intern(paddle_ ? withoutDuration(batch.texts.text(id)) : batch.texts.text(id));
-    recent_rows_.fill({});
+void EventSink::begin(const EventBatch& batch, bool goes_on) {
+    if (!goes_on) {
+        texts_.clear();
+        recent_rows_.fill({});
+    }
+    texts_.reserve(batch.texts.size());
+    for (auto id = static_cast<StringId>(texts_.size()); id < batch.texts.size(); ++id)
+        texts_.push_back(builder_.intern(paddle_ ? withoutDuration(batch.texts.text(id)) : batch.texts.text(id)));
 }
 
 RowId EventSink::rowId(RowId of_batch) const {
@@ -71,11 +74,12 @@ void EventSink::add(const Event& event) {
     switch (event.phase) {
     case 'X': complete(event); break;
     case 'B':
-    case 'E':
-        pairing_.add({trackFor(event), event.phase == 'E', timeOf(event), text(event.name), text(event.category),
-                      argsOf(event)});
-        bind(event, trackFor(event), kNoId);
+    case 'E': {
+        const TrackId track = trackFor(event);
+        pairing_.add({track, event.phase == 'E', timeOf(event), text(event.name), text(event.category), argsOf(event)});
+        bind(event, track, kNoId);
         break;
+    }
     case 'b':
     case 'n':
     case 'e':
@@ -100,9 +104,8 @@ void EventSink::add(const Event& event) {
 // the other, so the two cannot be confused.
 TimeNs EventSink::timeOf(const Event& event) {
     constexpr TimeNs kYear2001{1'000'000'000'000'000}; // in milliseconds, read as microseconds
-    const std::string_view category = builder_.text(text(event.category));
-    if (*event.time < kYear2001 || *event.time > kFarthestTime / 1000 || !category.ends_with("pipeline timeline"))
-        return *event.time;
+    if (*event.time < kYear2001 || *event.time > kFarthestTime / 1000) return *event.time;
+    if (!builder_.text(text(event.category)).ends_with("pipeline timeline")) return *event.time;
     log_.add("milliseconds", EventPlace{where_, event.offset}.text(),
              say("times are milliseconds, not microseconds as the format wants; they are read as such"));
     return *event.time * 1000;

@@ -40,8 +40,8 @@ public:
     /// appends durations to names.
     void expectPaddle() { paddle_ = true; }
 
-    /// The events added next belong to this batch.
-    void begin(const EventBatch& batch);
+    /// The events added next belong to this batch. `goes_on`: it is the batch before, with more texts behind its own.
+    void begin(const EventBatch& batch, bool goes_on);
     void add(const Event& event);
     /// False if the job is stopped.
     [[nodiscard]] bool finish(const LoadProgress& progress);

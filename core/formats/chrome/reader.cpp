@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -120,7 +121,7 @@ private:
     [[nodiscard]] std::optional<std::size_t> borderAfter(std::size_t offset);
     void releaseRead();
     void badEvent(std::size_t begin);
-    void add(const EventBatch& batch);
+    void add(const EventBatch& batch, bool is_used_again);
     End damaged();
     [[nodiscard]] Status judge(End end) const;
 
@@ -132,9 +133,10 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
-    std::optional<BatchPipeline> pipeline_; ///< while the array of events is read
-    Status text_failed_;                    ///< why no more of the text came
-    std::size_t futile_bytes_ = 0;          ///< bytes scanned without finding the end of an entry
+    std::optional<BatchPipeline> pipeline_;  ///< while the array of events is read
+    const EventBatch* used_again_ = nullptr; ///< that the sink knows
+    Status text_failed_;                     ///< why no more of the text came
+    std::size_t futile_bytes_ = 0;           ///< bytes scanned without finding the end of an entry
     bool is_array_ = false;
     bool has_events_ = false; ///< there is an array of events
     bool kineto_ = false;
@@ -277,15 +279,23 @@ Reader::End Reader::events() {
     has_events_ = true;
     (void)peek();
     have(scanner_.offset() + BatchPipeline::kUseful);
-    pipeline_.emplace(bytes_.text(), scanner_.offset(), BatchPipeline::pieceBytes(bytes_.expectedSize()),
-                      bytes_.complete());
+    const bool small = bytes_.complete() && bytes_.text().size() < BatchPipeline::kForOneThread;
+    if (small) {
+        constexpr std::size_t kUsualSlice = 400; // bytes
+        builder_.expectSlices((bytes_.text().size() - scanner_.offset()) / kUsualSlice);
+        pipeline_.emplace(bytes_.text(), scanner_.offset(), BatchPipeline::kPieceOfOneThread, true,
+                          BatchPipeline::Threads::ThisOne);
+    } else {
+        pipeline_.emplace(bytes_.text(), scanner_.offset(), BatchPipeline::pieceBytes(bytes_.expectedSize()),
+                          bytes_.complete());
+    }
     while (!accept(']')) {
         if (atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
         releaseRead();
         have(scanner_.offset() + BatchPipeline::kUseful);
-        if (const auto piece = pipeline_->take(scanner_.offset())) {
-            add(piece->batch);
+        if (const BatchPipeline::Piece* const piece = pipeline_->take(scanner_.offset())) {
+            add(piece->batch, small);
             scanner_.moveTo(piece->end);
             if (!accept(',') && peek() != ']') return damaged();
             continue;
@@ -354,7 +364,7 @@ bool Reader::oneEvent() {
     scanner_.moveTo(within.offset());
     EventBatch batch;
     if (parser_.parse(*entry, begin, batch))
-        add(batch);
+        add(batch, false);
     else
         badEvent(begin);
     return true;
@@ -375,12 +385,14 @@ void Reader::badEvent(std::size_t begin) {
     ++entries_;
 }
 
-void Reader::add(const EventBatch& batch) {
+/// `is_used_again`: with more texts.
+void Reader::add(const EventBatch& batch, bool is_used_again) {
     if (batch.repaired && !batch.events.empty()) {
         log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
                  say("texts that are no UTF-8 are shown with '?' where they are not"));
     }
-    sink_.begin(batch);
+    const EventBatch* const before = std::exchange(used_again_, is_used_again ? &batch : nullptr);
+    sink_.begin(batch, before == &batch);
     for (const Event& event : batch.events) {
         if (event.phase != 0) ++readable_;
         sink_.add(event);

@@ -270,18 +270,20 @@ TEST(BatchPipeline, ReadsPackedFilesAsItReadsPlainOnes) {
     EXPECT_LE(unreadable, 3);
 }
 
+using Threads = chrome::BatchPipeline::Threads;
+
 /// The share of a file's bytes that a reader gets in pieces, which are parsed on all cores.
-double shareInPieces(const std::string& text, std::size_t piece_bytes) {
+double shareInPieces(const std::string& text, std::size_t piece_bytes, Threads threads = Threads::All) {
     JsonScanner scanner(text);
     while (scanner.peek() != '[')
         scanner.moveTo(scanner.offset() + 1);
     (void)scanner.accept('[');
     (void)scanner.peek();
-    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes);
+    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes, true, threads);
     std::size_t in_pieces = 0;
     do {
         (void)scanner.peek();
-        if (const auto piece = pipeline.take(scanner.offset())) {
+        if (const auto* const piece = pipeline.take(scanner.offset())) {
             in_pieces += piece->end - piece->begin;
             scanner.moveTo(piece->end);
         } else if (!scanner.value()) {
@@ -300,8 +302,42 @@ TEST(BatchPipeline, ParsesEveryLayoutOnAllCores) {
     }
 }
 
+// All of it, also the end.
+TEST(BatchPipeline, ParsesEveryLayoutInPiecesOnOneThread) {
+    std::mt19937 random(6);
+    const std::vector<Fields> events = profile(300);
+    for (const Layout& layout : kLayouts) {
+        const std::string text = written(events, layout, random);
+        for (const std::size_t piece : {4'096U, 50'000U, 1'000'000U})
+            EXPECT_GT(shareInPieces(text, piece, Threads::ThisOne), 0.97) << layout.name << ", " << piece;
+    }
+}
+
+// What stands behind the array may look like events, too.
+TEST(BatchPipeline, EndsOnOneThreadWhereTheArrayDoes) {
+    const std::string events = largeTrace(500, plainArgs);
+    const std::string text = "{\"traceEvents\":" + events + ",\"more\":" + largeTrace(900, plainArgs) + "}";
+    const std::size_t begin = text.find('{', 1);
+    const std::size_t end = text.find(events) + events.size() - 1;
+    for (const std::size_t size : {std::size_t{2'000}, text.size()}) {
+        chrome::BatchPipeline pipeline(text, begin, size, true, Threads::ThisOne);
+        std::size_t read = 0;
+        std::size_t at = begin;
+        while (const auto* const piece = pipeline.take(at)) {
+            read += piece->batch.events.size();
+            at = piece->end;
+            if (text[at] != ',') break;
+            at = text.find('{', at);
+        }
+        EXPECT_LE(read, 500U) << size;
+        EXPECT_GE(read, 490U) << size;
+        EXPECT_LE(at, end) << size;
+    }
+}
+
 /// Offsets and phases of the events that are read of a file, as the reader goes through it.
-std::vector<std::pair<std::uint64_t, char>> eventsRead(const std::string& text, std::size_t piece_bytes) {
+std::vector<std::pair<std::uint64_t, char>> eventsRead(const std::string& text, std::size_t piece_bytes,
+                                                       Threads threads = Threads::All) {
     std::vector<std::pair<std::uint64_t, char>> events;
     const auto add = [&events](const chrome::EventBatch& batch) {
         for (const chrome::Event& event : batch.events)
@@ -312,11 +348,11 @@ std::vector<std::pair<std::uint64_t, char>> eventsRead(const std::string& text, 
     JsonScanner scanner(text);
     scanner.moveTo(array + 1);
     (void)scanner.peek();
-    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes);
+    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes, true, threads);
     chrome::EventParser parser;
     while (!scanner.accept(']') && !scanner.atEnd()) {
         const std::size_t begin = scanner.offset();
-        if (const auto piece = pipeline.take(begin)) {
+        if (const auto* const piece = pipeline.take(begin)) {
             add(piece->batch);
             scanner.moveTo(piece->end);
         } else if (const auto entry = scanner.value()) {
@@ -351,8 +387,13 @@ TEST(BatchPipeline, LosesNothingOfDamagedFilesThatIsReadWithoutPieces) {
         }
         const auto expected = eventsRead(text, text.size());
         read += expected.size();
-        for (const std::size_t piece : {300U, 1'500U})
-            ASSERT_TRUE(std::ranges::includes(eventsRead(text, piece), expected)) << "round " << round << "\n" << text;
+        for (const std::size_t piece : {300U, 1'500U}) {
+            for (const Threads threads : {Threads::All, Threads::ThisOne}) {
+                ASSERT_TRUE(std::ranges::includes(eventsRead(text, piece, threads), expected))
+                    << "round " << round << "\n"
+                    << text;
+            }
+        }
     }
     EXPECT_GT(read, std::size_t{300} * 150);
 }
