@@ -63,15 +63,26 @@ bool naturallyBefore(std::string_view a, std::string_view b) {
     return a.size() - i < b.size() - j;
 }
 
+/// What a file begins with, unpacked: so many bytes of the file and of what they unpack to.
+std::string beginningOf(std::ifstream& stream, std::size_t bytes) {
+    std::string beginning(bytes, '\0');
+    stream.clear();
+    stream.seekg(0);
+    stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
+    beginning.resize(static_cast<std::size_t>(stream.gcount()));
+    if (const auto packing = packingOf(beginning)) return unpackedBeginning(beginning, *packing, bytes);
+    return beginning;
+}
+
 bool looksLikeTrace(const fs::path& file) {
     if (isNotesFile(file)) return false; // users' notes beside the trace
     std::ifstream stream(file, std::ios::binary);
-    constexpr std::size_t kBeginning = std::size_t{64} << 10;
-    std::string beginning(kBeginning, '\0');
-    stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));
-    beginning.resize(static_cast<std::size_t>(stream.gcount()));
-    if (const auto packing = packingOf(beginning)) beginning = unpackedBeginning(beginning, *packing, kBeginning);
-    switch (sniffFormat(beginning)) {
+    // Most files show at once what they are.
+    constexpr std::size_t kFew = std::size_t{4} << 10;
+    constexpr std::size_t kMany = std::size_t{64} << 10;
+    const FileFormat first = sniffFormat(beginningOf(stream, kFew));
+    if (first == FileFormat::Json || first == FileFormat::Sqlite) return true;
+    switch (sniffFormat(beginningOf(stream, kMany))) {
     case FileFormat::Json:
     case FileFormat::Sqlite:
     case FileFormat::PaddleLog:
@@ -212,16 +223,47 @@ Error tooLarge(const std::string& where, std::uint64_t bytes) {
                       "open fewer files, or a part of it, or use a larger machine");
 }
 
+FilePart readPart(const InputFile& file, std::size_t order, JobControl& control) {
+    FilePart part;
+    LoadProgress progress(control, file.bytes);
+    try {
+        part.status = readFile(file, order, part, progress);
+    } catch (const std::bad_alloc&) {
+        part.builder = {};
+        part.status = tooLarge(file.path.string(), file.bytes);
+    }
+    progress.finished();
+    return part;
+}
+
+/// Whether files take so little time in all that other threads are not worth waking.
+bool takeNoTime(std::span<const InputFile> files) {
+    constexpr std::uint64_t kLittle = std::uint64_t{4} << 20; // a few milliseconds
+    constexpr std::uint64_t kUnpacked = 16;                   // times as much as is packed
+    std::uint64_t bytes = 0;
+    for (const InputFile& file : files) {
+        const auto extension = file.path.extension();
+        const bool is_packed = extension == ".gz" || extension == ".zst";
+        if (file.bytes == 0 || file.bytes >= kLittle) return false; // it may be a pipe
+        bytes += file.bytes * (is_packed ? kUnpacked : 1);
+    }
+    return bytes < kLittle;
+}
+
 /// Reads files in parallel, a few ahead of the one that is taken next, and returns them in order.
 class FileQueue {
 public:
     FileQueue(std::span<const InputFile> files, JobControl& control) : files_(files), control_(control) {
-        const std::size_t ahead = std::min(files.size(), coreCount());
+        const std::size_t ahead = takeNoTime(files) ? 0 : std::min(files.size(), coreCount());
         for (std::size_t i = 0; i < ahead; ++i)
             startNext();
     }
 
     FilePart take() {
+        if (parts_.size() == 0) {
+            const std::size_t order = next_++;
+            return readPart(files_[order], order, control_);
+        }
         FilePart part = parts_.take();
         startNext();
         return part;
@@ -230,18 +272,8 @@ public:
 private:
     void startNext() {
         if (next_ == files_.size()) return;
-        parts_.add([&file = files_[next_], order = next_, &control = control_] {
-            FilePart part;
-            LoadProgress progress(control, file.bytes);
-            try {
-                part.status = readFile(file, order, part, progress);
-            } catch (const std::bad_alloc&) {
-                part.builder = {};
-                part.status = tooLarge(file.path.string(), file.bytes);
-            }
-            progress.finished();
-            return part;
-        });
+        parts_.add(
+            [&file = files_[next_], order = next_, &control = control_] { return readPart(file, order, control); });
         ++next_;
     }
 

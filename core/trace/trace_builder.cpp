@@ -46,6 +46,15 @@ private:
     [[nodiscard]] std::int64_t endOf(SliceId slice) const { return trace_.start_[slice] + trace_.duration_[slice]; }
     template <class T>
     bool permute(std::vector<T>& column) const;
+    /// parallelFor(), if there is so much that waking other threads does not take longer than all of it.
+    template <class Work>
+    bool onCores(std::size_t count, const Work& work) const {
+        if (trace_.start_.size() + trace_.flow_points_.size() > kParallelItems) return parallelFor(count, work);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!work(i)) return false;
+        }
+        return true;
+    }
 
     Trace& trace_;
     DiagnosticLog& log_;
@@ -185,7 +194,7 @@ bool TraceFinisher::orderSlices() {
     });
     if (!dealt) return false;
 
-    return parallelFor(trace_.tracks_.size(), [&](std::size_t track) {
+    return onCores(trace_.tracks_.size(), [&](std::size_t track) {
         const std::size_t begin = track == 0 ? 0 : next[track - 1];
         return !control_.stopRequested() && sortTrack(std::span(order_).subspan(begin, next[track] - begin));
     });
@@ -333,7 +342,7 @@ bool TraceFinisher::sortSlices() {
             [this] { return permute(trace_.start_); }, [this] { return permute(trace_.duration_); },
             [this] { return permute(trace_.name_); }, [this] { return permute(trace_.category_); },
             [this] { return trace_.arg_sets_.empty() || permute(trace_.arg_sets_); }};
-        if (!parallelFor(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
+        if (!onCores(columns.size(), [&columns](std::size_t i) { return columns[i](); })) return false;
     }
     std::vector<SliceId>().swap(order_);
     return !control_.stopRequested();
@@ -365,7 +374,8 @@ bool TraceFinisher::packArgs() {
 /// The room that columns grew beyond what came.
 bool TraceFinisher::giveBack() {
     const auto shrink = [this](auto& column) {
-        if (column.capacity() - column.size() <= column.size() / 64) return true;
+        constexpr std::size_t kLittle = 512; // entries, a page of most columns
+        if (column.capacity() - column.size() <= std::max(column.size() / 64, kLittle)) return true;
         std::decay_t<decltype(column)> exact;
         exact.reserve(column.size());
         const bool copied = inPieces(column.size(), control_, [&](std::size_t begin, std::size_t end) {
@@ -379,12 +389,12 @@ bool TraceFinisher::giveBack() {
         [&] { return shrink(trace_.start_); },       [&] { return shrink(trace_.duration_); },
         [&] { return shrink(trace_.name_); },        [&] { return shrink(trace_.category_); },
         [&] { return shrink(trace_.flow_points_); }, [&] { return shrink(trace_.instants_); }};
-    return parallelFor(columns.size(), [&columns](std::size_t i) { return columns[i](); });
+    return onCores(columns.size(), [&columns](std::size_t i) { return columns[i](); });
 }
 
 bool TraceFinisher::findParents(std::vector<SliceId>& parents) const {
     parents.assign(trace_.start_.size(), kNoId);
-    return parallelFor(trace_.tracks_.size(), [&](std::size_t id) {
+    return onCores(trace_.tracks_.size(), [&](std::size_t id) {
         const Track& track = trace_.tracks_[id];
         StopCheck stop(control_);
         if (control_.stopRequested()) return false;
@@ -408,7 +418,7 @@ bool TraceFinisher::bindFlows() {
     std::vector<SliceId> parents;
     if (!findParents(parents)) return false;
     constexpr std::size_t kPiece = std::size_t{1} << 14;
-    return parallelFor((points.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
+    return onCores((points.size() + kPiece - 1) / kPiece, [&](std::size_t piece) {
         for (std::size_t i = piece * kPiece; i < std::min(points.size(), (piece + 1) * kPiece); ++i) {
             if (points[i].slice == kNoId) bind(points[i], parents);
         }
