@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
 
 namespace bubblescope {
 namespace {
@@ -49,6 +52,77 @@ std::optional<ByteBuffer> ByteBuffer::atFixedPlace(std::size_t capacity) {
     return buffer;
 }
 
+/// Some megabytes in large pages that buffers are cut from, one behind another.
+class ByteBuffer::SharedPlace {
+public:
+    static constexpr std::size_t kBytes = std::size_t{8} << 20;
+    static constexpr std::size_t kLargePage = std::size_t{2} << 20;
+
+    /// Null where the system does not say that it has large pages.
+    static std::shared_ptr<SharedPlace> make() {
+#ifdef MADV_HUGEPAGE
+        void* const place = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (place == MAP_FAILED) return nullptr;
+        std::shared_ptr<SharedPlace> made(new SharedPlace(static_cast<char*>(place)));
+        return ::madvise(place, kBytes, MADV_HUGEPAGE) == 0 ? made : nullptr;
+#else
+        return nullptr;
+#endif
+    }
+    ~SharedPlace() {
+        ::munmap(place_, kBytes);
+    }
+    SharedPlace(const SharedPlace&) = delete;
+    SharedPlace& operator=(const SharedPlace&) = delete;
+
+    /// Null if there is no room for so many bytes.
+    [[nodiscard]] char* cut(std::size_t bytes) {
+        constexpr std::size_t kLine = 64;
+        if (kBytes - used_ < bytes) return nullptr;
+        char* const begin = place_ + used_;
+        used_ = std::min(kBytes, (used_ + bytes + kLine - 1) / kLine * kLine);
+        return begin;
+    }
+
+private:
+    explicit SharedPlace(char* place)
+        : place_(place), used_((kLargePage - reinterpret_cast<std::uintptr_t>(place) % kLargePage) % kLargePage) {
+    } // a small page less
+
+    char* place_;
+    std::size_t used_;
+};
+
+ByteBuffer ByteBuffer::besideOthers(std::size_t capacity) {
+    thread_local std::weak_ptr<SharedPlace> latest;
+    constexpr std::size_t kMost = std::size_t{4} << 20;
+    constexpr std::size_t kLeast = std::size_t{512} << 10; // that is worth a large page of its own
+    std::shared_ptr<SharedPlace> place = latest.lock();
+    char* bytes = place == nullptr ? nullptr : place->cut(capacity);
+    if (bytes == nullptr && capacity >= kLeast && capacity <= kMost) {
+        place = SharedPlace::make();
+        latest = place;
+        bytes = place == nullptr ? nullptr : place->cut(capacity);
+    }
+    ByteBuffer buffer;
+    if (bytes == nullptr) {
+        buffer.reserve(capacity);
+        return buffer;
+    }
+    buffer.bytes_ = std::unique_ptr<char, Free>(bytes, Free(std::move(place)));
+    buffer.capacity_ = capacity;
+    return buffer;
+}
+
+/// There is more than was expected.
+void ByteBuffer::leavePlace(std::size_t capacity) {
+    auto* const bytes = static_cast<char*>(std::malloc(capacity)); // NOLINT(cppcoreguidelines-no-malloc)
+    if (bytes == nullptr) throw std::bad_alloc{};
+    std::memcpy(bytes, bytes_.get(), size_);
+    bytes_ = std::unique_ptr<char, Free>(bytes, Free());
+    capacity_ = capacity;
+}
+
 void ByteBuffer::release(std::size_t end) {
     released_ = std::max(released_, unitsDown(end));
     if (moves_left_ == 0) giveBackReleased();
@@ -76,7 +150,7 @@ void ByteBuffer::giveBackReleased() {
 void ByteBuffer::Free::operator()(char* bytes) const {
     if (mapped > 0)
         ::munmap(place, mapped);
-    else
+    else if (shared == nullptr)
         std::free(bytes);
 }
 

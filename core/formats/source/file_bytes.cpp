@@ -17,8 +17,8 @@ namespace bubblescope {
 namespace {
 
 constexpr std::size_t kReadPiece = std::size_t{1} << 20;
-/// Smaller files are read: whatever happens to the file then, the content stays. Of larger ones a copy takes longer than
-/// parsing it, where the system has to make pages for it.
+/// Smaller files are read: whatever happens to the file then, the content stays. Of larger ones a copy takes longer
+/// than parsing it, where the system has to make pages for it.
 constexpr std::size_t kMappedFrom = std::size_t{256} << 10;
 /// Packed files that are smaller are unpacked at once.
 constexpr std::size_t kUnpackedAheadFrom = std::size_t{256} << 10;

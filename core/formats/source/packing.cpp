@@ -57,7 +57,7 @@ std::size_t unpackedLimit(std::size_t packed) {
 Result<Unpacked> unpack(std::string_view packed, Packing packing, const std::string& where, LoadProgress& progress) {
     const std::size_t limit = unpackedLimit(packed.size());
     Unpacked out;
-    out.bytes.reserve(firstGuess(packed, packing));
+    out.bytes = ByteBuffer::besideOthers(firstGuess(packed, packing));
     Unpacking unpacking(packed, packing, limit, progress.control());
     for (;;) {
         if (!progress.reached(unpacking.at(), packed.size())) return cancelledError();

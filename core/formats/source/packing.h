@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope {
 
@@ -23,6 +24,10 @@ public:
     /// One that never moves: addresses are set aside for its whole capacity, and memory is taken as bytes are written.
     /// Nothing where the system has no such room.
     [[nodiscard]] static std::optional<ByteBuffer> atFixedPlace(std::size_t capacity);
+    /// One of this capacity or a little more for what is kept: where several are made by one thread while the first
+    /// ones live, they lie side by side in large pages. Most of the time of a small file would go into making small
+    /// ones. Elsewhere, and where the system has none, an ordinary one.
+    [[nodiscard]] static ByteBuffer besideOthers(std::size_t capacity);
 
     [[nodiscard]] std::size_t size() const { return size_; }
     [[nodiscard]] std::size_t room() const { return capacity_ - size_; }
@@ -35,6 +40,7 @@ public:
     void reserve(std::size_t capacity) {
         if (capacity <= capacity_) return;
         if (bytes_.get_deleter().mapped > 0) throw std::bad_alloc{};
+        if (bytes_.get_deleter().shared != nullptr) return leavePlace(capacity);
         char* const grown = static_cast<char*>(std::realloc(bytes_.get(), capacity));
         if (grown == nullptr) throw std::bad_alloc{};
         (void)bytes_.release();
@@ -50,14 +56,18 @@ public:
     void giveBackReleased();
 
 private:
+    class SharedPlace;
     struct Free {
         Free() : mapped(0), place(nullptr) {}
         Free(std::size_t bytes, void* at) : mapped(bytes), place(at) {}
+        explicit Free(std::shared_ptr<SharedPlace> with) : mapped(0), place(nullptr), shared(std::move(with)) {}
         void operator()(char* bytes) const;
 
-        std::size_t mapped; ///< bytes of addresses, if the buffer is at a fixed place
-        void* place;        ///< where they begin
+        std::size_t mapped;                  ///< bytes of addresses, if the buffer is at a fixed place
+        void* place;                         ///< where they begin
+        std::shared_ptr<SharedPlace> shared; ///< that the buffer lies in, if it is beside others
     };
+    void leavePlace(std::size_t capacity);
 
     std::unique_ptr<char, Free> bytes_;
     std::size_t size_ = 0;

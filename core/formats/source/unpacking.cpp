@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace bubblescope {
 namespace {
@@ -24,6 +25,9 @@ constexpr std::string_view kZstdMagic = "\x28\xb5\x2f\xfd";
 class GzipUnpacker final : public Unpacker {
 public:
     GzipUnpacker() { start(); }
+    ~GzipUnpacker() override { spare() = std::move(guarded_); }
+    GzipUnpacker(const GzipUnpacker&) = delete;
+    GzipUnpacker& operator=(const GzipUnpacker&) = delete;
 
     Outcome step(std::string_view packed, std::size_t& at, ByteBuffer& out) override {
         if (state_->block_state == ISAL_BLOCK_FINISH) start();
@@ -63,7 +67,18 @@ private:
         std::array<char, std::size_t{1} << 15> before{};
         inflate_state state{};
     };
-    std::unique_ptr<Guarded> guarded_ = std::make_unique<Guarded>();
+    /// One for the next file that this thread unpacks: the pages of another would take longer than a small file.
+    static std::unique_ptr<Guarded>& spare() {
+        thread_local std::unique_ptr<Guarded> kept;
+        return kept;
+    }
+    static std::unique_ptr<Guarded> zeroed() {
+        std::unique_ptr<Guarded> guarded = std::exchange(spare(), nullptr);
+        if (guarded == nullptr) return std::make_unique<Guarded>();
+        std::memset(static_cast<void*>(guarded.get()), 0, sizeof *guarded);
+        return guarded;
+    }
+    std::unique_ptr<Guarded> guarded_ = zeroed();
     inflate_state* state_ = &guarded_->state;
 };
 
