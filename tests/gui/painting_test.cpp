@@ -1,4 +1,5 @@
 #include "app/gui/timeline/compact_row.h"
+#include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/row_painter.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -8,6 +9,7 @@
 #include <QFontMetricsF>
 #include <QImage>
 #include <QPainter>
+#include <QScreen>
 #include <QTest>
 
 #include <map>
@@ -180,6 +182,112 @@ private slots:
                 }
             }
         }
+    }
+
+    void picturesThatMoveArePaintedWhereTheyAreShown_data() {
+        QTest::addColumn<double>("ratio");
+        for (const double ratio : {1.0, 1.5, 2.0})
+            QTest::addRow("%g", ratio) << ratio;
+    }
+    /// Straight into the window's memory while each is another one, and into memory that is kept where one is shown
+    /// twice, in part, or on a device of another kind. They look the same.
+    void picturesThatMoveArePaintedWhereTheyAreShown() {
+        QFETCH(const double, ratio);
+        const QSize size(60, 40);
+        QImage window = picture({100, 80}, ratio);
+        QImage other = window.convertToFormat(QImage::Format_RGB16);
+        KeptPicture kept;
+        bool painted = false;
+        bool straight = false;
+        const auto show = [&](QImage& on, std::uint64_t version, bool whole = true) {
+            const uchar* const begin = on.constBits();
+            QPainter painter(&on);
+            painter.translate(8, 4);
+            if (!whole) painter.setClipRect(0, 0, 30, 40);
+            painted = straight = false;
+            kept.draw(painter, version, size, ratio, whole, [&](QImage& image) {
+                painted = true;
+                straight = image.constBits() >= begin && image.constBits() < begin + on.sizeInBytes();
+                QCOMPARE(image.size(), (QSizeF(size) * ratio).toSize());
+                QCOMPARE(image.devicePixelRatio(), ratio);
+                for (int y = 0; y < image.height(); ++y) {
+                    for (int x = 0; x < image.width(); ++x)
+                        image.setPixel(x, y, qRgb(static_cast<int>(version) * 20, x, y));
+                }
+            });
+        };
+        const auto shows = [&](const QImage& on, std::uint64_t version) {
+            const auto at = [ratio](double x, double y) { return QPoint(qRound(x * ratio), qRound(y * ratio)); };
+            const auto version_at = [&](double x, double y) { return qRed(on.pixel(at(x, y))) / 20; };
+            const auto expected = static_cast<int>(version);
+            return version_at(9, 5) == expected && version_at(66, 42) == expected && on.pixel(at(4, 2)) == kGround &&
+                   on.pixel(at(70, 46)) == kGround;
+        };
+        show(window, 1);
+        QVERIFY(painted && !straight);
+        show(window, 1);
+        QVERIFY(!painted && shows(window, 1));
+        show(window, 2); // as the last one was needed twice, this one is kept too
+        QVERIFY(painted && !straight && shows(window, 2));
+        for (const std::uint64_t version : {3U, 4U}) {
+            show(window, version);
+            QVERIFY(painted && straight && shows(window, version));
+        }
+        show(window, 4, false); // now it is needed
+        QVERIFY(painted && !straight && shows(window, 4));
+        show(window, 4);
+        QVERIFY(!painted && shows(window, 4));
+        show(window, 5);
+        QVERIFY(painted && !straight && shows(window, 5));
+        show(window, 6, false); // would be straight, were it not clipped
+        QVERIFY(painted && !straight);
+        QCOMPARE(qRed(window.pixel(qRound(9 * ratio), qRound(5 * ratio))) / 20, 6);
+        QCOMPARE(qRed(window.pixel(qRound(66 * ratio), qRound(42 * ratio))) / 20, 5);
+        show(other, 7);
+        QVERIFY(painted && !straight);
+        show(window, 8);
+        QVERIFY(painted && straight && shows(window, 8));
+    }
+
+    /// A view that was moved, whose picture is painted straight into the window, looks like one that shows its range
+    /// from the start, also when it is then shown from memory.
+    void movedViewsLookLikeFreshOnes() {
+        ThemeManager themes;
+        SampleSpec spec;
+        spec.trace = true;
+        const SessionPtr session = sampleSession(spec);
+        struct Window {
+            ViewState state;
+            QWidget widget;
+            TimelineView view;
+
+            Window(ThemeManager& themes, const SessionPtr& session) : view(state, themes, &widget) {
+                widget.resize(960, 520);
+                view.setGeometry(40, 11, 900, 500);
+                view.setFocusPolicy(Qt::NoFocus); // it would be framed
+                widget.show();
+                state.setSession(session);
+                view.setUnfolded(1, true);
+                if (!QTest::qWaitForWindowExposed(&widget)) qFatal("the window is not shown");
+            }
+            [[nodiscard]] QImage shown() const { return widget.screen()->grabWindow(widget.winId()).toImage(); }
+        };
+        Window moved(themes, session);
+        const TimeRange all = moved.state.range().limits();
+        for (const double share : {0.6, 0.59, 0.58, 0.05}) {
+            const TimeNs length{static_cast<std::int64_t>(share * static_cast<double>(all.length().count()))};
+            const TimeRange range{all.begin + length / 3, all.begin + length / 3 + length};
+            moved.state.range().show(range);
+            moved.view.viewport()->repaint();
+            Window fresh(themes, session);
+            fresh.state.range().show(range);
+            fresh.view.viewport()->repaint();
+            QVERIFY(!moved.shown().isNull());
+            QCOMPARE(moved.shown(), fresh.shown());
+        }
+        const QImage before = moved.shown();
+        moved.view.viewport()->repaint();
+        QCOMPARE(moved.shown(), before);
     }
 
     void cachedLabelsAreForgottenWithTheFont() {

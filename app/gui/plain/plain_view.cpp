@@ -7,6 +7,7 @@
 
 #include <QApplication>
 #include <QContextMenuEvent>
+#include <QImage>
 #include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
@@ -395,21 +396,14 @@ QColor PlainView::colourOf(StringId name) const {
                   (own.blue() + 3 * ground.blue()) / 4);
 }
 
-void PlainView::paintEvent(QPaintEvent*) {
+void PlainView::paintEvent(QPaintEvent* event) {
     QPainter painter(viewport());
     if (!trace_) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    const double ratio = devicePixelRatioF();
-    const QSize size = (QSizeF(viewport()->size()) * ratio).toSize();
-    if (!base_valid_ || base_.size() != size || base_.devicePixelRatio() != ratio) {
-        base_valid_ = true;
-        if (base_.size() != size) base_ = QImage(size, QImage::Format_RGB32);
-        base_.setDevicePixelRatio(ratio);
-        paintBase(base_);
-    }
-    painter.drawImage(0, 0, base_);
+    base_.draw(painter, version_, viewport()->size(), devicePixelRatioF(),
+               event->region() == QRegion(viewport()->rect()), [this](QImage& image) { paintBase(image); });
     paintOverlay(painter);
     paintFocus(painter);
 }

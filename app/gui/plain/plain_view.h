@@ -2,13 +2,14 @@
 
 #include "app/gui/plain/plain_geometry.h"
 #include "app/gui/plain/plain_queries.h"
+#include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/time_view.h"
 
-#include <QImage>
-
 #include <optional>
 #include <vector>
+
+class QImage;
 
 namespace bubblescope::gui {
 
@@ -118,7 +119,7 @@ private:
     std::vector<SliceId> marked_;
     std::vector<bool> marked_names_; ///< of marked_
     bool all_flows_ = false;
-    QImage base_;
+    KeptPicture base_;
     LabelCache labels_;
 
     enum class Drag : std::uint8_t { None, Pressed, Move, Area };

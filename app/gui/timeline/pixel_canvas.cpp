@@ -1,14 +1,10 @@
 #include "app/gui/timeline/pixel_canvas.h"
 
-#include "core/parallel/parallel.h"
-
-#include <QPaintEngine>
 #include <QPainter>
 #include <QTransform>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 namespace bubblescope::gui {
 
@@ -57,33 +53,7 @@ namespace {
 /// Many times the number of labels on a screen.
 constexpr qsizetype kMaxLabels = 20'000;
 
-/// The image that a painter paints on, if one like `image` can be copied into it.
-QImage* imageBelow(const QPainter& painter, const QImage& image) {
-    QPaintDevice* const device = painter.paintEngine()->paintDevice();
-    if (device == nullptr || device->devType() != QInternal::Image) return nullptr;
-    auto* const below = static_cast<QImage*>(device);
-    return below->format() == image.format() && below->isDetached() ? below : nullptr;
-}
-
 } // namespace
-
-void drawWhole(QPainter& painter, const QImage& image, bool clipped) {
-    const double ratio = image.devicePixelRatio();
-    const QTransform at = painter.deviceTransform();
-    const QPoint corner(qRound(at.dx()), qRound(at.dy()));
-    const bool straight = at == QTransform(ratio, 0, 0, ratio, corner.x(), corner.y());
-    QImage* const below = clipped || !straight ? nullptr : imageBelow(painter, image);
-    if (below == nullptr || !below->rect().contains(QRect(corner, image.size()))) return painter.drawImage(0, 0, image);
-    constexpr int kLines = 64;
-    const uchar* const from = image.constBits();
-    uchar* const to = below->bits() + corner.y() * below->bytesPerLine() + corner.x() * image.depth() / 8;
-    const auto bytes = static_cast<std::size_t>(image.width()) * static_cast<std::size_t>(image.depth() / 8);
-    parallelFor(static_cast<std::size_t>((image.height() + kLines - 1) / kLines), [&](std::size_t part) {
-        const int begin = static_cast<int>(part) * kLines;
-        for (int y = begin; y < std::min(image.height(), begin + kLines); ++y)
-            std::memcpy(to + y * below->bytesPerLine(), from + y * image.bytesPerLine(), bytes);
-    });
-}
 
 void LabelCache::setFont(const QFont& font) {
     if (font == font_) return;

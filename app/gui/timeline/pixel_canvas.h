@@ -73,10 +73,6 @@ private:
     int height_;
 };
 
-/// Draws an image at the painter's origin: on all cores if nothing is clipped and the painter's device is an image of
-/// the same kind, as a window's memory is. A picture of a large window takes some milliseconds to copy.
-void drawWhole(QPainter& painter, const QImage& image, bool clipped);
-
 /// A cache of short texts laid out in one font: layout takes ten times as long as drawing, and panning draws the same
 /// names in every frame.
 class LabelCache {

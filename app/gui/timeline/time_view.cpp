@@ -64,7 +64,7 @@ QSizeF TimeView::textSize(const QString& text) const {
 }
 
 void TimeView::invalidate() {
-    base_valid_ = false;
+    ++version_;
     viewport()->update();
 }
 

@@ -9,6 +9,8 @@
 #include <QHash>
 #include <QTimer>
 
+#include <cstdint>
+
 namespace bubblescope::gui {
 
 /// What all views of rows against time have in common: a column of names at the left, a ruler above, the wheel, keys
@@ -39,7 +41,7 @@ protected:
     [[nodiscard]] TimeScale scale() const;
     /// The size of a text in the labels' font.
     [[nodiscard]] QSizeF textSize(const QString& text) const;
-    /// What is kept of the picture must be painted anew. Clears base_valid_.
+    /// What is kept of the picture must be painted anew: it gets another version.
     void invalidate();
     /// Zooms at the pointer, or in the middle.
     void zoom(double factor);
@@ -68,7 +70,7 @@ protected:
     void changeEvent(QEvent* event) override;
 
     ThemeManager& themes_;
-    bool base_valid_ = false;
+    std::uint64_t version_ = 1; ///< of the picture below what follows the mouse
 
 private:
     VisibleRange* range_ = nullptr;

@@ -6,6 +6,7 @@
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/timeline_painter.h"
 
+#include <QImage>
 #include <QPaintEngine>
 #include <QPaintEvent>
 #include <QPainter>
@@ -14,6 +15,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -227,15 +229,13 @@ TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const
     return frame;
 }
 
-/// Renders the part that is kept until the view changes.
-void TimelineView::renderBase(Part part, QImage& image) {
-    const double ratio = devicePixelRatioF();
+/// Draws the part that stays the same until the view changes.
+void TimelineView::showBase(QPainter& painter, Part part, bool whole, KeptPicture& picture) {
     const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
-    const QSize device_size = (QSizeF(viewport()->width(), height) * ratio).toSize();
-    if (image.size() != device_size) image = QImage(device_size, QImage::Format_RGB32);
-    image.setDevicePixelRatio(ratio);
-    QPainter painter(&image);
-    drawBase(painter, part, &image);
+    picture.draw(painter, version_, {viewport()->width(), height}, devicePixelRatioF(), whole, [&](QImage& image) {
+        QPainter on_image(&image);
+        drawBase(on_image, part, &image);
+    });
 }
 
 /// `image` is what the painter paints on; null for vector formats.
@@ -306,18 +306,14 @@ void TimelineView::paintEvent(QPaintEvent* event) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
-    const bool again = !base_valid_ || base_.devicePixelRatio() != devicePixelRatioF();
-    base_valid_ = true;
-    if (again) renderBase(Part::Scrolled, base_);
-    drawWhole(painter, base_, event->region() != QRegion(viewport()->rect()));
+    const bool whole = event->region() == QRegion(viewport()->rect());
+    showBase(painter, Part::Scrolled, whole, base_);
     drawOverlay(painter, Part::Scrolled, hover_);
-    const bool pins = pinsCover();
-    if (again && pins) renderBase(Part::Pinned, pinned_);
-    if (again) columns_.endFrame();
-    if (pins) {
-        painter.drawImage(0, 0, pinned_);
+    if (pinsCover()) {
+        showBase(painter, Part::Pinned, whole, pinned_);
         drawOverlay(painter, Part::Pinned, hover_);
     }
+    if (std::exchange(drawn_version_, version_) != version_) columns_.endFrame();
     paintFocus(painter);
 }
 

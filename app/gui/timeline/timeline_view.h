@@ -4,15 +4,17 @@
 #include "app/gui/models/flow_overlay.h"
 #include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/time_view.h"
 
-#include <QImage>
 #include <QPointF>
 
 #include <optional>
 #include <vector>
+
+class QImage;
 
 namespace bubblescope::gui {
 
@@ -98,7 +100,7 @@ private:
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
     [[nodiscard]] GeometryInput geometryOf(Part part) const;
-    void renderBase(Part part, QImage& image);
+    void showBase(QPainter& painter, Part part, bool whole, KeptPicture& picture);
     void drawBase(QPainter& painter, Part part, QImage* image);
     void drawOverlay(QPainter& painter, Part part, const ItemRef& hover);
     StepFlows& flows();
@@ -134,11 +136,12 @@ private:
     std::vector<RowFacts> facts_;
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
-    QImage base_;
-    QImage pinned_;                  ///< the same for pinned rows, if rows are scrolled below them
+    KeptPicture base_;
+    KeptPicture pinned_;             ///< the same for pinned rows, if rows are scrolled below them
     bool measures_ = false;          ///< whether a time range is measured, as of the layout
     std::optional<StepFlows> flows_; ///< of the step requested last
     ColumnCache columns_;
+    std::uint64_t drawn_version_ = 0;
     LabelCache labels_;
     LabelCache small_labels_;
 

@@ -1,0 +1,73 @@
+#include "app/gui/timeline/kept_picture.h"
+
+#include "core/parallel/parallel.h"
+
+#include <QPaintEngine>
+#include <QPainter>
+#include <QTransform>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+namespace bubblescope::gui {
+
+namespace {
+
+constexpr QImage::Format kFormat = QImage::Format_RGB32;
+
+/// The memory below the painter's origin, if the painter paints on an image of this format whose pixels are those of a
+/// picture of this size and ratio.
+std::optional<QImage> memoryBelow(const QPainter& painter, const QSize& device_size, double ratio,
+                                  QImage::Format format) {
+    const QTransform at = painter.deviceTransform();
+    const QPoint corner(qRound(at.dx()), qRound(at.dy()));
+    if (at != QTransform(ratio, 0, 0, ratio, corner.x(), corner.y())) return std::nullopt;
+    QPaintDevice* const device = painter.paintEngine()->paintDevice();
+    if (device == nullptr || device->devType() != QInternal::Image) return std::nullopt;
+    auto* const below = static_cast<QImage*>(device);
+    if (below->format() != format || !below->isDetached() || !below->rect().contains(QRect(corner, device_size)))
+        return std::nullopt;
+    uchar* const first = below->bits() + corner.y() * below->bytesPerLine() + corner.x() * below->depth() / 8;
+    QImage part(first, device_size.width(), device_size.height(), below->bytesPerLine(), format);
+    part.setDevicePixelRatio(ratio);
+    return part;
+}
+
+} // namespace
+
+void drawWhole(QPainter& painter, const QImage& image, bool clipped) {
+    std::optional<QImage> below;
+    if (!clipped) below = memoryBelow(painter, image.size(), image.devicePixelRatio(), image.format());
+    if (!below) return painter.drawImage(0, 0, image);
+    constexpr int kLines = 64;
+    const uchar* const from = image.constBits();
+    uchar* const to = below->bits();
+    const auto bytes = static_cast<std::size_t>(image.width()) * static_cast<std::size_t>(image.depth() / 8);
+    parallelFor(static_cast<std::size_t>((image.height() + kLines - 1) / kLines), [&](std::size_t part) {
+        const int begin = static_cast<int>(part) * kLines;
+        for (int y = begin; y < std::min(image.height(), begin + kLines); ++y)
+            std::memcpy(to + y * below->bytesPerLine(), from + y * image.bytesPerLine(), bytes);
+    });
+}
+
+void KeptPicture::draw(QPainter& painter, std::uint64_t version, const QSize& size, double ratio, bool whole,
+                       const std::function<void(QImage&)>& paint) {
+    const QSize device_size = (QSizeF(size) * ratio).toSize();
+    const bool first = std::exchange(shown_, version) != version;
+    // Where the last one was needed twice, so may be this one: the wheel is turned and the mouse moves by turns.
+    const bool moves = !std::exchange(again_, !first) && first;
+    if (kept_ != version || image_.size() != device_size || image_.devicePixelRatio() != ratio) {
+        if (moves && whole) {
+            if (std::optional<QImage> below = memoryBelow(painter, device_size, ratio, kFormat)) return paint(*below);
+        }
+        if (image_.size() != device_size) image_ = QImage(device_size, kFormat);
+        image_.setDevicePixelRatio(ratio);
+        paint(image_);
+        kept_ = version;
+    }
+    drawWhole(painter, image_, !whole);
+}
+
+} // namespace bubblescope::gui
