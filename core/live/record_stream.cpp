@@ -32,13 +32,19 @@ RecordStream::RecordStream(RecordSink& sink, perfetto::StreamMemory& memory)
 RecordStream::~RecordStream() = default;
 
 const RecordOwner* RecordStream::ownerOf(std::uint64_t track) {
-    if (const auto known = owners_.find(track); known != owners_.end()) return &known->second;
-    const auto owner = recordOwner(events_.processOf(track));
-    if (!owner || owners_.size() >= kMaxOwners || !memory_.take(kOwner)) return nullptr;
-    return &owners_.emplace(track, *owner).first->second;
+    if (const RecordOwner* const known = recent_.find(track)) return known;
+    auto known = owners_.find(track);
+    if (known == owners_.end()) {
+        const auto owner = recordOwner(events_.processOf(track));
+        if (!owner || owners_.size() >= kMaxOwners || !memory_.take(kOwner)) return nullptr;
+        known = owners_.emplace(track, *owner).first;
+    }
+    recent_.set(track, known->second);
+    return &known->second;
 }
 
 void RecordStream::take(const perfetto::StreamEvent& event) {
+    if (!event.instant && takeSlice(event)) return;
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
     if (event.category == summary_names::kCategory) return takeSummary(event);
     if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
@@ -47,20 +53,30 @@ void RecordStream::take(const perfetto::StreamEvent& event) {
     if (event.category == trace_names::kRun) return takeRun(*owner, event);
     if (event.category == trace_names::kCheck) return takeCheck(*owner, event);
     if (event.category == trace_names::kDigest) return sink_.onDigest();
-    if (event.instant) return sink_.onOther();
-    if (event.category == trace_names::kOp) {
+    sink_.onOther();
+}
+
+/// An op or a transfer, as most events are. False for another one.
+bool RecordStream::takeSlice(const perfetto::StreamEvent& event) {
+    const bool is_op = event.category == trace_names::kOp;
+    const auto kind = is_op ? std::nullopt : nativeCommKind(event.category);
+    if (!is_op && !kind) return false;
+    const RecordOwner* const owner = ownerOf(event.track);
+    if (owner == nullptr) return false;
+    if (is_op) {
         auto op = nativeOp(event, event.start, event.end);
-        if (!op) return sink_.onOther();
+        if (!op) return false;
         op->owner = owner->rank;
         op->replica = owner->replica;
-        return sink_.onOp(*owner, *op);
+        sink_.onOp(*owner, *op);
+        return true;
     }
-    const auto kind = nativeCommKind(event.category);
-    auto comm = kind ? nativeComm(event, *kind, event.start, event.end) : std::nullopt;
-    if (!comm) return sink_.onOther();
+    auto comm = nativeComm(event, *kind, event.start, event.end);
+    if (!comm) return false;
     comm->owner = owner->rank;
     comm->replica = owner->replica;
     sink_.onComm(*owner, *comm);
+    return true;
 }
 
 void RecordStream::takeRun(const RecordOwner& owner, const perfetto::StreamEvent& event) {

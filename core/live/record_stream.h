@@ -2,6 +2,7 @@
 
 #include "core/base/time.h"
 #include "core/formats/perfetto/event_stream.h"
+#include "core/formats/perfetto/number_table.h"
 #include "core/recognise/native_args.h"
 #include "core/timeline/checks.h"
 
@@ -99,6 +100,7 @@ public:
 
 private:
     void take(const perfetto::StreamEvent& event);
+    bool takeSlice(const perfetto::StreamEvent& event);
     void takeRun(const RecordOwner& owner, const perfetto::StreamEvent& event);
     void takeCheck(const RecordOwner& owner, const perfetto::StreamEvent& event);
     void takePing(const perfetto::StreamEvent& event);
@@ -109,6 +111,7 @@ private:
     RecordSink& sink_;
     perfetto::HeldMemory memory_;
     std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track
+    perfetto::RecentOf<const RecordOwner> recent_;          ///< of owners_
     std::unique_ptr<SummaryReader> share_;                  ///< null if the stream is a rank's
     perfetto::EventStream events_;
 };

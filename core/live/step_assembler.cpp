@@ -84,6 +84,19 @@ StepAssembler::StepAssembler(const RunInfo& info, Limits limits, ReplicaRange ow
     most_slices_ = std::min<std::int64_t>(kMaxSequenceSlices, kMaxOpenSlots / (slots(info) * info.microbatches));
 }
 
+/// Null if no more steps can be held.
+StepAssembler::OpenStep* StepAssembler::openStep(int index) {
+    if (recent_.second != nullptr && recent_.first == index) return recent_.second;
+    auto known = steps_.find(index);
+    if (known == steps_.end()) {
+        if (beyondFew() && tooManyPlaces()) return nullptr;
+        known = steps_.try_emplace(index).first;
+        known->second.ranks.resize(latest_.size());
+    }
+    recent_ = {index, &known->second};
+    return recent_.second;
+}
+
 template <class Record>
 StepAssembler::AddResult StepAssembler::take(const Record& record, std::vector<Record> RankRecords::*list) {
     const auto within = [](std::int64_t value, std::int64_t end) { return value >= 0 && value < end; };
@@ -95,12 +108,10 @@ StepAssembler::AddResult StepAssembler::take(const Record& record, std::vector<R
     const int index = static_cast<int>(record.step);
     if (index <= last_closed_) return AddResult::Late;
     const std::size_t place = placeOf(record.owner, record.replica);
-    const bool is_new = !steps_.contains(index);
-    if (open_records_ >= kMaxOpenRecords || (is_new && beyondFew() && tooManyPlaces())) return AddResult::Bad;
-    OpenStep& step = steps_[index];
-    if (is_new) step.ranks.resize(latest_.size());
+    OpenStep* const step = open_records_ >= kMaxOpenRecords ? nullptr : openStep(index);
+    if (step == nullptr) return AddResult::Bad;
     ++open_records_;
-    (step.ranks[place].*list).push_back(record);
+    (step->ranks[place].*list).push_back(record);
     return index < latest_[place] ? AddResult::OutOfOrder : AddResult::Yes;
 }
 
@@ -109,7 +120,8 @@ StepAssembler::AddResult StepAssembler::add(const FoundOp& op, TimeNs now) {
     const AddResult taken = take(op, &RankRecords::ops);
     if (taken == AddResult::Bad || taken == AddResult::Late) return taken;
     const int index = static_cast<int>(op.step);
-    int& latest = latest_[placeOf(op.owner, op.replica)];
+    const std::size_t place = placeOf(op.owner, op.replica);
+    int& latest = latest_[place];
     const bool began = index > latest;
     latest = std::max(latest, index);
     if (began) { // which ends all before
@@ -117,8 +129,8 @@ StepAssembler::AddResult StepAssembler::add(const FoundOp& op, TimeNs now) {
             if (other < index) look(open, other, now);
         }
     }
-    OpenStep& step = steps_.at(index);
-    if (isDone(step, index, placeOf(op.owner, op.replica))) look(step, index, now);
+    OpenStep& step = *openStep(index);
+    if (isDone(step, index, place)) look(step, index, now);
     return taken;
 }
 
@@ -174,6 +186,7 @@ std::optional<ClosedStep> StepAssembler::close(TimeNs now) {
     const bool crowded =
         steps_.size() > limits_.open_steps || (beyondFew() && (tooManyPlaces() || open_records_ >= kManyOpenRecords));
     if (!settled && !given_up && !crowded) return std::nullopt;
+    recent_ = {-1, nullptr};
     auto node = steps_.extract(steps_.begin());
     return finish(node.key(), std::move(node.mapped()));
 }

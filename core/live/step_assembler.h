@@ -100,6 +100,7 @@ private:
 
     template <class Record>
     AddResult take(const Record& record, std::vector<Record> RankRecords::*list);
+    OpenStep* openStep(int index);
     [[nodiscard]] bool beyondFew() const; ///< open steps
     [[nodiscard]] bool tooManyPlaces() const;
     [[nodiscard]] bool isDone(const OpenStep& step, int index, std::size_t place) const;
@@ -110,7 +111,8 @@ private:
     Limits limits_;
     ReplicaRange own_;
     std::map<int, OpenStep> steps_;
-    std::vector<int> latest_; ///< by place
+    std::pair<int, OpenStep*> recent_{-1, nullptr}; ///< of steps_: records of a step follow each other
+    std::vector<int> latest_;                       ///< by place
     std::vector<bool> ended_;
     std::vector<std::size_t> usual_ops_; ///< of the last complete step; 0 before there is one
     std::int64_t most_slices_ = 1;       ///< of a sequence

@@ -6,7 +6,6 @@
 #include <protozero/exception.hpp>
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
 
 namespace bubblescope::perfetto {
@@ -18,7 +17,9 @@ constexpr std::size_t kMaxTexts = std::size_t{1} << 18;
 constexpr std::size_t kLongestText = std::size_t{1} << 14;
 constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
 constexpr std::size_t kMaxSequences = 1024;
-constexpr std::size_t kNode = 96; ///< bytes of an entry of a table, beside its text
+constexpr std::size_t kNode = 96;     ///< bytes of an entry of a table, beside its text
+constexpr std::size_t kListRoom = 32; ///< entries of a plain list of numbered texts before there are any
+constexpr std::size_t kList = 2 * kListRoom * sizeof(std::string_view); ///< bytes of one, beside its entries
 constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
@@ -33,15 +34,21 @@ void release(std::string& text) {
     std::string().swap(text);
 }
 
-const Arg* argNamed(std::span<const Arg> args, std::string_view name) {
-    const auto found = std::ranges::find(args, name, &Arg::name);
-    return found == args.end() ? nullptr : &*found;
-}
-
 } // namespace
 
+const Arg* StreamEvent::find(std::string_view arg) const {
+    std::size_t at = next;
+    for (std::size_t looked = 0; looked < args.size(); ++looked, ++at) {
+        if (at >= args.size()) at = 0;
+        if (args[at].name != arg) continue;
+        next = at + 1;
+        return &args[at];
+    }
+    return nullptr;
+}
+
 std::optional<std::int64_t> StreamEvent::integer(std::string_view arg) const {
-    const Arg* const found = argNamed(args, arg);
+    const Arg* const found = find(arg);
     if (found == nullptr) return std::nullopt;
     if (const auto* number = std::get_if<std::int64_t>(&found->value)) return *number;
     if (const auto* flag = std::get_if<bool>(&found->value)) return *flag ? 1 : 0;
@@ -49,21 +56,49 @@ std::optional<std::int64_t> StreamEvent::integer(std::string_view arg) const {
 }
 
 std::optional<std::string_view> StreamEvent::text(std::string_view arg) const {
-    const Arg* const found = argNamed(args, arg);
+    const Arg* const found = find(arg);
     const auto* text = found != nullptr ? std::get_if<std::string_view>(&found->value) : nullptr;
     return text != nullptr ? std::optional(*text) : std::nullopt;
 }
 
 EventStream::EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory)
-    : on_event_(std::move(on_event)), on_clocks_(std::move(on_clocks)), memory_(memory) {}
+    : on_event_(std::move(on_event)), on_clocks_(std::move(on_clocks)), memory_(memory) {
+    batch_.lists.list_annotations = true;
+}
 
-std::size_t EventStream::OpenSlice::bytes() const {
-    std::size_t sum = 0;
-    for (const HeldArg& arg : args) {
-        const auto* const text = std::get_if<std::string>(&arg.value);
-        sum += sizeof arg + (text != nullptr ? text->size() : 0);
+void EventStream::OpenSlice::clearArgs() {
+    constexpr std::size_t kReusedArgs = 16; // whose memory serves the next slice
+    constexpr std::size_t kReusedLetters = 256;
+    if (args.size() > kReusedArgs)
+        args = {};
+    else
+        args.clear();
+    if (letters.capacity() > kReusedLetters)
+        letters = {};
+    else
+        letters.clear();
+}
+
+bool EventStream::Texts::set(std::uint64_t number, std::string_view text, HeldMemory& memory) {
+    if (const auto other = others_.find(number); other != others_.end()) {
+        other->second = text;
+        return true;
     }
-    return sum;
+    const bool is_new = find(number).data() == nullptr;
+    if (is_new && (count_ >= kMaxTexts || !memory.take(count_ == 0 ? kList + kNode : kNode))) return false;
+    count_ += is_new ? 1 : 0;
+    // A list up to any number could fill the memory for a few bytes of a hostile stream.
+    if (number >= 2 * count_ + kListRoom) {
+        others_.emplace(number, text);
+        return true;
+    }
+    if (number >= list_.size()) list_.resize(number + 1);
+    list_[number] = text;
+    return true;
+}
+
+std::size_t EventStream::Texts::held() const {
+    return count_ == 0 ? 0 : kList + kNode * count_;
 }
 
 void EventStream::feed(std::string_view bytes) {
@@ -106,7 +141,7 @@ std::size_t EventStream::dropPending() {
 }
 
 void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
-    constexpr std::size_t kBatch = 256;
+    constexpr std::size_t kBatch = 32; // few, so that what they decode to stays in the nearest cache
     batch_.clear();
     while (true) {
         std::string_view body;
@@ -162,18 +197,26 @@ void EventStream::use(const PacketBatch& batch) {
         use(packet, batch);
 }
 
+/// Null if there is no room for another one.
+EventStream::Sequence* EventStream::sequenceOf(std::uint32_t number) {
+    if (latest_.second != nullptr && latest_.first == number) return latest_.second;
+    auto known = sequences_.find(number);
+    if (known == sequences_.end()) {
+        if (sequences_.size() >= kMaxSequences || !memory_.take(sizeof(Sequence) + kNode)) return nullptr;
+        known = sequences_.try_emplace(number).first;
+    }
+    latest_ = {number, &known->second};
+    return latest_.second;
+}
+
 void EventStream::use(const Packet& packet, const PacketBatch& batch) {
     ++counts_.packets;
     try {
-        if (packet.damaged || (!sequences_.contains(packet.sequence) && sequences_.size() >= kMaxSequences)) {
-            ++counts_.damaged;
-            return;
-        }
-        const bool is_new = !sequences_.contains(packet.sequence);
-        if (is_new && !memory_.take(sizeof(Sequence) + kNode)) return void(++counts_.damaged);
-        Sequence& sequence = sequences_[packet.sequence];
+        Sequence* const known = packet.damaged ? nullptr : sequenceOf(packet.sequence);
+        if (known == nullptr) return void(++counts_.damaged);
+        Sequence& sequence = *known;
         if ((packet.flags & fields::packet::kFlagStateCleared) != 0) {
-            memory_.give(kNode * sequence.entries());
+            memory_.give(sequence.held());
             sequence = Sequence{};
             sequence.usable = true;
         }
@@ -226,13 +269,7 @@ void EventStream::addEntry(std::string_view message, Texts& texts) {
         default: entry.skip();
         }
     }
-    const auto known = texts.find(iid);
-    if (known != texts.end())
-        known->second = keep(text);
-    else if (texts.size() < kMaxTexts && memory_.take(kNode))
-        texts.emplace(iid, keep(text));
-    else
-        ++counts_.damaged;
+    if (!texts.set(iid, keep(text), memory_)) ++counts_.damaged;
 }
 
 void EventStream::addTrack(std::string_view message) {
@@ -304,13 +341,22 @@ void EventStream::event(const TrackEvent& raw, TimeNs time, const EventLists& li
     }
 }
 
-void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& lists, const Sequence& sequence) {
-    auto on_track = open_.find(raw.track);
+/// Null if there is no room for another track.
+EventStream::OpenSlices* EventStream::openOn(std::uint64_t track) {
+    if (OpenSlices* const known = recent_.find(track)) return known;
+    auto on_track = open_.find(track);
     if (on_track == open_.end()) {
-        if (open_.size() >= kMaxTracks || !memory_.take(kNode)) return void(++counts_.damaged);
-        on_track = open_.try_emplace(raw.track).first;
+        if (open_.size() >= kMaxTracks || !memory_.take(kNode)) return nullptr;
+        on_track = open_.try_emplace(track).first;
     }
-    OpenSlices& open = on_track->second;
+    recent_.set(track, on_track->second);
+    return &on_track->second;
+}
+
+void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& lists, const Sequence& sequence) {
+    OpenSlices* const on_track = openOn(raw.track);
+    if (on_track == nullptr) return void(++counts_.damaged);
+    OpenSlices& open = *on_track;
     if (open.depth >= kDeepest) return void(++counts_.unmatched);
     if (open.depth == open.slices.size()) {
         if (!memory_.take(sizeof(OpenSlice))) return void(++counts_.damaged);
@@ -323,42 +369,30 @@ void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& li
 }
 
 void EventStream::end(std::uint64_t track, TimeNs time) {
-    const auto open = open_.find(track);
-    if (open == open_.end() || open->second.depth == 0) {
+    OpenSlices* open = recent_.find(track);
+    if (open == nullptr) {
+        const auto known = open_.find(track);
+        open = known == open_.end() ? nullptr : &known->second;
+    }
+    if (open == nullptr || open->depth == 0) {
         ++counts_.unmatched;
         return;
     }
-    OpenSlice& slice = open->second.slices[--open->second.depth];
+    OpenSlice& slice = open->slices[--open->depth];
     ++counts_.slices;
     hand(slice, false, track, std::max(time, slice.start));
     memory_.give(slice.bytes());
-    constexpr std::size_t kReused = 16; // args, of which the memory serves the next slice
-    if (slice.args.size() > kReused)
-        slice.args = {};
-    else
-        slice.args.clear();
+    slice.clearArgs();
 }
 
 void EventStream::hand(const OpenSlice& slice, bool instant, std::uint64_t track, TimeNs end) {
-    args_.clear();
-    for (const HeldArg& held : slice.args) {
-        Arg& arg = args_.emplace_back(Arg{held.name, std::int64_t{0}});
-        std::visit(
-            [&arg](const auto& value) {
-                if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
-                    arg.value = std::string_view(value);
-                else
-                    arg.value = value;
-            },
-            held.value);
-    }
-    on_event_({instant, track, slice.start, end, slice.category, slice.name, args_});
+    on_event_({instant, track, slice.start, end, slice.category, slice.name, slice.args});
 }
 
 /// Fills event_ with the event's texts and args.
 void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const Sequence& sequence) {
     event_.name = event_.category = {};
-    event_.args.clear();
+    event_.clearArgs();
     if (raw.has_name_iid)
         event_.name = find(sequence.names, raw.name_iid);
     else if (const auto names = raw.names.of(lists.names); !names.empty())
@@ -367,15 +401,56 @@ void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const 
         event_.category = find(sequence.categories, iids.front());
     else if (const auto categories = raw.categories.of(lists.categories); !categories.empty())
         event_.category = keep(categories.front());
-    raw.eachAnnotation([&](std::string_view annotation) {
-        if (event_.args.size() < kMaxArgs) event_.args.push_back(argOf(annotation, sequence));
-    });
+    if (!raw.has_args) return;
+    // Its texts are parts of the message, so that they never move.
+    if (event_.letters.capacity() < raw.message.size()) event_.letters.reserve(raw.message.size());
+    for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
+        if (event_.args.size() >= kMaxArgs) return;
+        if (!addPlainArg(annotation, sequence)) addArg(annotation, sequence);
+        // Of several of one name the first counts. Equal names are one text of texts_.
+        const auto same = [&](const Arg& one) { return one.name.data() == event_.args.back().name.data(); };
+        if (std::any_of(event_.args.begin(), event_.args.end() - 1, same)) event_.args.pop_back();
+    }
 }
 
-EventStream::HeldArg EventStream::argOf(std::string_view message, const Sequence& sequence) {
+std::string_view EventStream::keepLetters(std::string_view text) {
+    text = text.substr(0, kLongestText);
+    const std::size_t begin = event_.letters.size();
+    event_.letters.insert(event_.letters.end(), text.begin(), text.end());
+    return {event_.letters.data() + begin, text.size()};
+}
+
+/// One value under a numbered name, as our writers write nearly all. False for another annotation.
+bool EventStream::addPlainArg(std::string_view message, const Sequence& sequence) {
+    namespace annotation = fields::annotation;
+    constexpr char kNameIidTag = annotation::kNameIid << 3U;
+    constexpr char kIntTag = annotation::kInt << 3U;
+    constexpr char kStringTag = annotation::kString << 3U | 2U;
+    constexpr std::size_t kValueAt = 3;
+    if (message.size() <= kValueAt || message[0] != kNameIidTag) return false;
+    const auto byteAt = [message](std::size_t at) { return static_cast<unsigned char>(message[at]); };
+    const unsigned name = byteAt(1);
+    if (name >= 0x80U) return false; // a number of several bytes
+    if (message[2] == kStringTag) {
+        if (byteAt(kValueAt) >= 0x80U || message.size() - kValueAt - 1 != byteAt(kValueAt)) return false;
+        event_.args.push_back({find(sequence.arg_names, name), keepLetters(message.substr(kValueAt + 1))});
+        return true;
+    }
+    constexpr std::size_t kMostBytes = 9; // of a number that is not negative
+    if (message[2] != kIntTag || message.size() > kValueAt + kMostBytes) return false;
+    std::uint64_t value = 0;
+    for (std::size_t at = kValueAt; at < message.size(); ++at) {
+        value |= static_cast<std::uint64_t>(byteAt(at) & 0x7fU) << (7 * (at - kValueAt));
+        if ((byteAt(at) >= 0x80U) == (at + 1 == message.size())) return false; // it ends before, or does not
+    }
+    event_.args.push_back({find(sequence.arg_names, name), static_cast<std::int64_t>(value)});
+    return true;
+}
+
+void EventStream::addArg(std::string_view message, const Sequence& sequence) {
     namespace annotation = fields::annotation;
     FieldReader reader(message);
-    HeldArg arg{{}, std::int64_t{0}};
+    Arg& arg = event_.args.emplace_back(Arg{{}, std::int64_t{0}});
     while (reader.next()) {
         switch (reader.tag()) {
         case annotation::kNameIid: arg.name = find(sequence.arg_names, reader.uint64()); break;
@@ -384,27 +459,26 @@ EventStream::HeldArg EventStream::argOf(std::string_view message, const Sequence
         case annotation::kInt:
         case annotation::kUint: arg.value = reader.int64(); break;
         case annotation::kDouble: arg.value = reader.real(); break;
-        case annotation::kString: arg.value = std::string(reader.bytes().substr(0, kLongestText)); break;
-        case annotation::kStringIid: arg.value = std::string(find(sequence.arg_texts, reader.uint64())); break;
+        case annotation::kString: arg.value = keepLetters(reader.bytes()); break;
+        case annotation::kStringIid: arg.value = find(sequence.arg_texts, reader.uint64()); break;
         default: reader.skip();
         }
     }
-    return arg;
 }
 
+/// A text with data, even if there is no room for it.
 std::string_view EventStream::keep(std::string_view text) {
     text = text.substr(0, kLongestText);
     if (const auto known = texts_.find(text); known != texts_.end()) return *known;
     if (texts_.size() < kMaxTexts && memory_.take(kNode + text.size())) return *texts_.emplace(text).first;
     ++counts_.damaged;
-    return {};
+    return "";
 }
 
 std::string_view EventStream::find(const Texts& texts, std::uint64_t number) {
-    const auto known = texts.find(number);
-    if (known != texts.end()) return known->second;
-    ++counts_.damaged;
-    return {};
+    const std::string_view known = texts.find(number);
+    if (known.data() == nullptr) ++counts_.damaged;
+    return known;
 }
 
 std::string_view EventStream::processOf(std::uint64_t track) const {

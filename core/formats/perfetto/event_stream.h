@@ -3,6 +3,7 @@
 #include "core/base/time.h"
 #include "core/formats/perfetto/clock_table.h"
 #include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/number_table.h"
 #include "core/formats/perfetto/packet.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <variant>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::perfetto {
@@ -28,10 +29,14 @@ struct StreamEvent {
     TimeNs end{0};
     std::string_view category;
     std::string_view name;
-    std::span<const Arg> args;
+    std::span<const Arg> args; ///< of different names
 
     [[nodiscard]] std::optional<std::int64_t> integer(std::string_view arg) const; ///< flags are 0 and 1
     [[nodiscard]] std::optional<std::string_view> text(std::string_view arg) const;
+    /// Null if there is none of the name.
+    [[nodiscard]] const Arg* find(std::string_view arg) const;
+
+    mutable std::size_t next = 0; ///< behind the arg found last: they are mostly read in their order
 };
 
 /// Two clocks of a host read at the same moment.
@@ -112,7 +117,24 @@ public:
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    using Texts = std::unordered_map<std::uint64_t, std::string_view>;
+    /// The texts that a writer numbered. Writers count from 1, so most are in a plain list.
+    class Texts {
+    public:
+        /// False, and nothing is kept, if there is no room. `text` is of keep().
+        [[nodiscard]] bool set(std::uint64_t number, std::string_view text, HeldMemory& memory);
+        /// Without data for an unknown one.
+        [[nodiscard]] std::string_view find(std::uint64_t number) const {
+            if (number < list_.size() && list_[number].data() != nullptr) return list_[number];
+            const auto other = others_.find(number);
+            return other == others_.end() ? std::string_view() : other->second;
+        }
+        [[nodiscard]] std::size_t held() const; ///< bytes that set() took of `memory`
+
+    private:
+        std::size_t count_ = 0;
+        std::vector<std::string_view> list_; ///< by number; without data where unknown
+        std::unordered_map<std::uint64_t, std::string_view> others_;
+    };
     struct Sequence {
         bool usable = false;
         Texts names;
@@ -120,26 +142,23 @@ private:
         Texts arg_names;
         Texts arg_texts;
 
-        [[nodiscard]] std::size_t entries() const {
-            return names.size() + categories.size() + arg_names.size() + arg_texts.size();
+        [[nodiscard]] std::size_t held() const {
+            return names.held() + categories.held() + arg_names.held() + arg_texts.held();
         }
     };
     struct Track {
         std::uint64_t parent = 0;
         std::string_view process;
     };
-    /// An Arg that owns its text.
-    struct HeldArg {
-        std::string_view name;
-        std::variant<std::int64_t, double, bool, std::string> value;
-    };
     struct OpenSlice {
         TimeNs start{0};
         std::string_view category;
         std::string_view name;
-        std::vector<HeldArg> args;
+        std::vector<Arg> args;     ///< their texts are of texts_ or lie in `letters`
+        std::vector<char> letters; ///< stay where they are when slices are swapped, as those of a short string do not
 
-        [[nodiscard]] std::size_t bytes() const;
+        [[nodiscard]] std::size_t bytes() const { return args.size() * sizeof(Arg) + letters.capacity(); }
+        void clearArgs();
     };
     struct OpenSlices {
         std::vector<OpenSlice> slices; ///< from the outermost; those beyond `depth` keep their memory
@@ -159,7 +178,11 @@ private:
     void addClocks(std::string_view message);
     void event(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
     void resolve(const TrackEvent& event, const EventLists& lists, const Sequence& sequence);
-    HeldArg argOf(std::string_view message, const Sequence& sequence);
+    bool addPlainArg(std::string_view message, const Sequence& sequence);
+    void addArg(std::string_view message, const Sequence& sequence);
+    std::string_view keepLetters(std::string_view text);
+    OpenSlices* openOn(std::uint64_t track);
+    Sequence* sequenceOf(std::uint32_t number);
     void end(std::uint64_t track, TimeNs time);
     void hand(const OpenSlice& slice, bool instant, std::uint64_t track, TimeNs end);
     std::string_view keep(std::string_view text);
@@ -175,10 +198,11 @@ private:
     ClockTable clocks_;
     std::set<std::string, std::less<>> texts_; ///< all texts that are referred to
     std::unordered_map<std::uint32_t, Sequence> sequences_;
+    std::pair<std::uint32_t, Sequence*> latest_{0, nullptr}; ///< the sequence of the latest packet
     std::unordered_map<std::uint64_t, Track> tracks_;
     std::unordered_map<std::uint64_t, OpenSlices> open_;
-    OpenSlice event_;       ///< the current one
-    std::vector<Arg> args_; ///< likewise, as passed to the callback
+    RecentOf<OpenSlices> recent_; ///< of open_
+    OpenSlice event_;             ///< the current one
     StreamCounts counts_;
 };
 

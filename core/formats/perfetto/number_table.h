@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -34,6 +36,28 @@ private:
     std::uint64_t count_ = 0; ///< of calls of set()
     std::vector<T> list_;     ///< no longer than what count_ allows: its memory is linear in the file
     std::unordered_map<std::uint64_t, T> others_;
+};
+
+/// Values of a large table, which stay where they are, that were used last: a writer has few tracks.
+template <class T>
+class RecentOf {
+public:
+    /// Null if it is not among them.
+    [[nodiscard]] T* find(std::uint64_t number) const {
+        const Entry& entry = entries_[placeOf(number)];
+        return entry.number == number ? entry.value : nullptr;
+    }
+    void set(std::uint64_t number, T& value) { entries_[placeOf(number)] = {number, &value}; }
+
+private:
+    struct Entry {
+        std::uint64_t number = 0;
+        T* value = nullptr;
+    };
+    static constexpr std::size_t kEntries = 16;
+    static std::size_t placeOf(std::uint64_t number) { return (number ^ (number >> 32U)) % kEntries; }
+
+    std::array<Entry, kEntries> entries_{};
 };
 
 } // namespace bubblescope::perfetto

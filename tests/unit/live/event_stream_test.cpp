@@ -1,12 +1,16 @@
 #include "core/formats/perfetto/event_stream.h"
 
+#include "core/formats/perfetto/fields.h"
 #include "tests/support/sanitized.h"
 
 #include <gtest/gtest.h>
 
 #include <malloc.h>
+#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -91,6 +95,134 @@ TEST_F(EventStreamTest, AnEndWithoutABeginIsCounted) {
     stream_.feed(encoder_.take());
     EXPECT_EQ(stream_.counts().unmatched, 1);
     EXPECT_TRUE(seen_.events.empty());
+}
+
+// What slices hold must not move when others begin and end: short texts, and such as their strings would hold in place.
+TEST_F(EventStreamTest, TextsOfSlicesWithinOthersStayTheirs) {
+    stream_.feed(beginning());
+    for (int depth = 0; depth < 20; ++depth) {
+        const std::string text(static_cast<std::size_t>(depth), static_cast<char>('a' + depth));
+        const std::vector<Arg> args{{"t", std::string_view(text)}, {"n", std::int64_t{depth - 3}}};
+        encoder_.beginSlice(2, TimeNs{depth}, "op", "slice", args);
+        stream_.feed(encoder_.take());
+    }
+    for (int depth = 0; depth < 20; ++depth)
+        encoder_.endSlice(2, TimeNs{100});
+    stream_.feed(encoder_.take());
+    ASSERT_EQ(seen_.events.size(), 20U);
+    for (int depth = 0; depth < 20; ++depth) {
+        const std::string text(static_cast<std::size_t>(depth), static_cast<char>('a' + depth));
+        EXPECT_EQ(seen_.events[static_cast<std::size_t>(19 - depth)], "op slice n=" + std::to_string(depth - 3) +
+                                                                          " t=" + text + " rank 0 " +
+                                                                          std::to_string(depth) + "-100");
+    }
+}
+
+/// A slice with these annotations, whose texts and names `interned` numbers.
+std::string withAnnotations(const std::vector<std::string>& annotations, const std::string& interned) {
+    std::string event;
+    protozero::pbf_writer writer(event);
+    writer.add_int32(fields::event::kType, fields::event::kTypeBegin);
+    writer.add_uint64(fields::event::kTrackUuid, 2);
+    for (const std::string& annotation : annotations)
+        writer.add_message(fields::event::kDebugAnnotations, annotation);
+    std::string end;
+    protozero::pbf_writer end_writer(end);
+    end_writer.add_int32(fields::event::kType, fields::event::kTypeEnd);
+    end_writer.add_uint64(fields::event::kTrackUuid, 2);
+    std::string bytes;
+    protozero::pbf_writer trace(bytes);
+    for (const std::string& message : {event, end}) {
+        protozero::pbf_writer packet(trace, fields::trace::kPacket);
+        packet.add_int64(fields::packet::kTimestamp, 5);
+        packet.add_uint32(fields::packet::kSequenceId, 1);
+        packet.add_uint32(fields::packet::kSequenceFlags,
+                          &message == &end ? 0 : fields::packet::kFlagStateCleared | fields::packet::kFlagNeedsState);
+        if (message == event) packet.add_message(fields::packet::kInternedData, interned);
+        packet.add_message(fields::packet::kTrackEvent, message);
+    }
+    return bytes;
+}
+
+std::string entry(std::uint64_t number, std::string_view text) {
+    std::string bytes;
+    protozero::pbf_writer writer(bytes);
+    writer.add_uint64(fields::interned::kIid, number);
+    writer.add_string(fields::interned::kText, std::string(text));
+    return bytes;
+}
+
+// Numbers are small in our files; others may choose any.
+TEST(EventStreamArgs, NumbersAndValuesOfAnySizeAreRead) {
+    constexpr std::array<std::uint64_t, 6> kNumbers{1, 33, 127, 128, 1'000'000, UINT64_MAX};
+    const std::vector<std::int64_t> values{0, 127, 128, -1, INT64_MAX, INT64_MIN};
+    std::string interned;
+    std::vector<std::string> annotations;
+    {
+        protozero::pbf_writer writer(interned);
+        for (const std::uint64_t number : kNumbers)
+            writer.add_message(fields::interned::kArgNames, entry(number, "name " + std::to_string(number)));
+        writer.add_message(fields::interned::kArgNames, entry(2, "again"));
+        writer.add_message(fields::interned::kArgNames, entry(2, "text"));
+        writer.add_message(fields::interned::kArgStrings, entry(7, "numbered"));
+    }
+    for (std::size_t i = 0; i < kNumbers.size(); ++i) {
+        protozero::pbf_writer writer(annotations.emplace_back());
+        writer.add_uint64(fields::annotation::kNameIid, kNumbers.at(i));
+        writer.add_int64(fields::annotation::kInt, values[i]);
+    }
+    const auto add = [&annotations](auto write) {
+        protozero::pbf_writer writer(annotations.emplace_back());
+        write(writer);
+    };
+    namespace annotation = fields::annotation;
+    add([](auto& writer) {
+        writer.add_string(annotation::kName, "spelled");
+        writer.add_bool(annotation::kBool, true);
+    });
+    add([](auto& writer) {
+        writer.add_uint64(annotation::kNameIid, 2);
+        writer.add_string(annotation::kString, "first");
+    });
+    add([](auto& writer) { // of the same name
+        writer.add_string(annotation::kName, "text");
+        writer.add_string(annotation::kString, "second");
+    });
+    add([](auto& writer) {
+        writer.add_string(annotation::kString, std::string(300, 'x')); // the value before its name
+        writer.add_string(annotation::kName, "long");
+    });
+    add([](auto& writer) {
+        writer.add_string(annotation::kName, "interned");
+        writer.add_uint64(annotation::kStringIid, 7);
+    });
+    StreamMemory memory;
+    int slices = 0;
+    EventStream stream(
+        [&](const StreamEvent& event) {
+            ++slices;
+            for (std::size_t i = 0; i < kNumbers.size(); ++i)
+                EXPECT_EQ(event.integer("name " + std::to_string(kNumbers.at(i))), values[i]) << i;
+            EXPECT_EQ(event.integer("spelled"), 1);
+            EXPECT_EQ(event.text("text"), "first");
+            EXPECT_EQ(event.text("text"), "first") << "however often it is asked for";
+            EXPECT_EQ(event.text("long"), std::string(300, 'x'));
+            EXPECT_EQ(event.text("interned"), "numbered");
+            EXPECT_EQ(event.integer("interned"), std::nullopt);
+            EXPECT_EQ(event.text("again"), std::nullopt);
+            EXPECT_EQ(event.args.size(), kNumbers.size() + 4);
+        },
+        nullptr, memory);
+    stream.feed(withAnnotations(annotations, interned));
+    EXPECT_EQ(slices, 1);
+    EXPECT_EQ(stream.counts().damaged, 0);
+    // Annotations that end early, or name what is unknown.
+    for (std::string& annotation : annotations)
+        annotation.pop_back();
+    stream.feed(withAnnotations({annotations[0]}, interned));
+    EXPECT_EQ(stream.counts().damaged, 1);
+    stream.feed(withAnnotations({annotations[6]}, interned));
+    EXPECT_EQ(stream.counts().damaged, 2);
 }
 
 /// Ways to make a stream hold ever more: `i` is new each time.
