@@ -90,6 +90,8 @@ public:
         while (!stop.came() && !turn(stop.descriptor())) {
             BUBBLESCOPE_TRY(lookForSilence());
         }
+        for (const LiveEvent& event : analyzer_.conclude())
+            take(event);
         if (lines_)
             printLine(liveSummaryOf(analyzer_));
         else

@@ -1,12 +1,15 @@
 #include "core/live/anomaly_log.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
 #include <utility>
 
 namespace bubblescope::live {
 
-bool AnomalyLog::isWorthTelling(const Known& known, TimeNs step_time) const {
+bool AnomalyLog::isWorthTelling(const Known& known) const {
+    const TimeNs step_time = search_.step_time;
     const Anomaly& anomaly = known.told.anomaly;
     if (anomaly.kind == AnomalyKind::BubbleAboveForm && causes_found_) return false; // a symptom of those
     const auto share = [&](TimeNs cost) {
@@ -34,9 +37,16 @@ bool AnomalyLog::isStraggler(const Anomaly& anomaly) const {
 
 namespace {
 
-/// Adds to a finding of the kept steps what was known of those that are gone.
-void addPast(const Anomaly& before, int steps_since, bool more, Anomaly& now) {
-    const int cases = more ? 1 : 0;
+/// Of the last `steps` steps, those after `newest` that have a case of the finding; at least one.
+int casesAfter(int newest, const Occurrence& seen, int steps) {
+    constexpr std::int64_t kBits = 64;
+    const auto after = std::clamp<std::int64_t>(std::int64_t{seen.last} - newest, 1, kBits);
+    const std::uint64_t cases = after == kBits ? seen.latest : seen.latest & ((std::uint64_t{1} << after) - 1);
+    return std::clamp(std::popcount(cases), 1, std::max(1, steps));
+}
+
+/// Adds to a finding of the kept steps what was known of those that are gone; `cases` are new.
+void addPast(const Anomaly& before, int steps_since, int cases, Anomaly& now) {
     now.seen.first = before.seen.first;
     now.seen.steps = std::max(now.seen.steps, before.seen.steps + cases);
     now.seen.since_first = std::max(now.seen.since_first, before.seen.since_first + steps_since);
@@ -55,21 +65,25 @@ void addPast(const Anomaly& before, int steps_since, bool more, Anomaly& now) {
 
 } // namespace
 
-void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time, int oldest, Changes& changes) {
-    const int newest = anomaly.seen.steps > 0 ? anomaly.seen.last : step;
-    const bool more = newest > known.newest;
+void AnomalyLog::take(Known& known, Anomaly anomaly, Changes& changes) {
+    const int step = search_.step;
+    const bool of_steps = anomaly.seen.steps > 0;
+    const int newest = of_steps ? anomaly.seen.last : step;
+    const int more = newest <= known.newest ? 0
+                     : of_steps             ? casesAfter(known.newest, anomaly.seen, search_.steps)
+                                            : search_.steps;
     const Occurrence& seen = known.told.anomaly.seen;
-    if (known.open && seen.steps > 0 && seen.first < oldest && anomaly.seen.first > seen.first)
+    if (known.open && seen.steps > 0 && seen.first < search_.oldest && anomaly.seen.first > seen.first)
         addPast(known.told.anomaly, step - known.found_last, more, anomaly);
-    if (more) ++known.told.times;
+    known.told.times += more;
     known.newest = std::max(known.newest, newest);
     known.in_succession = known.found_last >= 0 && step > known.found_last ? known.in_succession + 1 : 1;
     known.found_last = step;
     known.told.anomaly = std::move(anomaly);
     known.told.last_at = step;
-    if (known.open || known.newest <= known.resolved_at || !isWorthTelling(known, step_time)) return;
+    if (known.open || known.newest <= known.resolved_at || !isWorthTelling(known)) return;
     if (Known* const all = openOfAllRanks(known.told.anomaly)) {
-        if (more) ++all->told.times;
+        all->told.times += more;
         all->newest = std::max(all->newest, newest);
         return;
     }
@@ -81,8 +95,9 @@ void AnomalyLog::take(Known& known, Anomaly anomaly, int step, TimeNs step_time,
     changes.opened.push_back(known.told);
 }
 
-AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest) {
+AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest, int steps) {
     constexpr std::size_t kMaxKnown = 4096;
+    search_ = {step, step_time, oldest, steps};
     Changes changes;
     found_.clear();
     current_.clear();
@@ -92,7 +107,7 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, Tim
         if (known_.size() >= kMaxKnown && !known_.contains(identity)) continue;
         Known& known = known_[identity];
         if (known.found_last == step) continue; // a duplicate
-        take(known, std::move(anomaly), step, step_time, oldest, changes);
+        take(known, std::move(anomaly), changes);
         found_.push_back(known.told);
         if (known.open) current_.push_back(known.told);
     }

@@ -12,7 +12,7 @@ namespace bubblescope::live {
 /// period; while it is open, further cases are counted and not reported again.
 ///
 /// It opens at once if it has no cost (a fact, such as a missing op), if a case costs a step `worth`, or if it costs
-/// all steps `worth` on average. A cheaper one opens once it was found after `in_succession` steps in a row, and only
+/// all steps `worth` on average. A cheaper one opens once it was found by `in_succession` searches in a row, and only
 /// if it costs `least` on average. Bubbles above the closed form are reported if no cause of them is. A finding is
 /// resolved after `quiet` steps without a new case; the number doubles each time that it returns. Memory is bounded.
 ///
@@ -21,11 +21,11 @@ namespace bubblescope::live {
 class AnomalyLog {
 public:
     struct Limits {
-        double worth = 0.05; ///< as a share of a step
-        double least = 0.02; ///< the same
-        int in_succession = 2;
-        int quiet = 8;        ///< steps
-        int most_quiet = 256; ///< likewise
+        double worth = 0.05;   ///< as a share of a step
+        double least = 0.02;   ///< the same
+        int in_succession = 2; ///< searches: each after one step, or after several
+        int quiet = 8;         ///< steps
+        int most_quiet = 256;  ///< likewise
     };
     explicit AnomalyLog(Limits limits) : limits_(limits) {}
 
@@ -33,9 +33,9 @@ public:
         std::vector<LiveAnomaly> opened; ///< worst first
         std::vector<LiveAnomaly> resolved;
     };
-    /// Takes the findings after a step, worst first; `step_time` is how long a step takes. Of the steps before
-    /// `oldest`, only the run's first ones are still kept.
-    Changes update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest = 0);
+    /// Takes what a search found after a step, worst first; `step_time` is how long a step takes. Of the steps before
+    /// `oldest`, only the run's first ones are still kept. `steps` came since the last call.
+    Changes update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest = 0, int steps = 1);
     /// The open ones, worst first.
     [[nodiscard]] const std::vector<LiveAnomaly>& current() const { return current_; }
     /// All findings after the last step, reported or not, worst first.
@@ -52,14 +52,23 @@ private:
         int quiet = 0;        ///< how many quiet steps resolve it
         int resolved_at = -1; ///< cases up to this step were reported
     };
-    [[nodiscard]] bool isWorthTelling(const Known& known, TimeNs step_time) const;
+    [[nodiscard]] bool isWorthTelling(const Known& known) const;
     /// The open finding for slow ops of many ranks, if this one concerns one of them: it counts the cases of both.
     [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
     /// Slow ops of a rank that proved to be permanently slow.
     [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;
-    void take(Known& known, Anomaly anomaly, int step, TimeNs step_time, int oldest, Changes& changes);
+    void take(Known& known, Anomaly anomaly, Changes& changes);
+
+    /// The arguments of update().
+    struct Search {
+        int step = 0;
+        TimeNs step_time{0};
+        int oldest = 0;
+        int steps = 1;
+    };
 
     Limits limits_;
+    Search search_;
     bool causes_found_ = false; ///< after the last step, a finding that has a cost
     std::vector<LiveAnomaly> current_;
     std::vector<LiveAnomaly> found_;

@@ -22,6 +22,13 @@ bool hasEnded(RankState state) {
     return state == RankState::Ended || state == RankState::Gone;
 }
 
+TimeNs longest(const ReducedStep& step) {
+    TimeNs wall{0};
+    for (const ReducedReplica& replica : step.replicas) // they run in parallel
+        wall = std::max(wall, replica.wall);
+    return wall;
+}
+
 } // namespace
 
 /// One stream, and what it stated about itself.
@@ -247,6 +254,7 @@ void LiveAnalyzer::beginRun(const RunInfo& info) {
     }
     clocks_.setPlaces(ranks_.size(), info.pp);
     heard_.assign(ranks_.size(), now_);
+    unsearched_ = 0;
     over_at_.reset();
     steps_.clear();
     anomalies_.clear();
@@ -452,7 +460,10 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
     }
     for (const auto& [place, device] : run.checks.devices)
         window_->setDevice(place, device);
-    for (ClosedStep& closed : job_.newSteps(run, settled)) {
+    std::vector<ClosedStep> fresh = job_.newSteps(run, settled);
+    std::size_t left = fresh.size();
+    for (ClosedStep& closed : fresh) {
+        --left;
         std::erase_if(closed.timelines,
                       [this](const StepTimeline& step) { return !options_.replicas.has(step.replica); });
         std::erase_if(closed.checks,
@@ -471,7 +482,7 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
             seen.record = std::move(check);
             onCheck(owner, std::move(seen));
         }
-        closeStep(std::move(closed));
+        closeStep(std::move(closed), {left > 0, left});
     }
 }
 
@@ -505,8 +516,12 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
     now_ = now;
     if (!began_) began_ = now;
     if (assembler_) {
-        while (auto closed = assembler_->close(now))
-            closeStep(std::move(*closed));
+        for (auto closed = assembler_->close(now); closed;) {
+            auto next = assembler_->close(now);
+            closeStep(std::move(*closed), {next.has_value(), assembler_->open() + (next ? 1 : 0)});
+            closed = std::move(next);
+        }
+        if (searchIsDue({false, assembler_->open()})) search(steps_.back().index, std::nullopt);
         while (auto merged = merge_.close(now))
             closeMerged(std::move(*merged));
         if (std::vector<CheckRecord> late = open_checks_.takeLate(); !late.empty()) {
@@ -519,6 +534,29 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
             watchRanks(now);
     }
     return std::exchange(events_, {});
+}
+
+std::vector<LiveEvent> LiveAnalyzer::conclude() {
+    if (unsearched_ > 0) search(steps_.back().index, std::nullopt);
+    return std::exchange(events_, {});
+}
+
+bool LiveAnalyzer::searchIsDue(Following following) const {
+    constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
+    constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
+    if (unsearched_ == 0) return false;
+    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that none is gone before
+    if (unsearched_ >= std::clamp<std::int64_t>(kept, 1, kMostAtOnce)) return true;
+    // What costs little is reported when two searches found it.
+    if (following.left == (following.due ? 1 : 0)) return true;
+    const auto records = static_cast<std::int64_t>(window_->records());
+    return !following.due && now_ - searched_at_ >= kOfRecord * records;
+}
+
+/// `wall` is of the step unless it is among steps_.
+void LiveAnalyzer::search(int step, std::optional<TimeNs> wall) {
+    searched_at_ = now_;
+    logAnomalies(window_->findings(), step, wall, std::exchange(unsearched_, 0));
 }
 
 void LiveAnalyzer::watchRanks(TimeNs now) {
@@ -561,7 +599,7 @@ void LiveAnalyzer::giveUpSilent(TimeNs now) {
     }
 }
 
-void LiveAnalyzer::closeStep(ClosedStep closed) {
+void LiveAnalyzer::closeStep(ClosedStep closed, Following following) {
     counts_.duplicates += closed.duplicates;
     OpenChecks::OfStep checks = open_checks_.take(closed.index);
     ReducedStep step;
@@ -587,12 +625,13 @@ void LiveAnalyzer::closeStep(ClosedStep closed) {
             if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
         }
     }
-    if (any) logAnomalies(window_->findings(), step);
+    unsearched_ += any ? 1 : 0;
+    if (searchIsDue(following)) search(step.index, longest(step));
     keepStep(std::move(step));
 }
 
 void LiveAnalyzer::closeMerged(CollectorMerge::Merged merged) {
-    logAnomalies(std::move(merged.found), merged.step);
+    logAnomalies(std::move(merged.found), merged.step.index, longest(merged.step), 1);
     keepStep(std::move(merged.step));
 }
 
@@ -614,20 +653,20 @@ void LiveAnalyzer::keepStep(ReducedStep reduced) {
     events_.back().reduced = std::move(reduced);
 }
 
-void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, const ReducedStep& step) {
+void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, int step, std::optional<TimeNs> wall, int steps) {
     // The median of the last steps: one long step is not what a step takes.
     constexpr std::size_t kRecent = 9;
-    std::vector<TimeNs> recent{TimeNs{0}};
-    for (const ReducedReplica& replica : step.replicas) // they run in parallel
-        recent.front() = std::max(recent.front(), replica.wall);
+    std::vector<TimeNs> recent;
+    if (wall) recent.push_back(*wall);
     for (auto before = steps_.rbegin(); before != steps_.rend() && recent.size() < kRecent; ++before) {
         if (before->complete) recent.push_back(before->wall);
     }
-    const int oldest = step.index + 1 - static_cast<int>(options_.window.last);
-    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step.index, median(std::move(recent)), oldest);
+    if (recent.empty()) recent.emplace_back(0);
+    const int oldest = step + 1 - static_cast<int>(options_.window.last);
+    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step, median(std::move(recent)), oldest, steps);
     const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
         for (LiveAnomaly& anomaly : list) {
-            report(kind, step.index);
+            report(kind, step);
             events_.back().anomaly = std::move(anomaly);
         }
     };

@@ -73,7 +73,13 @@ public:
     [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
 
     /// Closes and analyses the steps that are due. Returns the events since the last call.
+    ///
+    /// The kept steps are searched for findings after each step that comes alone. Where several are due at once, or
+    /// come faster than a search is worth (a tenth of a core), one search serves several: at most eight, and every step
+    /// is kept until it was searched.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
+    /// Searches the closed steps that were not searched yet: for who watches no longer. Returns the events.
+    [[nodiscard]] std::vector<LiveEvent> conclude();
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
     /// The first and the last replica analysed here. Not before the run began.
@@ -123,10 +129,17 @@ private:
     void watchRanks(TimeNs now);
     void giveUpSilent(TimeNs now);
     void watchCaptured();
-    void closeStep(ClosedStep closed);
+    /// What follows a step that is closed.
+    struct Following {
+        bool due = false;     ///< whether the next one is closed at once
+        std::size_t left = 0; ///< steps that are due or open
+    };
+    void closeStep(ClosedStep closed, Following following);
+    [[nodiscard]] bool searchIsDue(Following following) const;
+    void search(int step, std::optional<TimeNs> wall);
     void closeMerged(CollectorMerge::Merged merged);
     void keepStep(ReducedStep reduced);
-    void logAnomalies(std::vector<Anomaly> found, const ReducedStep& step);
+    void logAnomalies(std::vector<Anomaly> found, int step, std::optional<TimeNs> wall, int steps);
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
@@ -142,8 +155,10 @@ private:
     OpenChecks open_checks_;
     AnomalyLog anomalies_;
 
-    std::vector<LiveRank> ranks_;   ///< by place
-    std::vector<TimeNs> heard_;     ///< when anything came of each last, by place
+    std::vector<LiveRank> ranks_; ///< by place
+    std::vector<TimeNs> heard_;   ///< when anything came of each last, by place
+    int unsearched_ = 0;          ///< steps in window_ since it was searched
+    TimeNs searched_at_{0};
     std::optional<TimeNs> over_at_; ///< when a rank ended or was gone last
     std::deque<LiveStep> steps_;
     CheckCounts checks_;

@@ -31,6 +31,15 @@ ReducedReplica reduced(const StepAnalysis& analysis, const StepAccounting& accou
     return replica;
 }
 
+std::size_t recordsOf(const StepTimeline& step) {
+    std::size_t records = 0;
+    for (const auto& ops : step.ranks)
+        records += ops.size();
+    for (const auto& spans : step.comm)
+        records += spans.size();
+    return records;
+}
+
 } // namespace
 
 StepWindow::StepWindow(const RunInfo& info, const Thresholds& thresholds, Limits limits)
@@ -62,6 +71,7 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
     const std::size_t from = run_.steps.size();
     for (StepTimeline& timeline : timelines) {
         analyses_.push_back(analyzer_->analyze(timeline));
+        records_ += recordsOf(timeline);
         run_.steps.push_back(std::move(timeline));
     }
     takeChecks(std::move(checks));
@@ -122,6 +132,9 @@ void StepWindow::trim() {
     // Replicas are adjacent, so one range is removed from each list.
     const auto begin = std::ranges::find(run_.steps, goes, &StepTimeline::index) - run_.steps.begin();
     const auto count = std::ranges::count(run_.steps, goes, &StepTimeline::index);
+    for (const StepTimeline& step :
+         std::span(run_.steps).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)))
+        records_ -= recordsOf(step);
     const auto drop = [begin, count](auto& list) { list.erase(list.begin() + begin, list.begin() + begin + count); };
     drop(run_.steps);
     drop(analyses_);

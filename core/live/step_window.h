@@ -38,6 +38,7 @@ public:
     [[nodiscard]] const std::vector<StepAnalysis>& analyses() const { return analyses_; }
     [[nodiscard]] const std::vector<StepAccounting>& accounts() const { return accounts_; }
     [[nodiscard]] const RunClocks& clocks() const { return clocks_; }
+    [[nodiscard]] std::size_t records() const { return records_; } ///< ops and transfers of the kept steps
     /// Increases with everything that is added.
     [[nodiscard]] std::int64_t changes() const { return changes_; }
 
@@ -54,6 +55,7 @@ private:
     std::unique_ptr<StepAnalyzer> analyzer_;
     std::vector<StepAnalysis> analyses_;   ///< one per run_.steps
     std::vector<StepAccounting> accounts_; ///< likewise; each as of the arrival of its step
+    std::size_t records_ = 0;
     std::int64_t changes_ = 0;
 };
 

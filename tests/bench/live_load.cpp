@@ -1,10 +1,12 @@
 // A job of synthetic ranks that write their traces as a real one does, and a live view that follows it: how many ranks
 // one collector carries, and whether memory stays flat and nothing is lost over a long time.
 //
-//   live_load [--pp N] [--dp N] [--microbatches N] [--steps-per-minute N] [--seconds N] [--segment-bytes N]
-//             [--segments N] [--dir DIR]
+//   live_load [--pp N] [--dp N] [--microbatches N] [--steps-per-minute N] [--seconds N] [--steps N]
+//             [--segment-bytes N] [--segments N] [--dir DIR]
 //
-// 0 steps a minute means as fast as the producer can. Prints a JSON document a line; exit code 1 if anything was lost.
+// 0 steps a minute means as fast as the producer can; with --steps it stops after so many, however long they take.
+// Prints a JSON document a line; exit code 1 if anything was lost. `slices_per_cpu_s` is of all threads but the
+// producer's.
 
 #include "core/graph/simulate.h"
 #include "core/live/live_analyzer.h"
@@ -39,9 +41,14 @@ TimeNs now() {
 }
 
 struct Options {
-    std::map<std::string, long> numbers{{"--pp", 8},           {"--dp", 1},       {"--microbatches", 32},
-                                        {"--seconds", 10},     {"--segments", 0}, {"--steps-per-minute", 10},
-                                        {"--segment-bytes", 0}};
+    std::map<std::string, long> numbers{{"--pp", 8},
+                                        {"--dp", 1},
+                                        {"--microbatches", 32},
+                                        {"--seconds", 10},
+                                        {"--segments", 0},
+                                        {"--steps-per-minute", 10},
+                                        {"--segment-bytes", 0},
+                                        {"--steps", 0}};
     std::string dir;
 
     [[nodiscard]] int operator[](const char* name) const { return static_cast<int>(numbers.at(name)); }
@@ -98,8 +105,16 @@ private:
 /// What the producer has not been told yet keeps it no longer than this ahead: a disk holds only so many segments.
 constexpr int kFullRateAhead = 50;
 
+/// Of all threads.
+double processSeconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 int run(const Options& options, const std::filesystem::path& dir) {
     Job job(options, dir);
+    const double began = processSeconds();
     std::atomic<int> steps_written{0};
     std::atomic<std::int64_t> steps_closed{0};
     std::atomic<double> producer_seconds{0};
@@ -107,7 +122,8 @@ int run(const Options& options, const std::filesystem::path& dir) {
         const auto begin = now();
         const auto end = begin + std::chrono::seconds(options["--seconds"]);
         const int rate = options["--steps-per-minute"];
-        for (int step = 0; now() < end; ++step) {
+        const int most = options["--steps"];
+        for (int step = 0; most > 0 ? step < most : now() < end; ++step) {
             job.writeStep(step);
             steps_written = step + 1;
             if (rate > 0) {
@@ -147,18 +163,20 @@ int run(const Options& options, const std::filesystem::path& dir) {
         if (!more) ::poll(&wait, 1, 100);
     }
     producer.join();
+    const double watched = processSeconds() - began - producer_seconds;
     const LiveCounts counts = analyzer.counts();
     const bool lost = counts.slices != job.written() || counts.undelivered != 0 || counts.incomplete != 0 ||
                       counts.late != 0 || counts.damaged != 0 || counts.steps != steps_written;
     fmt::print(
         "{{\"ranks\":{},\"steps\":{},\"complete\":{},\"written\":{},\"heard\":{},\"unheard\":{},\"late\":{},"
         "\"anomalies\":{},\"collector_cpu_s\":{:.2f},\"collector_cpu_s_per_step\":{:.4f},\"producer_cpu_s\":{:.2f},"
-        "\"latency_p99_ms\":{:.1f},\"resident_kb_after_10_s\":{},\"resident_kb\":{},\"lost\":{}}}\n",
+        "\"latency_p99_ms\":{:.1f},\"resident_kb_after_10_s\":{},\"resident_kb\":{},\"slices_per_cpu_s\":{:.0f},"
+        "\"lost\":{}}}\n",
         analyzer.ranks().size(), counts.steps, counts.steps - counts.incomplete, job.written(), counts.slices,
         counts.undelivered, counts.late, anomalies, threadSeconds(),
         threadSeconds() / static_cast<double>(std::max<std::int64_t>(counts.steps, 1)), producer_seconds.load(),
         static_cast<double>(analyzer.latency().quantile(0.99).count()) * 1e-6, first_resident, residentKilobytes(),
-        lost);
+        static_cast<double>(counts.slices) / watched, lost);
     return lost ? 1 : 0;
 }
 

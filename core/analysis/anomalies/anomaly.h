@@ -68,6 +68,8 @@ struct Occurrence {
     int last = 0;           ///< the same
     bool goes_on = false;   ///< another case would be due only after the last step
     TimeNs total{0};        ///< cost over all steps with a case; 0 if unknown
+    /// Which of the 64 step numbers up to `last` have a case, as bits: bit i stands for step last - i. 0 if unknown.
+    std::uint64_t latest = 0;
 };
 
 /// A fault that a user should know about, with the numbers that show it. It represents all cases of its kind at its

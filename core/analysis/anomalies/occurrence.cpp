@@ -53,8 +53,11 @@ Occurrence Cases::occurrence(std::span<const StepTimeline> steps, std::optional<
     out.of_steps = static_cast<int>(all.size());
     out.first = seen.begin()->first;
     out.last = seen.rbegin()->first;
-    for (const auto& [number, cost] : seen)
+    for (const auto& [number, cost] : seen) {
         out.total += cost;
+        const int before = out.last - number;
+        if (before < 64) out.latest |= std::uint64_t{1} << before;
+    }
     out.since_first = static_cast<int>(std::distance(all.lower_bound(out.first), all.end()));
     const auto after = static_cast<int>(std::distance(all.upper_bound(out.last), all.end()));
     const int span = out.since_first - after; // from the first to the last

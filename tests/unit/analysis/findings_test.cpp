@@ -50,6 +50,7 @@ TEST(Findings, AllSlowOpsOfARankAreOne) {
     EXPECT_EQ(one.seen.of_steps, kSteps);
     EXPECT_EQ(one.seen.first, 4);
     EXPECT_EQ(one.seen.last, 18);
+    EXPECT_EQ(one.seen.latest, 0b100101000100101U) << "18, 16, 13, 9, 7 and 4";
     EXPECT_EQ(one.seen.since_first, 16);
     EXPECT_TRUE(one.seen.goes_on);
     EXPECT_EQ(occurrenceText(one.seen).text().substr(0, 52), "in 6 of the last 16 steps, since step 4; it goes on;");

@@ -25,8 +25,9 @@ Anomaly finding(AnomalyKind kind, int rank, TimeNs cost, int steps, int last) {
 
 class Log : public testing::Test {
 protected:
-    void look(std::vector<Anomaly> found) {
-        const auto changes = log_.update(std::move(found), ++step_, kStep);
+    void look(std::vector<Anomaly> found, int steps = 1) {
+        step_ += steps;
+        const auto changes = log_.update(std::move(found), step_, kStep, 0, steps);
         opened_ += static_cast<int>(changes.opened.size());
         resolved_ += static_cast<int>(changes.resolved.size());
     }
@@ -58,6 +59,27 @@ TEST_F(Log, WhatCostsLessIsToldInTheSecondStep) {
     EXPECT_EQ(log_.found().size(), 1U) << "other collectors get it";
     look({lasting(kStep * 3 / 100)});
     EXPECT_EQ(opened_, 1);
+}
+
+TEST_F(Log, StepsSearchedAtOnceCountOneByOne) {
+    Anomaly slow = finding(AnomalyKind::SlowOp, 1, kStep / 5, 3, 27);
+    slow.seen.first = 24;
+    slow.seen.latest = 0b1010; // 26 and 24
+    slow.seen.latest |= 1;     // and 27
+    look({slow}, 8);           // steps 21 to 28
+    ASSERT_EQ(log_.current().size(), 1U);
+    EXPECT_EQ(log_.current()[0].found_at, 28);
+    EXPECT_EQ(log_.current()[0].times, 3);
+    slow.seen.last = 33;
+    slow.seen.latest = 0b1101000001; // 33, 27, 26, 24
+    look({slow}, 8);
+    EXPECT_EQ(log_.current()[0].times, 4);
+    look({}, 8);
+    EXPECT_EQ(resolved_, 1) << "step 44 is eleven steps after 33";
+    look({lasting(kStep * 3 / 100)}, 8);
+    EXPECT_EQ(opened_, 1) << "what costs less is told after the second search";
+    look({lasting(kStep * 3 / 100)}, 8);
+    EXPECT_EQ(opened_, 2);
 }
 
 TEST_F(Log, NoiseThatComesAndGoesIsNotTold) {

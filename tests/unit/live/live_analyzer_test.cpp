@@ -1,14 +1,17 @@
 #include "core/live/live_analyzer.h"
 
+#include "core/analysis/anomalies/occurrence.h"
 #include "core/analysis/report.h"
 #include "core/live/recent_steps.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/live/recorded_ranks.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 
 namespace bubblescope::live {
@@ -343,6 +346,111 @@ TEST(LiveAnalyzer, FlagsARankThatBecomesSlowWithinThreeSteps) {
         EXPECT_GE(*flagged, kOnset);
         EXPECT_LE(*flagged, kOnset + 2) << "seed " << seed;
     }
+}
+
+/// All steps of a run, one after the other with a second each, or all at once.
+std::unique_ptr<Watch> watched(RecordedRanks& ranks, const Run& run, bool at_once) {
+    auto watch = std::make_unique<Watch>(ranks);
+    for (int step = 0; step < static_cast<int>(run.steps.size()); ++step) {
+        writeStep(ranks, run, step);
+        if (at_once) continue;
+        watch->feedAll();
+        watch->after(1s);
+    }
+    endAll(ranks);
+    watch->feedAll();
+    watch->after(1s);
+    EXPECT_TRUE(watch->analyzer.runEnded());
+    return watch;
+}
+
+// Steps that come faster than they can be searched are searched some at once. What they say of the run is the same.
+TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
+    for (const unsigned seed : {1U, 2U, 3U}) {
+        for (const int steps : {3, 12, 29, 70}) {
+            auto wanted = fourRanks(steps);
+            const int onset = steps / 2;
+            wanted.op_factor = [onset](int step, Rank rank, const Op& op) {
+                if (step % 5 == 3 && rank == Rank{1} && op.microbatch.value == 2) return 4.0;
+                return rank == Rank{2} && step >= onset ? 1.4 : 1.0;
+            };
+            const auto run = test::makeJitteredRun(wanted, seed);
+            RecordedRanks one_by_one(infoOf(wanted));
+            RecordedRanks together(infoOf(wanted));
+            const auto slow = watched(one_by_one, run, false);
+            const auto fast = watched(together, run, true);
+            ASSERT_EQ(fast->analyzer.steps().size(), slow->analyzer.steps().size());
+            for (std::size_t i = 0; i < fast->analyzer.steps().size(); ++i) {
+                EXPECT_EQ(fast->analyzer.steps()[i].wall, slow->analyzer.steps()[i].wall);
+                EXPECT_EQ(fast->analyzer.steps()[i].causes, slow->analyzer.steps()[i].causes) << "step " << i;
+            }
+            const auto told = [](const LiveAnalyzer& analyzer) {
+                std::vector<std::string> all;
+                for (const LiveAnomaly& open : analyzer.anomalies()) {
+                    const Occurrence& seen = open.anomaly.seen;
+                    all.push_back(fmt::format("{} {} to {}, {} steps, after {}", identityOf(open.anomaly), seen.first,
+                                              seen.last, seen.steps, open.last_at));
+                }
+                std::ranges::sort(all);
+                return all;
+            };
+            EXPECT_EQ(told(fast->analyzer), told(slow->analyzer)) << steps << " steps, seed " << seed;
+            ASSERT_EQ(fast->analyzer.found().size(), slow->analyzer.found().size());
+            EXPECT_EQ(fast->count(Kind::StepClosed), static_cast<std::size_t>(steps));
+        }
+    }
+}
+
+TEST(LiveAnalyzer, ARunWithoutFaultsThatComesAtOnceIsSilent) {
+    for (const unsigned seed : {1U, 2U}) {
+        const auto wanted = fourRanks(100);
+        const auto run = test::makeJitteredRun(wanted, seed);
+        RecordedRanks ranks(infoOf(wanted));
+        EXPECT_EQ(watched(ranks, run, true)->count(Kind::AnomalyFound), 0U) << "seed " << seed;
+    }
+}
+
+// Each step is due by itself, but the next follows much sooner than a search is worth.
+TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
+    auto wanted = fourRanks(46);
+    constexpr int kOnset = 34;
+    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.5 : 1.0; };
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.assembly.settle = 0s;
+    Watch watch(ranks, options);
+    watch.now = 1s;
+    ranks.write(0, run.steps[0], 0);
+    const auto close = [&](int step) {
+        for (const int rank : {1, 2, 3})
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1); // so that a step is always open
+        watch.feedAll();
+        watch.after(1ns);
+    };
+    const auto lastAt = [&watch] { // the step after which the slow rank was found last
+        const auto& open = watch.analyzer.anomalies();
+        const auto slow =
+            std::ranges::find(open, AnomalyKind::Straggler, [](const LiveAnomaly& one) { return one.anomaly.kind; });
+        return slow == open.end() ? -1 : slow->last_at;
+    };
+    std::vector<int> found_after;
+    for (int step = 0; step <= 43; ++step) {
+        close(step);
+        const int last_at = lastAt();
+        if (last_at >= 0 && (found_after.empty() || found_after.back() != last_at)) found_after.push_back(last_at);
+    }
+    EXPECT_GE(watch.closedSteps().back(), 42);
+    ASSERT_EQ(found_after.size(), 1U) << "one search for steps 34 to 43";
+    EXPECT_GE(found_after.front(), kOnset);
+    EXPECT_LT(found_after.front(), 43);
+    EXPECT_TRUE(watch.analyzer.conclude().empty()) << "nothing new";
+    EXPECT_EQ(lastAt(), watch.closedSteps().back()) << "the steps since were searched";
+    close(44);
+    EXPECT_LT(lastAt(), watch.closedSteps().back());
+    watch.after(1s); // in which nothing comes
+    EXPECT_EQ(lastAt(), watch.closedSteps().back());
 }
 
 // The window of kept steps moves on; the step since which a fault holds does not.
