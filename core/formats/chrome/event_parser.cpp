@@ -364,18 +364,19 @@ std::unique_ptr<EventParser::Places>& sparePlaces() {
 
 } // namespace
 
-EventParser::EventParser() : places_(std::exchange(sparePlaces(), nullptr)) {
-    if (places_ == nullptr) places_ = std::make_unique<Places>();
-}
+EventParser::EventParser() = default;
 
 EventParser::~EventParser() {
     constexpr std::size_t kMost = std::size_t{256} << 10;
     std::unique_ptr<Places>& spare = sparePlaces();
-    if (places_->room <= kMost && (spare == nullptr || spare->room < places_->room)) spare = std::move(places_);
+    if (places_ == nullptr || places_->room > kMost) return;
+    if (spare == nullptr || spare->room < places_->room) spare = std::move(places_);
 }
 
 /// False if the text is no JSON wherever strings end, or is no UTF-8 (and cannot be repaired).
 bool EventParser::find(std::string_view text, EventBatch& batch) {
+    if (places_ == nullptr) places_ = std::exchange(sparePlaces(), nullptr);
+    if (places_ == nullptr) places_ = std::make_unique<Places>();
     places_->expect(text.size() + 2 + simdjson::SIMDJSON_PADDING);
     places_->size = text.size();
     char* const document = places_->document.get();

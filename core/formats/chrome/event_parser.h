@@ -105,7 +105,7 @@ private:
     [[nodiscard]] bool find(std::string_view text, EventBatch& batch);
     [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
 
-    std::unique_ptr<Places> places_; // keeps simdjson's large header out of this one
+    std::unique_ptr<Places> places_; // since the first text; keeps simdjson's large header out of this one
 };
 
 } // namespace bubblescope::chrome
