@@ -1,14 +1,20 @@
 #include "app/gui/models/flow_overlay.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/panels/details_panel.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/held_workers.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 
 #include <QPainter>
+#include <QSignalSpy>
 #include <QTest>
+#include <QThreadPool>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
@@ -56,6 +62,27 @@ ItemRef findOp(const Session& session, int step, int rank, OpKind kind, int micr
     return {};
 }
 
+/// The first step whose diagnosis is not made yet.
+int otherStep(const Session& session) {
+    int step = 0;
+    while (!session.awaitsDiagnosis(step))
+        ++step;
+    return step;
+}
+
+/// For pictures, in which it would be framed.
+void leaveFocus(QWidget& view) {
+    view.setFocusPolicy(Qt::NoFocus);
+    view.clearFocus();
+}
+
+ItemRef longestBubble(const Session& session, int step, int rank) {
+    const std::vector<Bubble>& all = session.analysis(step).bubbles[static_cast<std::size_t>(rank)];
+    const auto longest =
+        std::ranges::max_element(all, {}, [](const Bubble& bubble) { return bubble.end - bubble.start; });
+    return {ItemKind::Bubble, step, rank, static_cast<std::int32_t>(longest - all.begin())};
+}
+
 } // namespace
 
 /// Arrows, critical path, causes of waits, the path of a micro-batch, and measuring.
@@ -90,6 +117,7 @@ private slots:
 
     void theCriticalPathFillsTheStep() {
         const SessionPtr session = sampleSession(withTransfers());
+        (void)session->diagnosis(1);
         StepFlows flows(session, 1);
         const Path& path = flows.criticalPath();
         TimeNs sum{0};
@@ -121,6 +149,7 @@ private slots:
         while (session->step(step).index != 3)
             ++step;
         const ItemRef slow = findOp(*session, step, 2, OpKind::Forward, 4);
+        (void)session->diagnosis(step);
         StepFlows flows(session, step);
         int led = 0;
         const auto& bubbles = session->analysis(step).bubbles[3];
@@ -136,6 +165,81 @@ private slots:
         }
         QVERIFY(led > 0);
         QVERIFY(flows.causeOf(slow).stretches.empty()); // no bubble
+    }
+
+    /// A click into a step that is not the typical one does not wait for its diagnosis: the views say that it is being
+    /// made, and show it when it is.
+    void aStepIsDiagnosedInTheBackground() {
+        const SessionPtr session = slowOp();
+        const int step = otherStep(*session);
+        const ItemRef bubble = longestBubble(*session, step, 3);
+        FlowView shown(session);
+        DetailsPanel details(shown.state, shown.themes);
+        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        shown.state.showStep(step);
+        QImage before;
+        {
+            const HeldWorkers held;
+            QTest::mouseClick(shown.view.viewport(), Qt::LeftButton, {}, shown.view.centreOf(bubble).toPoint());
+            QCOMPARE(shown.state.selection(), bubble);
+            QTest::keyClick(&shown.view, Qt::Key_P);
+            QVERIFY(session->awaitsDiagnosis(step));
+            QVERIFY(details.value(QStringLiteral("Blamed on")).contains(QStringLiteral("being determined")));
+            StepFlows flows(session, step);
+            QVERIFY(flows.criticalPath().stretches.empty());
+            QVERIFY(flows.criticalPath().caption.contains(QStringLiteral("being determined")));
+            QVERIFY(flows.causeOf(bubble).caption.contains(QStringLiteral("being determined")));
+            leaveFocus(shown.view);
+            before = shown.picture();
+        }
+        QTRY_COMPARE(made.count(), 1);
+        QCOMPARE(made.first().first().toInt(), step);
+        QVERIFY(!session->awaitsDiagnosis(step));
+        QVERIFY(!details.value(QStringLiteral("Blamed on")).contains(QStringLiteral("being determined")));
+        const QImage after = shown.picture();
+        QVERIFY(after != before);
+        FlowView later(session);
+        later.state.showStep(step);
+        QTest::mouseClick(later.view.viewport(), Qt::LeftButton, {}, later.view.centreOf(bubble).toPoint());
+        QTest::keyClick(&later.view, Qt::Key_P);
+        leaveFocus(later.view);
+        QCOMPARE(later.picture(), after);
+        QVERIFY(!StepFlows(session, step).criticalPath().stretches.empty());
+    }
+
+    /// Of the steps that were clicked through while one was diagnosed, the last one is next, and none of another
+    /// session.
+    void stepsThatWereLeftAreNotDiagnosed() {
+        const SessionPtr session = slowOp();
+        ViewState state;
+        QSignalSpy made(&state, &ViewState::diagnosisMade);
+        state.setSession(session);
+        const int expected = session->awaitsDiagnosis(state.step()) ? 1 : 0;
+        state.showFlow(FlowOverlay::CriticalPath, true);
+        QTRY_COMPARE(made.count(), expected);
+        made.clear();
+        std::vector<int> others;
+        for (int step = 0; step < session->stepCount(); ++step) {
+            if (session->awaitsDiagnosis(step)) others.push_back(step);
+        }
+        QVERIFY(others.size() >= 3);
+        {
+            const HeldWorkers held;
+            for (const int step : others)
+                state.showStep(step);
+        }
+        QTRY_COMPARE(made.count(), 2);
+        QVERIFY(!session->awaitsDiagnosis(others.front()));
+        QVERIFY(!session->awaitsDiagnosis(others.back()));
+        QVERIFY(session->awaitsDiagnosis(others[1]));
+        {
+            const HeldWorkers held;
+            state.showStep(others[1]);
+            state.setSession(nullptr);
+        }
+        QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
+        QCoreApplication::processEvents();
+        QCOMPARE(made.count(), 2);
     }
 
     void keysAndSelectionDraw() {

@@ -6,6 +6,7 @@
 #include "app/gui/panels/steps_panel.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/held_workers.h"
 #include "tests/gui/sample_run.h"
 #include "tests/support/jittered_run.h"
 
@@ -13,6 +14,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTableView>
 #include <QTest>
 
@@ -204,7 +206,7 @@ private slots:
         const QImage before = timeline.viewport()->grab().toImage();
         QTest::mouseClick(panel.chart().viewport(), Qt::LeftButton, {},
                           panel.chart().partRect(1, 0).center().toPoint());
-        QCOMPARE(stage.state.highlights().size(), 8U); // the forwards of rank 1
+        QTRY_COMPARE(stage.state.highlights().size(), 8U); // the forwards of rank 1
         for (const Highlight& highlight : stage.state.highlights())
             QCOMPARE(highlight.rank, 1);
         QVERIFY(timeline.viewport()->grab().toImage() != before);
@@ -223,11 +225,49 @@ private slots:
         QTest::mouseClick(panel.chart().viewport(), Qt::LeftButton, {},
                           panel.chart().partRect(15, 1).center().toPoint());
         QCOMPARE(stage.state.step(), 15);
-        QCOMPARE(stage.state.highlights().size(), 8U);
+        QTRY_COMPARE(stage.state.highlights().size(), 8U); // once the step is diagnosed
         QVERIFY(session_->window(15).contains(stage.state.highlights().front().range.begin));
         stage.state.setSession(nullptr);
         QVERIFY(panel.chart().bars().empty());
         QVERIFY(stage.state.highlights().empty());
+    }
+
+    /// The diagnosis that a piece waits for is made in the background. Who goes on before has what was selected then.
+    void aPieceThatWasLeftIsNotMarked() {
+        PanelsSetup stage;
+        AccountingPanel panel(stage.state, stage.themes);
+        panel.resize(800, 700);
+        panel.show();
+        const SessionPtr session = troubledSession(); // of which nothing was asked yet
+        stage.state.setSession(session);
+        panel.findChild<QComboBox*>(QStringLiteral("accountingView"))->setCurrentIndex(2 + 2);
+        std::vector<int> others;
+        for (int step = 0; step < session->stepCount(); ++step) {
+            if (session->awaitsDiagnosis(step)) others.push_back(step);
+        }
+        QSignalSpy made(&stage.state, &ViewState::diagnosisMade);
+        const auto click = [&](int step) {
+            QTest::mouseClick(panel.chart().viewport(), Qt::LeftButton, {},
+                              panel.chart().partRect(step, 1).center().toPoint());
+            QCOMPARE(stage.state.step(), step);
+            QVERIFY(stage.state.highlights().empty());
+            const auto* note = panel.findChild<QLabel*>(QStringLiteral("accountingNote"));
+            QVERIFY2(note->text().contains(QStringLiteral("being determined")), qPrintable(note->text()));
+        };
+        {
+            const HeldWorkers held;
+            click(others[0]);
+            stage.state.select({ItemKind::Op, others[0], 1, 2});
+        }
+        QTRY_COMPARE(made.count(), 1);
+        QVERIFY(stage.state.highlights().empty());
+        {
+            const HeldWorkers held;
+            click(others[1]);
+        }
+        QTRY_COMPARE(made.count(), 2);
+        QCOMPARE(stage.state.highlights().size(), 8U);
+        QVERIFY(session->window(others[1]).contains(stage.state.highlights().front().range.begin));
     }
 
 private:

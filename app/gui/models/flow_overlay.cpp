@@ -99,8 +99,10 @@ std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
 
 Path StepFlows::findCriticalPath() const {
     Path out;
-    if (indexOf(step_) >= session_->report.accounts.size()) return out;
-    const StepDiagnosis& diagnosis = session_->diagnosis(step_);
+    if (session_->awaitsDiagnosis(step_)) out.caption = FlowText::tr("The critical path is being determined …");
+    const StepDiagnosis* known = session_->knownDiagnosis(step_);
+    if (indexOf(step_) >= session_->report.accounts.size() || known == nullptr) return out;
+    const StepDiagnosis& diagnosis = *known;
     Arrow::End before;
     for (const PathSegment& segment : diagnosis.path.segments) {
         const int rank = diagnosis.place(segment.unit).rank.value;
@@ -156,6 +158,8 @@ TimeRange StepFlows::rangeOf(UnitIndex unit) const {
 Path StepFlows::findCause(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
+    if (session_->awaitsDiagnosis(step_))
+        out.caption = FlowText::tr("What this bubble waits for is being determined …");
     const std::optional<AttributedBubble> blamed = attributionOf(*session_, bubble);
     if (!blamed) return out;
     if (!bindings_) {
@@ -185,10 +189,11 @@ Path StepFlows::findCause(const ItemRef& bubble) {
 
 std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& item) {
     if (item.kind != ItemKind::Bubble || indexOf(item.step) >= session.report.accounts.size()) return std::nullopt;
+    const StepDiagnosis* diagnosis = session.knownDiagnosis(item.step);
+    if (diagnosis == nullptr) return std::nullopt;
     const TimeRange range = session.range(item);
     const TimeNs begin = session.window(item.step).begin;
-    return findAttributed(session.diagnosis(item.step).attribution, Rank(item.rank),
-                          {range.begin - begin, range.end - begin});
+    return findAttributed(diagnosis->attribution, Rank(item.rank), {range.begin - begin, range.end - begin});
 }
 
 QString causeText(const Session& session, int step, const AttributedBubble& blamed) {
@@ -196,7 +201,7 @@ QString causeText(const Session& session, int step, const AttributedBubble& blam
         return blamed.usual >= blamed.end - blamed.start ? FlowText::tr("Nobody: the schedule waits here")
                                                          : FlowText::tr("Nothing on its chain took longer than usual");
     }
-    const StepDiagnosis& diagnosis = session.diagnosis(step);
+    const StepDiagnosis& diagnosis = *session.knownDiagnosis(step);
     const UnitPlace& place = diagnosis.place(blamed.cause->unit);
     const QString op = fromUtf8(unitName(session.step(step), place));
     const QString by = shortTime(blamed.cause->time);

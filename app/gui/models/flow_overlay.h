@@ -51,7 +51,8 @@ public:
     [[nodiscard]] const std::vector<Arrow>& transfers();
     /// The transfers that bring an op's inputs and take its output; for a transfer, itself.
     [[nodiscard]] const std::vector<Arrow>& transfersOf(const ItemRef& item);
-    /// The chain that determines the length of the step.
+    /// The chain that determines the length of the step. Until the step's diagnosis is known, this and causeOf() have a
+    /// caption that says so.
     [[nodiscard]] const Path& criticalPath();
     /// The ops on all ranks of the micro-batch of an op or a transfer, and their transfers.
     [[nodiscard]] const Path& microbatchOf(const ItemRef& item);
@@ -83,9 +84,9 @@ private:
     std::optional<StepGraph> graph_;
 };
 
-/// The attribution of a bubble; null if no recorded wait explains it.
+/// The attribution of a bubble; none if no recorded wait explains it, or while the step's diagnosis is not known.
 [[nodiscard]] std::optional<AttributedBubble> attributionOf(const Session& session, const ItemRef& bubble);
-/// "B3 of rank 2 took 5 ms longer than is usual there".
+/// "B3 of rank 2 took 5 ms longer than is usual there". Requires that diagnosis.
 [[nodiscard]] QString causeText(const Session& session, int step, const AttributedBubble& blamed);
 
 } // namespace bubblescope::gui

@@ -1,6 +1,7 @@
 #include "app/gui/models/session.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -13,12 +14,20 @@ std::size_t at(std::int32_t index) {
 } // namespace
 
 const StepDiagnosis& AskedDiagnoses::of(const Run& run, const RunReport& report, std::size_t step) {
-    if (report.typical.units != nullptr && step == report.typicalStep()) return report.typical;
-    const std::scoped_lock lock(busy_);
-    const auto known = made_.find(step);
-    if (known != made_.end()) return known->second;
+    if (const StepDiagnosis* made = known(report, step)) return *made;
+    const std::scoped_lock making(making_);
+    if (const StepDiagnosis* made = known(report, step)) return *made; // by another thread
     if (!made_by_) made_by_.emplace(report.diagnosesOf(run));
-    return made_.emplace(step, made_by_->of(step)).first->second;
+    StepDiagnosis made = made_by_->of(step);
+    const std::scoped_lock looking(looking_);
+    return made_.emplace(step, std::move(made)).first->second;
+}
+
+const StepDiagnosis* AskedDiagnoses::known(const RunReport& report, std::size_t step) const {
+    if (report.typical.units != nullptr && step == report.typicalStep()) return &report.typical;
+    const std::scoped_lock looking(looking_);
+    const auto found = made_.find(step);
+    return found == made_.end() ? nullptr : &found->second;
 }
 
 const TimelineOp& Session::op(const ItemRef& item) const {

@@ -26,13 +26,17 @@ public:
     AskedDiagnoses(const AskedDiagnoses&) {}
     AskedDiagnoses& operator=(const AskedDiagnoses&) { return *this; }
 
-    /// `run` and `report` are always those of one session.
+    /// `run` and `report` are always those of one session. Makes it first if need be, which takes a third of a second
+    /// per million ops, and waits for a thread that is making one.
     [[nodiscard]] const StepDiagnosis& of(const Run& run, const RunReport& report, std::size_t step);
+    /// Null unless it is made. Waits for nothing.
+    [[nodiscard]] const StepDiagnosis* known(const RunReport& report, std::size_t step) const;
 
 private:
-    std::mutex busy_;
-    std::optional<StepDiagnoses> made_by_; ///< since the first question
-    std::map<std::size_t, StepDiagnosis> made_;
+    std::mutex making_;
+    std::optional<StepDiagnoses> made_by_; ///< since the first question; guarded by making_
+    mutable std::mutex looking_;
+    std::map<std::size_t, StepDiagnosis> made_; ///< guarded by looking_
 };
 
 /// Everything that the views show of a loaded run: the run, its analysis, and the indices to find what is visible.
@@ -53,9 +57,18 @@ struct Session {
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
-    /// Made when first asked for, but that of the typical step. Stays where it is. Requires RunReport::accounts.
+    /// Made when first asked for, but that of the typical step; so for worker threads, see ViewState::diagnose(). Stays
+    /// where it is. Requires RunReport::accounts.
     [[nodiscard]] const StepDiagnosis& diagnosis(int step) const {
         return diagnoses.of(run, report, static_cast<std::size_t>(step));
+    }
+    /// Null unless it is made.
+    [[nodiscard]] const StepDiagnosis* knownDiagnosis(int step) const {
+        return diagnoses.known(report, static_cast<std::size_t>(step));
+    }
+    /// Whether it can be made, and is not.
+    [[nodiscard]] bool awaitsDiagnosis(int step) const {
+        return static_cast<std::size_t>(step) < report.accounts.size() && knownDiagnosis(step) == nullptr;
     }
 
     /// The following require an item of the matching kind from this session.

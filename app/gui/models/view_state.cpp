@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -113,6 +114,12 @@ constexpr std::size_t kMaxPastRows = 200;
 ViewState::ViewState(QObject* parent) : QObject(parent) {
     connect(&range_, &VisibleRange::changed, this, &ViewState::followRange);
     connect(&range_, &VisibleRange::historyChanged, this, &ViewState::forgetUndone);
+    connect(this, &ViewState::sessionChanged, this, [this] {
+        diagnosis_job_.cancel();
+        to_diagnose_.reset();
+    });
+    for (const auto change : {&ViewState::stepChanged, &ViewState::selectionChanged, &ViewState::flowsChanged})
+        connect(this, change, this, &ViewState::diagnoseWhatIsShown);
 }
 
 void ViewState::setSession(SessionPtr session) {
@@ -339,6 +346,35 @@ void ViewState::showFlow(FlowOverlay flow, bool on) {
     if (shown == on) return;
     shown = on;
     emit flowsChanged();
+}
+
+bool ViewState::needsDiagnosis() const {
+    if (!session_ || step_ < 0) return false;
+    return shows(FlowOverlay::CriticalPath) || (selection_.kind == ItemKind::Bubble && selection_.step == step_);
+}
+
+void ViewState::diagnoseWhatIsShown() {
+    if (needsDiagnosis()) diagnose(step_);
+}
+
+void ViewState::diagnose(int step) {
+    if (!session_ || !session_->awaitsDiagnosis(step)) return;
+    to_diagnose_ = step;
+    diagnoseNext();
+}
+
+/// One at a time: work on a step that is no longer wanted cannot be stopped.
+void ViewState::diagnoseNext() {
+    if (!to_diagnose_ || diagnosis_job_.running()) return;
+    diagnosis_job_.start(
+        [session = session_, step = *std::exchange(to_diagnose_, std::nullopt)](JobControl&) {
+            (void)session->diagnosis(step);
+            return step;
+        },
+        [this](int step) {
+            emit diagnosisMade(step);
+            diagnoseNext();
+        });
 }
 
 void ViewState::measure(const TimeRange& range) {

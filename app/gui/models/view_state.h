@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/jobs/background_job.h"
 #include "app/gui/models/item.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/rows.h"
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -161,6 +163,11 @@ public:
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
     void reveal(const ItemRef& item);
+    /// Makes the diagnosis of a step on a worker thread, unless it is known: diagnosisMade() follows. Of the steps
+    /// asked for meanwhile, the last one is next. What is selected and drawn asks for that of the current step.
+    void diagnose(int step);
+    /// Whether something that is selected or drawn needs the diagnosis of the current step.
+    [[nodiscard]] bool needsDiagnosis() const;
 
 signals:
     void sessionChanged();
@@ -174,6 +181,8 @@ signals:
     void rowsChanged();
     /// canUndo() or canRedo() may have changed.
     void historyChanged();
+    /// Session::knownDiagnosis() has one more, of the session that is shown.
+    void diagnosisMade(int step);
     /// Views that show ranks should scroll to this one.
     void rankRequested(int rank);
 
@@ -187,6 +196,8 @@ private:
     [[nodiscard]] bool holds(const ItemRef& item) const;
     void resetRows();
     void forgetUndone();
+    void diagnoseWhatIsShown();
+    void diagnoseNext();
 
     SessionPtr session_;
     VisibleRange range_;
@@ -211,6 +222,8 @@ private:
     std::vector<Undone> undone_; ///< what redo() shows again, the next one last
     bool undoing_ = false;
     int step_ = -1;
+    BackgroundJob diagnosis_job_;
+    std::optional<int> to_diagnose_; ///< when the job has ended
 };
 
 } // namespace bubblescope::gui

@@ -127,6 +127,13 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     connect(view_, &QComboBox::currentIndexChanged, this, &AccountingPanel::fill);
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, fill_, &FillWhenVisible::markStale);
+    for (const auto change : {&ViewState::stepChanged, &ViewState::selectionChanged})
+        connect(&state_, change, this, [this] { waiting_.reset(); });
+    connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
+        if (!waiting_ || rows_[static_cast<std::size_t>(waiting_->bar)].step != step) return;
+        const Choice choice = *std::exchange(waiting_, std::nullopt);
+        choose(choice.bar, choice.part);
+    });
     connect(&state_, &ViewState::highlightsChanged, this, [this] {
         if (state_.highlights().empty()) chart_->setMarked(-1, -1);
     });
@@ -190,6 +197,7 @@ TimeNs AccountingPanel::timeIn(const Row& row, const ShownPiece& piece) const {
 
 void AccountingPanel::fill() {
     shown_step_ = state_.step();
+    waiting_.reset();
     rows_.clear();
     std::vector<Bar> bars;
     std::vector<bool> used(pieceCount(), false);
@@ -265,6 +273,7 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
 void AccountingPanel::choose(int bar, int part) {
     const Row row = rows_[static_cast<std::size_t>(bar)];
     const Session& session = *state_.session();
+    waiting_.reset();
     if (row.step != state_.step()) state_.showStep(row.step);
     if (part < 0 || part >= static_cast<int>(chart_->bars()[static_cast<std::size_t>(bar)].parts.size())) {
         state_.highlight({}, {});
@@ -272,6 +281,13 @@ void AccountingPanel::choose(int bar, int part) {
         return;
     }
     const ShownPiece piece = pieceOf(bar, part);
+    if (piece && session.awaitsDiagnosis(row.step)) {
+        state_.highlight({}, {});
+        chart_->setMarked(bar, part);
+        note_->setText(tr("Where %1 lies is being determined …").arg(pieceText(piece)));
+        waiting_ = {bar, part};
+        return state_.diagnose(row.step);
+    }
     std::vector<Highlight> stretches;
     for (const RankAccounting& account : session.report.accounts[static_cast<std::size_t>(row.step)].ranks) {
         if (row.rank && account.rank.value != *row.rank) continue;
@@ -281,7 +297,7 @@ void AccountingPanel::choose(int bar, int part) {
             continue;
         }
         for (const TimeInterval& where :
-             whereIs(*piece, session.step(row.step), session.diagnosis(row.step), account.rank))
+             whereIs(*piece, session.step(row.step), *session.knownDiagnosis(row.step), account.rank))
             stretches.push_back({account.rank.value, {where.start, where.end}});
     }
     const bool nowhere = stretches.empty();

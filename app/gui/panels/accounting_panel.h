@@ -83,6 +83,12 @@ private:
     std::vector<Row> rows_;
     std::weak_ptr<const Session> shown_;
     int shown_step_ = -1;
+    /// A piece that was clicked, until the diagnosis of its step is made.
+    struct Choice {
+        int bar = 0;
+        int part = 0;
+    };
+    std::optional<Choice> waiting_;
 };
 
 /// "forward", "exposed communication", "waiting for replicas".

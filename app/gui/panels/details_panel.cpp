@@ -33,6 +33,9 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     setWidget(content);
 
     connect(&state_, &ViewState::selectionChanged, this, &DetailsPanel::refresh);
+    connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
+        if (state_.selection().step == step) refresh();
+    });
     connect(&themes_, &ThemeManager::changed, this, &DetailsPanel::applyTheme);
     refresh();
 }
@@ -40,7 +43,10 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
 void DetailsPanel::refresh() {
     ItemDescription text;
     if (state_.session() && state_.selection()) {
-        text = describe(*state_.session(), state_.selection());
+        const ItemRef& item = state_.selection();
+        text = describe(*state_.session(), item);
+        if (item.kind == ItemKind::Bubble && state_.session()->awaitsDiagnosis(item.step))
+            text.facts.push_back({tr("Blamed on"), tr("being determined …"), {}});
     } else {
         text.note = tr("Click an op, a bubble or a transfer to see its details here.");
     }

@@ -58,6 +58,11 @@ TimelineView::TimelineView(ViewState& state, ThemeManager& themes, QWidget* pare
         }
         viewport()->update();
     });
+    connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
+        if (!flows_ || flows_->step() != step) return;
+        flows_.reset();
+        invalidate();
+    });
     connect(&state_, &ViewState::referenceChanged, this, &TimelineView::relayout);
     connect(&state_, &ViewState::referenceMoved, this, &TimelineView::invalidate);
     connect(&state_, &ViewState::rankRequested, this, &TimelineView::showRank);
@@ -292,6 +297,11 @@ void TimelineView::draw(QPainter& painter) {
     if (!state_.session()) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
+    }
+    // Files show all of it.
+    if (state_.needsDiagnosis() && state_.session()->awaitsDiagnosis(state_.step())) {
+        (void)state_.session()->diagnosis(state_.step());
+        flows_.reset();
     }
     drawBase(painter, Part::Scrolled, nullptr);
     drawOverlay(painter, Part::Scrolled, {});
