@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 namespace {
@@ -156,6 +159,42 @@ TEST_P(UnpackTest, StopsWhenAsked) {
     const auto out = unpacked(pack("text"));
     ASSERT_FALSE(out.ok());
     EXPECT_EQ(out.error().kind, ErrorKind::Cancelled);
+}
+
+// Small files lie side by side in large pages, as long as one of them is needed.
+TEST_P(UnpackTest, SmallFilesKeepTheirTextsBesideOthers) {
+    std::vector<std::pair<std::string, Unpacked>> files;
+    for (std::uint32_t i = 0; i < 40; ++i) {
+        const std::string text = noise(i % 3 == 0 ? 700'000 : 1'000 * i, i);
+        auto out = unpacked(pack(text));
+        ASSERT_TRUE(out.ok()) << out.error().text();
+        files.emplace_back(text, std::move(out).value());
+        if (i % 5 == 4) files.erase(files.begin() + i % 7); // its place is not used again
+    }
+    for (const auto& [text, file] : files)
+        EXPECT_EQ(file.bytes.text(), text);
+}
+
+// Sizes that files state of themselves are hints.
+TEST(ByteBuffer, BesideOthersGrowsBeyondWhatWasExpected) {
+    constexpr std::size_t kExpected = std::size_t{1} << 20;
+    std::vector<ByteBuffer> buffers;
+    for (char letter = 'a'; letter < 'p'; ++letter) {
+        ByteBuffer& buffer = buffers.emplace_back(ByteBuffer::besideOthers(kExpected));
+        ASSERT_GE(buffer.room(), kExpected);
+        std::memset(buffer.end(), letter, kExpected);
+        buffer.grew(kExpected);
+        if (letter % 2 == 0) continue;
+        buffer.reserve(2 * kExpected);
+        ASSERT_GE(buffer.room(), kExpected);
+        std::memset(buffer.end(), letter, kExpected);
+        buffer.grew(kExpected);
+    }
+    char letter = 'a';
+    for (const ByteBuffer& buffer : buffers) {
+        EXPECT_EQ(buffer.text(), std::string((letter % 2 == 0 ? 1 : 2) * kExpected, letter));
+        ++letter;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Packings, UnpackTest, testing::Values(Packing::Gzip, Packing::Zstd),
