@@ -78,11 +78,13 @@ RecordRing& Recorder::ring(Rank rank) {
 }
 
 void Recorder::requestFlush() {
+    bool wake = false;
     {
         const std::lock_guard lock(wake_mutex_);
         flush_wanted_ = true;
+        wake = listening_;
     }
-    wake_.notify_one();
+    if (wake) wake_.notify_one();
 }
 
 void Recorder::setSource(Source source) {
@@ -201,17 +203,24 @@ std::vector<std::filesystem::path> Recorder::files() const {
 }
 
 void Recorder::drainLoop(std::chrono::milliseconds interval, std::chrono::milliseconds clock_interval) {
-    auto clocks_due = std::chrono::steady_clock::now() + clock_interval;
+    constexpr std::chrono::milliseconds kBetweenRequests{20};
+    using Clock = std::chrono::steady_clock;
+    auto clocks_due = Clock::now() + clock_interval;
+    auto listens_at = Clock::now();
     auto pause = interval;
     std::unique_lock lock(wake_mutex_);
     while (!stopping_) {
-        wake_.wait_for(lock, pause, [this] { return flush_wanted_ || stopping_; });
-        flush_wanted_ = false;
+        const auto due = Clock::now() + pause;
+        wake_.wait_until(lock, std::min(due, listens_at), [this] { return stopping_; });
+        listening_ = true;
+        wake_.wait_until(lock, due, [this] { return flush_wanted_ || stopping_; });
+        listening_ = false;
+        if (std::exchange(flush_wanted_, false)) listens_at = Clock::now() + kBetweenRequests;
         lock.unlock();
         // status() and close() report a failure.
         [[maybe_unused]] const Status kept = flush();
         pause = pauseBeforeNext(interval);
-        if (const auto now = std::chrono::steady_clock::now(); now >= clocks_due) {
+        if (const auto now = Clock::now(); now >= clocks_due) {
             writeClocks();
             clocks_due = now + clock_interval;
         }

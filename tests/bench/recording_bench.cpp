@@ -12,8 +12,12 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <ctime>
+#include <numeric>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -94,6 +98,69 @@ void compare(benchmark::State& state, RunConfig config) {
     state.counters["wall_ratio"] = median(wall);
     state.counters["processor_ratio"] = median(processor);
 }
+/// The mean of the middle eight tenths.
+double trimmedMean(std::vector<double> values) {
+    std::ranges::sort(values);
+    const std::size_t cut = values.size() / 10;
+    const auto sum = std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(cut),
+                                     values.end() - static_cast<std::ptrdiff_t>(cut), 0.0);
+    return sum / static_cast<double>(values.size() - 2 * cut);
+}
+
+/// What it costs that the recorder is asked to write at the ends of steps: it is asked in a random half of the blocks
+/// of eight steps. Differences of a tenth of a percent show, since all steps are of one run.
+void wokenWriter(benchmark::State& state, int pp) {
+    RunConfig config;
+    config.schedule = makeSchedule({"1f1b", "", pp, 4 * pp, 1}).value();
+    config.paced = false;
+    constexpr int kBlock = 8;
+    config.steps = 400;
+    config.model.width = 64;
+    config.model.sequence = 64;
+    const test::ScratchFolder scratch;
+    config.out_dir = scratch.path();
+    std::mt19937 random(1);
+    std::array<std::vector<double>, 2> wall; // of steps without, and with
+    std::array<std::vector<double>, 2> processor;
+    std::vector<double> ratios;
+    for ([[maybe_unused]] auto round : state) {
+        Result<std::unique_ptr<profiler::Recorder>> recorder = openRecorder(config);
+        if (!recorder.ok()) return state.SkipWithError(recorder.error().text().c_str());
+        MonotonicClock clock;
+        InProcessTransports transports(config.schedule.pp, clock, config.timeout);
+        EngineConfig engine = engineConfig(config, clock, transports.ends(), recorder.value().get(), nullptr);
+        std::array<std::vector<double>, 2> of_round;
+        std::optional<Moment> before;
+        bool woken = false;
+        int steps = 0;
+        engine.after_step = [&] {
+            const Moment end = now();
+            if (before) {
+                of_round.at(woken ? 1 : 0).push_back(end.wall - before->wall);
+                processor.at(woken ? 1 : 0).push_back(end.processor - before->processor);
+            }
+            before = end;
+            if (steps++ % kBlock == 0) woken = random() % 2 == 0;
+            if (woken) recorder.value()->requestFlush();
+            return Status();
+        };
+        JobControl control;
+        const Result<EngineResult> result = runEngine(engine, control);
+        if (!result.ok() || !recorder.value()->close().ok()) return state.SkipWithError("the run failed");
+        ratios.push_back(trimmedMean(of_round[1]) / trimmedMean(of_round[0]));
+        for (std::size_t i = 0; i < 2; ++i)
+            wall.at(i).insert(wall.at(i).end(), of_round.at(i).begin(), of_round.at(i).end());
+    }
+    std::ranges::sort(ratios);
+    state.counters["step_ms"] = median(wall[0]) * 1e3;
+    state.counters["wall_ratio"] = trimmedMean(wall[1]) / trimmedMean(wall[0]);
+    state.counters["quarter_of_rounds_below"] = ratios[ratios.size() / 4];
+    state.counters["quarter_of_rounds_above"] = ratios[ratios.size() * 3 / 4];
+    state.counters["processor_us"] = (trimmedMean(processor[1]) - trimmedMean(processor[0])) * 1e6;
+}
+BENCHMARK_CAPTURE(wokenWriter, one_rank, 1)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(wokenWriter, two_ranks, 2)->Unit(benchmark::kMillisecond)->UseRealTime();
+
 /// Ops take as long as their maths.
 void maths(benchmark::State& state, int pp, int width) {
     RunConfig config;

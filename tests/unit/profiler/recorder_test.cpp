@@ -281,6 +281,30 @@ TEST(Recorder, WritesByItselfWhenAskedAtTheEndOfAStep) {
     EXPECT_EQ(read(file).trace->sliceCount(), 1U);
 }
 
+TEST(Recorder, StepsThatEndSoonAfterAnotherAreWrittenAsWell) {
+    const test::ScratchFolder dir;
+    RecorderConfig config = configFor(dir.path(), 1);
+    config.flush_interval = milliseconds{3'600'000};
+    const auto recorder = openRecorder(config);
+    const std::filesystem::path file = recorder->files().at(0);
+    for (int step = 0; step < 5; ++step) {
+        const auto before = std::filesystem::file_size(file);
+        recorder->ring(Rank{0}).push(opRecord(step, 2 * step, 2 * step + 1));
+        recorder->requestFlush();
+        while (std::filesystem::file_size(file) == before)
+            std::this_thread::yield();
+    }
+    // Some at once, of which the last must not wait for the interval either.
+    for (int step = 5; step < 20; ++step) {
+        recorder->ring(Rank{0}).push(opRecord(step, 2 * step, 2 * step + 1));
+        recorder->requestFlush();
+    }
+    while (read(file).trace->sliceCount() < 20)
+        std::this_thread::yield();
+    ASSERT_TRUE(recorder->close().ok());
+    EXPECT_EQ(read(file).trace->sliceCount(), 20U);
+}
+
 /// Kernels that follow one another without a gap, some of which take no time: their borders must not be mixed up,
 /// however late some of them are reported.
 TEST(Recorder, DeviceSlicesKeepTheirTimesInAnyOrder) {
