@@ -543,10 +543,12 @@ std::vector<LiveEvent> LiveAnalyzer::conclude() {
 
 bool LiveAnalyzer::searchIsDue(Following following) const {
     constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
+    constexpr std::size_t kPartOfRun = 8;   // how much later than with each step something may be found
     constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
     if (unsearched_ == 0) return false;
     const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that none is gone before
-    if (unsearched_ >= std::clamp<std::int64_t>(kept, 1, kMostAtOnce)) return true;
+    const auto part = static_cast<std::int64_t>(steps_.size() / kPartOfRun);
+    if (unsearched_ >= std::clamp<std::int64_t>(std::min(kept, part), 1, kMostAtOnce)) return true;
     // What costs little is reported when two searches found it.
     if (following.left == (following.due ? 1 : 0)) return true;
     const auto records = static_cast<std::int64_t>(window_->records());

@@ -75,8 +75,9 @@ public:
     /// Closes and analyses the steps that are due. Returns the events since the last call.
     ///
     /// The kept steps are searched for findings after each step that comes alone. Where several are due at once, or
-    /// come faster than a search is worth (a tenth of a core), one search serves several: at most eight, and every step
-    /// is kept until it was searched.
+    /// come faster than a search is worth (a tenth of a core), one search serves several: at most eight, and an
+    /// eighth of the run's steps; the last two of a run are searched one by one. Every step is kept until it was
+    /// searched.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
     /// Searches the closed steps that were not searched yet: for who watches no longer. Returns the events.
     [[nodiscard]] std::vector<LiveEvent> conclude();

@@ -242,6 +242,26 @@ class Report:
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
         runs = [entry["per_record"] for entry in json.loads(out)["benchmarks"] if entry["run_type"] == "iteration"]
         self.below("a record of the recorder", min(runs) * 1e9, "ns", 15)
+        out = subprocess.run([self.bench / "bench_recording", "--benchmark_filter=wokenWriter/one_rank",
+                              "--benchmark_format=json", "--benchmark_min_time=4", f"--benchmark_repetitions={RUNS}"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        runs = [entry for entry in json.loads(out)["benchmarks"] if entry["run_type"] == "iteration"]
+        least = min(runs, key=lambda entry: entry["processor_us"])
+        self.below(f"what writing at the ends of steps of {least['step_ms']:.1f} ms takes of them",
+                   least["processor_us"] / least["step_ms"] / 10, "%", 0.5)
+
+    def live(self):
+        """A monitor beside the writers of eight ranks, as fast as they can: of its time, all threads count."""
+        best = None
+        for _ in range(RUNS):
+            out = subprocess.run([self.build / "tests/unit/live/live_load", "--steps-per-minute", "0", "--steps", "600"],
+                                 stdout=subprocess.PIPE, check=True, text=True).stdout
+            watched = json.loads(out.splitlines()[-1])
+            if best is None or watched["slices_per_cpu_s"] > best["slices_per_cpu_s"]:
+                best = watched
+        ours, theirs = best["slices_per_cpu_s"], best["heard"] / best["producer_cpu_s"]
+        self.row("slices a second watched live, of one core", f"{ours / 1e6:.2f} M", f"writing them: {theirs / 1e6:.2f} M",
+                 f"{ours / theirs:.2f}", "≥ 1 M", ours >= 1e6)
 
     def real_traces(self):
         if not self.shared:
@@ -298,7 +318,7 @@ class Report:
     def measure(self):
         self.start = self.run([self.cli, "--version"])[0]
         for part in (self.make_traces, self.loading, self.our_runs, self.analysis, self.breakdown, self.generators,
-                     self.recorder, self.real_traces, self.app):
+                     self.recorder, self.live, self.real_traces, self.app):
             begin = time.monotonic()
             part()
             print(f"{part.__name__}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
