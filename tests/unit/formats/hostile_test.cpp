@@ -13,7 +13,10 @@
 #include <protozero/pbf_writer.hpp>
 
 #include <malloc.h>
+#include <sys/resource.h>
 
+#include <array>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 
@@ -445,6 +448,28 @@ TEST_F(Hostile, SequencesAndTracksWithoutEnd) {
     EXPECT_THAT(said, HasSubstr(fmt::format("unmatched-begin={} ", kMany)));
 }
 
+/// Leaves a process so many bytes. What earlier tests gave back to malloc is no room: it is taken first, and kept.
+void limitMemory(std::size_t room) {
+    ::malloc_trim(0);
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = pages * 4096;
+    ::setrlimit(RLIMIT_AS, &limit);
+    struct Block {
+        Block* before;
+        std::array<char, 40> rest;
+    };
+    static Block* last = nullptr;
+    while (auto* const block = static_cast<Block*>(std::malloc(sizeof(Block)))) {
+        block->before = last;
+        last = block;
+    }
+    limit.rlim_cur += room;
+    ::setrlimit(RLIMIT_AS, &limit);
+}
+
 // The error names the size of what did not fit, and the process goes on.
 TEST_F(Hostile, WhereMemoryEndsTheErrorNamesTheSize) {
     if (test::kSanitized) GTEST_SKIP() << "sanitizers need all addresses";
@@ -455,12 +480,7 @@ TEST_F(Hostile, WhereMemoryEndsTheErrorNamesTheSize) {
                               i, i, i);
     const auto file = folder_.write("large.json", events + kGood + "]");
     const test::ChildResult result = test::inChild([&file] {
-        ::malloc_trim(0); // what earlier tests left is no room for this one
-        std::size_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        const rlim_t most = pages * 4096 + 32 * kMebibyte;
-        const rlimit limit{most, most};
-        ::setrlimit(RLIMIT_AS, &limit);
+        limitMemory(32 * kMebibyte);
         std::string said;
         for (int i = 0; i < 2; ++i) {
             JobControl control;
