@@ -366,8 +366,10 @@ void ViewState::diagnose(int step) {
 /// One at a time: work on a step that is no longer wanted cannot be stopped.
 void ViewState::diagnoseNext() {
     if (!to_diagnose_ || diagnosis_job_.running()) return;
+    const int next = *std::exchange(to_diagnose_, std::nullopt);
+    if (!session_->awaitsDiagnosis(next)) return; // asked for twice
     diagnosis_job_.start(
-        [session = session_, step = *std::exchange(to_diagnose_, std::nullopt)](JobControl&) {
+        [session = session_, step = next](JobControl&) {
             (void)session->diagnosis(step);
             return step;
         },
