@@ -89,8 +89,9 @@ std::vector<TimeInterval> whereIs(const AccountPiece& piece, const StepTimeline&
         if (shows(piece.cause, wait)) out.push_back({step.begin + wait.start, step.begin + wait.end});
     }
     for (const TimelineOp& op : ops) {
-        const bool inside = (piece.cause == Cause::Gaps && op.device_idle > TimeNs{0}) ||
-                            (piece.cause == Cause::Communication && op.exposed_comm > TimeNs{0});
+        const OpDetails& details = step.detailsOf(op);
+        const bool inside = (piece.cause == Cause::Gaps && details.device_idle > TimeNs{0}) ||
+                            (piece.cause == Cause::Communication && details.exposed_comm > TimeNs{0});
         if (inside) out.push_back({op.start, op.end});
     }
     if (piece.cause == Cause::Communication && rank.index() < step.comm.size()) {

@@ -11,10 +11,11 @@ namespace bubblescope {
 
 template <class Wire>
 void fields(Wire& wire, StepTimeline& value) {
-    auto& [index, replica, pp, microbatches, vpp, placement, begin, end, ranks, comm] = value;
+    auto& [index, replica, pp, microbatches, vpp, placement, begin, end, ranks, comm, details] = value;
     wire(index, replica, pp, microbatches, vpp, placement, begin, end);
     wireBlocks(wire, ranks);
     wireBlocks(wire, comm);
+    wireBlock(wire, details);
 }
 template <class Wire>
 void fields(Wire& wire, Schedule& value) {

@@ -118,7 +118,7 @@ Result<Op> readOp(const Json& fields, const InputPlace& place) {
     if (!microbatch && *known != OpKind::Optimizer) return place.error("names no micro-batch");
     op.microbatch.value = static_cast<std::int32_t>(microbatch.value_or(0));
     op.chunk.value = static_cast<std::int32_t>(chunk.value_or(0));
-    op.sequence = static_cast<std::int32_t>(sequence.value_or(0));
+    op.sequence = sequenceSlice(sequence.value_or(0));
     return op;
 }
 

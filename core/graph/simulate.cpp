@@ -34,7 +34,7 @@ public:
     }
 
     void op(Rank rank, const Op& op, TimeNs start, TimeNs end) {
-        step_.ranks[rank.index()].push_back({op, start, end, TimeNs{0}});
+        step_.ranks[rank.index()].push_back({op, start, end});
     }
 
     /// Both sides of a transfer.
@@ -59,15 +59,8 @@ public:
 
 private:
     void span(CommKind kind, Rank rank, const Transfer& what, Rank peer, TimeNs start, TimeNs end) {
-        CommSpan& span = step_.comm[rank.index()].emplace_back();
-        span.kind = kind;
-        span.payload = what.payload;
-        span.microbatch = what.microbatch;
-        span.stage = what.stage;
-        span.sequence = what.sequence;
-        span.peer = peer;
-        span.start = start;
-        span.end = end;
+        step_.comm[rank.index()].emplace_back(kind, what.payload, what.microbatch, what.stage, peer, start, end,
+                                              what.sequence);
     }
 
     StepTimeline step_;

@@ -170,16 +170,9 @@ void StepGraph::readTimes(const StepTimeline& step) {
             }
         });
     };
-    std::atomic<bool> idle{false};
-    std::atomic<bool> exposed{false};
-    const auto note = [](std::atomic<bool>& any, TimeNs time) {
-        if (time != TimeNs{0} && !any.load(std::memory_order_relaxed)) any.store(true, std::memory_order_relaxed);
-    };
     eachUnit([&](std::size_t unit, const TimelineOp& first, const TimelineOp& second) {
         start[unit] = std::min(inWindow(first.start), inWindow(second.start));
         end[unit] = std::max(inWindow(first.end), inWindow(second.end));
-        note(idle, std::min(first.device_idle, second.device_idle));
-        note(exposed, std::min(first.exposed_comm, second.exposed_comm));
     });
     for (std::size_t unit = 0; unit < rank.size(); ++unit) {
         const UnitIndex before = previous(unit);
@@ -187,12 +180,18 @@ void StepGraph::readTimes(const StepTimeline& step) {
         start[unit] = std::max(covered, start[unit]);
         end[unit] = std::max(start[unit], end[unit]);
     }
+    const bool idle =
+        std::ranges::any_of(step.details, [](const OpDetails& of) { return of.device_idle != TimeNs{0}; });
+    const bool exposed =
+        std::ranges::any_of(step.details, [](const OpDetails& of) { return of.exposed_comm != TimeNs{0}; });
     device_idle.resize(idle ? rank.size() : 0);
     exposed_comm.resize(exposed ? rank.size() : 0);
     if (idle || exposed) {
         eachUnit([&](std::size_t unit, const TimelineOp& first, const TimelineOp& second) {
-            if (idle) device_idle[unit] = std::min(first.device_idle, second.device_idle);
-            if (exposed) exposed_comm[unit] = std::min(first.exposed_comm, second.exposed_comm);
+            const OpDetails& of_first = step.detailsOf(first);
+            const OpDetails& of_second = step.detailsOf(second);
+            if (idle) device_idle[unit] = std::min(of_first.device_idle, of_second.device_idle);
+            if (exposed) exposed_comm[unit] = std::min(of_first.exposed_comm, of_second.exposed_comm);
         });
     }
     for (std::size_t r = 0; r < step.ranks.size(); ++r)

@@ -108,8 +108,7 @@ private:
         const Location at = locate(schedule_.placement, schedule_.pp, stage);
         const auto need = [&](OpKind kind, const Sentence& why) {
             if (graph_.find(kind, microbatch, stage, sequence) != kMissingOp) return;
-            Op op{kind, microbatch, at.chunk};
-            op.sequence = sequence;
+            const Op op{kind, microbatch, at.chunk, sequence};
             add("missing", at.rank, schedule_.ranks[at.rank.index()].size(),
                 say("rank {} never runs {}{}", at.rank.value, opName(op), why));
         };

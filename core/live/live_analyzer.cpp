@@ -40,7 +40,7 @@ public:
 
     void onRun(const RecordOwner& owner, const RunStatement& run) override { analyzer_.onRun(*this, owner, run); }
     void onOp(const RecordOwner& owner, const FoundOp& op) override {
-        step = std::max(step, op.step);
+        step = std::max<std::int64_t>(step, op.step);
         analyzer_.onOp(*this, owner, op);
     }
     void onComm(const RecordOwner& owner, const FoundComm& comm) override { analyzer_.onComm(*this, owner, comm); }

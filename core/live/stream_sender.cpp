@@ -67,7 +67,7 @@ struct StreamSender::Source final : public RecordSink {
     }
 
     void onRun(const RecordOwner&, const RunStatement& run) override { statement = run; }
-    void onOp(const RecordOwner&, const FoundOp& op) override { step = std::max(step, op.step); }
+    void onOp(const RecordOwner&, const FoundOp& op) override { step = std::max<std::int64_t>(step, op.step); }
     void onComm(const RecordOwner&, const FoundComm&) override {}
     void onCheck(const RecordOwner&, SeenCheck) override {}
     void onDigest() override {}

@@ -183,7 +183,7 @@ private:
         if (match.device) {
             op.start = match.device->start;
             op.end = match.device->end;
-            op.device_idle = match.device->idle;
+            op.details.device_idle = match.device->idle;
             return true;
         }
         const auto span = mirrored_.find(match.file, match.name, occurrence);
@@ -210,7 +210,7 @@ private:
         const ProfilerMarks& marks = marks_[match.file];
         if (marks.receives.empty() || (!forward && !producesInputGradient(op.kind))) return;
         const Payload payload = payloadOf(op.kind);
-        const std::int64_t stage = rule_.namesStages() ? op.chunk_or_stage : placeOf(op.owner);
+        const std::int64_t stage = rule_.namesStages() ? std::int64_t{op.chunk_or_stage} : placeOf(op.owner);
         std::optional<TimeNs> arrival;
         if (const auto known = arrivals_.find(arrivalOf(match, op.step, payload)); known != arrivals_.end()) {
             arrival = known->second;

@@ -34,8 +34,8 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     for (const FoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
-            op.microbatch >= kMaxSlots || op.owner < 0 || op.owner > INT32_MAX || op.step < 0 || op.step > INT32_MAX ||
-            op.sequence < 0 || op.sequence >= kMaxSequenceSlices) {
+            op.microbatch >= kMaxSlots || op.owner < 0 || op.owner >= INT32_MAX || op.step < 0 ||
+            op.step >= INT32_MAX || op.sequence < 0 || op.sequence >= kMaxSequenceSlices) {
             return inputError(where, fmt::format("an op has invalid numbers: rank {}, part {}, micro-batch {}, "
                                                  "step {}, sequence slice {}",
                                                  op.owner, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
@@ -386,7 +386,7 @@ std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
     const int apart = routes(layout.placement);
     const std::int64_t producer = comm.payload == Payload::Activation ? comm.stage - apart : comm.stage + apart;
     const bool own = comm.kind == CommKind::Send || comm.kind == CommKind::Collective;
-    const std::int64_t other = own ? comm.stage : producer;
+    const std::int64_t other = own ? std::int64_t{comm.stage} : producer;
     const std::int64_t stages = std::int64_t{layout.pp} * layout.vpp;
     if (other < 0 || other >= stages || comm.stage < 0 || comm.stage >= stages) return std::nullopt;
     return locate(layout.placement, layout.pp, Stage{static_cast<std::int32_t>(other)}).rank;
@@ -398,13 +398,13 @@ void addComm(const FoundComm& comm, std::optional<Rank> rank, const Layout& layo
     const auto peer = peerOf(comm, layout);
     if (!rank || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches || comm.sequence < 0 ||
         comm.sequence >= layout.slices) {
-        log.add("stray-transfer", say("step {}, rank {}", comm.step, comm.owner),
+        log.add("stray-transfer", say("step {}, rank {}", std::int64_t{comm.step}, std::int64_t{comm.owner}),
                 say("transfers of stages or micro-batches that have no ops are left out"));
         return;
     }
     step.comm[rank->index()].push_back({comm.kind, comm.payload, Microbatch{static_cast<std::int32_t>(comm.microbatch)},
                                         Stage{static_cast<std::int32_t>(comm.stage)}, *peer, comm.start, comm.end,
-                                        static_cast<std::int32_t>(comm.sequence)});
+                                        comm.sequence});
 }
 
 void cutOverlaps(std::vector<TimelineOp>& ops, int step, std::size_t rank, DiagnosticLog& log) {
@@ -441,6 +441,7 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
         sortUnlessSorted(step.comm[r], [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
         cutOverlaps(step.ranks[r], step.index, r, log);
     }
+    step.details.shrink_to_fit();
     step.fitWindow();
 }
 
@@ -460,19 +461,17 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         owner = findFrom(layout.rank_of_owner, owner, op.owner);
         if (owner == nobody) return; // an optimizer's on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
-        const TimelineOp timed{{op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk,
-                                static_cast<std::int32_t>(op.sequence), op.overlapped},
-                               op.start,
-                               op.end,
-                               op.lateness,
-                               op.device_idle,
-                               op.exposed_comm};
+        TimelineOp timed{
+            {op.kind, Microbatch{static_cast<std::int32_t>(op.microbatch)}, place.chunk, op.sequence, op.overlapped},
+            op.start,
+            op.end};
         const StepKey key{op.step, op.replica};
         known = findFrom(steps, known, key);
         if (known == steps.end()) known = steps.try_emplace(key, emptyStep(layout, key), Tally(layout)).first;
         auto& [step, tally] = known->second;
         auto& ops = step.ranks[place.rank.index()];
         op_counts.reserve(key, op.owner, ops);
+        step.setDetails(timed, op.details);
         ops.push_back(timed);
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);

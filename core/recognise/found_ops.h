@@ -6,39 +6,53 @@
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 namespace bubblescope {
 
+/// A number as a trace states it. One that 32 bits do not hold is damaged: it becomes the nearest that they hold, and
+/// both of these count as damaged.
+class FoundNumber {
+public:
+    constexpr FoundNumber() = default;
+    constexpr FoundNumber(std::int64_t number) // NOLINT(google-explicit-constructor): a number in fewer bytes
+        : value_(static_cast<std::int32_t>(std::clamp<std::int64_t>(number, INT32_MIN, INT32_MAX))) {}
+    constexpr operator std::int64_t() const { return value_; } // NOLINT(google-explicit-constructor)
+
+private:
+    std::int32_t value_ = 0;
+};
+
 /// An op as a rule found it, in the trace's own numbering.
-struct FoundOp {
-    std::int64_t owner = 0; ///< who ran it: a pipeline rank, or a global rank of which there is one per place
-    std::int64_t step = 0;
+struct BareFoundOp {
+    FoundNumber owner; ///< who ran it: a pipeline rank, or a global rank of which there is one per place
+    FoundNumber step;
+    FoundNumber microbatch;
+    FoundNumber chunk_or_stage; ///< chunk or stage, see FoundOps::parts
+    FoundNumber sequence;       ///< slice of the sequence
+    FoundNumber replica;        ///< which of several equal pipelines (data parallelism)
     OpKind kind = OpKind::Forward;
-    std::int64_t microbatch = 0;
-    std::int64_t chunk_or_stage = 0; ///< chunk or stage, see FoundOps::parts
+    bool overlapped = false; ///< half of a pair; the other half has the same times
     TimeNs start{0};
     TimeNs end{0};
-    TimeNs lateness{0};
-    std::int64_t sequence = 0; ///< slice of the sequence
-    bool overlapped = false;   ///< half of a pair; the other half has the same times
-    std::int64_t replica = 0;  ///< which of several equal pipelines (data parallelism)
-    TimeNs device_idle{0};     ///< see TimelineOp
-    TimeNs exposed_comm{0};    ///< the same
+};
+struct FoundOp : BareFoundOp {
+    OpDetails details;
 };
 
 struct FoundComm {
-    std::int64_t owner = 0;
-    std::int64_t step = 0;
+    FoundNumber owner;
+    FoundNumber step;
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
-    std::int64_t microbatch = 0;
-    std::int64_t stage = 0; ///< the consumer's
+    FoundNumber microbatch;
+    FoundNumber stage; ///< the consumer's
     TimeNs start{0};
     TimeNs end{0};
-    std::int64_t sequence = 0;
-    std::int64_t replica = 0;
+    FoundNumber sequence;
+    FoundNumber replica;
 };
 
 /// What `chunk_or_stage` counts.

@@ -3,16 +3,35 @@
 #include "core/base/wire.h"
 #include "core/recognise/found_ops.h"
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 // Serialization (core/base/wire.h) of what was found in a trace. A run has millions of ops and transfers, which one
-// process receives from all others: numbers that are small, as they nearly always are, take half of what they take in
-// memory.
+// process receives from all others: details are sent only where there are any.
 namespace bubblescope {
 
 void wireFound(WireWriter& wire, const std::vector<FoundOp>& ops);
 void wireFound(WireReader& wire, std::vector<FoundOp>& ops);
 void wireFound(WireWriter& wire, const std::vector<FoundComm>& comm);
 void wireFound(WireReader& wire, std::vector<FoundComm>& comm);
+
+template <class Found>
+void wireFound(WireWriter& wire, const Pieces<Found>& found) {
+    wire(std::uint64_t{found.lists().size()});
+    for (const std::vector<Found>& list : found.lists())
+        wireFound(wire, list);
+}
+template <class Found>
+void wireFound(WireReader& wire, Pieces<Found>& found) {
+    std::uint64_t count = 0;
+    wire(count);
+    if (count > wire.left() / sizeof count) return wire.reject(); // each has its size
+    for (std::uint64_t i = 0; i < count && !wire.failed(); ++i) {
+        std::vector<Found> list;
+        wireFound(wire, list);
+        found.append(std::move(list));
+    }
+}
 
 } // namespace bubblescope

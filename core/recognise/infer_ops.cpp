@@ -145,7 +145,7 @@ void addOps(const CutStep& step, const Schedule& schedule, FoundOps& found, std:
             out.chunk_or_stage = schedule.stageOf(Rank{r}, op.chunk).value;
             out.start = block.work.start;
             out.end = block.work.end;
-            out.device_idle = block.device_idle;
+            out.details.device_idle = block.device_idle;
             found.ops.push_back(out);
         }
     }

@@ -68,8 +68,8 @@ template <class Args>
     op.step = args.integer("step").value_or(0);
     op.start = start;
     op.end = end;
-    op.lateness = TimeNs{args.integer("lateness_ns").value_or(0)};
-    op.exposed_comm = TimeNs{args.integer("exposed_comm_ns").value_or(0)};
+    op.details.lateness = TimeNs{args.integer("lateness_ns").value_or(0)};
+    op.details.exposed_comm = TimeNs{args.integer("exposed_comm_ns").value_or(0)};
     op.sequence = args.integer("sequence").value_or(0);
     op.overlapped = args.integer("overlapped").value_or(0) != 0;
     return op;
@@ -169,7 +169,7 @@ void readNativeRecord(NativeRecordReader<Args>& in, const RecordOwner& place, bo
     record.op.kind = in.parsed("kind", nativeKind);
     record.op.microbatch = in.template count<Microbatch>("microbatch");
     record.op.chunk = in.template count<Chunk>("chunk");
-    record.op.sequence = in.countOr("sequence", 0);
+    record.op.sequence = sequenceSlice(in.countOr("sequence", 0));
     record.layer = in.count("layer");
 }
 

@@ -72,8 +72,8 @@ std::optional<EventGap> OwnKernels::apply(std::uint32_t file, const RecordOwner&
     const EventGap gap{whole.start - op.start, op.end - whole.end};
     op.start = whole.start;
     op.end = whole.end;
-    op.device_idle = whole.duration() - ran;
-    op.exposed_comm = std::min(op.exposed_comm, whole.duration() - op.device_idle);
+    op.details.device_idle = whole.duration() - ran;
+    op.details.exposed_comm = std::min(op.details.exposed_comm, ran);
     return gap;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -83,6 +84,11 @@ public:
     void append(std::vector<T> list) {
         if (!list.empty()) lists_.push_back(std::move(list));
     }
+    void append(Pieces more) {
+        for (std::vector<T>& list : more.lists_)
+            append(std::move(list));
+    }
+    [[nodiscard]] std::span<const std::vector<T>> lists() const { return lists_; }
     void clear() { lists_.clear(); }
     template <class Predicate>
     void eraseIf(const Predicate& predicate) {

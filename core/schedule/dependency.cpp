@@ -93,7 +93,7 @@ void OpGraph::indexOps() {
     std::vector<Found> found(ranks);
     parallelGroups(ranks, ops_.size(), [&](std::size_t r) {
         for (const Op& op : opsOf(Rank{r})) {
-            found[r].slices = std::max(found[r].slices, std::min(op.sequence, kMaxSequenceSlices - 1) + 1);
+            found[r].slices = std::max(found[r].slices, std::min<int>(op.sequence, kMaxSequenceSlices - 1) + 1);
             found[r].overlaps |= op.overlapped;
         }
     });

@@ -73,7 +73,7 @@ std::optional<Op> parseOpName(std::string_view text) {
     rest.remove_prefix(1);
     const auto sequence = takeIndex();
     if (!sequence || !rest.empty()) return std::nullopt;
-    op.sequence = *sequence;
+    op.sequence = sequenceSlice(*sequence);
     return op;
 }
 

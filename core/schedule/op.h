@@ -2,6 +2,7 @@
 
 #include "core/base/ids.h"
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <optional>
@@ -35,14 +36,33 @@ enum class Payload : std::uint8_t { Activation, Gradient };
     return kind == OpKind::Forward ? Payload::Activation : Payload::Gradient;
 }
 
+/// Slice of a micro-batch's sequence. Invalid numbers beyond 16 bits stay invalid.
+[[nodiscard]] constexpr std::int16_t sequenceSlice(std::int64_t number) {
+    return static_cast<std::int16_t>(std::clamp<std::int64_t>(number, INT16_MIN, INT16_MAX));
+}
+
+/// There are millions of them, in orders and in timelines: 12 bytes each.
 struct Op {
-    OpKind kind = OpKind::Forward;
     Microbatch microbatch;
     Chunk chunk;
-    std::int32_t sequence = 0; ///< slice of the sequence, if micro-batches are split along it
-    bool overlapped = false;   ///< half of a pair that runs as one op; its other half is next to it in the list
+    std::int16_t sequence = 0; ///< slice of the sequence, if micro-batches are split along it
+    OpKind kind = OpKind::Forward;
+    bool overlapped = false; ///< half of a pair that runs as one op; its other half is next to it in the list
 
-    friend constexpr auto operator<=>(const Op&, const Op&) = default;
+    constexpr Op() = default;
+    constexpr explicit Op(OpKind of) : kind(of) {}
+    constexpr Op(OpKind of, Microbatch m, Chunk c, std::int64_t slice = 0, bool pair = false)
+        : microbatch(m), chunk(c), sequence(sequenceSlice(slice)), kind(of), overlapped(pair) {}
+
+    friend constexpr bool operator==(const Op&, const Op&) = default;
+    /// By kind, then micro-batch, chunk and sequence slice; halves of pairs last.
+    friend constexpr std::strong_ordering operator<=>(const Op& a, const Op& b) {
+        if (a.kind != b.kind) return a.kind <=> b.kind;
+        if (a.microbatch != b.microbatch) return a.microbatch <=> b.microbatch;
+        if (a.chunk != b.chunk) return a.chunk <=> b.chunk;
+        if (a.sequence != b.sequence) return a.sequence <=> b.sequence;
+        return a.overlapped <=> b.overlapped;
+    }
 };
 
 /// "F3.1" = forward of micro-batch 3, chunk 1; "F3.1:2" = its sequence slice 2; the optimizer is "O".
@@ -55,10 +75,10 @@ struct Op {
 /// Serialization, see core/base/wire.h.
 template <class Wire>
 void fields(Wire& wire, Op& value) {
-    auto& [kind, microbatch, chunk, sequence, overlapped] = value;
+    auto& [microbatch, chunk, sequence, kind, overlapped] = value;
     // A received byte that is neither 0 nor 1 must never become a bool.
     auto pair = static_cast<std::uint8_t>(overlapped ? 1 : 0);
-    wire(kind, microbatch, chunk, sequence, pair);
+    wire(microbatch, chunk, sequence, kind, pair);
     overlapped = pair != 0;
 }
 

@@ -48,7 +48,12 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
         if (entry[extra] == "o") {
             op.overlapped = true;
         } else {
-            BUBBLESCOPE_ASSIGN(op.sequence, readInt(entry[extra], where, fmt::format("{}[{}]", path, extra)));
+            BUBBLESCOPE_ASSIGN(const int slice, readInt(entry[extra], where, fmt::format("{}[{}]", path, extra)));
+            if (slice >= kMaxSequenceSlices) {
+                return inputError(where, fmt::format("{} names sequence slice {}", path, slice),
+                                  fmt::format("slices are numbered from 0, and {} are the most", kMaxSequenceSlices));
+            }
+            op.sequence = sequenceSlice(slice);
         }
     }
     if (*kind != OpKind::Optimizer && entry.size() == 1) {
@@ -108,16 +113,12 @@ Result<Schedule> readSchedule(const Json& document, const std::string& where) {
         for (const Op& op : ops) {
             last_microbatch = std::max(last_microbatch, op.microbatch.value);
             last_chunk = std::max(last_chunk, op.chunk.value);
-            last_slice = std::max(last_slice, op.sequence);
+            last_slice = std::max<int>(last_slice, op.sequence);
         }
     }
     constexpr int kMax = 100'000'000;
     if (last_microbatch >= kMax || last_chunk >= kMax) {
         return inputError(where, "a micro-batch or chunk number exceeds 100 million", "number them from 0");
-    }
-    if (last_slice >= kMaxSequenceSlices) {
-        return inputError(where, fmt::format("an op names sequence slice {}", last_slice),
-                          fmt::format("slices are numbered from 0, and {} are the most", kMaxSequenceSlices));
     }
     BUBBLESCOPE_TRY(readSize(document, where, "pp", static_cast<int>(schedule.ranks.size()), schedule.pp));
     BUBBLESCOPE_TRY(readSize(document, where, "microbatches", last_microbatch + 1, schedule.microbatches));

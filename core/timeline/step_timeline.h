@@ -9,20 +9,29 @@
 
 namespace bubblescope {
 
+/// What some traces state of an op besides when it ran. All are 0 where the trace has no such data.
+struct OpDetails {
+    /// How much later the op actually ended than on the emulated device clock (paced CPU runs).
+    TimeNs lateness{0};
+    /// The part of the op's time in which the device ran nothing because the host had not launched it yet.
+    TimeNs device_idle{0};
+    /// The part of the op's time in which its rank only waited for collectives inside it (tensor parallelism).
+    TimeNs exposed_comm{0};
+
+    friend bool operator==(const OpDetails&, const OpDetails&) = default;
+};
+
 /// An op that ran, with the time in which it occupied its rank's compute stream. Waiting for inputs is not part of it.
-/// Both halves of an overlapped pair have the pair's times and are next to each other.
+/// Both halves of an overlapped pair have the pair's times and are next to each other. 32 bytes: a step may have
+/// millions.
 struct TimelineOp {
     Op op;
+    std::uint32_t details = 0; ///< 1 + index into StepTimeline::details; 0: it has none
     TimeNs start{0};
     TimeNs end{0};
-    /// How much later the op actually ended than on the emulated device clock (paced CPU runs); else 0.
-    TimeNs lateness{0};
-    /// The part of the op's time in which the device ran nothing because the host had not launched it yet. 0 if the
-    /// trace has no such data.
-    TimeNs device_idle{0};
-    /// The part of the op's time in which its rank only waited for collectives inside it (tensor parallelism). 0 if the
-    /// trace has no such data.
-    TimeNs exposed_comm{0};
+
+    TimelineOp() = default;
+    TimelineOp(const Op& what, TimeNs from, TimeNs to) : op(what), start(from), end(to) {}
 
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
@@ -37,12 +46,18 @@ enum class CommKind : std::uint8_t { Send, Receive, Wait, Collective };
 struct CommSpan {
     CommKind kind = CommKind::Send;
     Payload payload = Payload::Activation;
+    std::int16_t sequence = 0; ///< slice of the sequence, see Op
     Microbatch microbatch;
     Stage stage;
     Rank peer;
     TimeNs start{0};
     TimeNs end{0};
-    std::int32_t sequence = 0; ///< slice of the sequence, see Op
+
+    CommSpan() = default;
+    CommSpan(CommKind what, Payload carried, Microbatch m, Stage of, Rank other, TimeNs from, TimeNs to,
+             std::int64_t slice = 0)
+        : kind(what), payload(carried), sequence(sequenceSlice(slice)), microbatch(m), stage(of), peer(other),
+          start(from), end(to) {}
 };
 
 /// Which rank ran which op when, in one step. Simulations, runs and recognised traces all produce it, and all analysis
@@ -61,10 +76,24 @@ struct StepTimeline {
     TimeNs end{0};
     std::vector<std::vector<TimelineOp>> ranks; ///< per rank, by start time; size pp
     std::vector<std::vector<CommSpan>> comm;    ///< per rank, by start time; size pp, may hold no spans
+    std::vector<OpDetails> details;             ///< of the ops that have any, in no order
 
     [[nodiscard]] TimeNs wall() const { return end - begin; }
     [[nodiscard]] Stage stageOf(Rank rank, Chunk chunk) const {
         return bubblescope::stageOf(placement, pp, rank, chunk);
+    }
+
+    /// All 0 for an op that has none. `op` must be this step's.
+    [[nodiscard]] const OpDetails& detailsOf(const TimelineOp& op) const {
+        static constexpr OpDetails kNone{};
+        return op.details == 0 || op.details > details.size() ? kNone : details[op.details - 1];
+    }
+    /// For producers, once per op. `op` becomes one of this step.
+    void setDetails(TimelineOp& op, const OpDetails& of_op) {
+        op.details = 0;
+        if (of_op == OpDetails{}) return;
+        details.push_back(of_op);
+        op.details = static_cast<std::uint32_t>(details.size());
     }
 
     /// Sets `begin` and `end` from the ops; both are 0 without ops.

@@ -321,7 +321,7 @@ void TraceSegmentWriter::encode(const SliceRecord& record) {
         const int step_of_all = record.step * alike_ + rank_.value % alike_;
         const TimelineOp op = record.asOp();
         encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
-                            perfetto::opArgs(op, record.stage, record.step),
+                            perfetto::opArgs(op.op, record.opDetails(), record.stage, record.step),
                             perfetto::opFlowIds(op.op, record.stage, ways_, step_of_all));
     } else {
         const CommSpan span = record.asComm();

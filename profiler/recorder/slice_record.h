@@ -41,7 +41,7 @@ struct SliceRecord {
     Verdict verdict = Verdict::Open;
     CheckedTensor tensor = CheckedTensor::Output;
 
-    /// Only for records of category Op, see TimelineOp.
+    /// Only for records of category Op, see OpDetails.
     [[nodiscard]] TimeNs lateness() const { return TimeNs{std::bit_cast<std::int64_t>(first_value_)}; }
     [[nodiscard]] TimeNs exposedComm() const { return TimeNs{std::bit_cast<std::int64_t>(second_value_)}; }
     /// Only for records of category Check and Digest; the second only for Check.
@@ -82,12 +82,12 @@ struct SliceRecord {
         return record;
     }
 
-    [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step) {
+    [[nodiscard]] static SliceRecord of(const TimelineOp& op, Stage stage, int step, const OpDetails& details = {}) {
         SliceRecord record;
         record.start = op.start;
         record.end = op.end;
-        record.first_value_ = bitsOf(op.lateness);
-        record.second_value_ = bitsOf(op.exposed_comm);
+        record.first_value_ = bitsOf(details.lateness);
+        record.second_value_ = bitsOf(details.exposed_comm);
         record.step = step;
         record.microbatch = op.op.microbatch;
         record.chunk = op.op.chunk;
@@ -164,9 +164,8 @@ struct SliceRecord {
     }
 
     /// Only for records of category Op.
-    [[nodiscard]] TimelineOp asOp() const {
-        return {{kind, microbatch, chunk, sequence, overlapped}, start, end, lateness(), TimeNs{0}, exposedComm()};
-    }
+    [[nodiscard]] TimelineOp asOp() const { return {{kind, microbatch, chunk, sequence, overlapped}, start, end}; }
+    [[nodiscard]] OpDetails opDetails() const { return {lateness(), TimeNs{0}, exposedComm()}; }
 
     /// Only for transfers, waits and collectives.
     [[nodiscard]] CommSpan asComm() const {

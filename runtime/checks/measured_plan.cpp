@@ -29,7 +29,7 @@ MeasuredPlan::MeasuredPlan(const CheckSetup& setup, const Schedule& schedule, Ra
     step_.comm.assign(step_.ranks.size(), {});
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (list[i].kind == OpKind::Optimizer) continue;
-        step_.ranks[rank.index()].push_back(TimelineOp{list[i], TimeNs{0}, TimeNs{0}, TimeNs{0}, TimeNs{0}, TimeNs{0}});
+        step_.ranks[rank.index()].push_back({list[i], TimeNs{0}, TimeNs{0}});
         index_.push_back(i);
     }
     places_.resize(list.size() + 1);

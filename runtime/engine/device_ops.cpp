@@ -89,10 +89,8 @@ void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, i
     for (std::size_t i = 0; i < arrivals.size(); ++i)
         record_.received(queued.messages[i].op, arrivals[i], free_at_, ready, step);
     const TimeNs exposed = recordSums(queued, times, step);
-    for (const Op& op : queued.ops) {
-        const TimelineOp done{op, times.op.begin, times.op.end, TimeNs{0}, TimeNs{0}, exposed};
-        record_.op(done, topology_.stageOf(op), step);
-    }
+    for (const Op& op : queued.ops)
+        record_.op({op, times.op.begin, times.op.end}, {TimeNs{0}, TimeNs{0}, exposed}, topology_.stageOf(op), step);
     free_at_ = times.op.end;
     for (const Sent& sent : queued.sent)
         record_.sent(sent.op, sent.route, free_at_, free_at_ + sent.latency, step);

@@ -206,8 +206,7 @@ void RankLoop::holdAndRecord(std::span<const Op> ops, TimeNs begin, TimeNs nomin
     countOps(ops.size());
     for (const Op& op : ops) {
         rank_.counts.late_ops += end.moved ? 1 : 0;
-        rank_.record.op(TimelineOp{op, begin, end.time, lateness, TimeNs{0}, exposed}, rank_.topology.stageOf(op),
-                        rank_.step);
+        rank_.record.op({op, begin, end.time}, {lateness, TimeNs{0}, exposed}, rank_.topology.stageOf(op), rank_.step);
     }
 }
 

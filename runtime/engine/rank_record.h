@@ -28,8 +28,8 @@ public:
     RankRecord(profiler::RecordRing* ring, const RankFaults& faults, const RunMesh& mesh)
         : ring_(ring), faults_(faults), mesh_(mesh) {}
 
-    void op(const TimelineOp& done, Stage stage, int step) {
-        push(done.op, profiler::SliceRecord::of(done, stage, step), step);
+    void op(const TimelineOp& done, const OpDetails& details, Stage stage, int step) {
+        push(done.op, profiler::SliceRecord::of(done, stage, step, details), step);
     }
 
     /// Records a transfer to another rank.

@@ -20,8 +20,8 @@ TimeNs scaled(TimeNs time, double factor) {
 /// Two independent numbers in (0, 1) that depend on the seed, the rank, the op and the step.
 std::pair<double, double> chances(const Fault& fault, Rank rank, const Op& op, int step) {
     std::uint64_t name = 0;
-    for (const std::int32_t part :
-         {rank.value, step, static_cast<std::int32_t>(op.kind), op.microbatch.value, op.chunk.value, op.sequence})
+    for (const std::int32_t part : {rank.value, step, static_cast<std::int32_t>(op.kind), op.microbatch.value,
+                                    op.chunk.value, std::int32_t{op.sequence}})
         name = Synthetic(fault.seed).number(Synthetic::Stream::Faults, name + static_cast<std::uint32_t>(part) + 1);
     const auto unit = [](std::uint64_t bits) { return (static_cast<double>(bits >> 11U) + 0.5) * 0x1p-53; };
     const std::uint64_t second = Synthetic(fault.seed).number(Synthetic::Stream::Faults, name);

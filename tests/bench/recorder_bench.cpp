@@ -19,8 +19,7 @@ SliceRecord recordAt(std::int64_t number) {
     constexpr int kMicrobatches = 64;
     const TimelineOp op{{OpKind::Forward, Microbatch{static_cast<std::int32_t>(number % kMicrobatches)}, Chunk{0}},
                         TimeNs{number * kOp},
-                        TimeNs{number * kOp + kOp / 2},
-                        TimeNs{0}};
+                        TimeNs{number * kOp + kOp / 2}};
     return SliceRecord::of(op, Stage{0}, static_cast<int>(number / kMicrobatches));
 }
 

@@ -156,13 +156,13 @@ TEST(CuptiRun, OpsLastFromTheirFirstKernelToTheirLast) {
                 const int count = kernels.at({r, opName(op.op)});
                 ASSERT_GT(count, 3);
                 if (launch == TimeNs{0}) {
-                    EXPECT_EQ(op.device_idle, TimeNs{0}) << opName(op.op);
+                    EXPECT_EQ(step.detailsOf(op).device_idle, TimeNs{0}) << opName(op.op);
                 } else {
-                    EXPECT_LE(op.device_idle, (count - 1) * launch) << opName(op.op);
+                    EXPECT_LE(step.detailsOf(op).device_idle, (count - 1) * launch) << opName(op.op);
                 }
                 // What waits for another rank has been launched by then; the step's first op has nothing to wait for.
                 if (r == 0 && opName(op.op) == "F0.0") {
-                    EXPECT_GE(op.device_idle, (count - 1) * each);
+                    EXPECT_GE(step.detailsOf(op).device_idle, (count - 1) * each);
                 }
                 ++looked_at;
             }
@@ -233,8 +233,10 @@ TEST(CuptiRun, EveryFamilysOpsHaveTheirKernels) {
         EXPECT_EQ(total(workIn(*recorded->run.trace)), recorded->ran);
         for (const StepTimeline& step : recorded->run.steps) {
             for (const auto& rank : step.ranks) {
-                for (const TimelineOp& op : rank)
-                    EXPECT_LE(op.device_idle + op.exposed_comm, op.duration()) << opName(op.op);
+                for (const TimelineOp& op : rank) {
+                    const OpDetails& details = step.detailsOf(op);
+                    EXPECT_LE(details.device_idle + details.exposed_comm, op.duration()) << opName(op.op);
+                }
             }
         }
     }
@@ -245,12 +247,13 @@ TEST(CuptiRun, PacedOpsLastUntilTheirHoldEnds) {
     what.forward = std::chrono::milliseconds(2);
     const auto recorded = record(what);
     ASSERT_TRUE(recorded->run.timing);
-    for (const TimelineOp& op : recorded->run.steps.back().ranks[1]) {
+    const StepTimeline& step = recorded->run.steps.back();
+    for (const TimelineOp& op : step.ranks[1]) {
         if (op.op.kind == OpKind::Optimizer) continue;
         const TimeNs nominal = *what.forward * (op.op.kind == OpKind::Forward ? 1 : 2);
         EXPECT_NEAR(static_cast<double>(op.duration().count()), static_cast<double>(nominal.count()), 1000.0)
             << opName(op.op);
-        EXPECT_EQ(op.device_idle, TimeNs{0});
+        EXPECT_EQ(step.detailsOf(op).device_idle, TimeNs{0});
     }
 }
 

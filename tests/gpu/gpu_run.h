@@ -131,7 +131,9 @@ private:
                 if (record.category != profiler::SliceRecord::Category::Op) continue;
                 const auto at = static_cast<std::size_t>(record.step);
                 ends[at] = std::max(ends[at], record.end);
-                if (record.kind != OpKind::Optimizer) measured.steps[at].ranks[r].push_back(record.asOp());
+                if (record.kind == OpKind::Optimizer) continue;
+                TimelineOp& op = measured.steps[at].ranks[r].emplace_back(record.asOp());
+                measured.steps[at].setDetails(op, record.opDetails());
             }
         }
         for (std::size_t i = 0; i < measured.steps.size(); ++i) {

@@ -60,7 +60,8 @@ public:
             const StepTimeline& step = run_.steps[static_cast<std::size_t>(written_)];
             const auto place = static_cast<std::size_t>(rank);
             for (const TimelineOp& op : step.ranks[place])
-                batch.push_back(profiler::SliceRecord::of(op, step.stageOf(Rank{rank}, op.op.chunk), written_));
+                batch.push_back(
+                    profiler::SliceRecord::of(op, step.stageOf(Rank{rank}, op.op.chunk), written_, step.detailsOf(op)));
             for (const CommSpan& span : step.comm[place])
                 batch.push_back(profiler::SliceRecord::of(span, written_));
             check(writers_[place].append(batch));

@@ -31,7 +31,7 @@ std::optional<Op> opOf(const Json& entry, const Json& one, int pp, bool times) {
         if (entry[i].is_string()) {
             op.overlapped = true;
         } else {
-            op.sequence = entry[i].get<int>();
+            op.sequence = sequenceSlice(entry[i].get<int>());
         }
     }
     return op;
@@ -87,7 +87,7 @@ std::vector<std::vector<TimelineOp>> oracleTimes(const Json& one) {
     for (std::size_t r = 0; r < order.size(); ++r) {
         for (std::size_t i = 0; i < order[r].size(); ++i) {
             const Json& entry = one.at("jobs").at(r).at(i);
-            ranks[r].push_back({order[r][i], time(entry.at(3)), time(entry.at(4)), TimeNs{0}});
+            ranks[r].push_back({order[r][i], time(entry.at(3)), time(entry.at(4))});
         }
     }
     return ranks;

@@ -46,7 +46,7 @@ void expectExact(const StepTimeline& step, const StepAccounting& account, const 
             idle -= bubble.duration();
         TimeNs gaps{0};
         for (const TimelineOp& op : step.ranks[r])
-            gaps += op.device_idle + op.exposed_comm;
+            gaps += step.detailsOf(op).device_idle + step.detailsOf(op).exposed_comm;
         if (gaps == TimeNs{0}) {
             EXPECT_EQ(idle, TimeNs{0}) << where << ": the causes are the bubble of rank " << r;
         }
@@ -195,7 +195,7 @@ TEST_F(PlantedCause, AnIdleDeviceWithinOpsIsGaps) {
         known_->setOp(Rank{1}, op, op.kind == OpKind::Forward ? TimeNs{1500} : TimeNs{2500});
     StepTimeline step = run(order_);
     for (TimelineOp& op : step.ranks[1])
-        op.device_idle = TimeNs{500};
+        step.setDetails(op, {TimeNs{0}, TimeNs{500}, TimeNs{0}});
     const StepAccounting account = this->account(step);
     expectOnly(step, account, Cause::Gaps);
     EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});
@@ -208,7 +208,7 @@ TEST_F(PlantedCause, CollectivesWithinOpsAreExposedCommunication) {
         known_->setOp(Rank{1}, op, op.kind == OpKind::Forward ? TimeNs{1500} : TimeNs{2500});
     StepTimeline step = run(order_);
     for (TimelineOp& op : step.ranks[1])
-        op.exposed_comm = TimeNs{500};
+        step.setDetails(op, {TimeNs{0}, TimeNs{0}, TimeNs{500}});
     const StepAccounting account = this->account(step);
     expectOnly(step, account, Cause::Communication);
     EXPECT_EQ(account.ranks[1].compute[0], TimeNs{8 * 1000});

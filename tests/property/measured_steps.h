@@ -88,8 +88,10 @@ inline StepTimeline hostileStep(unsigned seed) {
                      pick(0, 3) == 0};
             op.start = at;
             op.end = at + TimeNs{pick(0, 2) == 0 ? 0 : pick(0, 60)};
-            op.device_idle = TimeNs{pick(0, 3) == 0 ? pick(0, 80) : 0};
-            op.exposed_comm = TimeNs{pick(0, 3) == 0 ? pick(0, 80) : 0};
+            OpDetails details;
+            details.device_idle = TimeNs{pick(0, 3) == 0 ? pick(0, 80) : 0};
+            details.exposed_comm = TimeNs{pick(0, 3) == 0 ? pick(0, 80) : 0};
+            step.setDetails(op, details);
             ops.push_back(op);
         }
     }
@@ -101,7 +103,7 @@ inline StepTimeline hostileStep(unsigned seed) {
             span.payload = static_cast<Payload>(pick(0, 1));
             span.microbatch = Microbatch{pick(-1, step.microbatches)};
             span.stage = Stage{pick(-1, step.pp * step.vpp)};
-            span.sequence = pick(0, 5) == 0 ? pick(-1, 3) : 0;
+            span.sequence = sequenceSlice(pick(0, 5) == 0 ? pick(-1, 3) : 0);
             span.start = TimeNs{pick(-50, 300)};
             span.end = span.start + TimeNs{pick(0, 80)};
             spans.push_back(span);

@@ -75,11 +75,11 @@ QString elided(std::string_view name) {
 }
 
 void addKernels(ItemDescription& out, const Session& session, const ItemRef& item) {
-    const TimelineOp& op = session.op(item);
     const OpKernels kernels = kernelsOf(session, item);
     if (kernels.count == 0) return;
-    if (op.device_idle > TimeNs{0})
-        out.facts.push_back({ItemText::tr("Device idle inside"), exactTime(op.device_idle),
+    const TimeNs idle = session.step(item.step).detailsOf(session.op(item)).device_idle;
+    if (idle > TimeNs{0})
+        out.facts.push_back({ItemText::tr("Device idle inside"), exactTime(idle),
                              ItemText::tr("The device had nothing to run: the host launched too late.")});
     out.facts.push_back({ItemText::tr("Kernels"), QString::number(kernels.count),
                          ItemText::tr("Kernels, copies and sets that began while the op ran. The longest are named.")});
@@ -184,8 +184,8 @@ ItemDescription describeOp(const Session& session, const ItemRef& item) {
     addOpLikes(out, session, item);
     out.facts.push_back({ItemText::tr("Waited before"), exactTime(waitBefore(session, item)),
                          ItemText::tr("Idle time of the rank between its previous op and this one.")});
-    if (op.lateness != TimeNs{0})
-        out.facts.push_back({ItemText::tr("Lateness"), exactTime(op.lateness),
+    if (const TimeNs lateness = step.detailsOf(op).lateness; lateness != TimeNs{0})
+        out.facts.push_back({ItemText::tr("Lateness"), exactTime(lateness),
                              ItemText::tr("How much later than the emulated device clock said the op really ended.")});
     addKernels(out, session, item);
     return out;

@@ -10,12 +10,15 @@
 namespace bubblescope {
 namespace {
 
-TimeNs onDevice(const TimelineOp& op) {
-    return op.duration() - op.device_idle - op.exposed_comm;
+TimeNs onDevice(const StepTimeline& step, const TimelineOp& op) {
+    if (op.details == 0) return op.duration();
+    const OpDetails& details = step.detailsOf(op);
+    return op.duration() - details.device_idle - details.exposed_comm;
 }
 
-TimeNs realTime(std::span<const TimelineOp> ops, std::size_t index, bool pair) {
-    return pair ? std::max(onDevice(ops[index]), onDevice(ops[index + 1])) : onDevice(ops[index]);
+TimeNs realTime(const StepTimeline& step, std::span<const TimelineOp> ops, std::size_t index, bool pair) {
+    const TimeNs first = onDevice(step, ops[index]);
+    return pair ? std::max(first, onDevice(step, ops[index + 1])) : first;
 }
 
 } // namespace
@@ -65,7 +68,7 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
                     const std::span<const TimelineOp> list(steps[s].ranks[r]);
                     for (std::size_t i = 0; i < list.size(); ++i) {
                         const bool pair = beginsPair(list, i);
-                        visit(keyOf(Rank{r}, list, i), list, i, pair, steady);
+                        visit(keyOf(Rank{r}, list, i), steps[s], list, i, pair, steady);
                         i += pair ? 1 : 0;
                     }
                 }
@@ -78,7 +81,7 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
     std::size_t keys = 0;
     std::atomic<int> slices{1};
     const auto noteSlice = [&slices](const TimelineOp& op) {
-        const int wanted = std::min(op.op.sequence, kMaxSlices - 1) + 1;
+        const int wanted = std::min<int>(op.op.sequence, kMaxSlices - 1) + 1;
         for (int known = slices.load(std::memory_order_relaxed); wanted > known;) {
             if (slices.compare_exchange_weak(known, wanted)) break;
         }
@@ -88,7 +91,8 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
         keys = keysOfKind() * kAlone + ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(vpp_);
         begin.assign(keys + 1, 0);
         unsteady.assign(keys, 0);
-        eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
+        eachSample([&](std::size_t key, const StepTimeline&, std::span<const TimelineOp> list, std::size_t i, bool pair,
+                       bool steady) {
             noteSlice(list[i]);
             if (pair) noteSlice(list[i + 1]);
             if (key != kNoKey) ++(steady ? begin[key + 1] : unsteady[key]);
@@ -101,8 +105,9 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
     ListToFill<TimeNs> times; // by key
     resizeLarge(times, begin[keys]);
     std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
-    eachSample([&](std::size_t key, std::span<const TimelineOp> list, std::size_t i, bool pair, bool steady) {
-        if (key != kNoKey && (steady || unsteady[key] > 0)) times[next[key]++] = realTime(list, i, pair);
+    eachSample([&](std::size_t key, const StepTimeline& step, std::span<const TimelineOp> list, std::size_t i,
+                   bool pair, bool steady) {
+        if (key != kNoKey && (steady || unsteady[key] > 0)) times[next[key]++] = realTime(step, list, i, pair);
     });
     const auto medianOf = [&](std::size_t from, std::size_t to) {
         return medianInPlace(std::span(times).subspan(begin[from], begin[to] - begin[from]));
@@ -114,10 +119,14 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
     });
 }
 
-UsualTimes::Times UsualTimes::of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
+UsualTimes::Times UsualTimes::of(const StepTimeline& step, Rank rank, std::size_t index) const {
+    const std::span<const TimelineOp> ops(step.ranks[rank.index()]);
     const bool pair = beginsPair(ops, index);
     const std::size_t key = keyOf(rank, ops, index);
-    if (key == kNoKey) return {realTime(ops, index, pair), realTime(ops, index, pair), false};
+    if (key == kNoKey) {
+        const TimeNs real = realTime(step, ops, index, pair);
+        return {real, real, false};
+    }
     return {typical_[pair ? kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key], true};
 }
 
@@ -127,7 +136,7 @@ UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& grap
     const auto optimizes = [](OpKind kind) { return kind == OpKind::Optimizer; };
     const bool pair = graph.pair[unit] != 0;
     if (optimizes(graph.kind[unit]) || (pair && optimizes(graph.ops().op(first + 1).kind)) || !graph.ops().allInRange())
-        return of(rank, step.ranks[rank.index()], StepGraph::at(graph.op[unit]));
+        return of(step, rank, StepGraph::at(graph.op[unit]));
     if (pair) {
         const Chunk second = graph.ops().op(first + 1).chunk;
         return {typical_[kAlone], usual_[keyOfPair(rank, graph.chunk[unit], second)], true};

@@ -28,7 +28,7 @@ public:
     };
     /// Of the op at `index` of a rank's list, or of the pair that begins there. Ops whose chunk or slice does not
     /// exist, and optimizer ops, are themselves what is usual, and not known.
-    [[nodiscard]] Times of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const;
+    [[nodiscard]] Times of(const StepTimeline& step, Rank rank, std::size_t index) const;
     /// Of a unit of a step. Mostly needs the graph alone.
     [[nodiscard]] Times of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const;
 

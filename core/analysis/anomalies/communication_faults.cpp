@@ -52,7 +52,7 @@ TimeNs insideOps(const StepTimeline& step) {
     for (const auto& ops : step.ranks) {
         TimeNs sum{0};
         for (const TimelineOp& op : ops)
-            sum += op.exposed_comm;
+            sum += step.detailsOf(op).exposed_comm;
         longest = std::max(longest, sum);
     }
     return longest;

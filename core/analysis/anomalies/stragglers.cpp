@@ -131,12 +131,14 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         double waits = 0;
         double ops = 0;
     };
-    const auto waits = [](const TimelineOp& op) { return op.exposed_comm > TimeNs{0}; };
+    const auto waits = [](const OpDetails& details) { return details.exposed_comm > TimeNs{0}; };
     const auto& steps = input.run.steps;
-    const bool any = std::ranges::any_of(steps, [&](const StepTimeline& step) {
-        return std::ranges::any_of(step.ranks, [&](const auto& ops) { return std::ranges::any_of(ops, waits); });
-    });
+    const bool any =
+        std::ranges::any_of(steps, [&](const StepTimeline& step) { return std::ranges::any_of(step.details, waits); });
     if (!any) return;
+    const auto exposedIn = [&](const OpRow& row, const TimelineOp& op) {
+        return steps[row.step].detailsOf(op).exposed_comm;
+    };
     const auto eachOp = [&](const auto& use) {
         for (const OpRow& row : samples.rows()) {
             std::size_t sample = row.begin;
@@ -146,8 +148,8 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         }
     };
     std::vector<std::vector<double>> of_group(samples.groupCount());
-    eachOp([&](const OpRow&, std::size_t sample, const TimelineOp& op) {
-        of_group[samples.group(sample)].push_back(static_cast<double>((op.duration() - op.exposed_comm).count()));
+    eachOp([&](const OpRow& row, std::size_t sample, const TimelineOp& op) {
+        of_group[samples.group(sample)].push_back(static_cast<double>((op.duration() - exposedIn(row, op)).count()));
     });
     std::vector<double> compute;
     for (std::vector<double>& of_one : of_group)
@@ -171,9 +173,9 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         const std::size_t group = samples.group(sample);
         if (usual_compute[group] <= 0 || usual_whole[group] <= 0) return;
         Times& own = times[{steps[row.step].replica, row.rank}];
-        own.compute.push_back(static_cast<double>((op.duration() - op.exposed_comm).count()) / usual_compute[group]);
+        own.compute.push_back(static_cast<double>((op.duration() - exposedIn(row, op)).count()) / usual_compute[group]);
         own.whole.push_back(samples.duration(sample) / usual_whole[group]);
-        own.waits += static_cast<double>(op.exposed_comm.count());
+        own.waits += static_cast<double>(exposedIn(row, op).count());
         own.ops += 1;
     });
     std::vector<double> chances;
@@ -205,7 +207,8 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
         const TimeNs cost =
             StepCosts(steps[*step], input.knownOf(*step)).savedByOps([&](Rank rank, const TimelineOp& op) {
                 if (rank != slow) return op.duration();
-                const auto computes = static_cast<double>((op.duration() - op.exposed_comm).count());
+                const TimeNs exposed = steps[*step].detailsOf(op).exposed_comm;
+                const auto computes = static_cast<double>((op.duration() - exposed).count());
                 return op.duration() - TimeNs{static_cast<std::int64_t>(computes * (1 - 1 / ratio))};
             });
         if (!input.worthReporting(cost, *step)) continue;

@@ -43,16 +43,15 @@ std::uint64_t transferFlowId(int step, Payload payload, const Op& op, Stage stag
 
 } // namespace
 
-SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step) {
-    const Op& op = timed.op;
+SliceArgs opArgs(const Op& op, const OpDetails& details, Stage stage, int step) {
     SliceArgs args;
     args.add("kind", kindText(op.kind));
     args.add("microbatch", number(op.microbatch.value));
     args.add("chunk", number(op.chunk.value));
     args.add("stage", number(stage.value));
     args.add("step", number(step));
-    if (timed.lateness != TimeNs{0}) args.add("lateness_ns", number(timed.lateness.count()));
-    if (timed.exposed_comm != TimeNs{0}) args.add("exposed_comm_ns", number(timed.exposed_comm.count()));
+    if (details.lateness != TimeNs{0}) args.add("lateness_ns", number(details.lateness.count()));
+    if (details.exposed_comm != TimeNs{0}) args.add("exposed_comm_ns", number(details.exposed_comm.count()));
     if (op.sequence != 0) args.add("sequence", number(op.sequence));
     if (op.overlapped) args.add("overlapped", true);
     return args;

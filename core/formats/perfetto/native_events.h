@@ -31,7 +31,7 @@ private:
     std::array<Arg, kMaxArgs> args_{};
     std::size_t count_ = 0;
 };
-[[nodiscard]] SliceArgs opArgs(const TimelineOp& timed, Stage stage, int step);
+[[nodiscard]] SliceArgs opArgs(const Op& op, const OpDetails& details, Stage stage, int step);
 [[nodiscard]] SliceArgs commArgs(const CommSpan& span, int step);
 /// `rank` if the file holds one rank only.
 [[nodiscard]] std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank);

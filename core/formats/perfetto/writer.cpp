@@ -56,7 +56,8 @@ public:
     void op(const StepTimeline& step, const StageWays& ways, const TimelineOp& op) {
         const std::uint64_t track = lane(kCompute, "compute", 0, op.start, op.end);
         const Stage stage = step.stageOf(rank_, op.op.chunk);
-        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op), opArgs(op, stage, step.index),
+        encoder_.beginSlice(track, op.start, trace_names::kOp, opName(op.op),
+                            opArgs(op.op, step.detailsOf(op), stage, step.index),
                             opFlowIds(op.op, stage, ways, step.index));
         encoder_.endSlice(track, op.end);
     }

@@ -124,9 +124,10 @@ DataTable emptyOps() {
 void addOps(DataTable& out, const StepTimeline& step, Rank rank) {
     for (const TimelineOp& op : step.ranks[rank.index()]) {
         const char letter = opLetter(op.op.kind);
+        const OpDetails& details = step.detailsOf(op);
         out.row(step.index, step.replica, rank, std::string_view(&letter, 1), op.op.microbatch, op.op.chunk,
-                op.op.sequence, step.stageOf(rank, op.op.chunk), op.op.overlapped, op.start, op.end, op.device_idle,
-                op.exposed_comm);
+                op.op.sequence, step.stageOf(rank, op.op.chunk), op.op.overlapped, op.start, op.end,
+                details.device_idle, details.exposed_comm);
     }
 }
 

@@ -23,8 +23,9 @@ std::string pacingText(const Run& run) {
         for (const auto& rank : step.ranks) {
             for (const TimelineOp& op : rank) {
                 ++ops;
-                latest = std::max(latest, op.lateness);
-                moved += op.lateness > run.info->pace_tolerance ? 1 : 0;
+                const TimeNs lateness = step.detailsOf(op).lateness;
+                latest = std::max(latest, lateness);
+                moved += lateness > run.info->pace_tolerance ? 1 : 0;
             }
         }
     }

@@ -41,7 +41,7 @@ Schedule paddleMpOrder(const ScheduleSpec& spec) {
         const int warmup = std::min(spec.microbatches, spec.pp - s);
         std::vector<Op>& ops = schedule.ranks.emplace_back();
         const auto add = [&](OpKind kind, int k, bool paired) {
-            ops.push_back({.kind = kind, .microbatch = Microbatch{k}, .chunk = Chunk{0}, .overlapped = paired});
+            ops.push_back({kind, Microbatch{k}, Chunk{0}, 0, paired});
         };
         for (int k = 0; k < warmup; ++k)
             add(OpKind::Forward, k, false);

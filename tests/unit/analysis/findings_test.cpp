@@ -225,7 +225,7 @@ bubblescope::Run withCollectives(std::optional<int> busy) {
         addReplica(run, makeRunOf(k1F1B, 4, slower), replica);
     for (StepTimeline& step : run.steps) {
         for (TimelineOp& op : step.ranks[1])
-            op.exposed_comm = step.replica == busy ? TimeNs{0} : op.duration() / 5;
+            step.setDetails(op, {TimeNs{0}, TimeNs{0}, step.replica == busy ? TimeNs{0} : op.duration() / 5});
     }
     return run;
 }

@@ -166,8 +166,8 @@ TEST(ManySteps, KeepFewBytesAnOp) {
     const auto each = [](std::size_t all, std::size_t of) {
         return static_cast<double>(all) / static_cast<double>(of);
     };
-    EXPECT_LE(each(of_timelines, ops), 64);
-    EXPECT_LE(each(of_transfers, transfers), 40) << "a transfer has two sides";
+    EXPECT_LE(each(of_timelines, ops), 32);
+    EXPECT_LE(each(of_transfers, transfers), 32) << "a transfer has two sides";
 }
 
 // Of a step in full, in which every rank waits before nearly every op.

@@ -100,7 +100,7 @@ TEST(TransferTable, TellsSlicesOfASequenceApart) {
         const std::size_t before = matched(step).size();
         for (auto& spans : step.comm) {
             for (CommSpan& span : spans) { // three slices of the first of three micro-batches each
-                span.sequence = span.microbatch.value % 3;
+                span.sequence = sequenceSlice(span.microbatch.value % 3);
                 span.microbatch = Microbatch{span.microbatch.value - span.sequence};
             }
         }

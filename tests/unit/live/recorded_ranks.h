@@ -45,7 +45,8 @@ public:
         std::vector<profiler::SliceRecord> batch;
         const Rank in_pipeline{rank / info_.dp};
         for (const TimelineOp& op : step.ranks[in_pipeline.index()]) {
-            batch.push_back(profiler::SliceRecord::of(op, step.stageOf(in_pipeline, op.op.chunk), index));
+            batch.push_back(
+                profiler::SliceRecord::of(op, step.stageOf(in_pipeline, op.op.chunk), index, step.detailsOf(op)));
         }
         for (const CommSpan& span : step.comm[in_pipeline.index()])
             batch.push_back(profiler::SliceRecord::of(span, index));

@@ -46,9 +46,8 @@ std::unique_ptr<Recorder> openRecorder(const RecorderConfig& config) {
 }
 
 SliceRecord opRecord(int microbatch, int start, int end) {
-    return SliceRecord::of(
-        TimelineOp{{OpKind::Forward, Microbatch{microbatch}, Chunk{0}}, TimeNs{start}, TimeNs{end}, TimeNs{0}},
-        Stage{0}, 0);
+    return SliceRecord::of(TimelineOp{{OpKind::Forward, Microbatch{microbatch}, Chunk{0}}, TimeNs{start}, TimeNs{end}},
+                           Stage{0}, 0);
 }
 
 SliceRecord commRecord(CommKind kind, int microbatch, int start, int end) {
@@ -82,8 +81,9 @@ TEST(Recorder, WritesSlicesAsTheNamesSay) {
     RecorderConfig config = configFor(dir.path(), 2);
     config.info.vpp = 2;
     const auto recorder = openRecorder(config);
-    SliceRecord late = SliceRecord::of(
-        TimelineOp{{OpKind::Backward, Microbatch{3}, Chunk{1}}, TimeNs{100}, TimeNs{250}, TimeNs{7}}, Stage{3}, 5);
+    SliceRecord late =
+        SliceRecord::of(TimelineOp{{OpKind::Backward, Microbatch{3}, Chunk{1}}, TimeNs{100}, TimeNs{250}}, Stage{3}, 5,
+                        {TimeNs{7}, {}, {}});
     recorder->ring(Rank{1}).push(late);
     recorder->ring(Rank{0}).push(commRecord(CommKind::Send, 2, 40, 60));
     recorder->ring(Rank{1}).push(commRecord(CommKind::Receive, 2, 40, 60));

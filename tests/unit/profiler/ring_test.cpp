@@ -69,14 +69,15 @@ TEST(RecordRing, LosesNothingUncountedBetweenTwoThreads) {
 }
 
 TEST(SliceRecord, CarriesOpsAndTransfersUnchanged) {
-    const TimelineOp op{{OpKind::Backward, Microbatch{3}, Chunk{1}}, TimeNs{5}, TimeNs{9}, TimeNs{2}};
-    const SliceRecord op_record = SliceRecord::of(op, Stage{6}, 7);
+    const TimelineOp op{{OpKind::Backward, Microbatch{3}, Chunk{1}}, TimeNs{5}, TimeNs{9}};
+    const OpDetails details{TimeNs{2}, TimeNs{0}, TimeNs{0}};
+    const SliceRecord op_record = SliceRecord::of(op, Stage{6}, 7, details);
     EXPECT_EQ(op_record.category, SliceRecord::Category::Op);
     EXPECT_EQ(op_record.stage, Stage{6});
     EXPECT_EQ(op_record.step, 7);
     EXPECT_EQ(op_record.asOp().op, op.op);
     EXPECT_EQ(op_record.asOp().end, op.end);
-    EXPECT_EQ(op_record.asOp().lateness, op.lateness);
+    EXPECT_EQ(op_record.opDetails(), details);
 
     for (const CommKind kind : {CommKind::Send, CommKind::Receive, CommKind::Wait}) {
         const CommSpan span{kind, Payload::Gradient, Microbatch{2}, Stage{3}, Rank{1}, TimeNs{4}, TimeNs{8}};
@@ -103,9 +104,9 @@ SliceRecord throughARing(const SliceRecord& record) {
 TEST(RecordRing, KeepsEveryFieldOfEveryCategory) {
     constexpr TimeNs kStart{-5};
     constexpr TimeNs kEnd{(std::int64_t{1} << 62) + 9};
-    TimelineOp op{{OpKind::BackwardWeight, Microbatch{3}, Chunk{-1}, 11, true}, kStart, kEnd, TimeNs{-2}};
-    op.exposed_comm = TimeNs{77};
-    const SliceRecord op_record = throughARing(SliceRecord::of(op, Stage{6}, -7));
+    const TimelineOp op{{OpKind::BackwardWeight, Microbatch{3}, Chunk{-1}, 11, true}, kStart, kEnd};
+    const OpDetails details{TimeNs{-2}, TimeNs{0}, TimeNs{77}};
+    const SliceRecord op_record = throughARing(SliceRecord::of(op, Stage{6}, -7, details));
     EXPECT_EQ(op_record.category, SliceRecord::Category::Op);
     EXPECT_EQ(op_record.stage, Stage{6});
     EXPECT_EQ(op_record.step, -7);
@@ -114,8 +115,7 @@ TEST(RecordRing, KeepsEveryFieldOfEveryCategory) {
     EXPECT_EQ(op_back.op.overlapped, op.op.overlapped);
     EXPECT_EQ(op_back.start, op.start);
     EXPECT_EQ(op_back.end, op.end);
-    EXPECT_EQ(op_back.lateness, op.lateness);
-    EXPECT_EQ(op_back.exposed_comm, op.exposed_comm);
+    EXPECT_EQ(op_record.opDetails(), details);
 
     const CommSpan span{CommKind::Collective, Payload::Gradient, Microbatch{2}, Stage{3}, Rank{-1}, kStart, kEnd, 5};
     const CommSpan span_back = throughARing(SliceRecord::of(span, 0)).asComm();

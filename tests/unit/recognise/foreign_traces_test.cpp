@@ -163,7 +163,7 @@ TEST_F(ForeignTraces, GpuOpsTakeTheTimesOfTheirKernels) {
     EXPECT_EQ(ops[0].end - ops[0].start, TimeNs{40'000});
     EXPECT_EQ(ops[1].start - ops[0].start, TimeNs{160'000});
     EXPECT_EQ(ops[1].duration(), TimeNs{90'000});
-    EXPECT_EQ(ops[0].device_idle, TimeNs{0});
+    EXPECT_EQ(run.value().steps.at(0).detailsOf(ops[0]).device_idle, TimeNs{0});
 }
 
 // Stages that are threads of one process launch at the same time; what a backward's own thread launches is the op's.
@@ -231,7 +231,7 @@ TEST_F(ForeignTraces, GpuOpsAreTiedByTheirOperatorsWhereLaunchesAreMissing) {
         ASSERT_TRUE(run.ok()) << run.error().text();
         const auto& ops = run.value().steps.at(0).ranks[0];
         EXPECT_EQ(ops[0].duration(), TimeNs{50'000}) << recorded;
-        EXPECT_EQ(ops[0].device_idle, TimeNs{2'000}) << recorded;
+        EXPECT_EQ(run.value().steps.at(0).detailsOf(ops[0]).device_idle, TimeNs{2'000}) << recorded;
         EXPECT_EQ(ops[1].duration(), TimeNs{90'000}) << recorded;
     }
 }
@@ -257,8 +257,8 @@ TEST_F(ForeignTraces, GpuOpsSayHowLongTheDeviceWasIdle) {
     ASSERT_TRUE(run.ok()) << run.error().text();
     const auto& ops = run.value().steps.at(0).ranks[0];
     EXPECT_EQ(ops[0].duration(), TimeNs{100'000});
-    EXPECT_EQ(ops[0].device_idle, TimeNs{5'000 + 20'000});
-    EXPECT_EQ(ops[1].device_idle, TimeNs{0});
+    EXPECT_EQ(run.value().steps.at(0).detailsOf(ops[0]).device_idle, TimeNs{5'000 + 20'000});
+    EXPECT_EQ(run.value().steps.at(0).detailsOf(ops[1]).device_idle, TimeNs{0});
 }
 
 TEST_F(ForeignTraces, NvtxRangesNameOps) {

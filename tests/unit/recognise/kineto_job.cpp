@@ -47,7 +47,7 @@ StepTimeline runStep(const Schedule& schedule, int index, std::vector<TimeNs>& f
         const TimeNs nominal = graph.op(op).kind == OpKind::Forward ? kForward : kBackward;
         const TimeNs lasts{static_cast<std::int64_t>(static_cast<double>(nominal.count()) * vary(random))};
         free[rank] = end[static_cast<std::size_t>(op)] = start + lasts;
-        step.ranks[rank].push_back({graph.op(op), start, start + lasts, TimeNs{0}});
+        step.ranks[rank].push_back({graph.op(op), start, start + lasts});
     });
     step.fitWindow();
     return step;

@@ -54,7 +54,7 @@ void expectSame(const StepTimeline& a, const StepTimeline& b) {
             EXPECT_EQ(a.ranks[r][i].op, b.ranks[r][i].op);
             EXPECT_EQ(a.ranks[r][i].start, b.ranks[r][i].start);
             EXPECT_EQ(a.ranks[r][i].end, b.ranks[r][i].end);
-            EXPECT_EQ(a.ranks[r][i].lateness, b.ranks[r][i].lateness);
+            EXPECT_EQ(a.detailsOf(a.ranks[r][i]), b.detailsOf(b.ranks[r][i]));
         }
         EXPECT_EQ(rowsOf(a.comm[r]), rowsOf(b.comm[r])) << "rank " << r;
     }
@@ -65,8 +65,8 @@ std::vector<StepTimeline> threeSteps(const Schedule& schedule) {
     for (int i = 0; i < 3; ++i)
         steps.push_back(test::packedStep(schedule, i + 4, TimeNs{i * 100'000'000}));
     StepTimeline& last = steps.back();
-    last.ranks[1][2].lateness = TimeNs{1234};
-    last.ranks[0].push_back({{OpKind::Optimizer, {}, {}}, last.end, last.end + TimeNs{5000}, TimeNs{0}});
+    last.setDetails(last.ranks[1][2], {TimeNs{1234}, TimeNs{0}, TimeNs{77}});
+    last.ranks[0].push_back({{OpKind::Optimizer, {}, {}}, last.end, last.end + TimeNs{5000}});
     // Two sends at once need two lanes.
     last.comm[0].push_back(
         {CommKind::Send, Payload::Activation, Microbatch{0}, Stage{1}, Rank{1}, last.begin, last.begin + TimeNs{500}});

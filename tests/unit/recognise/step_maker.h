@@ -29,7 +29,7 @@ inline StepTimeline packedStep(const Schedule& schedule, int index, TimeNs begin
         TimeNs now = begin;
         for (const Op& op : ops) {
             const TimeNs end = now + (op.kind == OpKind::Forward ? kForwardTime : kBackwardTime);
-            timed.push_back({op, now, end, TimeNs{0}});
+            timed.push_back({op, now, end});
             now = end;
         }
     }

@@ -392,9 +392,11 @@ TEST(TensorParallelTimes, AreToldByTheTraceAndAccounted) {
     for (std::size_t r = 0; r < 3; ++r) {
         TimeNs waited{0};
         TimeNs computed{0};
-        for (const TimelineOp& op : loaded.value().steps.front().ranks[r]) {
-            waited += op.exposed_comm;
-            if (op.op.kind != OpKind::Optimizer) computed += op.duration() - op.exposed_comm;
+        const StepTimeline& step = loaded.value().steps.front();
+        for (const TimelineOp& op : step.ranks[r]) {
+            const TimeNs exposed = step.detailsOf(op).exposed_comm;
+            waited += exposed;
+            if (op.op.kind != OpKind::Optimizer) computed += op.duration() - exposed;
         }
         EXPECT_GT(waited, 0ns);
         EXPECT_EQ(account.ranks[r].compute[0] + account.ranks[r].compute[1], computed);

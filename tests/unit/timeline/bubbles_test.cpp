@@ -65,7 +65,7 @@ TEST(Bubbles, OverlappingOpsAndOptimizerAreCountedOnce) {
     step.pp = 1;
     step.microbatches = 2;
     const auto op = [](OpKind kind, int mb, int start, int end) {
-        return TimelineOp{{kind, Microbatch{mb}, Chunk{0}}, TimeNs{start}, TimeNs{end}, TimeNs{0}};
+        return TimelineOp{{kind, Microbatch{mb}, Chunk{0}}, TimeNs{start}, TimeNs{end}};
     };
     step.ranks = {{op(OpKind::Forward, 0, 10, 30), op(OpKind::Forward, 1, 20, 40), op(OpKind::Backward, 0, 50, 60),
                    op(OpKind::Backward, 1, 60, 80), op(OpKind::Optimizer, 0, 80, 95)}};
