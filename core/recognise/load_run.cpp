@@ -1,3 +1,4 @@
+#include "core/base/free_memory.h"
 #include "core/cost/measured_times.h"
 #include "core/formats/source/mapped_file.h"
 #include "core/recognise/assemble.h"
@@ -303,7 +304,10 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     compareMesh(options, layout, where, log);
+    constexpr std::size_t kMany = 1 << 20; // their records took some hundred megabytes
+    const bool many = found.ops.size() >= kMany;
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(std::move(found), layout, where, log));
+    if (many) returnFreeMemory();
     BUBBLESCOPE_ASSIGN(run.checks, readChecks(trace, layout, where, log));
     if (control.stopRequested()) return cancelledError();
     return nameSchedule(run, options, where, log);

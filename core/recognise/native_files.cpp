@@ -2,6 +2,7 @@
 
 #include "core/base/median.h"
 #include "core/formats/perfetto/capture_names.h"
+#include "core/formats/source/mapped_file.h"
 #include "core/parallel/parallel.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
@@ -137,7 +138,7 @@ void append(std::vector<T>& to, std::vector<T>& from) {
     std::vector<T>().swap(from); // assigning {} would keep the room
 }
 
-/// Reads the ops and transfers of a track. Thread-safe.
+/// Reads the ops and transfers of tracks. Thread-safe.
 class MarkReader {
 public:
     MarkReader(const Trace& trace, const OwnKernels& kernels)
@@ -148,27 +149,24 @@ public:
         }
     }
 
-    /// False if the job is stopped.
-    [[nodiscard]] bool read(const Track& track, NativeMarks& out, const JobControl& control) const {
+    /// Reads a track's slices from `next` on, as far as they begin before `until`; `next` is then the first that does
+    /// not. False if the job is stopped.
+    [[nodiscard]] bool read(const Track& track, SliceId& next, TimeNs until, NativeMarks& out,
+                            const JobControl& control) const {
         const auto owner = recordOwner(trace_, track);
-        if (!owner) return true;
-        if (owner->tensor_rank > 0) {
-            out.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
-            return true;
-        }
-        const auto categories =
-            trace_.sliceCategories().subspan(track.first_slice, track.end_slice - track.first_slice);
-        if (op_ != 0) out.ops.reserve(static_cast<std::size_t>(std::ranges::count(categories, op_)));
-        out.comm.reserve(static_cast<std::size_t>(std::ranges::count_if(
-            categories, [this](StringId id) { return std::ranges::find(kinds_, id, &Kind::first) != kinds_.end(); })));
+        if (next == track.first_slice && !begin(track, owner, out)) next = track.end_slice;
+        if (next == track.end_slice) return true;
+        std::vector<FoundOp>& ops = out.ops.last();
+        std::vector<FoundComm>& comm = out.comm.last();
         StopCheck stop(control, 1U << 12);
-        for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+        for (; next < track.end_slice && trace_.start(next) < until; ++next) {
             if (stop.requested()) return false;
-            const StringId category = trace_.sliceCategories()[slice];
-            if (category == op_ && op_ != 0)
-                addOp(track, *owner, slice, out);
-            else if (const auto kind = std::ranges::find(kinds_, category, &Kind::first); kind != kinds_.end())
-                addComm(*owner, kind->second, slice, out);
+            const StringId category = trace_.sliceCategories()[next];
+            if (category == op_ && op_ != 0) {
+                if (const auto op = opAt(track, *owner, next, out)) ops.push_back(*op);
+            } else if (const auto kind = std::ranges::find(kinds_, category, &Kind::first); kind != kinds_.end()) {
+                if (const auto span = commAt(*owner, kind->second, next)) comm.push_back(*span);
+            }
         }
         return true;
     }
@@ -176,24 +174,39 @@ public:
 private:
     using Kind = std::pair<StringId, CommKind>;
 
-    void addOp(const Track& track, const RecordOwner& owner, SliceId slice, NativeMarks& out) const {
+    /// False if nothing of the track is read.
+    bool begin(const Track& track, const std::optional<RecordOwner>& owner, NativeMarks& out) const {
+        if (!owner) return false;
+        if (owner->tensor_rank > 0) {
+            out.other_tensor_ranks.push_back({owner->rank, owner->replica, owner->tensor_rank});
+            return false;
+        }
+        const auto categories =
+            trace_.sliceCategories().subspan(track.first_slice, track.end_slice - track.first_slice);
+        if (op_ != 0) out.ops.last().reserve(static_cast<std::size_t>(std::ranges::count(categories, op_)));
+        out.comm.last().reserve(static_cast<std::size_t>(std::ranges::count_if(
+            categories, [this](StringId id) { return std::ranges::find(kinds_, id, &Kind::first) != kinds_.end(); })));
+        return true;
+    }
+    [[nodiscard]] std::optional<FoundOp> opAt(const Track& track, const RecordOwner& owner, SliceId slice,
+                                              NativeMarks& out) const {
         auto op = nativeOp(TraceArgs(trace_, trace_.sliceArgs()[slice]), trace_.start(slice), trace_.end(slice));
-        if (!op) return;
+        if (!op) return op;
         op->owner = owner.rank;
         op->replica = owner.replica;
         if (const auto gap = kernels_.apply(track.file, owner, *op))
             out.gaps.push_back(*gap);
         else if (kernels_.any())
             ++out.by_events;
-        out.ops.push_back(*op);
+        return op;
     }
-    void addComm(const RecordOwner& owner, CommKind kind, SliceId slice, NativeMarks& out) const {
+    [[nodiscard]] std::optional<FoundComm> commAt(const RecordOwner& owner, CommKind kind, SliceId slice) const {
         auto comm =
             nativeComm(TraceArgs(trace_, trace_.sliceArgs()[slice]), kind, trace_.start(slice), trace_.end(slice));
-        if (!comm) return;
+        if (!comm) return comm;
         comm->owner = owner.rank;
         comm->replica = owner.replica;
-        out.comm.push_back(*comm);
+        return comm;
     }
 
     const Trace& trace_;
@@ -227,24 +240,29 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
     }
     const MarkReader reader(trace, kernels);
     std::vector<NativeMarks> tracks(trace.tracks().size());
-    const bool whole = parallelFor(tracks.size(), [&](std::size_t id) {
-        return !partition.control().stopRequested() && reader.read(trace.tracks()[id], tracks[id], partition.control());
-    });
-    if (!whole) return files;
-    std::vector<std::pair<std::size_t, std::size_t>> counts(files.size()); // ops and transfers
-    for (std::size_t id = 0; id < tracks.size(); ++id) {
-        counts[trace.tracks()[id].file].first += tracks[id].ops.size();
-        counts[trace.tracks()[id].file].second += tracks[id].comm.size();
-    }
-    for (std::size_t file = 0; file < files.size(); ++file) {
-        files[file].ops.reserve(counts[file].first);
-        files[file].comm.reserve(counts[file].second);
+    std::vector<SliceId> next;
+    for (const Track& track : trace.tracks())
+        next.push_back(track.first_slice);
+    // Tracks of one file lie side by side in it. Piece after piece of the time is read, so that few of its pages are
+    // needed at once.
+    constexpr std::size_t kSlicesAtOnce = 1 << 19;
+    constexpr std::int64_t kMostPieces = 16; // of a file in no order each needs nearly all pages
+    const auto pieces =
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(trace.sliceCount() / kSlicesAtOnce), 1, kMostPieces);
+    for (std::int64_t piece = 1; piece <= pieces; ++piece) {
+        const TimeNs until = piece == pieces ? TimeNs::max() : trace.span() / pieces * piece;
+        const bool goes_on = parallelFor(tracks.size(), [&](std::size_t id) {
+            return !partition.control().stopRequested() &&
+                   reader.read(trace.tracks()[id], next[id], until, tracks[id], partition.control());
+        });
+        if (!goes_on) return files;
+        if (pieces > 1) MappedFile::releaseAll();
     }
     for (std::size_t id = 0; id < tracks.size(); ++id) {
         NativeMarks& file = files[trace.tracks()[id].file];
-        append(file.ops, tracks[id].ops);
+        file.ops.append(std::move(tracks[id].ops));
         append(file.gaps, tracks[id].gaps);
-        append(file.comm, tracks[id].comm);
+        file.comm.append(std::move(tracks[id].comm));
         append(file.other_tensor_ranks, tracks[id].other_tensor_ranks);
         file.by_events += tracks[id].by_events;
     }

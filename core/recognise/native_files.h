@@ -30,10 +30,10 @@ struct NativeMarks {
         RunInfo info;
     };
     std::vector<Statement> statements; ///< of the run that made the file, by time
-    std::vector<FoundOp> ops;
-    std::vector<EventGap> gaps; ///< of the ops that have the times of their kernels
-    std::int64_t by_events = 0; ///< ops of ranks that recorded kernels, but none of theirs
-    std::vector<FoundComm> comm;
+    Pieces<FoundOp> ops;               ///< a piece per track
+    std::vector<EventGap> gaps;        ///< of the ops that have the times of their kernels
+    std::int64_t by_events = 0;        ///< ops of ranks that recorded kernels, but none of theirs
+    Pieces<FoundComm> comm;            ///< a piece per track
     /// Rank, replica and tensor rank of those that share the stages of others, and are omitted: the first of a
     /// tensor-parallel group represents it.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
