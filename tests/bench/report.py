@@ -254,17 +254,19 @@ class Report:
                    least["processor_us"] / least["step_ms"] / 10, "%", 0.5)
 
     def live(self):
-        """A monitor beside the writers of eight ranks, as fast as they can: of its time, all threads count."""
+        """A monitor beside the writers of eight ranks, as fast as they can. One thread follows them, with the help of
+        others; two cores carry what fits into them with the writing, and no more than that thread can follow."""
         best = None
         for _ in range(RUNS):
             out = subprocess.run([self.build / "tests/unit/live/live_load", "--steps-per-minute", "0", "--steps", "600"],
                                  stdout=subprocess.PIPE, check=True, text=True).stdout
-            watched = json.loads(out.splitlines()[-1])
-            if best is None or watched["slices_per_cpu_s"] > best["slices_per_cpu_s"]:
-                best = watched
-        ours, theirs = best["slices_per_cpu_s"], best["heard"] / best["producer_cpu_s"]
-        self.row("slices a second watched live, of one core", f"{ours / 1e6:.2f} M", f"writing them: {theirs / 1e6:.2f} M",
-                 f"{ours / theirs:.2f}", "≥ 1 M", ours >= 1e6)
+            run = json.loads(out.splitlines()[-1])
+            if best is None or run["slices_per_cpu_s"] > best["slices_per_cpu_s"]:
+                best = run
+        watching, writing = best["slices_per_cpu_s"], best["heard"] / best["producer_cpu_s"]
+        rate = min(2 / (1 / watching + 1 / writing), best["heard"] / best["collector_cpu_s"])
+        self.row("slices a second written and watched live on two cores", f"{rate / 1e6:.2f} M",
+                 f"one core watches {watching / 1e6:.2f} M, writes {writing / 1e6:.2f} M", "–", "≥ 1 M", rate >= 1e6)
 
     def real_traces(self):
         if not self.shared:

@@ -30,8 +30,9 @@ constexpr std::size_t kReused = std::size_t{1} << 12; ///< bytes of a buffer tha
 constexpr std::size_t kLargestGuess = std::size_t{1} << 16;
 
 /// Gives back its memory, which neither clear() nor the assignment of an empty one does.
-void release(std::string& text) {
-    std::string().swap(text);
+template <class List>
+void release(List& list) {
+    List().swap(list);
 }
 
 } // namespace
@@ -63,18 +64,18 @@ std::optional<std::string_view> StreamEvent::text(std::string_view arg) const {
 
 EventStream::EventStream(OnEvent on_event, OnClocks on_clocks, StreamMemory& memory)
     : on_event_(std::move(on_event)), on_clocks_(std::move(on_clocks)), memory_(memory) {
-    batch_.lists.list_annotations = true;
+    batch_.lists.examine_annotations = false;
 }
 
 void EventStream::OpenSlice::clearArgs() {
     constexpr std::size_t kReusedArgs = 16; // whose memory serves the next slice
     constexpr std::size_t kReusedLetters = 256;
     if (args.size() > kReusedArgs)
-        args = {};
+        release(args);
     else
         args.clear();
     if (letters.capacity() > kReusedLetters)
-        letters = {};
+        release(letters);
     else
         letters.clear();
 }
@@ -140,9 +141,21 @@ std::size_t EventStream::dropPending() {
     return bytes;
 }
 
+/// Of a packet with very many numbers the memory is not kept: no stream would count it.
+void EventStream::clearBatch() {
+    batch_.clear();
+    const EventLists& lists = batch_.lists;
+    if (lists.names.capacity() + lists.categories.capacity() + lists.category_iids.capacity() +
+            lists.flows.capacity() <=
+        kReused)
+        return;
+    batch_.lists = EventLists{};
+    batch_.lists.examine_annotations = false;
+}
+
 void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
     constexpr std::size_t kBatch = 32; // few, so that what they decode to stays in the nearest cache
-    batch_.clear();
+    clearBatch();
     while (true) {
         std::string_view body;
         const std::size_t offset = next;
@@ -150,7 +163,7 @@ void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
         if (torn_ || (end && *end != PacketBatch::End::Whole)) {
             const bool waits = !torn_ && *end == PacketBatch::End::Cut && bytes.size() - next < kLargestPacket;
             use(batch_);
-            batch_.clear();
+            clearBatch();
             if (waits || !resynchronize(bytes, next)) return;
             continue;
         }
@@ -158,10 +171,10 @@ void EventStream::takePackets(std::string_view bytes, std::size_t& next) {
         batch_.add(offset, body);
         if (batch_.packets.size() < kBatch) continue;
         use(batch_);
-        batch_.clear();
+        clearBatch();
     }
     use(batch_);
-    batch_.clear();
+    clearBatch();
 }
 
 /// Moves to the next place where a packet can begin; false if more bytes are needed to decide.
@@ -336,6 +349,7 @@ void EventStream::event(const TrackEvent& raw, TimeNs time, const EventLists& li
         event_.start = time;
         ++counts_.instants;
         hand(event_, true, raw.track, time);
+        event_.clearArgs();
         break;
     default: break; // counters, and unknown kinds
     }
@@ -363,7 +377,10 @@ void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& li
         open.slices.emplace_back();
     }
     resolve(raw, lists, sequence);
-    if (!memory_.take(event_.bytes())) return void(++counts_.damaged);
+    if (!memory_.take(event_.bytes())) {
+        event_.clearArgs();
+        return void(++counts_.damaged);
+    }
     event_.start = time;
     std::swap(open.slices[open.depth++], event_);
 }
@@ -404,13 +421,13 @@ void EventStream::resolve(const TrackEvent& raw, const EventLists& lists, const 
     if (!raw.has_args) return;
     // Its texts are parts of the message, so that they never move.
     if (event_.letters.capacity() < raw.message.size()) event_.letters.reserve(raw.message.size());
-    for (const std::string_view annotation : raw.annotations.of(lists.annotations)) {
+    raw.eachAnnotation([&](std::string_view annotation) {
         if (event_.args.size() >= kMaxArgs) return;
         if (!addPlainArg(annotation, sequence)) addArg(annotation, sequence);
         // Of several of one name the first counts. Equal names are one text of texts_.
         const auto same = [&](const Arg& one) { return one.name.data() == event_.args.back().name.data(); };
         if (std::any_of(event_.args.begin(), event_.args.end() - 1, same)) event_.args.pop_back();
-    }
+    });
 }
 
 std::string_view EventStream::keepLetters(std::string_view text) {

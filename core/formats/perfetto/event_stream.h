@@ -166,6 +166,7 @@ private:
     };
 
     void takePackets(std::string_view bytes, std::size_t& next);
+    void clearBatch();
     bool resynchronize(std::string_view bytes, std::size_t& next);
     void use(const PacketBatch& batch);
     void use(const Packet& packet, const PacketBatch& batch);

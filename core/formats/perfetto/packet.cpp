@@ -22,7 +22,6 @@ void EventLists::clear() {
     category_iids.clear();
     categories.clear();
     flows.clear();
-    annotations.clear();
 }
 
 void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& out) {
@@ -32,7 +31,6 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
     out.category_iids.begin = endOf(lists.category_iids);
     out.categories.begin = endOf(lists.categories);
     out.flows.begin = endOf(lists.flows);
-    out.annotations.begin = endOf(lists.annotations);
     while (reader.next()) {
         switch (reader.tag()) {
         case fields::event::kType: out.type = reader.int32(); break;
@@ -54,11 +52,10 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
         case fields::event::kCategories: lists.categories.push_back(reader.bytes()); break;
         case fields::event::kDebugAnnotations:
             out.has_args = true;
-            if (lists.list_annotations) {
-                lists.annotations.push_back(reader.bytes());
-                break;
-            }
-            out.plain_args = isPlainAnnotation(reader.bytes(), out.arg_names) && out.plain_args;
+            if (lists.examine_annotations)
+                out.plain_args = isPlainAnnotation(reader.bytes(), out.arg_names) && out.plain_args;
+            else
+                reader.skip();
             break;
         case fields::event::kOldFlowIds:
         case fields::event::kOldTerminatingFlowIds:
@@ -83,7 +80,6 @@ void decodeTrackEvent(std::string_view message, EventLists& lists, TrackEvent& o
     out.category_iids.end = endOf(lists.category_iids);
     out.categories.end = endOf(lists.categories);
     out.flows.end = endOf(lists.flows);
-    out.annotations.end = endOf(lists.annotations);
 }
 
 namespace {

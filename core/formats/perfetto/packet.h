@@ -31,8 +31,7 @@ struct EventLists {
     std::vector<std::uint64_t> category_iids;
     std::vector<std::string_view> categories;
     std::vector<std::uint64_t> flows;
-    bool list_annotations = false; ///< true: they are added here, and not examined, see TrackEvent::plain_args
-    std::vector<std::string_view> annotations;
+    bool examine_annotations = true; ///< see TrackEvent::plain_args
 
     void clear();
 };
@@ -51,9 +50,8 @@ struct TrackEvent {
     ListPart category_iids;
     ListPart categories;
     ListPart flows;
-    ListPart annotations; ///< if they are listed
     bool has_args = false;
-    bool plain_args = true;      ///< all, see isPlainAnnotation(); of those that are not listed
+    bool plain_args = true;      ///< all, see isPlainAnnotation(); true if none is examined
     std::uint64_t arg_names = 0; ///< numbers of the plain ones' names, as bits
     std::string_view message;
 

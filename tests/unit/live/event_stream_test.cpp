@@ -295,6 +295,37 @@ TEST(StreamMemoryTest, BuffersTakeWhatIsCounted) {
     EXPECT_LE(inUse() - before, 3 * kMost);
 }
 
+TEST(StreamMemoryTest, APacketOfManyNumbersLeavesNothing) {
+    if (test::kSanitized) GTEST_SKIP() << "another allocator";
+    constexpr std::size_t kMany = std::size_t{1} << 18;
+    std::string event;
+    {
+        protozero::pbf_writer writer(event);
+        writer.add_int32(fields::event::kType, fields::event::kTypeInstant);
+        const std::vector<std::uint64_t> numbers(kMany, 1);
+        writer.add_packed_uint64(fields::event::kCategoryIids, numbers.begin(), numbers.end());
+        for (std::size_t i = 0; i < kMany / 8; ++i)
+            writer.add_message(fields::event::kDebugAnnotations, std::string());
+    }
+    std::string packet;
+    {
+        protozero::pbf_writer trace(packet);
+        protozero::pbf_writer writer(trace, fields::trace::kPacket);
+        writer.add_int64(fields::packet::kTimestamp, 5);
+        writer.add_message(fields::packet::kTrackEvent, event);
+    }
+    StreamMemory memory;
+    int events = 0;
+    std::vector<std::unique_ptr<EventStream>> streams;
+    const std::size_t before = inUse();
+    for (int i = 0; i < 100; ++i) {
+        streams.emplace_back(std::make_unique<EventStream>([&](const StreamEvent&) { ++events; }, nullptr, memory));
+        streams.back()->feed(packet);
+    }
+    EXPECT_EQ(events, 100);
+    EXPECT_LE(inUse() - before, memory.held + streams.size() * (std::size_t{1} << 17));
+}
+
 TEST_F(EventStreamTest, WhatHasEndedIsGivenBack) {
     stream_.feed(beginning());
     stream_.feed(slice(1));
