@@ -38,11 +38,11 @@ void release(List& list) {
 } // namespace
 
 const Arg* StreamEvent::find(std::string_view arg) const {
-    std::size_t at = next;
+    std::size_t at = find_hint;
     for (std::size_t looked = 0; looked < args.size(); ++looked, ++at) {
         if (at >= args.size()) at = 0;
         if (args[at].name != arg) continue;
-        next = at + 1;
+        find_hint = at + 1;
         return &args[at];
     }
     return nullptr;
@@ -80,12 +80,17 @@ void EventStream::OpenSlice::clearArgs() {
         letters.clear();
 }
 
+void EventStream::OpenSlice::releaseArgs() {
+    release(args);
+    release(letters);
+}
+
 bool EventStream::Texts::set(std::uint64_t number, std::string_view text, HeldMemory& memory) {
     if (const auto other = others_.find(number); other != others_.end()) {
         other->second = text;
         return true;
     }
-    const bool is_new = find(number).data() == nullptr;
+    const bool is_new = !isKnown(find(number));
     if (is_new && (count_ >= kMaxTexts || !memory.take(count_ == 0 ? kList + kNode : kNode))) return false;
     count_ += is_new ? 1 : 0;
     // A list up to any number could fill the memory for a few bytes of a hostile stream.
@@ -382,7 +387,9 @@ void EventStream::begin(const TrackEvent& raw, TimeNs time, const EventLists& li
         return void(++counts_.damaged);
     }
     event_.start = time;
-    std::swap(open.slices[open.depth++], event_);
+    OpenSlice& slice = open.slices[open.depth++];
+    memory_.give(slice.bytes()); // its buffers serve the next event
+    std::swap(slice, event_);
 }
 
 void EventStream::end(std::uint64_t track, TimeNs time) {
@@ -395,11 +402,16 @@ void EventStream::end(std::uint64_t track, TimeNs time) {
         ++counts_.unmatched;
         return;
     }
+    constexpr std::size_t kReusedSlices = 4; // of a track: most are not nested deeper
     OpenSlice& slice = open->slices[--open->depth];
     ++counts_.slices;
     hand(slice, false, track, std::max(time, slice.start));
-    memory_.give(slice.bytes());
-    slice.clearArgs();
+    const std::size_t held = slice.bytes();
+    if (open->depth < kReusedSlices)
+        slice.clearArgs();
+    else
+        slice.releaseArgs();
+    memory_.give(held - slice.bytes());
 }
 
 void EventStream::hand(const OpenSlice& slice, bool instant, std::uint64_t track, TimeNs end) {
@@ -483,7 +495,7 @@ void EventStream::addArg(std::string_view message, const Sequence& sequence) {
     }
 }
 
-/// A text with data, even if there is no room for it.
+/// A text of which Texts::isKnown() holds, even if there is no room for it: then an empty one.
 std::string_view EventStream::keep(std::string_view text) {
     text = text.substr(0, kLongestText);
     if (const auto known = texts_.find(text); known != texts_.end()) return *known;
@@ -494,7 +506,7 @@ std::string_view EventStream::keep(std::string_view text) {
 
 std::string_view EventStream::find(const Texts& texts, std::uint64_t number) {
     const std::string_view known = texts.find(number);
-    if (known.data() == nullptr) ++counts_.damaged;
+    if (!Texts::isKnown(known)) ++counts_.damaged;
     return known;
 }
 

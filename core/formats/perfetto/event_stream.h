@@ -36,7 +36,9 @@ struct StreamEvent {
     /// Null if there is none of the name.
     [[nodiscard]] const Arg* find(std::string_view arg) const;
 
-    mutable std::size_t next = 0; ///< behind the arg found last: they are mostly read in their order
+    /// Where find() looks first, behind the arg that it found last: they are mostly read in their order. A hint: any
+    /// number is right.
+    mutable std::size_t find_hint = 0;
 };
 
 /// Two clocks of a host read at the same moment.
@@ -122,9 +124,11 @@ private:
     public:
         /// False, and nothing is kept, if there is no room. `text` is of keep().
         [[nodiscard]] bool set(std::uint64_t number, std::string_view text, HeldMemory& memory);
-        /// Without data for an unknown one.
+        /// Whether find() found a text, which may be empty.
+        [[nodiscard]] static bool isKnown(std::string_view text) { return text.data() != nullptr; }
+        /// The text, of which isKnown() holds, or else one of which it does not.
         [[nodiscard]] std::string_view find(std::uint64_t number) const {
-            if (number < list_.size() && list_[number].data() != nullptr) return list_[number];
+            if (number < list_.size() && isKnown(list_[number])) return list_[number];
             const auto other = others_.find(number);
             return other == others_.end() ? std::string_view() : other->second;
         }
@@ -132,7 +136,7 @@ private:
 
     private:
         std::size_t count_ = 0;
-        std::vector<std::string_view> list_; ///< by number; without data where unknown
+        std::vector<std::string_view> list_; ///< by number; isKnown() or not
         std::unordered_map<std::uint64_t, std::string_view> others_;
     };
     struct Sequence {
@@ -157,11 +161,15 @@ private:
         std::vector<Arg> args;     ///< their texts are of texts_ or lie in `letters`
         std::vector<char> letters; ///< stay where they are when slices are swapped, as those of a short string do not
 
-        [[nodiscard]] std::size_t bytes() const { return args.size() * sizeof(Arg) + letters.capacity(); }
+        /// Of its buffers, which may be larger than what is in them.
+        [[nodiscard]] std::size_t bytes() const { return args.capacity() * sizeof(Arg) + letters.capacity(); }
+        /// Small buffers stay, for the next one.
         void clearArgs();
+        void releaseArgs();
     };
     struct OpenSlices {
-        std::vector<OpenSlice> slices; ///< from the outermost; those beyond `depth` keep their memory
+        /// From the outermost. Those beyond `depth` have ended; the outermost keep small buffers. All buffers count.
+        std::vector<OpenSlice> slices;
         std::size_t depth = 0;
     };
 

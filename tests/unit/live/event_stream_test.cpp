@@ -326,6 +326,36 @@ TEST(StreamMemoryTest, APacketOfManyNumbersLeavesNothing) {
     EXPECT_LE(inUse() - before, memory.held + streams.size() * (std::size_t{1} << 17));
 }
 
+TEST(StreamMemoryTest, SlicesThatHaveEndedLeaveWhatIsCounted) {
+    if (test::kSanitized) GTEST_SKIP() << "another allocator";
+    constexpr int kTracks = 200;
+    constexpr int kDepth = 100;
+    std::vector<std::string> names;
+    for (int i = 0; i < 16; ++i)
+        names.push_back("arg" + std::to_string(i));
+    std::vector<Arg> args;
+    for (const std::string& name : names)
+        args.push_back({name, std::int64_t{1}});
+    Encoder encoder(7);
+    encoder.process(1, 1, "rank 0", 0);
+    encoder.clockSnapshot(TimeNs{5}, TimeNs{1'000});
+    StreamMemory memory;
+    EventStream stream([](const StreamEvent&) {}, nullptr, memory);
+    stream.feed(encoder.take());
+    const std::size_t before = inUse();
+    for (int track = 0; track < kTracks; ++track) {
+        for (int depth = 0; depth < kDepth; ++depth)
+            encoder.beginSlice(static_cast<std::uint64_t>(track) + 2, TimeNs{depth}, "op", "slice", args);
+        for (int depth = 0; depth < kDepth; ++depth)
+            encoder.endSlice(static_cast<std::uint64_t>(track) + 2, TimeNs{kDepth});
+        stream.feed(encoder.take());
+    }
+    EXPECT_EQ(stream.counts().slices, kTracks * kDepth);
+    EXPECT_EQ(stream.counts().damaged, 0);
+    constexpr std::size_t kOwn = std::size_t{1} << 20; // of the encoder, and of what is not per slice
+    EXPECT_LE(inUse() - before, memory.held * 3 / 2 + kOwn);
+}
+
 TEST_F(EventStreamTest, WhatHasEndedIsGivenBack) {
     stream_.feed(beginning());
     stream_.feed(slice(1));
