@@ -205,6 +205,7 @@ CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFoll
     BUBBLESCOPE_ASSIGN(const TemporaryFolder files, live::makeScratchFolder());
     BUBBLESCOPE_ASSIGN(live::SegmentFollower steps, live::SegmentFollower::open({files.path()}));
     live::SummaryWriter writer(files.path(), thisProcess());
+    live.report_searches = true;
     live::LiveAnalyzer analyzer(std::move(live));
     Sending sending(std::move(options));
     StopSignals stop;

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -14,10 +14,18 @@ void CollectorMerge::reset() {
     replicas_ = 0;
     steps_.clear();
     last_closed_ = -1;
+    searches_.clear();
+    last_searched_ = -1;
 }
 
 void CollectorMerge::open(Stream collector, ReplicaRange replicas, const RunInfo& info) {
     collectors_[collector].replicas = replicas;
+    // Those of replicas that are distributed otherwise now.
+    std::erase_if(searches_, [&replicas](const auto& entry) {
+        const auto [first, last] = entry.first;
+        const bool same = first == replicas.first && last == replicas.last;
+        return !same && first <= replicas.last && last >= replicas.first;
+    });
     if (isActive()) return;
     replicas_ = info.dp;
     ranks_ = info.pp;
@@ -45,15 +53,8 @@ bool CollectorMerge::hasEnded() const {
                            }));
 }
 
-StepAssembler::AddResult CollectorMerge::add(Stream collector, ReducedStep part, std::vector<LiveAnomaly> findings,
-                                             TimeNs now) {
-    Collector& from = collectors_[collector];
-    from.findings = std::move(findings);
-    for (LiveAnomaly& finding : from.findings) {
-        // The stream of a collector of one replica does not name the replica.
-        const bool one = from.replicas && from.replicas->first == from.replicas->last;
-        if (one && finding.anomaly.rank && !finding.anomaly.replica) finding.anomaly.replica = from.replicas->first;
-    }
+StepAssembler::AddResult CollectorMerge::add(Stream collector, ReducedStep part, TimeNs now) {
+    if (!collectors_.contains(collector)) return StepAssembler::AddResult::Bad;
     if (part.index <= last_closed_) return StepAssembler::AddResult::Late;
     const auto [entry, is_new] = steps_.try_emplace(part.index);
     OpenStep& open = entry->second;
@@ -76,19 +77,54 @@ StepAssembler::AddResult CollectorMerge::add(Stream collector, ReducedStep part,
     return taken;
 }
 
-std::optional<CollectorMerge::Merged> CollectorMerge::close(TimeNs now) {
+StepAssembler::AddResult CollectorMerge::add(Stream collector, LiveSearch search) {
+    constexpr std::size_t kMostWaiting = 32; // bounds what a collector may state of steps that others lack
+    const auto from = collectors_.find(collector);
+    if (from == collectors_.end() || !from->second.replicas) return StepAssembler::AddResult::Bad;
+    const int last_known = steps_.empty() ? last_closed_ : std::max(last_closed_, steps_.rbegin()->first);
+    if (search.step < 0 || search.steps < 0 || search.step > last_known) return StepAssembler::AddResult::Bad;
+    const auto [first, last] = *from->second.replicas;
+    Searches& searches = searches_[{first, last}];
+    if (search.step < searches.lastStep()) return StepAssembler::AddResult::Yes;
+    search.steps = std::min(search.steps, search.step - searches.lastStep());
+    for (LiveAnomaly& finding : search.found) {
+        // The stream of a collector of one replica does not name the replica.
+        if (first == last && finding.anomaly.rank && !finding.anomaly.replica) finding.anomaly.replica = first;
+    }
+    if (searches.waiting.size() >= kMostWaiting) {
+        search.steps += searches.waiting.back().steps;
+        searches.waiting.pop_back();
+    }
+    searches.waiting.push_back(std::move(search));
+    return StepAssembler::AddResult::Yes;
+}
+
+std::optional<ReducedStep> CollectorMerge::close(TimeNs now) {
     if (!isActive() || steps_.empty()) return std::nullopt;
     const auto first = steps_.begin();
     const bool all = static_cast<int>(first->second.step.replicas.size()) >= replicas_;
     const bool given_up = now - first->second.since >= 2 * limits_.patience;
     if (!all && !given_up && steps_.size() <= limits_.open_steps) return std::nullopt;
     last_closed_ = first->first;
-    Merged merged;
-    merged.step = std::move(first->second.step);
+    ReducedStep merged = std::move(first->second.step);
     steps_.erase(first);
-    addMissing(merged.step);
-    merged.found = findings();
+    addMissing(merged);
     return merged;
+}
+
+std::optional<CollectorMerge::Searched> CollectorMerge::takeSearches() {
+    std::optional<int> step;
+    for (auto& [replicas, searches] : searches_) {
+        if (searches.waiting.empty()) continue;
+        LiveSearch& next = searches.waiting.front();
+        if (next.step > last_closed_) continue;
+        step = std::max(step.value_or(last_searched_), next.step);
+        searches.latest = std::move(next);
+        searches.waiting.pop_front();
+    }
+    if (!step) return std::nullopt;
+    const int before = std::exchange(last_searched_, *step);
+    return Searched{*step, *step - before, findings()};
 }
 
 void CollectorMerge::addMissing(ReducedStep& step) const {
@@ -103,18 +139,23 @@ void CollectorMerge::addMissing(ReducedStep& step) const {
     }
 }
 
-/// Anomalies that concern all replicas are found by each collector.
-std::vector<Anomaly> CollectorMerge::findings() const {
-    std::set<std::string> known;
-    std::vector<Anomaly> found;
-    for (const auto& [stream, collector] : collectors_) {
-        if (!collector.replicas) continue;
-        for (const LiveAnomaly& finding : collector.findings) {
-            if (known.insert(identityOf(finding.anomaly)).second) found.push_back(finding.anomaly);
+/// Anomalies that concern all replicas are found by each collector: the latest counts.
+std::vector<AnomalyLog::Finding> CollectorMerge::findings() const {
+    std::map<std::string, std::size_t> places;
+    std::vector<AnomalyLog::Finding> found;
+    for (const auto& [replicas, searches] : searches_) {
+        for (const LiveAnomaly& finding : searches.latest.found) {
+            AnomalyLog::Finding one{finding.anomaly, std::min(finding.last_at, searches.latest.step),
+                                    searches.latest.steps};
+            const auto [known, is_new] = places.try_emplace(identityOf(one.anomaly), found.size());
+            if (is_new)
+                found.push_back(std::move(one));
+            else if (one.step > found[known->second].step)
+                found[known->second] = std::move(one);
         }
     }
-    std::ranges::stable_sort(found, [](const Anomaly& a, const Anomaly& b) {
-        return std::pair(a.meanCost(), a.severity) > std::pair(b.meanCost(), b.severity);
+    std::ranges::stable_sort(found, std::ranges::greater{}, [](const AnomalyLog::Finding& one) {
+        return std::pair(one.anomaly.meanCost(), one.anomaly.severity);
     });
     return found;
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <span>
 #include <system_error>
@@ -26,6 +27,7 @@ constexpr std::string_view kRanks = "ranks"; ///< as a difference to the previou
                                              ///< stay short
 constexpr std::string_view kFinding = "finding";
 constexpr std::string_view kStep = "step";
+constexpr std::string_view kSearch = "search";
 constexpr std::string_view kEnd = "end";
 constexpr std::string_view kEvidence = "evidence.";
 // Bounds what a hostile stream could grow.
@@ -218,6 +220,7 @@ std::optional<LiveAnomaly> findingOf(const perfetto::StreamEvent& event) {
         *steps = seen.nextInt();
     anomaly.seen.goes_on = seen.next() != 0;
     anomaly.seen.total = seen.nextTime();
+    anomaly.seen.latest = std::bit_cast<std::uint64_t>(seen.next());
     if (seen.bad()) anomaly.seen = {};
     anomaly.message = words(event, "message");
     anomaly.suggestion = words(event, "suggestion");
@@ -279,11 +282,12 @@ SummaryReader::DecodeResult SummaryReader::take(const perfetto::StreamEvent& eve
     if (event.name == kRanks) return addRanks(event, step_) ? DecodeResult::Part : DecodeResult::Bad;
     if (event.name == kFinding) {
         auto finding = findingOf(event);
-        if (finding && step_.anomalies.size() < kMaxFindings) step_.anomalies.push_back(std::move(*finding));
+        if (finding && found_.size() < kMaxFindings) found_.push_back(std::move(*finding));
         return finding ? DecodeResult::Part : DecodeResult::Bad;
     }
     if (event.name == kBegin) {
         step_ = {};
+        found_.clear();
         record.what = beginOf(event);
         return DecodeResult::Whole;
     }
@@ -295,6 +299,11 @@ SummaryReader::DecodeResult SummaryReader::take(const perfetto::StreamEvent& eve
     }
     if (event.name == kStep) {
         record.what = finished(event, std::exchange(step_, {}));
+        return DecodeResult::Whole;
+    }
+    if (event.name == kSearch) {
+        record.what =
+            LiveSearch{smallNumber(event, "step", -1), smallNumber(event, "steps", -1), std::exchange(found_, {})};
         return DecodeResult::Whole;
     }
     if (event.name != kEnd) return DecodeResult::Bad;
@@ -392,7 +401,8 @@ void encodeFinding(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
     for (const std::int64_t number :
          {anomaly.seen.cases, std::int64_t{anomaly.seen.steps}, std::int64_t{anomaly.seen.of_steps},
           std::int64_t{anomaly.seen.since_first}, std::int64_t{anomaly.seen.first}, std::int64_t{anomaly.seen.last},
-          std::int64_t{anomaly.seen.goes_on}, anomaly.seen.total.count()})
+          std::int64_t{anomaly.seen.goes_on}, anomaly.seen.total.count(),
+          std::bit_cast<std::int64_t>(anomaly.seen.latest)})
         seen.add(number);
     args.push_back({"seen", std::string_view(names.emplace_back(seen.text()))});
     args.push_back({"message", std::string_view(anomaly.message.text())});
@@ -413,8 +423,6 @@ void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
         const auto to = std::ranges::upper_bound(step.ranks, replica.replica, {}, &LiveRank::replica);
         encodeRanks(encoder, track, now, replica, {from, to});
     }
-    for (std::size_t i = 0; i < std::min(kMaxFindings, step.anomalies.size()); ++i)
-        encodeFinding(encoder, track, now, step.anomalies[i]);
     const CheckCounts& counted = step.step.checks;
     Numbers checks;
     for (const std::int64_t number :
@@ -429,6 +437,13 @@ void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, 
               {"mismatches", std::string_view(mismatches)}};
     addCounts(args, step.counts, numbers);
     encoder.instant(track, now, summary_names::kCategory, kStep, args);
+}
+
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveSearch& search) {
+    for (std::size_t i = 0; i < std::min(kMaxFindings, search.found.size()); ++i)
+        encodeFinding(encoder, track, now, search.found[i]);
+    const Args args{{"step", std::int64_t{search.step}}, {"steps", std::int64_t{search.steps}}};
+    encoder.instant(track, now, summary_names::kCategory, kSearch, args);
 }
 
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryEnd& end) {
@@ -497,14 +512,16 @@ Status SummaryWriter::write(const LiveAnalyzer& analyzer, const std::vector<Live
         } else if (event.kind == LiveEvent::Kind::RankChanged) {
             encodeSummary(*encoder_, kTrack, now, event.rank);
         } else if (event.kind == LiveEvent::Kind::StepClosed) {
-            encodeSummary(*encoder_, kTrack, now,
-                          SummaryStep{event.reduced, analyzer.ranks(), analyzer.found(), countsSince(analyzer)});
+            encodeSummary(*encoder_, kTrack, now, SummaryStep{event.reduced, analyzer.ranks(), countsSince(analyzer)});
+        } else if (event.kind == LiveEvent::Kind::Searched) {
+            encodeSummary(*encoder_, kTrack, now, *event.search);
         }
     }
     return file_ ? writeOut(analyzer, now) : Status();
 }
 
-Status SummaryWriter::end(const LiveAnalyzer& analyzer, TimeNs now) {
+Status SummaryWriter::end(LiveAnalyzer& analyzer, TimeNs now) {
+    BUBBLESCOPE_TRY(write(analyzer, analyzer.conclude(), now));
     if (!file_) return {};
     encodeSummary(*encoder_, kTrack, now, SummaryEnd{countsSince(analyzer)});
     return file_->append(encoder_->take());

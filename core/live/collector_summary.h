@@ -17,9 +17,9 @@
 /// What a collector of some replicas writes for a collector of the whole job: a trace file in the native format, so
 /// that it is followed, sent and resumed like those of ranks. It holds instants of category "share" on one track:
 /// "begin" (args of a run's statement, first and last replica, and the number of the collector's run), for each step
-/// one "replica" per replica followed by its "ranks", one "finding" per anomaly that holds, and finally "step"; "rank"
-/// when a rank's state changed; and "end". Lists of numbers are texts with spaces between them, times are in
-/// nanoseconds.
+/// one "replica" per replica followed by its "ranks", and finally "step"; for each search, which may cover several
+/// steps, one "finding" per anomaly that was found, and finally "search"; "rank" when a rank's state changed; and
+/// "end". Lists of numbers are texts with spaces between them, times are in nanoseconds.
 namespace bubblescope::live {
 
 /// What a collector states at the beginning of each file.
@@ -39,7 +39,6 @@ struct SummaryCounts {
 struct SummaryStep {
     ReducedStep step;
     std::vector<LiveRank> ranks; ///< step, records, dropped and undelivered of each
-    std::vector<LiveAnomaly> anomalies;
     SummaryCounts counts;
 };
 
@@ -53,7 +52,7 @@ void add(SummaryCounts& to, const SummaryCounts& more);
 
 /// One report of a collector.
 struct SummaryRecord {
-    std::variant<SummaryBegin, LiveRank, SummaryStep, SummaryEnd> what;
+    std::variant<SummaryBegin, LiveRank, SummaryStep, LiveSearch, SummaryEnd> what;
 };
 
 namespace summary_names {
@@ -68,19 +67,22 @@ public:
     DecodeResult take(const perfetto::StreamEvent& event, SummaryRecord& record);
 
 private:
-    SummaryStep step_; ///< the parts received so far
+    SummaryStep step_;               ///< the parts received so far
+    std::vector<LiveAnomaly> found_; ///< likewise
 };
 
 /// Encodes a report onto a track that `encoder` knows.
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryBegin& begin);
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveRank& rank);
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryStep& step);
+void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const LiveSearch& search);
 void encodeSummary(perfetto::Encoder& encoder, std::uint64_t track, TimeNs now, const SummaryEnd& end);
 
 class LiveAnalyzer;
 
 /// Writes the results of an analyzer that sees some replicas, for a collector of the whole job: the accounting of each
-/// step per rank, and the findings. One thread at a time.
+/// step per rank, and the findings of each search, for which it needs LiveOptions::report_searches. One thread at a
+/// time.
 class SummaryWriter {
 public:
     /// Files are created in `dir` once the run is known: "replicas<A>-<B>.pftrace" and so on. When one is full the next
@@ -91,8 +93,8 @@ public:
 
     /// Takes the result of LiveAnalyzer::advance(). Error: Run, naming the file.
     [[nodiscard]] Status write(const LiveAnalyzer& analyzer, const std::vector<LiveEvent>& events, TimeNs now);
-    /// States that nothing will follow.
-    [[nodiscard]] Status end(const LiveAnalyzer& analyzer, TimeNs now);
+    /// Concludes the analysis, writes what that finds, and states that nothing will follow.
+    [[nodiscard]] Status end(LiveAnalyzer& analyzer, TimeNs now);
 
 private:
     [[nodiscard]] Status beginFile(const LiveAnalyzer& analyzer, TimeNs now);

@@ -243,6 +243,10 @@ void LiveAnalyzer::setReceived(LiveRank& rank) {
 
 /// Resets what belongs to a run. Streams and their counts stay.
 void LiveAnalyzer::beginRun(const RunInfo& info) {
+    if (info_) { // the last steps of the one before may show why it was ended
+        searchRest();
+        closeMerged(now_);
+    }
     info_ = info;
     assembler_ = std::make_unique<StepAssembler>(info, options_.assembly, options_.replicas);
     merge_.reset();
@@ -255,6 +259,7 @@ void LiveAnalyzer::beginRun(const RunInfo& info) {
     clocks_.setPlaces(ranks_.size(), info.pp);
     heard_.assign(ranks_.size(), now_);
     unsearched_ = 0;
+    last_closed_ = -1;
     over_at_.reset();
     steps_.clear();
     anomalies_.clear();
@@ -374,6 +379,8 @@ void LiveAnalyzer::onSummary(Source& source, SummaryRecord record) {
     if (!merge_.replicasOf(source.number) || !merge_.isActive()) return;
     if (const auto* const rank = std::get_if<LiveRank>(&record.what)) return onSummaryRank(source, *rank);
     if (auto* const step = std::get_if<SummaryStep>(&record.what)) return onSummaryStep(source, std::move(*step));
+    if (auto* const search = std::get_if<LiveSearch>(&record.what))
+        return count(merge_.add(source.number, std::move(*search)));
     addCounts(std::get<SummaryEnd>(record.what).counts);
     source.ended = true;
     merge_.end(source.number);
@@ -444,7 +451,7 @@ void LiveAnalyzer::onSummaryStep(Source& source, SummaryStep reported) {
     addCounts(reported.counts);
     for (const auto& [who, what] : reported.step.mismatches)
         report(LiveEvent::Kind::Mismatch, reported.step.index, fmt::format("{}: {} does not agree", who, what));
-    count(merge_.add(source.number, std::move(reported.step), std::move(reported.anomalies), now_));
+    count(merge_.add(source.number, std::move(reported.step), now_));
 }
 
 // ---- Steps of recorded jobs -----------------------------------------------------------------------------
@@ -521,9 +528,8 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
             closeStep(std::move(*closed), {next.has_value(), assembler_->open() + (next ? 1 : 0)});
             closed = std::move(next);
         }
-        if (searchIsDue({false, assembler_->open()})) search(steps_.back().index, std::nullopt);
-        while (auto merged = merge_.close(now))
-            closeMerged(std::move(*merged));
+        if (searchIsDue({false, assembler_->open()})) searchRest();
+        closeMerged(now);
         if (std::vector<CheckRecord> late = open_checks_.takeLate(); !late.empty()) {
             clocks_.align(late);
             window_->addChecks(std::move(late));
@@ -537,7 +543,7 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
 }
 
 std::vector<LiveEvent> LiveAnalyzer::conclude() {
-    if (unsearched_ > 0) search(steps_.back().index, std::nullopt);
+    searchRest();
     return std::exchange(events_, {});
 }
 
@@ -549,16 +555,26 @@ bool LiveAnalyzer::searchIsDue(Following following) const {
     const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that none is gone before
     const auto part = static_cast<std::int64_t>(steps_.size() / kPartOfRun);
     if (unsearched_ >= std::clamp<std::int64_t>(std::min(kept, part), 1, kMostAtOnce)) return true;
-    // What costs little is reported when two searches found it.
-    if (following.left == (following.due ? 1 : 0)) return true;
+    // What costs little is reported when two searches found it, so that the last two steps are searched one by one.
+    if (following.isAmongLastTwo()) return true;
     const auto records = static_cast<std::int64_t>(window_->records());
-    return !following.due && now_ - searched_at_ >= kOfRecord * records;
+    return !following.closes_next && now_ - searched_at_ >= kOfRecord * records;
 }
 
-/// `wall` is of the step unless it is among steps_.
-void LiveAnalyzer::search(int step, std::optional<TimeNs> wall) {
+/// `wall` is of the step unless it is among steps_. Returns how many steps were not searched before.
+int LiveAnalyzer::search(int step, std::optional<TimeNs> wall) {
     searched_at_ = now_;
-    logAnomalies(window_->findings(), step, wall, std::exchange(unsearched_, 0));
+    const int steps = std::exchange(unsearched_, 0);
+    std::vector<AnomalyLog::Finding> found;
+    for (Anomaly& anomaly : window_->findings())
+        found.push_back({std::move(anomaly), step, steps});
+    logFindings(std::move(found), step, wall);
+    return steps;
+}
+
+/// Searches the closed steps that were not searched yet.
+void LiveAnalyzer::searchRest() {
+    if (unsearched_ > 0) reportSearch(last_closed_, search(last_closed_, std::nullopt));
 }
 
 void LiveAnalyzer::watchRanks(TimeNs now) {
@@ -628,13 +644,23 @@ void LiveAnalyzer::closeStep(ClosedStep closed, Following following) {
         }
     }
     unsearched_ += any ? 1 : 0;
-    if (searchIsDue(following)) search(step.index, longest(step));
+    last_closed_ = step.index;
+    const int searched = searchIsDue(following) ? search(step.index, longest(step)) : 0;
     keepStep(std::move(step));
+    if (searched > 0) reportSearch(last_closed_, searched);
 }
 
-void LiveAnalyzer::closeMerged(CollectorMerge::Merged merged) {
-    logAnomalies(std::move(merged.found), merged.step.index, longest(merged.step), 1);
-    keepStep(std::move(merged.step));
+/// Closes the steps that are due of those that other collectors report, and takes their searches.
+void LiveAnalyzer::closeMerged(TimeNs now) {
+    for (bool more = true; more;) {
+        auto merged = merge_.close(now);
+        more = merged.has_value();
+        if (merged) keepStep(std::move(*merged));
+        while (auto searched = merge_.takeSearches()) {
+            logFindings(std::move(searched->found), searched->step, std::nullopt);
+            reportSearch(searched->step, searched->steps);
+        }
+    }
 }
 
 /// Keeps a step in reduced form, and reports it.
@@ -655,7 +681,7 @@ void LiveAnalyzer::keepStep(ReducedStep reduced) {
     events_.back().reduced = std::move(reduced);
 }
 
-void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, int step, std::optional<TimeNs> wall, int steps) {
+void LiveAnalyzer::logFindings(std::vector<AnomalyLog::Finding> found, int step, std::optional<TimeNs> wall) {
     // The median of the last steps: one long step is not what a step takes.
     constexpr std::size_t kRecent = 9;
     std::vector<TimeNs> recent;
@@ -664,8 +690,8 @@ void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, int step, std::optio
         if (before->complete) recent.push_back(before->wall);
     }
     if (recent.empty()) recent.emplace_back(0);
-    const int oldest = step + 1 - static_cast<int>(options_.window.last);
-    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step, median(std::move(recent)), oldest, steps);
+    const int oldest = step - static_cast<int>(options_.window.last) + 1;
+    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step, median(std::move(recent)), oldest);
     const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
         for (LiveAnomaly& anomaly : list) {
             report(kind, step);
@@ -674,6 +700,13 @@ void LiveAnalyzer::logAnomalies(std::vector<Anomaly> found, int step, std::optio
     };
     tell(LiveEvent::Kind::AnomalyFound, changes.opened);
     tell(LiveEvent::Kind::AnomalyResolved, changes.resolved);
+}
+
+/// After the step itself was reported.
+void LiveAnalyzer::reportSearch(int step, int steps) {
+    if (!options_.report_searches) return;
+    report(LiveEvent::Kind::Searched, step);
+    events_.back().search = LiveSearch{step, steps, anomalies_.found()};
 }
 
 } // namespace bubblescope::live

@@ -24,8 +24,9 @@ struct LiveOptions {
     StepAssembler::Limits assembly;
     StepWindow::Limits window;
     Thresholds thresholds;
-    std::size_t history = 2000; ///< number of reduced steps to keep
-    ReplicaRange replicas;      ///< those analysed here; other collectors may report the others
+    std::size_t history = 2000;   ///< number of reduced steps to keep
+    ReplicaRange replicas;        ///< those analysed here; other collectors may report the others
+    bool report_searches = false; ///< as events, for a SummaryWriter
     /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock. Empty
     /// = not measured.
     std::string own_clock;
@@ -79,7 +80,8 @@ public:
     /// eighth of the run's steps; the last two of a run are searched one by one. Every step is kept until it was
     /// searched.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
-    /// Searches the closed steps that were not searched yet: for who watches no longer. Returns the events.
+    /// Searches the closed steps that were not searched yet: for who watches no longer. Returns the events. The steps
+    /// of a run are searched also before another one replaces it.
     [[nodiscard]] std::vector<LiveEvent> conclude();
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
@@ -132,15 +134,21 @@ private:
     void watchCaptured();
     /// What follows a step that is closed.
     struct Following {
-        bool due = false;     ///< whether the next one is closed at once
-        std::size_t left = 0; ///< steps that are due or open
+        bool closes_next = false; ///< whether the next one is closed at once
+        std::size_t behind = 0;   ///< steps behind this one that are known: due or open
+
+        /// Whether it is the last step that is known, or the last but one of those that are closed at once. After these
+        /// nothing may come for long, or ever.
+        [[nodiscard]] bool isAmongLastTwo() const { return behind == 0 || (behind == 1 && closes_next); }
     };
     void closeStep(ClosedStep closed, Following following);
     [[nodiscard]] bool searchIsDue(Following following) const;
-    void search(int step, std::optional<TimeNs> wall);
-    void closeMerged(CollectorMerge::Merged merged);
+    int search(int step, std::optional<TimeNs> wall);
+    void searchRest();
+    void closeMerged(TimeNs now);
     void keepStep(ReducedStep reduced);
-    void logAnomalies(std::vector<Anomaly> found, int step, std::optional<TimeNs> wall, int steps);
+    void logFindings(std::vector<AnomalyLog::Finding> found, int step, std::optional<TimeNs> wall);
+    void reportSearch(int step, int steps);
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
@@ -159,6 +167,7 @@ private:
     std::vector<LiveRank> ranks_; ///< by place
     std::vector<TimeNs> heard_;   ///< when anything came of each last, by place
     int unsearched_ = 0;          ///< steps in window_ since it was searched
+    int last_closed_ = -1;        ///< the step that was closed last, by closeStep()
     TimeNs searched_at_{0};
     std::optional<TimeNs> over_at_; ///< when a rank ended or was gone last
     std::deque<LiveStep> steps_;

@@ -165,6 +165,13 @@ struct LiveAnomaly {
     std::optional<int> resolved_at; ///< the step after which it was over; none while it is open
 };
 
+/// One search for findings, for other collectors.
+struct LiveSearch {
+    int step = -1; ///< after which it was made
+    int steps = 0; ///< that it was the first to cover
+    std::vector<LiveAnomaly> found;
+};
+
 /// Equal for the same anomaly at two times during a run, or as seen by two collectors.
 [[nodiscard]] std::string identityOf(const Anomaly& anomaly);
 
@@ -195,12 +202,14 @@ struct LiveEvent {
         AnomalyResolved, ///< `anomaly` is over
         Mismatch,        ///< of a check, which `text` names
         RunEnded,        ///< all ranks have ended or are gone
+        Searched,        ///< `search`, if LiveOptions::report_searches
     };
     Kind kind = Kind::RunBegan;
     int step = 0;
     LiveRank rank;
     ReducedStep reduced; ///< of StepClosed: the same step, before the reduction
     std::optional<LiveAnomaly> anomaly;
+    std::optional<LiveSearch> search;
     std::string text;
 };
 

@@ -169,7 +169,8 @@ void LiveFeed::take(live::LiveEvent event) {
         alert.rank = std::move(event.rank);
         break;
     case Kind::StepClosed:
-    case Kind::RunEnded: return;
+    case Kind::RunEnded:
+    case Kind::Searched: return;
     }
     alert.step = event.step;
     add(std::move(alert));

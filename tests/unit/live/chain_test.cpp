@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <list>
+#include <tuple>
 
 // Collectors of some replicas each, and one of the whole job that hears only of their steps.
 namespace bubblescope::live {
@@ -40,10 +41,13 @@ std::vector<Run> replicasWithASlowRank(int steps) {
 
 /// A collector of some replicas, and the file that it writes of them.
 struct Collector {
-    Collector(ReplicaRange replicas, const std::filesystem::path& dir, int ranks)
-        : own(replicas), analyzer([replicas] {
+    Collector(ReplicaRange replicas, const std::filesystem::path& dir, int ranks,
+              TimeNs settle = StepAssembler::Limits{}.settle)
+        : own(replicas), analyzer([replicas, settle] {
               LiveOptions options;
               options.replicas = replicas;
+              options.report_searches = true;
+              options.assembly.settle = settle;
               return options;
           }()),
           writer(dir, thisProcess(), {20'000, 3}) {
@@ -229,6 +233,210 @@ TEST(Chain, ACollectorTakesNothingOfOtherReplicas) {
     EXPECT_EQ(analyzer.replicas(), std::pair(1, 1));
 }
 
+/// What is to be equal of findings here and there.
+std::vector<std::tuple<AnomalyKind, int, int, int>> outlinesOf(const std::vector<LiveAnomaly>& found) {
+    std::vector<std::tuple<AnomalyKind, int, int, int>> outlines;
+    for (const LiveAnomaly& one : found)
+        outlines.emplace_back(one.anomaly.kind, one.anomaly.rank ? one.anomaly.rank->value : -1, one.times,
+                              one.last_at);
+    return outlines;
+}
+
+// Steps that come in quick succession share a search, of which the collector of the job must hear as it is made.
+TEST(Chain, HearsOfEachSearchOnceAndAtOnce) {
+    auto wanted = fourRanks(60);
+    constexpr int kOnset = 34;
+    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.5 : 1.0; };
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    test::ScratchFolder shares;
+    Collector collector({}, shares.path(), ranks.ranks(), 0s);
+    LiveAnalyzer job;
+    SegmentFollower follower = SegmentFollower::open({shares.path()}).value();
+    TimeNs now{1s};
+    std::vector<std::pair<AnomalyKind, int>> found_below;
+    std::vector<std::pair<AnomalyKind, int>> found;
+    int searches = 0;
+    const auto hear = [&] {
+        while (follower.read(job, now)) {
+        }
+        for (const LiveEvent& event : job.advance(now)) {
+            if (event.kind == LiveEvent::Kind::AnomalyFound)
+                found.emplace_back(event.anomaly->anomaly.kind, event.step);
+        }
+    };
+    const auto after = [&](TimeNs time) {
+        now += time;
+        for (int rank = 0; rank < ranks.ranks(); ++rank)
+            collector.analyzer.feed(collector.streams[static_cast<std::size_t>(rank)], ranks.news(rank), now);
+        const std::vector<LiveEvent> events = collector.analyzer.advance(now);
+        for (const LiveEvent& event : events) {
+            if (event.kind == LiveEvent::Kind::AnomalyFound)
+                found_below.emplace_back(event.anomaly->anomaly.kind, event.step);
+            searches += event.kind == LiveEvent::Kind::Searched ? 1 : 0;
+        }
+        ASSERT_TRUE(collector.writer.write(collector.analyzer, events, now).ok());
+        hear();
+    };
+    const auto close = [&](int step) {
+        for (const int rank : {1, 2, 3})
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1); // so that a step is always open
+        after(1ns);
+        EXPECT_THAT(outlinesOf(job.found()),
+                    testing::UnorderedElementsAreArray(outlinesOf(collector.analyzer.found())));
+    };
+    const auto lastAt = [&job] {
+        const auto slow = std::ranges::find(job.anomalies(), AnomalyKind::Straggler,
+                                            [](const LiveAnomaly& one) { return one.anomaly.kind; });
+        return slow == job.anomalies().end() ? -1 : slow->last_at;
+    };
+    const auto lastClosed = [&] { return collector.analyzer.steps().back().index; };
+    ranks.write(0, run.steps[0], 0);
+    for (int step = 0; step <= 43; ++step)
+        close(step);
+    EXPECT_LT(searches, 35) << "several steps each";
+    EXPECT_FALSE(found.empty());
+    if (lastAt() == lastClosed()) close(44);
+    ASSERT_LT(lastAt(), lastClosed()) << "some steps are not searched yet";
+    after(1s); // in which nothing comes
+    EXPECT_EQ(lastAt(), lastClosed()) << "the late search was reported, too";
+    const int next = lastClosed() + 1;
+    close(next);
+    close(next + 1);
+    ASSERT_LT(lastAt(), lastClosed());
+    ASSERT_TRUE(collector.writer.end(collector.analyzer, now).ok());
+    hear();
+    EXPECT_EQ(lastAt(), lastClosed()) << "the end concludes";
+    EXPECT_THAT(outlinesOf(job.found()), testing::UnorderedElementsAreArray(outlinesOf(collector.analyzer.found())));
+    EXPECT_EQ(found, found_below);
+}
+
+/// A job of two replicas, of each of which a collector reports what a test makes up.
+class MadeUpJob {
+public:
+    MadeUpJob() {
+        info_ = fourReplicas();
+        info_.dp = 2;
+        for (int replica = 0; replica < 2; ++replica) {
+            streams_.push_back(job.open());
+            perfetto::Encoder& encoder = encoders_.emplace_back(1);
+            encoder.process(1, 1, "replicas", 0);
+            encoder.clockSnapshot(0ns, 0ns);
+            RunStatement statement;
+            statement.info = info_;
+            encodeSummary(encoder, 1, 0ns, SummaryBegin{statement, replica, replica, 0});
+            feed(replica);
+        }
+    }
+    void step(int replica, int index) {
+        SummaryStep step;
+        step.step.index = index;
+        ReducedReplica& reduced = step.step.replicas.emplace_back();
+        reduced.replica = replica;
+        reduced.complete = true;
+        reduced.wall = kWall;
+        reduced.ranks.resize(static_cast<std::size_t>(info_.pp));
+        for (int rank = 0; rank < info_.pp; ++rank) {
+            LiveRank& heard = step.ranks.emplace_back();
+            heard.replica = replica;
+            heard.rank = Rank{rank};
+        }
+        encodeSummary(encoders_[static_cast<std::size_t>(replica)], 1, 0ns, step);
+        feed(replica);
+    }
+    void search(int replica, int step, int steps, const std::vector<Anomaly>& found) {
+        LiveSearch search{step, steps, {}};
+        for (const Anomaly& anomaly : found) {
+            LiveAnomaly& one = search.found.emplace_back();
+            one.anomaly = anomaly;
+            one.last_at = step;
+        }
+        encodeSummary(encoders_[static_cast<std::size_t>(replica)], 1, 0ns, search);
+        feed(replica);
+    }
+    /// How many anomalies were reported.
+    int found() {
+        const std::vector<LiveEvent> events = job.advance(1s);
+        return static_cast<int>(std::ranges::count(events, LiveEvent::Kind::AnomalyFound, &LiveEvent::kind));
+    }
+    /// A rank that is slow in the last eight steps up to `last`.
+    static Anomaly slowRank(double share, int last) {
+        Anomaly anomaly;
+        anomaly.kind = AnomalyKind::Straggler;
+        anomaly.rank = Rank{1};
+        anomaly.cost = TimeNs{static_cast<std::int64_t>(share * static_cast<double>(kWall.count()))};
+        anomaly.seen.steps = 8;
+        anomaly.seen.of_steps = 8;
+        anomaly.seen.first = last - 7;
+        anomaly.seen.last = last;
+        anomaly.seen.latest = std::uint64_t{1} << 63U | 0xffU; // and once long before
+        anomaly.seen.total = 8 * anomaly.cost;
+        return anomaly;
+    }
+
+    LiveAnalyzer job;
+
+private:
+    static constexpr TimeNs kWall{100'000'000};
+
+    void feed(int replica) {
+        const auto place = static_cast<std::size_t>(replica);
+        job.feed(streams_[place], encoders_[place].take(), 0ns);
+    }
+
+    RunInfo info_;
+    std::vector<LiveAnalyzer::Stream> streams_;
+    std::vector<perfetto::Encoder> encoders_;
+};
+
+TEST(Chain, WhatOneSearchFoundIsFoundOnce) {
+    MadeUpJob made;
+    for (int step = 0; step < 8; ++step) {
+        made.step(0, step);
+        made.step(1, step);
+        EXPECT_EQ(made.found(), 0);
+    }
+    made.search(0, 7, 8, {MadeUpJob::slowRank(0.03, 7)});
+    EXPECT_EQ(made.found(), 0) << "it costs little: two searches must find it";
+    EXPECT_EQ(made.job.found().size(), 1U);
+    made.search(1, 7, 8, {});
+    EXPECT_EQ(made.found(), 0) << "another collector's search is not another one of the same";
+    made.step(0, 8);
+    made.step(1, 8);
+    made.search(1, 8, 1, {});
+    EXPECT_EQ(made.found(), 0);
+    EXPECT_EQ(made.job.found().size(), 1U) << "it holds";
+    made.search(0, 8, 1, {MadeUpJob::slowRank(0.03, 8)});
+    EXPECT_EQ(made.found(), 1);
+    EXPECT_EQ(made.job.counts().bad, 0);
+}
+
+TEST(Chain, CasesThatOneSearchFoundCountOneByOne) {
+    MadeUpJob made;
+    for (int step = 0; step < 8; ++step) {
+        made.step(0, step);
+        made.step(1, step);
+    }
+    made.search(0, 7, 8, {MadeUpJob::slowRank(0.1, 7)});
+    EXPECT_EQ(made.found(), 1);
+    ASSERT_EQ(made.job.anomalies().size(), 1U);
+    EXPECT_EQ(made.job.anomalies()[0].times, 8);
+    EXPECT_EQ(made.job.anomalies()[0].anomaly.replica, 0);
+    EXPECT_EQ(made.job.anomalies()[0].anomaly.seen.latest, std::uint64_t{1} << 63U | 0xffU);
+}
+
+TEST(Chain, ASearchWaitsForTheStepsThatItCovers) {
+    MadeUpJob made;
+    made.step(0, 0);
+    made.search(0, 0, 1, {MadeUpJob::slowRank(0.1, 0)});
+    EXPECT_EQ(made.found(), 0) << "replica 1 may report of the step";
+    made.search(0, 0, 1, {MadeUpJob::slowRank(0.1, 0)}); // as a collector does that started again
+    made.step(1, 0);
+    EXPECT_EQ(made.found(), 1);
+    EXPECT_EQ(made.job.anomalies()[0].times, 1);
+}
+
 TEST(Chain, DamagedSharesAreCountedAndPassedOver) {
     LiveAnalyzer job;
     const auto stream = job.open();
@@ -247,8 +455,9 @@ TEST(Chain, DamagedSharesAreCountedAndPassedOver) {
     step.step.replicas.resize(1); // complete, without its ranks
     step.step.replicas[0].complete = true;
     encodeSummary(encoder, 1, 0ns, step);
+    encodeSummary(encoder, 1, 0ns, LiveSearch{0, 1, {}}); // after a step that was not reported
     job.feed(stream, encoder.take(), 0ns);
-    EXPECT_EQ(job.counts().bad, 3);
+    EXPECT_EQ(job.counts().bad, 4);
     (void)job.advance(1min);
     EXPECT_TRUE(job.steps().empty());
 }

@@ -455,6 +455,59 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
     EXPECT_EQ(lastAt(), watch.closedSteps().back());
 }
 
+// Steps that share a search wait for it: those before a crash are what one wants to know of.
+TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
+    auto wanted = fourRanks(48);
+    constexpr int kOnset = 41;
+    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 2.5 : 1.0; };
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    LiveOptions options;
+    options.assembly.settle = 0s;
+    options.report_searches = true;
+    Watch watch(ranks, options);
+    watch.now = 1s;
+    ranks.write(0, run.steps[0], 0);
+    int searched = -1;
+    const auto close = [&](int step) {
+        for (const int rank : {1, 2, 3})
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1); // so that a step is always open
+        watch.feedAll();
+        for (const LiveEvent& event : watch.after(1ns)) {
+            if (event.kind == Kind::Searched) searched = event.step;
+        }
+    };
+    const auto begun = [&watch](std::size_t from) {
+        return std::find_if(watch.events.begin() + static_cast<std::ptrdiff_t>(from), watch.events.end(),
+                            [](const LiveEvent& event) { return event.kind == Kind::RunBegan; });
+    };
+    for (int step = 0; step <= kOnset + 3; ++step)
+        close(step);
+    const int last = watch.closedSteps().back();
+    ASSERT_LT(searched, last) << "or there is nothing to lose";
+    const std::size_t seen = watch.events.size();
+    for (int rank = 0; rank < 4; ++rank) {
+        ranks.start(rank, {"host", "clock", 2, {}});
+        watch.analyzer.restart(watch.streams[static_cast<std::size_t>(rank)]);
+        ranks.write(rank, run.steps[0], 0);
+    }
+    watch.feedAll();
+    watch.after(1ns);
+    const auto began = begun(seen);
+    ASSERT_NE(began, watch.events.end());
+    const auto late = std::find_if(watch.events.begin() + static_cast<std::ptrdiff_t>(seen), began,
+                                   [](const LiveEvent& event) { return event.kind == Kind::Searched; });
+    ASSERT_NE(late, began) << "after the steps, before the next run";
+    EXPECT_EQ(late->step, last);
+    EXPECT_EQ(late->search->steps, last - searched);
+    EXPECT_TRUE(std::ranges::any_of(late->search->found, [last](const LiveAnomaly& one) {
+        return one.anomaly.rank == Rank{2} && one.anomaly.seen.last == last;
+    }));
+    EXPECT_TRUE(watch.analyzer.found().empty()) << "of the new run";
+    EXPECT_TRUE(watch.analyzer.conclude().empty());
+}
+
 // The window of kept steps moves on; the step since which a fault holds does not.
 TEST(LiveAnalyzer, TheOnsetOfAFaultStaysTrue) {
     auto wanted = fourRanks(70);
