@@ -55,7 +55,9 @@ QMenu* makeItemMenu(const ItemMenuTargets& targets, const ItemRef& item, QWidget
     entries.add("itemSame", MenuText::tr("&Find the same"),
                 [search = &targets.search, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
     entries.addSeparator();
-    entries.addCopy("itemCopyText", MenuText::tr("&Copy as text"), copyAsText(*session, item));
+    // The text of a bubble takes a while: it is made for who wants it.
+    entries.add("itemCopyText", MenuText::tr("&Copy as text"),
+                [session, item] { QApplication::clipboard()->setText(copyAsText(*session, item)); });
     entries.addCopy("itemCopyJson", MenuText::tr("Copy as &JSON"), copyAsJson(*session, item));
     entries.addCopy("itemCopyCommand", MenuText::tr("Copy as co&mmand"), copyAsCommand(*session, item));
     return entries.menu();

@@ -1,4 +1,6 @@
 #include "app/gui/models/flow_overlay.h"
+#include "app/gui/models/item_copy.h"
+#include "app/gui/models/item_text.h"
 #include "app/gui/models/session_queries.h"
 #include "app/gui/panels/details_panel.h"
 #include "app/gui/timeline/timeline_view.h"
@@ -65,9 +67,30 @@ ItemRef findOp(const Session& session, int step, int rank, OpKind kind, int micr
 /// The first step whose diagnosis is not made yet.
 int otherStep(const Session& session) {
     int step = 0;
-    while (!session.awaitsDiagnosis(step))
+    while (!session.lacksDiagnosis(step))
         ++step;
     return step;
+}
+
+std::vector<int> stepsToDiagnose(const Session& session) {
+    std::vector<int> steps;
+    for (int step = 0; step < session.stepCount(); ++step) {
+        if (session.lacksDiagnosis(step)) steps.push_back(step);
+    }
+    return steps;
+}
+
+/// The steps for which diagnosisMade() was emitted, in that order.
+std::vector<int> stepsOf(const QSignalSpy& made) {
+    std::vector<int> steps;
+    for (const QList<QVariant>& arguments : made)
+        steps.push_back(arguments.first().toInt());
+    return steps;
+}
+
+/// Whether the details of the selected bubble lack its cause.
+bool isUndetermined(const DetailsPanel& details) {
+    return details.value(QStringLiteral("Blamed on")) == QStringLiteral("not determined yet");
 }
 
 /// For pictures, in which it would be framed.
@@ -183,8 +206,8 @@ private slots:
             QTest::mouseClick(shown.view.viewport(), Qt::LeftButton, {}, shown.view.centreOf(bubble).toPoint());
             QCOMPARE(shown.state.selection(), bubble);
             QTest::keyClick(&shown.view, Qt::Key_P);
-            QVERIFY(session->awaitsDiagnosis(step));
-            QVERIFY(details.value(QStringLiteral("Blamed on")).contains(QStringLiteral("being determined")));
+            QVERIFY(session->lacksDiagnosis(step));
+            QVERIFY(isUndetermined(details));
             StepFlows flows(session, step);
             QVERIFY(flows.criticalPath().stretches.empty());
             QVERIFY(flows.criticalPath().caption.contains(QStringLiteral("being determined")));
@@ -197,8 +220,8 @@ private slots:
         QCoreApplication::processEvents();
         QCOMPARE(made.count(), 1); // though the click and the key asked for it
         QCOMPARE(made.first().first().toInt(), step);
-        QVERIFY(!session->awaitsDiagnosis(step));
-        QVERIFY(!details.value(QStringLiteral("Blamed on")).contains(QStringLiteral("being determined")));
+        QVERIFY(!session->lacksDiagnosis(step));
+        QVERIFY(!details.value(QStringLiteral("Blamed on")).isEmpty() && !isUndetermined(details));
         const QImage after = shown.picture();
         QVERIFY(after != before);
         FlowView later(session);
@@ -217,14 +240,11 @@ private slots:
         ViewState state;
         QSignalSpy made(&state, &ViewState::diagnosisMade);
         state.setSession(session);
-        const int expected = session->awaitsDiagnosis(state.step()) ? 1 : 0;
+        const int expected = session->lacksDiagnosis(state.step()) ? 1 : 0;
         state.showFlow(FlowOverlay::CriticalPath, true);
         QTRY_COMPARE(made.count(), expected);
         made.clear();
-        std::vector<int> others;
-        for (int step = 0; step < session->stepCount(); ++step) {
-            if (session->awaitsDiagnosis(step)) others.push_back(step);
-        }
+        const std::vector<int> others = stepsToDiagnose(*session);
         QVERIFY(others.size() >= 3);
         {
             const HeldWorkers held;
@@ -232,9 +252,9 @@ private slots:
                 state.showStep(step);
         }
         QTRY_COMPARE(made.count(), 2);
-        QVERIFY(!session->awaitsDiagnosis(others.front()));
-        QVERIFY(!session->awaitsDiagnosis(others.back()));
-        QVERIFY(session->awaitsDiagnosis(others[1]));
+        QVERIFY(!session->lacksDiagnosis(others.front()));
+        QVERIFY(!session->lacksDiagnosis(others.back()));
+        QVERIFY(session->lacksDiagnosis(others[1]));
         {
             const HeldWorkers held;
             state.showStep(others[1]);
@@ -243,6 +263,94 @@ private slots:
         QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
         QCoreApplication::processEvents();
         QCOMPARE(made.count(), 2);
+        QVERIFY(session->lacksDiagnosis(others[1])); // the work was called off before it began
+    }
+
+    /// What is next when a diagnosis is made is what is needed then: first the selection's step, though the view has
+    /// moved on, then the step of the critical path.
+    void aSelectionIsDiagnosedWhenTheViewHasMovedOn() {
+        const SessionPtr session = slowOp();
+        const std::vector<int> others = stepsToDiagnose(*session);
+        QVERIFY(others.size() >= 3);
+        const ItemRef bubble = longestBubble(*session, others[1], 3);
+        FlowView shown(session);
+        DetailsPanel details(shown.state, shown.themes);
+        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        {
+            const HeldWorkers held;
+            shown.state.showStep(others[0]);
+            shown.state.showFlow(FlowOverlay::CriticalPath, true);
+            shown.state.select(bubble);
+            shown.state.showStep(others[2]);
+            QCOMPARE(shown.state.selection(), bubble);
+            QVERIFY(isUndetermined(details));
+        }
+        QTRY_COMPARE(made.count(), 3);
+        QCOMPARE(stepsOf(made), std::vector<int>({others[0], others[1], others[2]}));
+        QVERIFY(!isUndetermined(details));
+        QVERIFY(!session->lacksDiagnosis(others[2]));
+    }
+
+    /// A run that is followed has a new session every now and then, in which the selection stays in its step.
+    void aSelectionIsDiagnosedInTheNextSession() {
+        const SessionPtr session = slowOp();
+        const int step = otherStep(*session);
+        const ItemRef bubble = longestBubble(*session, step, 3);
+        FlowView shown(session);
+        DetailsPanel details(shown.state, shown.themes);
+        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        shown.state.select(bubble);
+        QTRY_COMPARE(made.count(), 1);
+        QVERIFY(!isUndetermined(details));
+        const SessionPtr next = slowOp();
+        {
+            const HeldWorkers held;
+            shown.state.followSession(next, next->window(next->stepCount() - 1));
+            QCOMPARE(shown.state.selection(), bubble);
+            QVERIFY(shown.state.step() != step);
+            QVERIFY(isUndetermined(details));
+        }
+        QTRY_COMPARE(made.count(), 2);
+        QCOMPARE(made.last().first().toInt(), step);
+        QVERIFY(!isUndetermined(details));
+    }
+
+    /// A file is drawn at once. Views that wait for the same diagnosis get it when their turn comes.
+    void aDiagnosisMadeForAFileReachesWhoWaits() {
+        const SessionPtr session = slowOp();
+        const std::vector<int> others = stepsToDiagnose(*session);
+        QVERIFY(others.size() >= 2);
+        FlowView shown(session);
+        DetailsPanel details(shown.state, shown.themes);
+        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        {
+            const HeldWorkers held;
+            shown.state.showStep(others[0]);
+            shown.state.showFlow(FlowOverlay::CriticalPath, true);
+            shown.state.showFlow(FlowOverlay::CriticalPath, false);
+            shown.state.select(longestBubble(*session, others[1], 3));
+            QImage file(shown.view.viewport()->size(), QImage::Format_RGB32);
+            QPainter painter(&file);
+            shown.view.draw(painter);
+            painter.end();
+            QVERIFY(!session->lacksDiagnosis(others[1]));
+            QVERIFY(isUndetermined(details));
+        }
+        QTRY_COMPARE(made.count(), 2);
+        QCOMPARE(stepsOf(made), std::vector<int>({others[0], others[1]}));
+        QVERIFY(!isUndetermined(details));
+    }
+
+    /// The line about a bubble under the mouse waits for nothing. What is copied is complete.
+    void aCopyHasTheCauseOfABubble() {
+        const SessionPtr session = slowOp();
+        const int step = otherStep(*session);
+        const ItemRef bubble = longestBubble(*session, step, 3);
+        QVERIFY(oneLine(*session, bubble).contains(QStringLiteral("Blamed on not determined yet")));
+        QVERIFY(session->lacksDiagnosis(step));
+        const QString copy = copyAsText(*session, bubble);
+        QVERIFY(copy.contains(QStringLiteral("Blamed on: ")) && !copy.contains(QStringLiteral("not determined yet")));
+        QVERIFY(!oneLine(*session, bubble).contains(QStringLiteral("not determined yet")));
     }
 
     void keysAndSelectionDraw() {

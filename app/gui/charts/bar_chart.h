@@ -81,6 +81,7 @@ public:
     void setMarked(int bar, int part);
     /// Highlights the row of the current bar; −1 for none.
     void setCurrent(int bar);
+    [[nodiscard]] bool hasMarked() const { return marked_bar_ >= 0; }
     [[nodiscard]] const std::vector<Bar>& bars() const { return bars_; }
     /// The rectangle of a part in the viewport; for tests.
     [[nodiscard]] QRectF partRect(int bar, int part) const;

@@ -99,7 +99,7 @@ std::vector<Arrow> StepFlows::findTransfers(const ItemRef& item) const {
 
 Path StepFlows::findCriticalPath() const {
     Path out;
-    if (session_->awaitsDiagnosis(step_)) out.caption = FlowText::tr("The critical path is being determined …");
+    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("The critical path is being determined …");
     const StepDiagnosis* known = session_->knownDiagnosis(step_);
     if (indexOf(step_) >= session_->report.accounts.size() || known == nullptr) return out;
     const StepDiagnosis& diagnosis = *known;
@@ -158,8 +158,7 @@ TimeRange StepFlows::rangeOf(UnitIndex unit) const {
 Path StepFlows::findCause(const ItemRef& bubble) {
     Path out;
     if (bubble.kind != ItemKind::Bubble || bubble.step != step_) return out;
-    if (session_->awaitsDiagnosis(step_))
-        out.caption = FlowText::tr("What this bubble waits for is being determined …");
+    if (session_->lacksDiagnosis(step_)) out.caption = FlowText::tr("What this bubble waits for is being determined …");
     const std::optional<AttributedBubble> blamed = attributionOf(*session_, bubble);
     if (!blamed) return out;
     if (!bindings_) {

@@ -77,6 +77,7 @@ QString kindName(const Session& session, const ItemRef& item) {
 } // namespace
 
 QString copyAsText(const Session& session, const ItemRef& item) {
+    if (item.kind == ItemKind::Bubble && session.lacksDiagnosis(item.step)) (void)session.diagnosis(item.step);
     const ItemDescription text = describe(session, item);
     QStringList lines{text.title};
     for (const Fact& fact : text.facts)

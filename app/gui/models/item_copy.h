@@ -10,7 +10,8 @@ namespace bubblescope::gui {
 /// An item for the clipboard. Texts are in the app's language; JSON has the units of the command line's output, and
 /// times count in nanoseconds.
 
-/// Title, facts and note, one per line.
+/// Title, facts and note, one per line. Makes the diagnosis of a bubble's step first if need be, see
+/// Session::diagnosis().
 [[nodiscard]] QString copyAsText(const Session& session, const ItemRef& item);
 /// An object with kind, name, rank, replica, step, start_ns (from the step's begin), duration_ns, and what the kind
 /// has: op, microbatch, chunk, stage, position, payload, peer.

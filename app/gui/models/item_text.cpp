@@ -236,9 +236,11 @@ ItemDescription describeBubble(const Session& session, const ItemRef& item) {
     if (account.replay > TimeNs{0})
         out.facts.push_back({ItemText::tr("Of the rank's bubble, checked"), exactTime(account.replay),
                              ItemText::tr("In which checks ran; the rest is idle.")});
-    if (const std::optional<AttributedBubble> blamed = attributionOf(session, item))
+    const std::optional<AttributedBubble> blamed = attributionOf(session, item);
+    if (blamed || session.lacksDiagnosis(item.step))
         out.facts.push_back(
-            {ItemText::tr("Blamed on"), causeText(session, item.step, *blamed),
+            {ItemText::tr("Blamed on"),
+             blamed ? causeText(session, item.step, *blamed) : ItemText::tr("not determined yet"),
              ItemText::tr("The largest excess on the chain of ops and transfers that the rank waited for.")});
     out.note = comparisonNote(analysis, comparison);
     return out;

@@ -25,6 +25,7 @@ struct ItemDescription {
     QString note; ///< a sentence below the facts; may be empty
 };
 
+/// Waits for nothing: a bubble of a step that is not diagnosed has a text in place of its cause.
 [[nodiscard]] ItemDescription describe(const Session& session, const ItemRef& item);
 /// One line for the status bar.
 [[nodiscard]] QString oneLine(const Session& session, const ItemRef& item);

@@ -13,21 +13,33 @@ std::size_t at(std::int32_t index) {
 
 } // namespace
 
-const StepDiagnosis& AskedDiagnoses::of(const Run& run, const RunReport& report, std::size_t step) {
+const StepDiagnosis& StepDiagnosisCache::of(const Run& run, const RunReport& report, std::size_t step) {
     if (const StepDiagnosis* made = known(report, step)) return *made;
-    const std::scoped_lock making(making_);
+    const std::scoped_lock work(work_mutex_);
     if (const StepDiagnosis* made = known(report, step)) return *made; // by another thread
-    if (!made_by_) made_by_.emplace(report.diagnosesOf(run));
-    StepDiagnosis made = made_by_->of(step);
-    const std::scoped_lock looking(looking_);
-    return made_.emplace(step, std::move(made)).first->second;
+    try {
+        if (!diagnoses_) diagnoses_.emplace(report.diagnosesOf(run));
+        StepDiagnosis made = diagnoses_->of(step);
+        const std::scoped_lock cache(cache_mutex_);
+        return cache_[step].emplace(std::move(made));
+    } catch (...) {
+        const std::scoped_lock cache(cache_mutex_);
+        cache_.try_emplace(step, std::nullopt);
+        throw;
+    }
 }
 
-const StepDiagnosis* AskedDiagnoses::known(const RunReport& report, std::size_t step) const {
+const StepDiagnosis* StepDiagnosisCache::known(const RunReport& report, std::size_t step) const {
     if (report.typical.units != nullptr && step == report.typicalStep()) return &report.typical;
-    const std::scoped_lock looking(looking_);
-    const auto found = made_.find(step);
-    return found == made_.end() ? nullptr : &found->second;
+    const std::scoped_lock cache(cache_mutex_);
+    const auto found = cache_.find(step);
+    return found == cache_.end() || !found->second ? nullptr : &*found->second;
+}
+
+bool StepDiagnosisCache::failed(std::size_t step) const {
+    const std::scoped_lock cache(cache_mutex_);
+    const auto found = cache_.find(step);
+    return found != cache_.end() && !found->second;
 }
 
 const TimelineOp& Session::op(const ItemRef& item) const {

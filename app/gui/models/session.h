@@ -19,24 +19,26 @@
 
 namespace bubblescope::gui {
 
-/// The diagnoses of single steps that views asked for, kept since then. Thread-safe. A copy begins empty.
-class AskedDiagnoses {
+/// The diagnoses of single steps, each made when it is first needed and then kept. Thread-safe. A copy begins empty.
+class StepDiagnosisCache {
 public:
-    AskedDiagnoses() = default;
-    AskedDiagnoses(const AskedDiagnoses&) {}
-    AskedDiagnoses& operator=(const AskedDiagnoses&) { return *this; }
+    StepDiagnosisCache() = default;
+    StepDiagnosisCache(const StepDiagnosisCache&) {}
+    StepDiagnosisCache& operator=(const StepDiagnosisCache&) { return *this; }
 
     /// `run` and `report` are always those of one session. Makes it first if need be, which takes a third of a second
     /// per million ops, and waits for a thread that is making one.
     [[nodiscard]] const StepDiagnosis& of(const Run& run, const RunReport& report, std::size_t step);
     /// Null unless it is made. Waits for nothing.
     [[nodiscard]] const StepDiagnosis* known(const RunReport& report, std::size_t step) const;
+    /// Whether of() has thrown for this step, and never returned since.
+    [[nodiscard]] bool failed(std::size_t step) const;
 
 private:
-    std::mutex making_;
-    std::optional<StepDiagnoses> made_by_; ///< since the first question; guarded by making_
-    mutable std::mutex looking_;
-    std::map<std::size_t, StepDiagnosis> made_; ///< guarded by looking_
+    std::mutex work_mutex_;
+    std::optional<StepDiagnoses> diagnoses_; ///< makes them; since the first one; guarded by work_mutex_
+    mutable std::mutex cache_mutex_;
+    std::map<std::size_t, std::optional<StepDiagnosis>> cache_; ///< nullopt: failed; guarded by cache_mutex_
 };
 
 /// Everything that the views show of a loaded run: the run, its analysis, and the indices to find what is visible.
@@ -47,7 +49,7 @@ struct Session {
     Lanes lanes;
     Overview overview;
     RawLanes raw;
-    mutable AskedDiagnoses diagnoses;
+    mutable StepDiagnosisCache diagnoses;
     StepValueMap values; ///< what the job's framework states of its steps: loss, tokens
 
     /// Of all replicas of a step.
@@ -57,8 +59,8 @@ struct Session {
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
-    /// Made when first asked for, but that of the typical step; so for worker threads, see ViewState::diagnose(). Stays
-    /// where it is. Requires RunReport::accounts.
+    /// Makes the diagnosis if it does not exist yet, which can take seconds: the GUI thread uses ViewState::diagnose()
+    /// instead where it can. The reference stays valid. Requires RunReport::accounts.
     [[nodiscard]] const StepDiagnosis& diagnosis(int step) const {
         return diagnoses.of(run, report, static_cast<std::size_t>(step));
     }
@@ -66,9 +68,10 @@ struct Session {
     [[nodiscard]] const StepDiagnosis* knownDiagnosis(int step) const {
         return diagnoses.known(report, static_cast<std::size_t>(step));
     }
-    /// Whether it can be made, and is not.
-    [[nodiscard]] bool awaitsDiagnosis(int step) const {
-        return static_cast<std::size_t>(step) < report.accounts.size() && knownDiagnosis(step) == nullptr;
+    /// Whether it is still to be made. False where it cannot be: without accounts, and where making it has failed.
+    [[nodiscard]] bool lacksDiagnosis(int step) const {
+        const auto index = static_cast<std::size_t>(step);
+        return index < report.accounts.size() && knownDiagnosis(step) == nullptr && !diagnoses.failed(index);
     }
 
     /// The following require an item of the matching kind from this session.

@@ -1,9 +1,12 @@
 #include "app/gui/models/view_state.h"
 
+#include "app/gui/jobs/application.h"
+
 #include <QScopedValueRollback>
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -116,10 +119,17 @@ ViewState::ViewState(QObject* parent) : QObject(parent) {
     connect(&range_, &VisibleRange::historyChanged, this, &ViewState::forgetUndone);
     connect(this, &ViewState::sessionChanged, this, [this] {
         diagnosis_job_.cancel();
-        to_diagnose_.reset();
+        requested_diagnosis_.reset();
+        awaited_diagnoses_.clear();
+        updateDiagnoses();
     });
-    for (const auto change : {&ViewState::stepChanged, &ViewState::selectionChanged, &ViewState::flowsChanged})
-        connect(this, change, this, &ViewState::diagnoseWhatIsShown);
+    for (const auto change : {&ViewState::stepChanged, &ViewState::selectionChanged}) {
+        connect(this, change, this, [this] {
+            requested_diagnosis_.reset();
+            updateDiagnoses();
+        });
+    }
+    connect(this, &ViewState::flowsChanged, this, &ViewState::updateDiagnoses);
 }
 
 void ViewState::setSession(SessionPtr session) {
@@ -348,35 +358,56 @@ void ViewState::showFlow(FlowOverlay flow, bool on) {
     emit flowsChanged();
 }
 
-bool ViewState::needsDiagnosis() const {
-    if (!session_ || step_ < 0) return false;
-    return shows(FlowOverlay::CriticalPath) || (selection_.kind == ItemKind::Bubble && selection_.step == step_);
-}
-
-void ViewState::diagnoseWhatIsShown() {
-    if (needsDiagnosis()) diagnose(step_);
+/// The steps whose diagnosis is shown or requested and still to be made, the most urgent one first.
+std::vector<int> ViewState::neededDiagnoses() const {
+    std::vector<int> steps;
+    if (!session_) return steps;
+    const auto add = [&](int step) {
+        if (session_->lacksDiagnosis(step) && std::ranges::find(steps, step) == steps.end()) steps.push_back(step);
+    };
+    // The selection keeps its step where the view moves on.
+    if (selection_.kind == ItemKind::Bubble) add(selection_.step);
+    if (shows(FlowOverlay::CriticalPath)) add(step_);
+    if (requested_diagnosis_) add(*requested_diagnosis_);
+    return steps;
 }
 
 void ViewState::diagnose(int step) {
-    if (!session_ || !session_->awaitsDiagnosis(step)) return;
-    to_diagnose_ = step;
-    diagnoseNext();
+    requested_diagnosis_ = step;
+    updateDiagnoses();
 }
 
-/// One at a time: work on a step that is no longer wanted cannot be stopped.
-void ViewState::diagnoseNext() {
-    if (!to_diagnose_ || diagnosis_job_.running()) return;
-    const int next = *std::exchange(to_diagnose_, std::nullopt);
-    if (!session_->awaitsDiagnosis(next)) return; // asked for twice
+/// Starts the most urgent diagnosis, unless one is being made: that one cannot be stopped.
+void ViewState::updateDiagnoses() {
+    const std::vector<int> needed = neededDiagnoses();
+    if (needed.empty()) return;
+    awaited_diagnoses_.insert(needed.begin(), needed.end());
+    if (diagnosis_job_.running()) return;
     diagnosis_job_.start(
-        [session = session_, step = next](JobControl&) {
-            (void)session->diagnosis(step);
-            return step;
+        [session = session_, step = needed.front()](JobControl& control) {
+            std::pair<int, std::exception_ptr> result{step, nullptr};
+            if (control.stopRequested()) return result;
+            try {
+                (void)session->diagnosis(step);
+            } catch (...) {
+                result.second = std::current_exception();
+            }
+            return result;
         },
-        [this](int step) {
-            emit diagnosisMade(step);
-            diagnoseNext();
+        [this](const std::pair<int, std::exception_ptr>& result) {
+            finishDiagnosis(result.first);
+            if (result.second) reportUnexpected(result.second);
         });
+}
+
+void ViewState::finishDiagnosis(int step) {
+    std::set<int> made = std::exchange(awaited_diagnoses_, {});
+    made.insert(step); // also if nothing needs it any more
+    // An export or a copy may have made others that waited for their turn.
+    std::erase_if(made, [&](int each) { return session_->lacksDiagnosis(each); });
+    updateDiagnoses();
+    for (const int each : made)
+        emit diagnosisMade(each);
 }
 
 void ViewState::measure(const TimeRange& range) {

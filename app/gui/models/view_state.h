@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace bubblescope::gui {
@@ -163,11 +164,11 @@ public:
     void showSteps(int first, int last);
     /// Moves the view as little as needed to show the item.
     void reveal(const ItemRef& item);
-    /// Makes the diagnosis of a step on a worker thread, unless it is known: diagnosisMade() follows. Of the steps
-    /// asked for meanwhile, the last one is next. What is selected and drawn asks for that of the current step.
+    /// Requests the diagnosis of a step, which a worker thread makes unless it is known; diagnosisMade() follows. The
+    /// request holds until the session, the step or the selection changes, or until the next request. A selected bubble
+    /// and a critical path that is drawn need none. One diagnosis is made at a time; when it ends, the next one is
+    /// chosen among those that are still needed.
     void diagnose(int step);
-    /// Whether something that is selected or drawn needs the diagnosis of the current step.
-    [[nodiscard]] bool needsDiagnosis() const;
 
 signals:
     void sessionChanged();
@@ -181,7 +182,7 @@ signals:
     void rowsChanged();
     /// canUndo() or canRedo() may have changed.
     void historyChanged();
-    /// Session::knownDiagnosis() has one more, of the session that is shown.
+    /// A diagnosis of the session that is shown was made, or could not be: Session::knownDiagnosis() is null then.
     void diagnosisMade(int step);
     /// Views that show ranks should scroll to this one.
     void rankRequested(int rank);
@@ -196,8 +197,9 @@ private:
     [[nodiscard]] bool holds(const ItemRef& item) const;
     void resetRows();
     void forgetUndone();
-    void diagnoseWhatIsShown();
-    void diagnoseNext();
+    [[nodiscard]] std::vector<int> neededDiagnoses() const;
+    void updateDiagnoses();
+    void finishDiagnosis(int step);
 
     SessionPtr session_;
     VisibleRange range_;
@@ -223,7 +225,8 @@ private:
     bool undoing_ = false;
     int step_ = -1;
     BackgroundJob diagnosis_job_;
-    std::optional<int> to_diagnose_; ///< when the job has ended
+    std::optional<int> requested_diagnosis_; ///< the step of diagnose()
+    std::set<int> awaited_diagnoses_;        ///< steps for which diagnosisMade() is still to be emitted
 };
 
 } // namespace bubblescope::gui

@@ -128,10 +128,10 @@ AccountingPanel::AccountingPanel(ViewState& state, ThemeManager& themes, QWidget
     connect(&state_, &ViewState::sessionChanged, fill_, &FillWhenVisible::markStale);
     connect(&state_, &ViewState::stepChanged, fill_, &FillWhenVisible::markStale);
     for (const auto change : {&ViewState::stepChanged, &ViewState::selectionChanged})
-        connect(&state_, change, this, [this] { waiting_.reset(); });
+        connect(&state_, change, this, &AccountingPanel::stopWaiting);
     connect(&state_, &ViewState::diagnosisMade, this, [this](int step) {
         if (!waiting_ || rows_[static_cast<std::size_t>(waiting_->bar)].step != step) return;
-        const Choice choice = *std::exchange(waiting_, std::nullopt);
+        const Choice choice = *waiting_; // which choose() resets
         choose(choice.bar, choice.part);
     });
     connect(&state_, &ViewState::highlightsChanged, this, [this] {
@@ -270,10 +270,18 @@ QString AccountingPanel::toolTipOf(int bar, int part) const {
     return text;
 }
 
+/// Takes back what is shown while a piece waits.
+void AccountingPanel::stopWaiting() {
+    if (!waiting_) return;
+    waiting_.reset();
+    chart_->setMarked(-1, -1);
+    describe();
+}
+
 void AccountingPanel::choose(int bar, int part) {
     const Row row = rows_[static_cast<std::size_t>(bar)];
     const Session& session = *state_.session();
-    waiting_.reset();
+    stopWaiting();
     if (row.step != state_.step()) state_.showStep(row.step);
     if (part < 0 || part >= static_cast<int>(chart_->bars()[static_cast<std::size_t>(bar)].parts.size())) {
         state_.highlight({}, {});
@@ -281,13 +289,15 @@ void AccountingPanel::choose(int bar, int part) {
         return;
     }
     const ShownPiece piece = pieceOf(bar, part);
-    if (piece && session.awaitsDiagnosis(row.step)) {
+    if (piece && session.lacksDiagnosis(row.step)) {
         state_.highlight({}, {});
         chart_->setMarked(bar, part);
         note_->setText(tr("Where %1 lies is being determined …").arg(pieceText(piece)));
         waiting_ = {bar, part};
         return state_.diagnose(row.step);
     }
+    const StepDiagnosis* const diagnosis = session.knownDiagnosis(row.step);
+    if (piece && diagnosis == nullptr) return state_.highlight({}, {}); // making it failed
     std::vector<Highlight> stretches;
     for (const RankAccounting& account : session.report.accounts[static_cast<std::size_t>(row.step)].ranks) {
         if (row.rank && account.rank.value != *row.rank) continue;
@@ -296,14 +306,14 @@ void AccountingPanel::choose(int bar, int part) {
                 stretches.push_back({account.rank.value, wait});
             continue;
         }
-        for (const TimeInterval& where :
-             whereIs(*piece, session.step(row.step), *session.knownDiagnosis(row.step), account.rank))
+        for (const TimeInterval& where : whereIs(*piece, session.step(row.step), *diagnosis, account.rank))
             stretches.push_back({account.rank.value, {where.start, where.end}});
     }
     const bool nowhere = stretches.empty();
     state_.highlight(std::move(stretches), sentence(pieceText(piece)));
     chart_->setMarked(bar, part);
     if (row.rank) emit state_.rankRequested(*row.rank);
+    describe();
     if (nowhere)
         note_->setText(tr("%1 affects this rank only through other ranks, so there is no interval to show.")
                            .arg(sentence(pieceText(piece))));

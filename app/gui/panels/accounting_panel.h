@@ -69,6 +69,7 @@ private:
     void showStep();
     void fill();
     void choose(int bar, int part);
+    void stopWaiting();
     void describe();
     [[nodiscard]] TimeNs timeIn(const Row& row, const ShownPiece& piece) const;
     [[nodiscard]] TimeRange waitOf(int step, Rank rank) const;

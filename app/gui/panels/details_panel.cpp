@@ -43,10 +43,7 @@ DetailsPanel::DetailsPanel(ViewState& state, ThemeManager& themes, QWidget* pare
 void DetailsPanel::refresh() {
     ItemDescription text;
     if (state_.session() && state_.selection()) {
-        const ItemRef& item = state_.selection();
-        text = describe(*state_.session(), item);
-        if (item.kind == ItemKind::Bubble && state_.session()->awaitsDiagnosis(item.step))
-            text.facts.push_back({tr("Blamed on"), tr("being determined …"), {}});
+        text = describe(*state_.session(), state_.selection());
     } else {
         text.note = tr("Click an op, a bubble or a transfer to see its details here.");
     }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <utility>
 
 namespace bubblescope::gui {
 
@@ -37,9 +36,9 @@ std::optional<QImage> memoryBelow(const QPainter& painter, const QSize& device_s
 
 } // namespace
 
-void drawWhole(QPainter& painter, const QImage& image, bool clipped) {
+void drawPicture(QPainter& painter, const QImage& image, bool whole) {
     std::optional<QImage> below;
-    if (!clipped) below = memoryBelow(painter, image.size(), image.devicePixelRatio(), image.format());
+    if (whole) below = memoryBelow(painter, image.size(), image.devicePixelRatio(), image.format());
     if (!below) return painter.drawImage(0, 0, image);
     constexpr int kLines = 64;
     const uchar* const from = image.constBits();
@@ -55,11 +54,13 @@ void drawWhole(QPainter& painter, const QImage& image, bool clipped) {
 void KeptPicture::draw(QPainter& painter, std::uint64_t version, const QSize& size, double ratio, bool whole,
                        const std::function<void(QImage&)>& paint) {
     const QSize device_size = (QSizeF(size) * ratio).toSize();
-    const bool first = std::exchange(shown_, version) != version;
+    const bool repeated = version == last_;
     // Where the last one was needed twice, so may be this one: the wheel is turned and the mouse moves by turns.
-    const bool moves = !std::exchange(again_, !first) && first;
+    const bool needed_once = !repeated && !last_repeated_;
+    last_ = version;
+    last_repeated_ = repeated;
     if (kept_ != version || image_.size() != device_size || image_.devicePixelRatio() != ratio) {
-        if (moves && whole) {
+        if (needed_once && whole) {
             if (std::optional<QImage> below = memoryBelow(painter, device_size, ratio, kFormat)) return paint(*below);
         }
         if (image_.size() != device_size) image_ = QImage(device_size, kFormat);
@@ -67,7 +68,7 @@ void KeptPicture::draw(QPainter& painter, std::uint64_t version, const QSize& si
         paint(image_);
         kept_ = version;
     }
-    drawWhole(painter, image_, !whole);
+    drawPicture(painter, image_, whole);
 }
 
 } // namespace bubblescope::gui

@@ -25,13 +25,13 @@ public:
 
 private:
     QImage image_;
-    std::uint64_t kept_ = 0;  ///< the version that `image_` shows
-    std::uint64_t shown_ = 0; ///< the version drawn last
-    bool again_ = true;       ///< whether that one was drawn more than once
+    std::uint64_t kept_ = 0;    ///< the version that `image_` shows
+    std::uint64_t last_ = 0;    ///< the version drawn last
+    bool last_repeated_ = true; ///< whether that one was drawn more than once; so the first picture is kept
 };
 
-/// Draws an image at the painter's origin: on all cores if nothing is clipped and the painter's device is an image of
-/// the same kind, as a window's memory is. A picture of a large window takes some milliseconds to copy.
-void drawWhole(QPainter& painter, const QImage& image, bool clipped);
+/// Draws an image at the painter's origin: on all cores if nothing of it is clipped (`whole`) and the painter's device
+/// is an image of the same kind, as a window's memory is. A picture of a large window takes some milliseconds to copy.
+void drawPicture(QPainter& painter, const QImage& image, bool whole);
 
 } // namespace bubblescope::gui

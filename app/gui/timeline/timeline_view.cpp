@@ -299,7 +299,8 @@ void TimelineView::draw(QPainter& painter) {
         return;
     }
     // Files show all of it.
-    if (state_.needsDiagnosis() && state_.session()->awaitsDiagnosis(state_.step())) {
+    const bool bubble = state_.selection().kind == ItemKind::Bubble && state_.selection().step == state_.step();
+    if ((bubble || state_.shows(FlowOverlay::CriticalPath)) && state_.session()->lacksDiagnosis(state_.step())) {
         (void)state_.session()->diagnosis(state_.step());
         flows_.reset();
     }
