@@ -60,6 +60,7 @@ const StepTimeline& Consolidation::retimed(std::span<const TimeNs> before_steady
     retimed_.begin = step.begin;
     retimed_.end = step.end;
     retimed_.ranks = step.ranks;
+    retimed_.details = step.details;
     retimed_.comm.resize(step.ranks.size()); // transfers are not re-timed, so they would not fit
     if (!possible()) return retimed_;
     retime(before_steady);

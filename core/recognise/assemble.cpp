@@ -18,6 +18,7 @@ namespace {
 // More is a damaged number, not a pipeline; the bound keeps a bad file from exhausting the memory.
 constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 26;
+constexpr std::int64_t kMaxReplicas = 1 << 20;
 
 using OwnersByStage = std::map<std::int64_t, std::int64_t>;
 
@@ -26,6 +27,7 @@ struct Extent {
     std::int64_t parts = 0;
     std::int64_t microbatches = 0;
     std::int64_t slices = 1;
+    std::int64_t replicas = 1;
 };
 
 Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
@@ -35,17 +37,24 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
             op.microbatch >= kMaxSlots || op.owner < 0 || op.owner >= INT32_MAX || op.step < 0 ||
-            op.step >= INT32_MAX || op.sequence < 0 || op.sequence >= kMaxSequenceSlices) {
-            return inputError(where, fmt::format("an op has invalid numbers: rank {}, part {}, micro-batch {}, "
-                                                 "step {}, sequence slice {}",
-                                                 op.owner, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
+            op.step >= INT32_MAX || op.sequence < 0 || op.sequence >= kMaxSequenceSlices || op.replica < 0 ||
+            op.replica >= kMaxReplicas) {
+            return inputError(
+                where, fmt::format("an op has invalid numbers: rank {}, replica {}, part {}, micro-batch {}, "
+                                   "step {}, sequence slice {}",
+                                   op.owner, op.replica, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
         }
         if (op.owner != std::exchange(last_owner, op.owner)) extent.owners.insert(op.owner);
         extent.parts = std::max(extent.parts, op.chunk_or_stage + 1);
         extent.microbatches = std::max(extent.microbatches, op.microbatch + 1);
         extent.slices = std::max(extent.slices, op.sequence + 1);
+        extent.replicas = std::max(extent.replicas, op.replica + 1);
     }
     const auto parts = static_cast<std::int64_t>(extent.owners.size()) * extent.parts;
+    if (parts > kMaxSlots / extent.replicas) {
+        return inputError(
+            where, fmt::format("the trace claims {} replicas of {} parts, which cannot be", extent.replicas, parts));
+    }
     if (parts > kMaxSlots / extent.slices || parts * extent.slices * extent.microbatches > kMaxSlots) {
         return inputError(where,
                           fmt::format("the trace claims {} ranks, {} parts, {} micro-batches and {} sequence slices, "

@@ -12,8 +12,8 @@
 
 namespace bubblescope {
 
-/// A number as a trace states it. One that 32 bits do not hold is damaged: it becomes the nearest that they hold, and
-/// both of these count as damaged.
+/// A number as a trace states it. One that 32 bits do not hold becomes the nearest that they hold, which is as invalid:
+/// inferLayout() rejects both.
 class FoundNumber {
 public:
     constexpr FoundNumber() = default;

@@ -153,9 +153,12 @@ public:
     /// not. False if the job is stopped.
     [[nodiscard]] bool read(const Track& track, SliceId& next, TimeNs until, NativeMarks& out,
                             const JobControl& control) const {
+        if (next == track.end_slice || trace_.start(next) >= until) return true;
         const auto owner = recordOwner(trace_, track);
-        if (next == track.first_slice && !begin(track, owner, out)) next = track.end_slice;
-        if (next == track.end_slice) return true;
+        if (next == track.first_slice && !begin(track, owner, out)) {
+            next = track.end_slice;
+            return true;
+        }
         std::vector<FoundOp>& ops = out.ops.last();
         std::vector<FoundComm>& comm = out.comm.last();
         StopCheck stop(control, 1U << 12);

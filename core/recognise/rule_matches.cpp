@@ -266,6 +266,26 @@ bool numberProcesses(std::vector<RuleMatch>& matches, std::span<const TraceFile>
     return guessed;
 }
 
+/// Replicas that have large numbers, such as those of processes, or negative ones are numbered from 0 in their order:
+/// what is kept of replicas is kept for all numbers up to the largest.
+void numberReplicas(std::vector<RuleMatch>& matches) {
+    constexpr std::int64_t kLargest = 1023;
+    std::map<std::int64_t, std::int64_t> numbers;
+    bool large = false;
+    auto latest = numbers.end();
+    for (const RuleMatch& match : matches) {
+        large = large || match.replica < 0 || match.replica > kLargest;
+        if (latest == numbers.end() || latest->first != match.replica)
+            latest = numbers.try_emplace(match.replica).first;
+    }
+    if (!large) return;
+    std::int64_t next = 0;
+    for (auto& [replica, number] : numbers)
+        number = next++;
+    for (RuleMatch& match : matches)
+        match.replica = numbers.at(match.replica);
+}
+
 /// Appends a file's matches to `all`, with names renumbered for all files.
 void appendMatches(RuleFinds&& file, RuleMatches& all) {
     std::vector<StringId> names;
@@ -302,6 +322,7 @@ RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> f
         appendMatches(std::move(file), all);
     }
     std::ranges::stable_sort(all.matches, {}, &RuleMatch::start);
+    numberReplicas(all.matches);
     const bool guessed = rule.rank == RankSource::Processes && numberProcesses(all.matches, files);
 
     const std::string where = files.front().path.string();

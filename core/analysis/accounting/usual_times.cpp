@@ -11,7 +11,6 @@ namespace bubblescope {
 namespace {
 
 TimeNs onDevice(const StepTimeline& step, const TimelineOp& op) {
-    if (op.details == 0) return op.duration();
     const OpDetails& details = step.detailsOf(op);
     return op.duration() - details.device_idle - details.exposed_comm;
 }

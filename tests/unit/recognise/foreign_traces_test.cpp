@@ -55,6 +55,36 @@ TEST_F(ForeignTraces, MegatronStepsCarryTheirIteration) {
     EXPECT_TRUE(run.value().problems.empty());
 }
 
+// A process that names no replica is one by its number, which may be any.
+TEST_F(ForeignTraces, ProcessesThatAreReplicasAreNumberedFromZero) {
+    for (const auto& [first, second] : {std::pair<std::int64_t, std::int64_t>{-5, 7},
+                                        {40'001, 40'002},
+                                        {1, 5'000'000'002},
+                                        {5'000'000'001, 5'000'000'002}}) {
+        std::string events;
+        for (const std::int64_t process : {first, second}) {
+            for (int rank = 0; rank < 2; ++rank) {
+                events += fmt::format(R"({{"ph":"M","name":"thread_name","pid":{},"tid":{},)"
+                                      R"("args":{{"name":"PP rank {} TP rank 0"}}}},)",
+                                      process, rank + 1, rank);
+                for (const auto& [name, start] :
+                     {std::pair("forward-compute", 10 * rank), {"backward-compute", 40 - 10 * rank}}) {
+                    events += fmt::format(R"({{"ph":"X","name":"{}","pid":{},"tid":{},"ts":{},"dur":10,)"
+                                          R"("args":{{"mb_id":0,"step":3}}}},)",
+                                          name, process, rank + 1, start);
+                }
+            }
+        }
+        folder_.write("job.json", "[" + events.substr(0, events.size() - 1) + "]");
+        const auto run = load();
+        ASSERT_TRUE(run.ok()) << run.error().text();
+        ASSERT_EQ(run.value().steps.size(), 2U);
+        EXPECT_EQ(run.value().steps[0].replica, 0) << first;
+        EXPECT_EQ(run.value().steps[1].replica, 1) << first;
+        EXPECT_TRUE(run.value().problems.empty());
+    }
+}
+
 TEST_F(ForeignTraces, MegatronStepsThatMissOpsAreNotAnalysed) {
     std::string text = test::readAll(test::dataDir() / "traces/megatron_pp2.json");
     std::string next = text;
