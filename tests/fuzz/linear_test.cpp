@@ -85,6 +85,16 @@ const std::vector<Case>& cases() {
                     });
          },
          readJson},
+        {"arrays",
+         [](int count) {
+             return "{" +
+                    times(count,
+                          [](int) {
+                              return R"("traceEvents":[{"ph":"X","name":"n","pid":1,"tid":1,"ts":1,"dur":1}],)";
+                          }) +
+                    R"("end":1})";
+         },
+         readJson},
         {"tracks",
          [](int count) {
              return "[" + times(count, [](int i) {

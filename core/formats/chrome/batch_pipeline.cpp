@@ -62,6 +62,9 @@ void BatchPipeline::fill() {
 }
 
 std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::string_view text, std::size_t begin, std::size_t end) {
+    // Back before the comma, so that the text holds events only. A file that was cut meanwhile holds zeros.
+    const std::size_t last = text.find_last_of('}', end - 1);
+    if (last == std::string_view::npos || last < begin) return nullptr;
     std::unique_ptr<EventParser> parser;
     {
         const std::lock_guard lock(parsers_mutex_);
@@ -73,8 +76,7 @@ std::unique_ptr<BatchPipeline::Piece> BatchPipeline::parsed(std::string_view tex
     if (!parser) parser = std::make_unique<EventParser>();
     auto piece = std::make_unique<Piece>();
     piece->begin = begin;
-    // Back before the comma, so that the text holds events only.
-    piece->end = text.find_last_of('}', end - 1) + 1;
+    piece->end = last + 1;
     const std::string_view events = text.substr(piece->begin, piece->end - piece->begin);
     if (!parser->parse(events, piece->begin, piece->batch)) piece.reset();
     const std::lock_guard lock(parsers_mutex_);
@@ -86,7 +88,13 @@ const BatchPipeline::Piece* BatchPipeline::parsedHere(std::size_t begin) {
     if (begin < unreadable_before_ || begin >= text_.size()) return nullptr;
     const bool is_last = text_.size() - begin < 2 * piece_bytes_;
     const auto border = is_last ? std::nullopt : borders_.after(begin + piece_bytes_, kSearchBytes);
-    const std::size_t end = border ? text_.find_last_of('}', *border - 1) + 1 : text_.size();
+    const std::size_t behind = border.value_or(text_.size());
+    const std::size_t end = border ? text_.find_last_of('}', behind - 1) + 1 : behind;
+    // Text without borders to its end holds other things behind a small array. Else there are zeros, see parsed().
+    if ((!border && !is_last) || end <= begin) {
+        unreadable_before_ = behind;
+        return nullptr;
+    }
     piece_.batch.events.clear();
     piece_.batch.repaired = false;
     piece_.begin = begin;

@@ -76,10 +76,11 @@ private:
     std::mutex parsers_mutex_;
     std::vector<std::unique_ptr<EventParser>> parsers_; ///< not in use now
 
+    // For one thread alone.
     Threads threads_;
-    EventParser parser_;                ///< this thread's, as are
-    Piece piece_;                       ///< the piece that is used again and again, and
-    std::size_t unreadable_before_ = 0; ///< where a piece ends that is none
+    EventParser parser_;
+    Piece piece_;                       ///< filled again and again
+    std::size_t unreadable_before_ = 0; ///< end of the last piece that could not be parsed
 
     std::unique_ptr<Piece> taken_;
     std::deque<std::size_t> begins_; ///< of the pieces ahead, in order

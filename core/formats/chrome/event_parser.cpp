@@ -18,7 +18,18 @@
 namespace bubblescope::chrome {
 namespace {
 
+/// Not part of simdjson's documented interface: stage1() with its structural_indexes, and parse_string() are used.
 using Simdjson = simdjson::internal::dom_parser_implementation;
+
+/// The end of what was written; null for a wrong escape. From simdjson 3.1 on, a third argument asks whether halves of
+/// surrogates become another letter.
+template <class Parser>
+const std::uint8_t* unescape(const Parser& parser, const std::uint8_t* from, std::uint8_t* to) {
+    if constexpr (requires { parser.parse_string(from, to); })
+        return parser.parse_string(from, to);
+    else
+        return parser.parse_string(from, to, false);
+}
 
 bool isJsonSpace(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
@@ -175,7 +186,7 @@ private:
         unescaped_.resize(std::max(unescaped_.size(), raw.size() + 1 + simdjson::SIMDJSON_PADDING));
         const auto* const from = reinterpret_cast<const std::uint8_t*>(raw.data());
         auto* const to = reinterpret_cast<std::uint8_t*>(unescaped_.data());
-        const std::uint8_t* const end = simdjson_.parse_string(from, to);
+        const std::uint8_t* const end = unescape(simdjson_, from, to);
         return {unescaped_.data(), end == nullptr ? 0 : static_cast<std::size_t>(end - to)};
     }
 
@@ -333,20 +344,22 @@ private:
 struct EventParser::Places {
     std::unique_ptr<Simdjson> simdjson;
     std::unique_ptr<char[]> document; // NOLINT(modernize-avoid-c-arrays): "[" text "]", and room that may be read
-    std::size_t room = 0;
-    std::size_t size = 0; ///< of the text
+    std::size_t room = 0;             ///< of the document; 0 where memory ended
+    std::size_t size = 0;             ///< of the text
     std::vector<char> unescaped;
 
     void expect(std::size_t bytes) {
         if (bytes <= room) return;
-        room = std::max(bytes, room + room / 4);
-        document = std::make_unique_for_overwrite<char[]>(room); // NOLINT(modernize-avoid-c-arrays)
-        constexpr std::size_t kDepth = 1;                        // of the second stage, which is not used
+        const std::size_t wanted = std::max(bytes, room + room / 4);
+        room = 0;                                                  // until all of it is there
+        document = std::make_unique_for_overwrite<char[]>(wanted); // NOLINT(modernize-avoid-c-arrays)
+        constexpr std::size_t kDepth = 1;                          // of the second stage, which is not used
         const auto failed =
             simdjson == nullptr
-                ? simdjson::get_active_implementation()->create_dom_parser_implementation(room, kDepth, simdjson)
-                : simdjson->allocate(room, kDepth);
+                ? simdjson::get_active_implementation()->create_dom_parser_implementation(wanted, kDepth, simdjson)
+                : simdjson->allocate(wanted, kDepth);
         if (failed != simdjson::SUCCESS) throw std::bad_alloc{};
+        room = wanted;
     }
     [[nodiscard]] simdjson::error_code find() {
         return simdjson->stage1(reinterpret_cast<const std::uint8_t*>(document.get()), size + 2,
@@ -369,7 +382,7 @@ EventParser::EventParser() = default;
 EventParser::~EventParser() {
     constexpr std::size_t kMost = std::size_t{256} << 10;
     std::unique_ptr<Places>& spare = sparePlaces();
-    if (places_ == nullptr || places_->room > kMost) return;
+    if (places_ == nullptr || places_->room == 0 || places_->room > kMost) return;
     if (spare == nullptr || spare->room < places_->room) spare = std::move(places_);
 }
 
@@ -421,7 +434,11 @@ bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch&
 }
 
 std::optional<std::size_t> EventParser::parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch) {
-    return find(text, batch) ? read(offset, batch, false) : std::nullopt;
+    if (!find(text, batch)) return std::nullopt;
+    const std::optional<std::size_t> end = read(offset, batch, false);
+    // What stands behind the array is none of the batch's.
+    if (end && batch.repaired) batch.repaired = !simdjson::validate_utf8(text.data(), *end);
+    return end;
 }
 
 std::optional<std::int64_t> EventParser::integer(std::string_view text) {

@@ -89,8 +89,8 @@ public:
     EventParser& operator=(const EventParser&) = delete;
 
     /// Appends the events of a text that holds one or more of them separated by commas. False if the text is anything
-    /// else; the batch is then unusable, except that a text with at most one entry adds nothing to it. `offset` is
-    /// where the text begins in the file.
+    /// else; the batch then has the events that it had, and maybe more texts. `offset` is where the text begins in the
+    /// file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
     /// The same for a text that goes on behind the array in which the events stand. Returns how much of it they take;
     /// nothing where parse() is false.

@@ -114,6 +114,7 @@ private:
     void readRest();
     End object();
     End field(std::string_view key);
+    void beginPieces();
     End events();
     End lines();
     bool oneEvent();
@@ -133,7 +134,8 @@ private:
     JsonScanner scanner_;
     EventParser parser_;
     EventSink sink_;
-    std::optional<BatchPipeline> pipeline_;  ///< while the array of events is read
+    std::optional<BatchPipeline> pipeline_;  ///< since the first array of events
+    bool reuses_batch_ = false;              ///< its pieces are all parsed into the same batch
     const EventBatch* used_again_ = nullptr; ///< that the sink knows
     Status text_failed_;                     ///< why no more of the text came
     std::size_t futile_bytes_ = 0;           ///< bytes scanned without finding the end of an entry
@@ -274,28 +276,33 @@ Reader::End Reader::field(std::string_view key) {
     return End::Whole;
 }
 
+/// Of small texts each piece is parsed into the same batch.
+void Reader::beginPieces() {
+    const std::size_t begin = scanner_.offset();
+    reuses_batch_ = bytes_.complete() && bytes_.text().size() < BatchPipeline::kForOneThread;
+    if (reuses_batch_) {
+        constexpr std::size_t kUsualSlice = 400; // bytes
+        builder_.expectSlices((bytes_.text().size() - begin) / kUsualSlice);
+        pipeline_.emplace(bytes_.text(), begin, BatchPipeline::kPieceOfOneThread, true,
+                          BatchPipeline::Threads::ThisOne);
+    } else {
+        pipeline_.emplace(bytes_.text(), begin, BatchPipeline::pieceBytes(bytes_.expectedSize()), bytes_.complete());
+    }
+}
+
 Reader::End Reader::events() {
     if (!accept('[')) return damaged();
     has_events_ = true;
     (void)peek();
     have(scanner_.offset() + BatchPipeline::kUseful);
-    const bool small = bytes_.complete() && bytes_.text().size() < BatchPipeline::kForOneThread;
-    if (small) {
-        constexpr std::size_t kUsualSlice = 400; // bytes
-        builder_.expectSlices((bytes_.text().size() - scanner_.offset()) / kUsualSlice);
-        pipeline_.emplace(bytes_.text(), scanner_.offset(), BatchPipeline::kPieceOfOneThread, true,
-                          BatchPipeline::Threads::ThisOne);
-    } else {
-        pipeline_.emplace(bytes_.text(), scanner_.offset(), BatchPipeline::pieceBytes(bytes_.expectedSize()),
-                          bytes_.complete());
-    }
+    if (!pipeline_) beginPieces(); // of several arrays one serves all: what was searched in vain is not searched again
     while (!accept(']')) {
         if (atEnd()) return damaged();
         if (!progress_.reached(scanner_.offset(), bytes_.expectedSize())) return End::Stopped;
         releaseRead();
         have(scanner_.offset() + BatchPipeline::kUseful);
         if (const BatchPipeline::Piece* const piece = pipeline_->take(scanner_.offset())) {
-            add(piece->batch, small);
+            add(piece->batch, reuses_batch_);
             scanner_.moveTo(piece->end);
             if (!accept(',') && peek() != ']') return damaged();
             continue;

@@ -3,6 +3,7 @@
 #include "tests/support/shared_data.h"
 #include "tests/unit/formats/trace_bytes.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -102,6 +103,27 @@ TEST_F(ChromeReader, PairsBeginsAndEndsThatAreOutOfOrder) {
         {"ph":"E","pid":1,"tid":1,"ts":5},{"ph":"B","name":"b","pid":1,"tid":1,"ts":2}])");
     EXPECT_EQ(trace.end(findSlice(trace, "a")), TimeNs{8'000});
     EXPECT_EQ(trace.end(findSlice(trace, "b")), TimeNs{4'000});
+}
+
+TEST_F(ChromeReader, ReadsSeveralArraysOfEvents) {
+    const auto array = [](std::string_view name, std::string_view thread) {
+        return fmt::format(R"("traceEvents":[{{"ph":"X","name":"{}","pid":1,"tid":"{}","ts":1,"dur":1}}])", name,
+                           thread);
+    };
+    const Trace& trace = read(fmt::format("{{{},{}}}", array("alpha", "beta"), array("gamma", "delta")));
+    ASSERT_EQ(trace.sliceCount(), 2U);
+    for (const auto& [name, thread] : {std::pair("alpha", "beta"), {"gamma", "delta"}}) {
+        const SliceId slice = findSlice(trace, name);
+        ASSERT_NE(slice, kNoId) << name;
+        EXPECT_EQ(trace.text(trace.tracks()[trace.sliceTracks()[slice]].thread_name), thread);
+    }
+}
+
+TEST_F(ChromeReader, ReportsTextsThatAreNoUtf8WhereEventsHaveThem) {
+    read("{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"n\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}],\"note\":\"\xff\"}");
+    EXPECT_EQ(problems("bad-text"), 0);
+    read("{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"\xff\",\"pid\":1,\"tid\":1,\"ts\":1,\"dur\":1}],\"note\":\"n\"}");
+    EXPECT_EQ(problems("bad-text"), 1);
 }
 
 TEST_F(ChromeReader, CountsUnmatchedBeginsAndEnds) {
