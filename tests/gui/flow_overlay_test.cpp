@@ -55,6 +55,14 @@ struct FlowView {
     [[nodiscard]] QImage picture() { return view.viewport()->grab().toImage(); }
 };
 
+/// The same with the details beside it, and the diagnoses that were made since.
+struct DiagnosedView : FlowView {
+    DetailsPanel details{state, themes};
+    QSignalSpy made{&state, &ViewState::diagnosisMade};
+
+    using FlowView::FlowView;
+};
+
 ItemRef findOp(const Session& session, int step, int rank, OpKind kind, int microbatch) {
     const auto& ops = session.step(step).ranks[static_cast<std::size_t>(rank)];
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -196,9 +204,7 @@ private slots:
         const SessionPtr session = slowOp();
         const int step = otherStep(*session);
         const ItemRef bubble = longestBubble(*session, step, 3);
-        FlowView shown(session);
-        DetailsPanel details(shown.state, shown.themes);
-        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        DiagnosedView shown(session);
         shown.state.showStep(step);
         QImage before;
         {
@@ -207,7 +213,7 @@ private slots:
             QCOMPARE(shown.state.selection(), bubble);
             QTest::keyClick(&shown.view, Qt::Key_P);
             QVERIFY(session->lacksDiagnosis(step));
-            QVERIFY(isUndetermined(details));
+            QVERIFY(isUndetermined(shown.details));
             StepFlows flows(session, step);
             QVERIFY(flows.criticalPath().stretches.empty());
             QVERIFY(flows.criticalPath().caption.contains(QStringLiteral("being determined")));
@@ -215,13 +221,13 @@ private slots:
             leaveFocus(shown.view);
             before = shown.picture();
         }
-        QTRY_COMPARE(made.count(), 1);
+        QTRY_COMPARE(shown.made.count(), 1);
         QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));
         QCoreApplication::processEvents();
-        QCOMPARE(made.count(), 1); // though the click and the key asked for it
-        QCOMPARE(made.first().first().toInt(), step);
+        QCOMPARE(shown.made.count(), 1); // though the click and the key asked for it
+        QCOMPARE(shown.made.first().first().toInt(), step);
         QVERIFY(!session->lacksDiagnosis(step));
-        QVERIFY(!details.value(QStringLiteral("Blamed on")).isEmpty() && !isUndetermined(details));
+        QVERIFY(!shown.details.value(QStringLiteral("Blamed on")).isEmpty() && !isUndetermined(shown.details));
         const QImage after = shown.picture();
         QVERIFY(after != before);
         FlowView later(session);
@@ -273,9 +279,7 @@ private slots:
         const std::vector<int> others = stepsToDiagnose(*session);
         QVERIFY(others.size() >= 3);
         const ItemRef bubble = longestBubble(*session, others[1], 3);
-        FlowView shown(session);
-        DetailsPanel details(shown.state, shown.themes);
-        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        DiagnosedView shown(session);
         {
             const HeldWorkers held;
             shown.state.showStep(others[0]);
@@ -283,11 +287,11 @@ private slots:
             shown.state.select(bubble);
             shown.state.showStep(others[2]);
             QCOMPARE(shown.state.selection(), bubble);
-            QVERIFY(isUndetermined(details));
+            QVERIFY(isUndetermined(shown.details));
         }
-        QTRY_COMPARE(made.count(), 3);
-        QCOMPARE(stepsOf(made), std::vector<int>({others[0], others[1], others[2]}));
-        QVERIFY(!isUndetermined(details));
+        QTRY_COMPARE(shown.made.count(), 3);
+        QCOMPARE(stepsOf(shown.made), std::vector<int>({others[0], others[1], others[2]}));
+        QVERIFY(!isUndetermined(shown.details));
         QVERIFY(!session->lacksDiagnosis(others[2]));
     }
 
@@ -296,23 +300,21 @@ private slots:
         const SessionPtr session = slowOp();
         const int step = otherStep(*session);
         const ItemRef bubble = longestBubble(*session, step, 3);
-        FlowView shown(session);
-        DetailsPanel details(shown.state, shown.themes);
-        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        DiagnosedView shown(session);
         shown.state.select(bubble);
-        QTRY_COMPARE(made.count(), 1);
-        QVERIFY(!isUndetermined(details));
+        QTRY_COMPARE(shown.made.count(), 1);
+        QVERIFY(!isUndetermined(shown.details));
         const SessionPtr next = slowOp();
         {
             const HeldWorkers held;
             shown.state.followSession(next, next->window(next->stepCount() - 1));
             QCOMPARE(shown.state.selection(), bubble);
             QVERIFY(shown.state.step() != step);
-            QVERIFY(isUndetermined(details));
+            QVERIFY(isUndetermined(shown.details));
         }
-        QTRY_COMPARE(made.count(), 2);
-        QCOMPARE(made.last().first().toInt(), step);
-        QVERIFY(!isUndetermined(details));
+        QTRY_COMPARE(shown.made.count(), 2);
+        QCOMPARE(shown.made.last().first().toInt(), step);
+        QVERIFY(!isUndetermined(shown.details));
     }
 
     /// A file is drawn at once. Views that wait for the same diagnosis get it when their turn comes.
@@ -320,9 +322,7 @@ private slots:
         const SessionPtr session = slowOp();
         const std::vector<int> others = stepsToDiagnose(*session);
         QVERIFY(others.size() >= 2);
-        FlowView shown(session);
-        DetailsPanel details(shown.state, shown.themes);
-        QSignalSpy made(&shown.state, &ViewState::diagnosisMade);
+        DiagnosedView shown(session);
         {
             const HeldWorkers held;
             shown.state.showStep(others[0]);
@@ -334,11 +334,11 @@ private slots:
             shown.view.draw(painter);
             painter.end();
             QVERIFY(!session->lacksDiagnosis(others[1]));
-            QVERIFY(isUndetermined(details));
+            QVERIFY(isUndetermined(shown.details));
         }
-        QTRY_COMPARE(made.count(), 2);
-        QCOMPARE(stepsOf(made), std::vector<int>({others[0], others[1]}));
-        QVERIFY(!isUndetermined(details));
+        QTRY_COMPARE(shown.made.count(), 2);
+        QCOMPARE(stepsOf(shown.made), std::vector<int>({others[0], others[1]}));
+        QVERIFY(!isUndetermined(shown.details));
     }
 
     /// The line about a bubble under the mouse waits for nothing. What is copied is complete.

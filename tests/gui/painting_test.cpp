@@ -86,17 +86,20 @@ SessionPtr manyOps(int ranks, int steps) {
     return sampleSession(spec);
 }
 
+/// The device pixel ratios at which a test paints.
+void addRatios() {
+    QTest::addColumn<double>("ratio");
+    for (const double ratio : {1.0, 1.5, 2.0})
+        QTest::addRow("%g", ratio) << ratio;
+}
+
 } // namespace
 
 class PaintingTest : public QObject {
     Q_OBJECT
 
 private slots:
-    void aCanvasFillsAsAPainterDoes_data() {
-        QTest::addColumn<double>("ratio");
-        for (const double ratio : {1.0, 1.5, 2.0})
-            QTest::addRow("%g", ratio) << ratio;
-    }
+    void aCanvasFillsAsAPainterDoes_data() { addRatios(); }
     void aCanvasFillsAsAPainterDoes() {
         QFETCH(const double, ratio);
         const QSize size(200, 120);
@@ -184,11 +187,7 @@ private slots:
         }
     }
 
-    void picturesThatMoveArePaintedWhereTheyAreShown_data() {
-        QTest::addColumn<double>("ratio");
-        for (const double ratio : {1.0, 1.5, 2.0})
-            QTest::addRow("%g", ratio) << ratio;
-    }
+    void picturesThatMoveArePaintedWhereTheyAreShown_data() { addRatios(); }
     /// Straight into the window's memory while each is another one, and into memory that is kept where one is shown
     /// twice, in part, or on a device of another kind. They look the same.
     void picturesThatMoveArePaintedWhereTheyAreShown() {

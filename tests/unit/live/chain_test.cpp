@@ -16,8 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::fourRanks;
+using test::fourRanksWithASlowOne;
 using test::infoOf;
 using test::RecordedRanks;
+using test::writeBesideTheNext;
 
 constexpr int kReplicas = 4;
 
@@ -244,9 +246,8 @@ std::vector<std::tuple<AnomalyKind, int, int, int>> outlinesOf(const std::vector
 
 // Steps that come in quick succession share a search, of which the collector of the job must hear as it is made.
 TEST(Chain, HearsOfEachSearchOnceAndAtOnce) {
-    auto wanted = fourRanks(60);
     constexpr int kOnset = 34;
-    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.5 : 1.0; };
+    const auto wanted = fourRanksWithASlowOne(60, kOnset, 1.5);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
     test::ScratchFolder shares;
@@ -279,9 +280,7 @@ TEST(Chain, HearsOfEachSearchOnceAndAtOnce) {
         hear();
     };
     const auto close = [&](int step) {
-        for (const int rank : {1, 2, 3})
-            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1); // so that a step is always open
+        writeBesideTheNext(ranks, run, step);
         after(1ns);
         EXPECT_THAT(outlinesOf(job.found()),
                     testing::UnorderedElementsAreArray(outlinesOf(collector.analyzer.found())));

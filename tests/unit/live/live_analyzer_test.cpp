@@ -19,8 +19,10 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::fourRanks;
+using test::fourRanksWithASlowOne;
 using test::infoOf;
 using test::RecordedRanks;
+using test::writeBesideTheNext;
 using Kind = LiveEvent::Kind;
 
 /// An analyzer fed by ranks, with a clock of its own.
@@ -325,9 +327,8 @@ TEST(LiveAnalyzer, CountsWhatCameTwiceTornOrOutOfOrder) {
 
 TEST(LiveAnalyzer, FlagsARankThatBecomesSlowWithinThreeSteps) {
     for (const unsigned seed : {1U, 2U, 3U}) {
-        auto wanted = fourRanks(20);
         constexpr int kOnset = 12;
-        wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.3 : 1.0; };
+        const auto wanted = fourRanksWithASlowOne(20, kOnset, 1.3);
         const auto run = test::makeJitteredRun(wanted, seed);
         RecordedRanks ranks(infoOf(wanted));
         Watch watch(ranks);
@@ -412,9 +413,8 @@ TEST(LiveAnalyzer, ARunWithoutFaultsThatComesAtOnceIsSilent) {
 
 // Each step is due by itself, but the next follows much sooner than a search is worth.
 TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
-    auto wanted = fourRanks(48);
     constexpr int kOnset = 34;
-    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.5 : 1.0; };
+    const auto wanted = fourRanksWithASlowOne(48, kOnset, 1.5);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
     LiveOptions options;
@@ -423,9 +423,7 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
     watch.now = 1s;
     ranks.write(0, run.steps[0], 0);
     const auto close = [&](int step) {
-        for (const int rank : {1, 2, 3})
-            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1); // so that a step is always open
+        writeBesideTheNext(ranks, run, step);
         watch.feedAll();
         watch.after(1ns);
     };
@@ -457,9 +455,8 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
 
 // Steps that share a search wait for it: those before a crash are what one wants to know of.
 TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
-    auto wanted = fourRanks(48);
     constexpr int kOnset = 41;
-    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 2.5 : 1.0; };
+    const auto wanted = fourRanksWithASlowOne(48, kOnset, 2.5);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
     LiveOptions options;
@@ -470,9 +467,7 @@ TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
     ranks.write(0, run.steps[0], 0);
     int searched = -1;
     const auto close = [&](int step) {
-        for (const int rank : {1, 2, 3})
-            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
-        ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1); // so that a step is always open
+        writeBesideTheNext(ranks, run, step);
         watch.feedAll();
         for (const LiveEvent& event : watch.after(1ns)) {
             if (event.kind == Kind::Searched) searched = event.step;
@@ -510,9 +505,8 @@ TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
 
 // The window of kept steps moves on; the step since which a fault holds does not.
 TEST(LiveAnalyzer, TheOnsetOfAFaultStaysTrue) {
-    auto wanted = fourRanks(70);
     constexpr int kOnset = 10; // after the steps that are kept from the beginning
-    wanted.op_factor = [](int step, Rank rank, const Op&) { return rank == Rank{2} && step >= kOnset ? 1.5 : 1.0; };
+    const auto wanted = fourRanksWithASlowOne(70, kOnset, 1.5);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
     Watch watch(ranks);

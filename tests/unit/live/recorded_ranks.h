@@ -99,4 +99,20 @@ private:
     return wanted;
 }
 
+/// The same, but from step `onset` on rank 2's ops take `factor` times as long.
+[[nodiscard]] inline JitteredRun fourRanksWithASlowOne(int steps, int onset, double factor) {
+    JitteredRun wanted = fourRanks(steps);
+    wanted.op_factor = [onset, factor](int step, Rank rank, const Op&) {
+        return rank == Rank{2} && step >= onset ? factor : 1.0;
+    };
+    return wanted;
+}
+
+/// Completes a step of four ranks that rank 0 has ended, and ends the next one of rank 0: so a step is always open.
+inline void writeBesideTheNext(RecordedRanks& ranks, const Run& run, int step) {
+    for (const int rank : {1, 2, 3})
+        ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+    ranks.write(0, run.steps[static_cast<std::size_t>(step + 1)], step + 1);
+}
+
 } // namespace bubblescope::test

@@ -266,17 +266,28 @@ TEST(Recorder, CountsWhatItsRingsDropped) {
     EXPECT_EQ(read(dir.path()).trace->sliceCount(), 8U);
 }
 
+/// Pushes an op, as at the end of a step.
+void endStep(Recorder& recorder, int step) {
+    recorder.ring(Rank{0}).push(opRecord(step, 2 * step, 2 * step + 1));
+    recorder.requestFlush();
+}
+
+/// The same, and waits until the file of rank 0 grows.
+void endStepAndWait(Recorder& recorder, int step) {
+    const std::filesystem::path file = recorder.files().at(0);
+    const auto before = std::filesystem::file_size(file);
+    endStep(recorder, step);
+    while (std::filesystem::file_size(file) == before)
+        std::this_thread::yield();
+}
+
 TEST(Recorder, WritesByItselfWhenAskedAtTheEndOfAStep) {
     const test::ScratchFolder dir;
     RecorderConfig config = configFor(dir.path(), 1);
     config.flush_interval = milliseconds{3'600'000};
     const auto recorder = openRecorder(config);
     const std::filesystem::path file = recorder->files().at(0);
-    const auto before = std::filesystem::file_size(file);
-    recorder->ring(Rank{0}).push(opRecord(0, 0, 1));
-    recorder->requestFlush();
-    while (std::filesystem::file_size(file) == before)
-        std::this_thread::yield();
+    endStepAndWait(*recorder, 0);
     ASSERT_TRUE(recorder->close().ok());
     EXPECT_EQ(read(file).trace->sliceCount(), 1U);
 }
@@ -287,18 +298,11 @@ TEST(Recorder, StepsThatEndSoonAfterAnotherAreWrittenAsWell) {
     config.flush_interval = milliseconds{3'600'000};
     const auto recorder = openRecorder(config);
     const std::filesystem::path file = recorder->files().at(0);
-    for (int step = 0; step < 5; ++step) {
-        const auto before = std::filesystem::file_size(file);
-        recorder->ring(Rank{0}).push(opRecord(step, 2 * step, 2 * step + 1));
-        recorder->requestFlush();
-        while (std::filesystem::file_size(file) == before)
-            std::this_thread::yield();
-    }
+    for (int step = 0; step < 5; ++step)
+        endStepAndWait(*recorder, step);
     // Some at once, of which the last must not wait for the interval either.
-    for (int step = 5; step < 20; ++step) {
-        recorder->ring(Rank{0}).push(opRecord(step, 2 * step, 2 * step + 1));
-        recorder->requestFlush();
-    }
+    for (int step = 5; step < 20; ++step)
+        endStep(*recorder, step);
     while (read(file).trace->sliceCount() < 20)
         std::this_thread::yield();
     ASSERT_TRUE(recorder->close().ok());
