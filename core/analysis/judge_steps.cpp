@@ -47,7 +47,7 @@ public:
             }
         };
         // Of a very large step what one needs is free before the other.
-        const std::size_t ops = opsOfStep({&step, 1});
+        const std::size_t ops = step.opCount();
         parallelCalls(2 * ops <= kOpsAtOnce ? ops : 0, analyze, diagnose);
     }
 

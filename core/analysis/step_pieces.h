@@ -10,11 +10,7 @@ namespace bubblescope {
 
 /// The ops of a run's steps, which are mostly equal in size.
 [[nodiscard]] inline std::size_t opsOfStep(std::span<const StepTimeline> steps) {
-    std::size_t ops = 0;
-    if (steps.empty()) return ops;
-    for (const auto& rank : steps.front().ranks)
-        ops += rank.size();
-    return ops;
+    return steps.empty() ? 0 : steps.front().opCount();
 }
 
 /// Of so many ops at a time is kept what an analysis of them needs, some hundred bytes each, on however many cores.

@@ -8,22 +8,15 @@
 namespace bubblescope::live {
 namespace {
 
-std::size_t opsOf(const StepTimeline& step) {
-    std::size_t ops = 0;
-    for (const auto& rank : step.ranks)
-        ops += rank.size();
-    return ops;
-}
-
 constexpr int kMaxMissing = 4; ///< steps of which not all was recorded may lie between the recent ones
 
 /// The window keeps a run's first steps as well. On one axis with the last ones, hours later, neither could be seen.
 std::size_t firstRecent(const std::vector<StepTimeline>& steps, std::size_t max_ops) {
     std::size_t from = steps.size() - 1;
-    std::size_t ops = opsOf(steps[from]);
+    std::size_t ops = steps[from].opCount();
     while (from > 0) {
         const StepTimeline& before = steps[from - 1];
-        ops += opsOf(before);
+        ops += before.opCount();
         const bool same = before.index == steps[from].index;
         if (!same && (steps[from].index - before.index > 1 + kMaxMissing || ops > max_ops)) break;
         --from;

@@ -32,9 +32,7 @@ ReducedReplica reduced(const StepAnalysis& analysis, const StepAccounting& accou
 }
 
 std::size_t recordsOf(const StepTimeline& step) {
-    std::size_t records = 0;
-    for (const auto& ops : step.ranks)
-        records += ops.size();
+    std::size_t records = step.opCount();
     for (const auto& spans : step.comm)
         records += spans.size();
     return records;

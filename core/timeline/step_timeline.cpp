@@ -6,6 +6,13 @@
 
 namespace bubblescope {
 
+std::size_t StepTimeline::opCount() const {
+    std::size_t ops = 0;
+    for (const auto& rank : ranks)
+        ops += rank.size();
+    return ops;
+}
+
 void StepTimeline::fitWindow() {
     bool any = false;
     begin = end = TimeNs{0};

@@ -96,6 +96,9 @@ struct StepTimeline {
         op.details = static_cast<std::uint32_t>(details.size());
     }
 
+    /// Of all ranks. Linear in ranks.
+    [[nodiscard]] std::size_t opCount() const;
+
     /// Sets `begin` and `end` from the ops; both are 0 without ops.
     void fitWindow();
 };

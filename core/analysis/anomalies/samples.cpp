@@ -25,8 +25,7 @@ void OpSamples::read(std::span<const StepTimeline> steps, const StepSelection& s
         replicas_ = std::max(replicas_, step.replica + 1);
         chunks_ = std::max(chunks_, static_cast<std::size_t>(step.vpp));
         rows += step.ranks.size();
-        for (const auto& rank : step.ranks)
-            ops += rank.size();
+        ops += step.opCount();
     }
     per_replica_ = static_cast<std::size_t>(steps.front().pp) * chunks_ * kKinds;
     counts_.resize(per_replica_ * static_cast<std::size_t>(replicas_));
