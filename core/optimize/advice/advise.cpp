@@ -286,7 +286,7 @@ bool dominates(const Suggestion& a, const Suggestion& b) {
 Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const RunModel& run, const Schedule& order,
                       const ModelCut& cut, const AdviceOptions& options, const JobControl& control, Advice& advice) {
     BUBBLESCOPE_ASSIGN(std::vector<SearchedChange> found,
-                       searchChanges(pipeline, order, cut, *options.search_time, control));
+                       searchOrdersAndSplits(pipeline, order, cut, *options.search_time, control));
     std::optional<TimeNs> with_present_split;
     for (SearchedChange& each : found) {
         Scenario scenario;

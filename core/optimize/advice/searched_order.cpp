@@ -74,8 +74,8 @@ bool canBeSearched(const Schedule& order) {
 
 } // namespace
 
-Result<std::vector<SearchedChange>> searchChanges(const MeanPipeline& pipeline, const Schedule& order,
-                                                  const ModelCut& cut, TimeNs time, const JobControl& control) {
+Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline, const Schedule& order,
+                                                          const ModelCut& cut, TimeNs time, const JobControl& control) {
     std::vector<SearchedChange> changes;
     if (!canBeSearched(order)) return changes;
     AlternatingSearch searches(pipeline, order, time, control);

@@ -18,8 +18,8 @@ struct SearchedChange {
 /// the step shorter, the order and split found by searching both in turn. No rank holds more activations than in
 /// `order`. `time` is for each search, two rounds at the most. Empty where the run's order cannot be searched: two
 /// pipelines in opposite directions, pairs of ops, or too many ops. Errors: Cancelled.
-[[nodiscard]] Result<std::vector<SearchedChange>> searchChanges(const MeanPipeline& pipeline, const Schedule& order,
-                                                                const ModelCut& cut, TimeNs time,
-                                                                const JobControl& control);
+[[nodiscard]] Result<std::vector<SearchedChange>> searchOrdersAndSplits(const MeanPipeline& pipeline,
+                                                                        const Schedule& order, const ModelCut& cut,
+                                                                        TimeNs time, const JobControl& control);
 
 } // namespace bubblescope
