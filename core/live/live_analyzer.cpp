@@ -1,7 +1,5 @@
 #include "core/live/live_analyzer.h"
 
-#include "core/base/median.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -115,7 +113,8 @@ private:
 };
 
 LiveAnalyzer::LiveAnalyzer(LiveOptions options)
-    : options_(std::move(options)), merge_(options_.assembly), anomalies_({.least = options_.thresholds.least_cost}) {}
+    : options_(std::move(options)), merge_(options_.assembly),
+      search_({.least = options_.thresholds.least_cost}, options_.window) {}
 LiveAnalyzer::~LiveAnalyzer() = default;
 
 // ---- Streams in -----------------------------------------------------------------------------------------
@@ -258,11 +257,9 @@ void LiveAnalyzer::beginRun(const RunInfo& info) {
     }
     clocks_.setPlaces(ranks_.size(), info.pp);
     heard_.assign(ranks_.size(), now_);
-    unsearched_ = 0;
-    last_closed_ = -1;
+    search_.beginRun();
     over_at_.reset();
     steps_.clear();
-    anomalies_.clear();
     checks_ = {};
     open_checks_ = {};
     run_ended_ = false;
@@ -547,34 +544,18 @@ std::vector<LiveEvent> LiveAnalyzer::conclude() {
     return std::exchange(events_, {});
 }
 
-bool LiveAnalyzer::searchIsDue(Following following) const {
-    constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
-    constexpr std::size_t kPartOfRun = 8;   // how much later than with each step something may be found
-    constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
-    if (unsearched_ == 0) return false;
-    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that none is gone before
-    const auto part = static_cast<std::int64_t>(steps_.size() / kPartOfRun);
-    if (unsearched_ >= std::clamp<std::int64_t>(std::min(kept, part), 1, kMostAtOnce)) return true;
-    // What costs little is reported when two searches found it, so that the last two steps are searched one by one.
-    if (following.isAmongLastTwo()) return true;
-    const auto records = static_cast<std::int64_t>(window_->records());
-    return !following.closes_next && now_ - searched_at_ >= kOfRecord * records;
-}
-
-/// `wall` is of the step unless it is among steps_. Returns how many steps were not searched before.
-int LiveAnalyzer::search(int step, std::optional<TimeNs> wall) {
-    searched_at_ = now_;
-    const int steps = std::exchange(unsearched_, 0);
-    std::vector<AnomalyLog::Finding> found;
-    for (Anomaly& anomaly : window_->findings())
-        found.push_back({std::move(anomaly), step, steps});
-    logFindings(std::move(found), step, wall);
-    return steps;
+/// `longest_replica`: of the step that was closed last, unless that is among steps_.
+FindingSearch::Searched LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
+    FindingSearch::Searched searched = search_.search(*window_, steps_, longest_replica, now_);
+    reportChanges(std::exchange(searched.changes, {}), searched.step);
+    return searched;
 }
 
 /// Searches the closed steps that were not searched yet.
 void LiveAnalyzer::searchRest() {
-    if (unsearched_ > 0) reportSearch(last_closed_, search(last_closed_, std::nullopt));
+    if (!search_.hasUnsearched()) return;
+    const FindingSearch::Searched searched = search(std::nullopt);
+    reportSearch(searched.step, searched.steps);
 }
 
 void LiveAnalyzer::watchRanks(TimeNs now) {
@@ -617,7 +598,7 @@ void LiveAnalyzer::giveUpSilent(TimeNs now) {
     }
 }
 
-void LiveAnalyzer::closeStep(ClosedStep closed, Following following) {
+void LiveAnalyzer::closeStep(ClosedStep closed, FollowingSteps following) {
     counts_.duplicates += closed.duplicates;
     OpenChecks::OfStep checks = open_checks_.take(closed.index);
     ReducedStep step;
@@ -643,11 +624,11 @@ void LiveAnalyzer::closeStep(ClosedStep closed, Following following) {
             if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
         }
     }
-    unsearched_ += any ? 1 : 0;
-    last_closed_ = step.index;
-    const int searched = searchIsDue(following) ? search(step.index, longest(step)) : 0;
+    search_.addStep(step.index, any);
+    std::optional<FindingSearch::Searched> searched;
+    if (searchIsDue(following)) searched = search(longest(step));
     keepStep(std::move(step));
-    if (searched > 0) reportSearch(last_closed_, searched);
+    if (searched) reportSearch(searched->step, searched->steps);
 }
 
 /// Closes the steps that are due of those that other collectors report, and takes their searches.
@@ -657,7 +638,7 @@ void LiveAnalyzer::closeMerged(TimeNs now) {
         more = merged.has_value();
         if (merged) keepStep(std::move(*merged));
         while (auto searched = merge_.takeSearches()) {
-            logFindings(std::move(searched->found), searched->step, std::nullopt);
+            reportChanges(search_.takeFound(std::move(searched->found), searched->step, steps_), searched->step);
             reportSearch(searched->step, searched->steps);
         }
     }
@@ -681,17 +662,7 @@ void LiveAnalyzer::keepStep(ReducedStep reduced) {
     events_.back().reduced = std::move(reduced);
 }
 
-void LiveAnalyzer::logFindings(std::vector<AnomalyLog::Finding> found, int step, std::optional<TimeNs> wall) {
-    // The median of the last steps: one long step is not what a step takes.
-    constexpr std::size_t kRecent = 9;
-    std::vector<TimeNs> recent;
-    if (wall) recent.push_back(*wall);
-    for (auto before = steps_.rbegin(); before != steps_.rend() && recent.size() < kRecent; ++before) {
-        if (before->complete) recent.push_back(before->wall);
-    }
-    if (recent.empty()) recent.emplace_back(0);
-    const int oldest = step - static_cast<int>(options_.window.last) + 1;
-    AnomalyLog::Changes changes = anomalies_.update(std::move(found), step, median(std::move(recent)), oldest);
+void LiveAnalyzer::reportChanges(AnomalyLog::Changes changes, int step) {
     const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
         for (LiveAnomaly& anomaly : list) {
             report(kind, step);
@@ -706,7 +677,7 @@ void LiveAnalyzer::logFindings(std::vector<AnomalyLog::Finding> found, int step,
 void LiveAnalyzer::reportSearch(int step, int steps) {
     if (!options_.report_searches) return;
     report(LiveEvent::Kind::Searched, step);
-    events_.back().search = LiveSearch{step, steps, anomalies_.found()};
+    events_.back().search = LiveSearch{step, steps, found()};
 }
 
 } // namespace bubblescope::live

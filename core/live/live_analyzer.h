@@ -1,9 +1,9 @@
 #pragma once
 
-#include "core/live/anomaly_log.h"
 #include "core/live/captured_job.h"
 #include "core/live/collector_merge.h"
 #include "core/live/collector_summary.h"
+#include "core/live/finding_search.h"
 #include "core/live/host_clocks.h"
 #include "core/live/live_view.h"
 #include "core/live/record_stream.h"
@@ -38,7 +38,8 @@ struct LiveOptions {
 ///
 /// Its parts do the work: a RecordStream per file decodes records, StepAssembler assembles steps (CollectorMerge those
 /// that other collectors report, CapturedJob those that were recognised), StepWindow analyses each as `analyze` does,
-/// AnomalyLog determines which findings are reported. This class keeps the ranks' states and connects the parts.
+/// FindingSearch determines when they are searched and which findings are reported. This class keeps the ranks' states
+/// and connects the parts.
 ///
 /// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
 class LiveAnalyzer final : public StreamTarget {
@@ -75,10 +76,7 @@ public:
 
     /// Closes and analyses the steps that are due. Returns the events since the last call.
     ///
-    /// The kept steps are searched for findings after each step that comes alone. Where several are due at once, or
-    /// come faster than a search is worth (a tenth of a core), one search serves several: at most eight, and an
-    /// eighth of the run's steps; the last two of a run are searched one by one. Every step is kept until it was
-    /// searched.
+    /// When the kept steps are searched for findings, FindingSearch decides: after each step that comes alone.
     [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
     /// Searches the closed steps that were not searched yet: for who watches no longer. Returns the events. The steps
     /// of a run are searched also before another one replaces it.
@@ -90,10 +88,10 @@ public:
     [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, oldest first
     [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const {
-        return anomalies_.current();
+        return search_.anomalies().current();
     } ///< open now, worst first
     /// All that was found after the last step, told or not: what other collectors get.
-    [[nodiscard]] const std::vector<LiveAnomaly>& found() const { return anomalies_.found(); }
+    [[nodiscard]] const std::vector<LiveAnomaly>& found() const { return search_.anomalies().found(); }
     [[nodiscard]] LiveCounts counts() const;
     [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
@@ -132,22 +130,15 @@ private:
     void watchRanks(TimeNs now);
     void giveUpSilent(TimeNs now);
     void watchCaptured();
-    /// What follows a step that is closed.
-    struct Following {
-        bool closes_next = false; ///< whether the next one is closed at once
-        std::size_t behind = 0;   ///< steps behind this one that are known: due or open
-
-        /// Whether it is the last step that is known, or the last but one of those that are closed at once. After these
-        /// nothing may come for long, or ever.
-        [[nodiscard]] bool isAmongLastTwo() const { return behind == 0 || (behind == 1 && closes_next); }
-    };
-    void closeStep(ClosedStep closed, Following following);
-    [[nodiscard]] bool searchIsDue(Following following) const;
-    int search(int step, std::optional<TimeNs> wall);
+    void closeStep(ClosedStep closed, FollowingSteps following);
+    [[nodiscard]] bool searchIsDue(const FollowingSteps& following) const {
+        return search_.isDue(following, *window_, steps_.size(), now_);
+    }
+    FindingSearch::Searched search(std::optional<TimeNs> longest_replica);
     void searchRest();
     void closeMerged(TimeNs now);
     void keepStep(ReducedStep reduced);
-    void logFindings(std::vector<AnomalyLog::Finding> found, int step, std::optional<TimeNs> wall);
+    void reportChanges(AnomalyLog::Changes changes, int step);
     void reportSearch(int step, int steps);
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
@@ -162,13 +153,10 @@ private:
     CapturedJob job_;      ///< whose steps are recognised elsewhere, see takeRun()
     HostClocks clocks_;
     OpenChecks open_checks_;
-    AnomalyLog anomalies_;
+    FindingSearch search_;
 
-    std::vector<LiveRank> ranks_; ///< by place
-    std::vector<TimeNs> heard_;   ///< when anything came of each last, by place
-    int unsearched_ = 0;          ///< steps in window_ since it was searched
-    int last_closed_ = -1;        ///< the step that was closed last, by closeStep()
-    TimeNs searched_at_{0};
+    std::vector<LiveRank> ranks_;   ///< by place
+    std::vector<TimeNs> heard_;     ///< when anything came of each last, by place
     std::optional<TimeNs> over_at_; ///< when a rank ended or was gone last
     std::deque<LiveStep> steps_;
     CheckCounts checks_;
