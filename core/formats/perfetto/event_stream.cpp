@@ -17,9 +17,9 @@ constexpr std::size_t kMaxTexts = std::size_t{1} << 18;
 constexpr std::size_t kLongestText = std::size_t{1} << 14;
 constexpr std::size_t kMaxTracks = std::size_t{1} << 16;
 constexpr std::size_t kMaxSequences = 1024;
-constexpr std::size_t kNode = 96;     ///< bytes of an entry of a table, beside its text
-constexpr std::size_t kListRoom = 32; ///< entries of a plain list of numbered texts before there are any
-constexpr std::size_t kList = 2 * kListRoom * sizeof(std::string_view); ///< bytes of one, beside its entries
+constexpr std::size_t kNode = 96; ///< bytes of an entry of a table, beside its text
+/// Bytes of a list of numbered texts, beside its entries.
+constexpr std::size_t kList = 2 * NumberTable<std::string_view>::kRoom * sizeof(std::string_view);
 constexpr std::size_t kDeepest = 256;
 constexpr std::size_t kMaxArgs = 256;
 constexpr int kMaxParents = 64;
@@ -33,6 +33,10 @@ constexpr std::size_t kLargestGuess = std::size_t{1} << 16;
 template <class List>
 void release(List& list) {
     List().swap(list);
+}
+
+std::size_t heldBy(const NumberTable<std::string_view>& texts) {
+    return texts.size() == 0 ? 0 : kList + kNode * texts.size();
 }
 
 } // namespace
@@ -85,26 +89,8 @@ void EventStream::OpenSlice::releaseArgs() {
     release(letters);
 }
 
-bool EventStream::Texts::set(std::uint64_t number, std::string_view text, HeldMemory& memory) {
-    if (const auto other = others_.find(number); other != others_.end()) {
-        other->second = text;
-        return true;
-    }
-    const bool is_new = !isKnown(find(number));
-    if (is_new && (count_ >= kMaxTexts || !memory.take(count_ == 0 ? kList + kNode : kNode))) return false;
-    count_ += is_new ? 1 : 0;
-    // A list up to any number could fill the memory for a few bytes of a hostile stream.
-    if (number >= 2 * count_ + kListRoom) {
-        others_.emplace(number, text);
-        return true;
-    }
-    if (number >= list_.size()) list_.resize(number + 1);
-    list_[number] = text;
-    return true;
-}
-
-std::size_t EventStream::Texts::held() const {
-    return count_ == 0 ? 0 : kList + kNode * count_;
+std::size_t EventStream::Sequence::held() const {
+    return heldBy(names) + heldBy(categories) + heldBy(arg_names) + heldBy(arg_texts);
 }
 
 void EventStream::feed(std::string_view bytes) {
@@ -287,7 +273,15 @@ void EventStream::addEntry(std::string_view message, Texts& texts) {
         default: entry.skip();
         }
     }
-    if (!texts.set(iid, keep(text), memory_)) ++counts_.damaged;
+    if (!setText(iid, keep(text), texts)) ++counts_.damaged;
+}
+
+/// False, and nothing is kept, if there is no room.
+bool EventStream::setText(std::uint64_t number, std::string_view text, Texts& texts) {
+    const bool is_new = !Texts::isKnown(texts.find(number));
+    if (is_new && (texts.size() >= kMaxTexts || !memory_.take(texts.size() == 0 ? kList + kNode : kNode))) return false;
+    texts.set(number, text);
+    return true;
 }
 
 void EventStream::addTrack(std::string_view message) {

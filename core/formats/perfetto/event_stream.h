@@ -119,26 +119,8 @@ public:
     [[nodiscard]] std::string_view processOf(std::uint64_t track) const;
 
 private:
-    /// The texts that a writer numbered. Writers count from 1, so most are in a plain list.
-    class Texts {
-    public:
-        /// False, and nothing is kept, if there is no room. `text` is of keep().
-        [[nodiscard]] bool set(std::uint64_t number, std::string_view text, HeldMemory& memory);
-        /// Whether find() found a text, which may be empty.
-        [[nodiscard]] static bool isKnown(std::string_view text) { return text.data() != nullptr; }
-        /// The text, of which isKnown() holds, or else one of which it does not.
-        [[nodiscard]] std::string_view find(std::uint64_t number) const {
-            if (number < list_.size() && isKnown(list_[number])) return list_[number];
-            const auto other = others_.find(number);
-            return other == others_.end() ? std::string_view() : other->second;
-        }
-        [[nodiscard]] std::size_t held() const; ///< bytes that set() took of `memory`
-
-    private:
-        std::size_t count_ = 0;
-        std::vector<std::string_view> list_; ///< by number; isKnown() or not
-        std::unordered_map<std::uint64_t, std::string_view> others_;
-    };
+    /// The texts that a writer numbered, which are of keep().
+    using Texts = NumberTable<std::string_view>;
     struct Sequence {
         bool usable = false;
         Texts names;
@@ -146,9 +128,7 @@ private:
         Texts arg_names;
         Texts arg_texts;
 
-        [[nodiscard]] std::size_t held() const {
-            return names.held() + categories.held() + arg_names.held() + arg_texts.held();
-        }
+        [[nodiscard]] std::size_t held() const; ///< bytes of memory_ that setText() took
     };
     struct Track {
         std::uint64_t parent = 0;
@@ -181,6 +161,7 @@ private:
     void addExtras(const Packet& packet, const PacketExtras& extras, Sequence& sequence);
     void addInterned(std::string_view message, Sequence& sequence);
     void addEntry(std::string_view message, Texts& texts);
+    [[nodiscard]] bool setText(std::uint64_t number, std::string_view text, Texts& texts);
     void begin(const TrackEvent& event, TimeNs time, const EventLists& lists, const Sequence& sequence);
     void keepPending(std::string_view bytes, std::size_t next);
     void addTrack(std::string_view message);

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,28 +15,43 @@ namespace bubblescope::perfetto {
 template <class T>
 class NumberTable {
 public:
+    static constexpr std::size_t kRoom = 32; ///< entries that the list may have before there are any numbers
+
     void set(std::uint64_t number, T value) {
-        ++count_;
-        if (number > 2 * count_ + kRoom) { // a list up to there could fill the memory for a few bytes of a hostile file
-            others_[number] = std::move(value);
+        if (const auto other = others_.empty() ? others_.end() : others_.find(number); other != others_.end()) {
+            other->second = std::move(value);
+            return;
+        }
+        if (!isKnown(find(number))) ++count_;
+        // A list up to any number could fill the memory for a few bytes of a hostile file.
+        if (number >= 2 * count_ + kRoom) {
+            others_.emplace(number, std::move(value));
             return;
         }
         if (number >= list_.size()) list_.resize(number + 1);
         list_[number] = std::move(value);
     }
-    /// An empty one for an unknown number.
+    /// A value for which isKnown() is false for an unknown number.
     [[nodiscard]] const T& find(std::uint64_t number) const {
         static const T kNothing{};
-        if (number < list_.size() && list_[number] != kNothing) return list_[number];
+        if (number < list_.size() && isKnown(list_[number])) return list_[number];
+        if (others_.empty()) return kNothing;
         const auto known = others_.find(number);
         return known == others_.end() ? kNothing : known->second;
     }
+    /// Whether a value is one that stands for itself: not an empty one. An empty text that has an address does.
+    [[nodiscard]] static bool isKnown(const T& value) {
+        if constexpr (std::is_same_v<T, std::string_view>)
+            return value.data() != nullptr;
+        else
+            return value != T{};
+    }
+    /// Numbers that were set; one that was set to an empty value may count each time.
+    [[nodiscard]] std::size_t size() const { return count_; }
 
 private:
-    static constexpr std::uint64_t kRoom = 64;
-
-    std::uint64_t count_ = 0; ///< of calls of set()
-    std::vector<T> list_;     ///< no longer than what count_ allows: its memory is linear in the file
+    std::size_t count_ = 0;
+    std::vector<T> list_; ///< no longer than what count_ allows: its memory is linear in the file
     std::unordered_map<std::uint64_t, T> others_;
 };
 

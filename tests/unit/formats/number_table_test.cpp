@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <string_view>
 
 namespace bubblescope::perfetto {
 namespace {
@@ -26,6 +27,30 @@ TEST(NumberTable, NumbersThatDoubleTakeNoMemoryForThoseBetween) {
     EXPECT_EQ(table.find(64), 1);
     EXPECT_EQ(table.find(192), 2);
     EXPECT_EQ(table.find(number), 0);
+}
+
+TEST(NumberTable, WhatANumberStoodForBeforeIsForgotten) {
+    NumberTable<int> table;
+    table.set(1000, 7);
+    for (std::uint64_t number = 1; number <= 900; ++number) // so many that a list may have that number
+        table.set(number, 1);
+    EXPECT_EQ(table.size(), 901U);
+    table.set(1000, 8);
+    EXPECT_EQ(table.find(1000), 8);
+    table.set(1000, 0);
+    EXPECT_EQ(table.find(1000), 0);
+}
+
+TEST(NumberTable, AnEmptyTextIsKnownIfItHasAnAddress) {
+    using Texts = NumberTable<std::string_view>;
+    Texts texts;
+    texts.set(3, "");
+    EXPECT_TRUE(Texts::isKnown(texts.find(3)));
+    EXPECT_FALSE(Texts::isKnown(texts.find(4)));
+    EXPECT_EQ(texts.size(), 1U);
+    texts.set(3, "later");
+    EXPECT_EQ(texts.find(3), "later");
+    EXPECT_EQ(texts.size(), 1U);
 }
 
 } // namespace
