@@ -283,6 +283,20 @@ private:
     OrderedTasks<FilePart> parts_;
 };
 
+/// Room for what the files hold that follow the first, if they hold as much for their size: its columns would move
+/// with each of them.
+void expectRest(TraceBuilder& builder, std::uint64_t first, std::uint64_t all) {
+    constexpr std::size_t kFew = std::size_t{1} << 16; // of more, at most as many again
+    if (first == 0 || all <= first) return;
+    const double times = static_cast<double>(all - first) / static_cast<double>(first);
+    const auto rest = [&](std::size_t count) {
+        const double exactly = times * static_cast<double>(count);
+        return static_cast<std::size_t>(std::min(1.1 * exactly, static_cast<double>(std::max(count, kFew))));
+    };
+    builder.expectSlices(rest(builder.sliceCount()));
+    builder.expectFlows(rest(builder.flowCount()));
+}
+
 } // namespace
 
 Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& control) {
@@ -298,7 +312,9 @@ Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& contro
         FilePart part = queue.take();
         FileOutcome& outcome = read.outcomes.emplace_back();
         if (part.status.ok()) {
+            const bool is_first = read.builder.fileCount() == 0;
             if (!read.builder.append(std::move(part.builder), control)) return cancelledError();
+            if (is_first) expectRest(read.builder, file.bytes, total);
             outcome.problems = part.log.take();
             continue;
         }

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -61,6 +62,8 @@ public:
     /// Null where the system does not say that it has large pages.
     static std::shared_ptr<SharedPlace> make() {
 #ifdef MADV_HUGEPAGE
+        if (char* const kept = spare().exchange(nullptr); kept != nullptr)
+            return std::shared_ptr<SharedPlace>(new SharedPlace(kept));
         void* const place = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (place == MAP_FAILED) return nullptr;
         std::shared_ptr<SharedPlace> made(new SharedPlace(static_cast<char*>(place)));
@@ -70,6 +73,11 @@ public:
 #endif
     }
     ~SharedPlace() {
+#ifdef MADV_FREE
+        // Of one, the system may take the pages when it needs them.
+        char* none = nullptr;
+        if (::madvise(place_, kBytes, MADV_FREE) == 0 && spare().compare_exchange_strong(none, place_)) return;
+#endif
         ::munmap(place_, kBytes);
     }
     SharedPlace(const SharedPlace&) = delete;
@@ -88,6 +96,12 @@ private:
     explicit SharedPlace(char* place)
         : place_(place), used_((kLargePage - reinterpret_cast<std::uintptr_t>(place) % kLargePage) % kLargePage) {
     } // a small page less
+
+    /// The place of a load that is over, for the next: clearing new pages takes as long as a tenth of a small load.
+    static std::atomic<char*>& spare() {
+        static std::atomic<char*> kept{nullptr};
+        return kept;
+    }
 
     char* place_;
     std::size_t used_;

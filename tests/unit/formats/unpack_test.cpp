@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <random>
 #include <stop_token>
 #include <string>
@@ -196,6 +200,35 @@ TEST(ByteBuffer, BesideOthersGrowsBeyondWhatWasExpected) {
         ++letter;
     }
 }
+
+#if defined(MADV_HUGEPAGE) && defined(MADV_FREE)
+// A load that follows another one has no pages to wait for.
+TEST(ByteBuffer, BesideOthersLeavesItsPagesToTheNextOnceAllAreGone) {
+    constexpr std::size_t kBytes = std::size_t{3} << 20;
+    const auto filled = [](char letter) {
+        ByteBuffer buffer = ByteBuffer::besideOthers(kBytes);
+        std::memset(buffer.end(), letter, kBytes);
+        buffer.grew(kBytes);
+        return buffer;
+    };
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const auto isResident = [page](const char* place) {
+        unsigned char resident = 0;
+        char* const begin = const_cast<char*>(place) - reinterpret_cast<std::uintptr_t>(place) % page;
+        return mincore(begin, page, &resident) == 0 && (resident & 1) != 0;
+    };
+    std::optional<ByteBuffer> first = filled('a');
+    const ByteBuffer living = filled('b');
+    first.reset();
+    const ByteBuffer other = filled('c');
+    EXPECT_EQ(living.text(), std::string(kBytes, 'b')) << "its place is not given away while it lives";
+    EXPECT_EQ(other.text(), std::string(kBytes, 'c'));
+    { const ByteBuffer last = filled('d'); }
+    { const ByteBuffer full = filled('e'); } // of the place that they shared
+    ByteBuffer next = ByteBuffer::besideOthers(kBytes);
+    EXPECT_TRUE(isResident(next.end() + kBytes / 2)) << "or this machine has no memory left";
+}
+#endif
 
 INSTANTIATE_TEST_SUITE_P(Packings, UnpackTest, testing::Values(Packing::Gzip, Packing::Zstd),
                          [](const auto& packing) { return packing.param == Packing::Gzip ? "gzip" : "zstd"; });
