@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -60,13 +62,23 @@ struct PayloadKey {
 template <class Value>
 class ByPayload {
 public:
-    explicit ByPayload(const StepTimeline& step)
-        : stages_(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp)), lists_(kPayloads * stages_) {
-    }
+    struct Entry {
+        std::uint64_t slice;
+        Value value;
+    };
+
+    /// `expected`: values of one payload and stage, if it has any.
+    explicit ByPayload(const StepTimeline& step, std::size_t expected = 0)
+        : stages_(static_cast<std::size_t>(step.pp) * static_cast<std::size_t>(step.vpp)), expected_(expected),
+          lists_(kPayloads * stages_) {}
 
     /// Stages that the step does not have are left out: no op consumes what is sent to them.
     void add(const PayloadKey& key, const Value& value) {
-        if (const auto list = listOf(key)) lists_[*list].push_back({numberOf(key.slice), value});
+        const auto place = listOf(key);
+        if (!place) return;
+        std::vector<Entry>& list = lists_[*place];
+        if (list.empty()) list.reserve(expected_);
+        list.push_back({numberOf(key.slice), value});
     }
     /// Call once, after the last add().
     void sort() {
@@ -74,26 +86,29 @@ public:
             if (!std::ranges::is_sorted(list, {}, &Entry::slice)) std::ranges::stable_sort(list, {}, &Entry::slice);
         }
     }
-    /// Null if there is none.
-    [[nodiscard]] const Value* find(const PayloadKey& key) const {
+    /// All that were added, in that order.
+    [[nodiscard]] std::span<Entry> all(const PayloadKey& key) {
         const auto place_of_list = listOf(key);
-        if (!place_of_list) return nullptr;
-        const std::vector<Entry>& list = lists_[*place_of_list];
+        if (!place_of_list) return {};
+        std::vector<Entry>& list = lists_[*place_of_list];
         const std::uint64_t slice = numberOf(key.slice);
         // Where each micro-batch comes once, its number is its place.
-        const std::size_t place = slice;
-        if (place < list.size() && list[place].slice == slice && (place == 0 || list[place - 1].slice != slice))
-            return &list[place].value;
-        const auto found = std::ranges::lower_bound(list, slice, {}, &Entry::slice);
-        return found != list.end() && found->slice == slice ? &found->value : nullptr;
+        std::size_t first = slice;
+        if (first >= list.size() || list[first].slice != slice || (first > 0 && list[first - 1].slice == slice))
+            first = static_cast<std::size_t>(std::ranges::lower_bound(list, slice, {}, &Entry::slice) - list.begin());
+        std::size_t end = first;
+        while (end < list.size() && list[end].slice == slice)
+            ++end;
+        return std::span(list).subspan(first, end - first);
+    }
+    /// The first; null if there is none.
+    [[nodiscard]] Value* find(const PayloadKey& key) {
+        const std::span<Entry> found = all(key);
+        return found.empty() ? nullptr : &found.front().value;
     }
 
 private:
     static constexpr std::size_t kPayloads = 2;
-    struct Entry {
-        std::uint64_t slice;
-        Value value;
-    };
     static std::uint64_t numberOf(const MicrobatchSlice& slice) {
         return std::uint64_t{static_cast<std::uint32_t>(slice.sequence)} << 32U |
                static_cast<std::uint32_t>(slice.microbatch.value);
@@ -105,6 +120,7 @@ private:
     }
 
     std::size_t stages_;
+    std::size_t expected_;
     std::vector<std::vector<Entry>> lists_;
 };
 
@@ -209,7 +225,7 @@ std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step, const st
         producers.add({payload, Stage(next), microbatchSliceOf(op)}, place);
     });
     producers.sort();
-    const RecordedEnds ends = recordedEnds(step, slice);
+    RecordedEnds ends = recordedEnds(step, slice);
     std::vector<OpTransfer> out;
     forEachPassing(step, slice, [&](const OpPlace& consumer, Payload payload, int stage) {
         const Op& op = consumer.in(step).op;
@@ -225,6 +241,45 @@ std::vector<OpTransfer> transfersBetweenRanks(const StepTimeline& step, const st
         out.push_back(transfer);
     });
     return out;
+}
+
+void eachTimedTransfer(const StepTimeline& step, const std::function<void(const TimedTransfer&)>& visit) {
+    if (std::ranges::all_of(step.comm, &std::vector<CommSpan>::empty)) return;
+    const auto stages = static_cast<std::size_t>(std::max(1, step.pp * step.vpp));
+    const std::size_t expected =
+        std::min(static_cast<std::size_t>(std::max(0, step.microbatches)), step.opCount() / stages + 1);
+    constexpr TimeNs kTaken = TimeNs::min(); // by a receive: of several equal ones the first counts
+    ByPayload<TimeNs> sent(step, expected);
+    for (const std::vector<CommSpan>& spans : step.comm) {
+        for (const CommSpan& span : spans) {
+            if (span.kind == CommKind::Send) sent.add({span.payload, span.stage, microbatchSliceOf(span)}, span.start);
+        }
+    }
+    sent.sort();
+    ByPayload<Rank> ops(step, expected); // that take the payload, if it comes from another rank
+    forEachPassing(step, {}, [&](const OpPlace& place, Payload payload, int stage) {
+        ops.add({payload, Stage(stage), microbatchSliceOf(place.in(step).op)}, place.rank);
+    });
+    ops.sort();
+    const int apart = routes(step.placement);
+    const auto isBetweenRanks = [&](const PayloadKey& key) {
+        PayloadKey before = key;
+        before.stage.value += key.payload == Payload::Activation ? -apart : apart;
+        const Rank* const producer = ops.find(before);
+        return producer != nullptr && std::ranges::any_of(ops.all(key), [&](const ByPayload<Rank>::Entry& consumer) {
+                   return consumer.value != *producer;
+               });
+    };
+    for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
+        for (const CommSpan& span : step.comm[rank]) {
+            if (span.kind != CommKind::Receive) continue;
+            const PayloadKey key{span.payload, span.stage, microbatchSliceOf(span)};
+            TimeNs* const from = sent.find(key);
+            if (from == nullptr || *from == kTaken) continue;
+            const TimeNs start = std::exchange(*from, kTaken);
+            if (isBetweenRanks(key)) visit({Rank(rank), start, span.end});
+        }
+    }
 }
 
 } // namespace bubblescope

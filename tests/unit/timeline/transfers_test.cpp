@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -110,6 +111,76 @@ TEST(Transfers, StayInTheirPipelineWhereTwoShareTheRanks) {
             return step.stageOf(place.rank, place.in(step).op.chunk).value;
         };
         EXPECT_EQ(std::abs(stage(transfer.producer) - stage(transfer.consumer)), 2);
+    }
+}
+
+using TimesOfRank = std::tuple<int, TimeNs, TimeNs>;
+
+std::vector<TimesOfRank> timedTransfersOf(const StepTimeline& step) {
+    std::vector<TimesOfRank> out;
+    eachTimedTransfer(step, [&](const TimedTransfer& transfer) {
+        out.emplace_back(transfer.to.value, transfer.sent, transfer.received);
+    });
+    return out;
+}
+
+/// What eachTimedTransfer() is to visit, in order of rank and time.
+std::vector<TimesOfRank> recordedTransfersOf(const StepTimeline& step) {
+    std::vector<TimesOfRank> out;
+    for (const OpTransfer& transfer : transfersBetweenRanks(step)) {
+        if (transfer.sent.recorded && transfer.received.recorded)
+            out.emplace_back(transfer.received.rank.value, transfer.sent.time, transfer.received.time);
+    }
+    std::ranges::sort(out);
+    return out;
+}
+
+TEST(TimedTransfers, AreThoseWhoseEndsAreRecorded) {
+    for (const ScheduleSpec& spec : {ScheduleSpec{"1f1b", "", 4, 8, 1}, ScheduleSpec{"interleaved", "", 4, 8, 2},
+                                     ScheduleSpec{"zb-v", "", 4, 8, 2}, ScheduleSpec{"dualpipe", "", 4, 8, 2},
+                                     ScheduleSpec{"seq1f1b", "", 4, 8, 1}}) {
+        SCOPED_TRACE(spec.name);
+        const StepTimeline step = simulated(spec);
+        std::vector<TimesOfRank> found = timedTransfersOf(step);
+        EXPECT_TRUE(std::ranges::is_sorted(found, {}, [](const TimesOfRank& one) { return std::get<0>(one); }));
+        std::ranges::sort(found);
+        EXPECT_FALSE(found.empty());
+        EXPECT_EQ(found, recordedTransfersOf(step));
+    }
+}
+
+/// Steps from which records and ops are missing, and in which some are there twice, of another rank or out of order.
+TEST(TimedTransfers, OfDamagedStepsAreTheSame) {
+    std::mt19937 random(1);
+    const auto oneOf = [&random](std::size_t count) { return random() % count; };
+    for (int round = 0; round < 200; ++round) {
+        SCOPED_TRACE(round);
+        StepTimeline step = simulated({round % 2 == 0 ? "1f1b" : "interleaved", "", 4, 8, 1 + round % 2});
+        for (int change = 0; change < 12; ++change) {
+            auto& ops = step.ranks[oneOf(4)];
+            auto& spans = step.comm[oneOf(4)];
+            switch (oneOf(6)) {
+            case 0: ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(oneOf(ops.size()))); break;
+            case 1: spans.erase(spans.begin() + static_cast<std::ptrdiff_t>(oneOf(spans.size()))); break;
+            case 2: {
+                CommSpan again = spans[oneOf(spans.size())];
+                again.start += TimeNs{1};
+                again.end += TimeNs{1};
+                step.comm[oneOf(4)].push_back(again);
+                break;
+            }
+            case 3: step.ranks[oneOf(4)].push_back(ops[oneOf(ops.size())]); break;
+            case 4: std::swap(spans[oneOf(spans.size())], spans[oneOf(spans.size())]); break;
+            default: spans[oneOf(spans.size())].stage = Stage{static_cast<int>(oneOf(10)) - 1};
+            }
+        }
+        std::vector<TimesOfRank> found = timedTransfersOf(step);
+        std::ranges::sort(found);
+        std::vector<TimesOfRank> wanted = recordedTransfersOf(step);
+        // An op that is there twice takes its payload twice.
+        wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+        found.erase(std::unique(found.begin(), found.end()), found.end());
+        EXPECT_EQ(found, wanted);
     }
 }
 
