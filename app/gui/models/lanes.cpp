@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -36,22 +37,46 @@ std::int32_t asIndex(T value) {
     return static_cast<std::int32_t>(value);
 }
 
+/// What views sum up of a lane.
+Lane::Sums sumsOf(LaneKind kind) {
+    switch (kind) {
+    case LaneKind::Compute: return Lane::Sums::ByRole;
+    case LaneKind::Bubble:
+    case LaneKind::ReplicaWait:
+    case LaneKind::Exposed: return Lane::Sums::Covered;
+    case LaneKind::Check:
+    case LaneKind::Send:
+    case LaneKind::Receive:
+    case LaneKind::Wait:
+    case LaneKind::Collective: break;
+    }
+    return Lane::Sums::None;
+}
+
 } // namespace
 
-void Lane::seal() {
+void Lane::seal(Sums sums) {
     if (!std::ranges::is_sorted(spans_, {}, &Span::start)) std::ranges::stable_sort(spans_, {}, &Span::start);
     latest_end_.clear();
-    latest_end_.reserve(spans_.size());
     covered_.clear();
-    covered_.reserve(spans_.size());
+    role_sums_.clear();
     TimeNs latest = TimeNs::min();
+    if (!std::ranges::is_sorted(spans_, {}, &Span::end)) { // some nest
+        latest_end_.reserve(spans_.size());
+        for (const Span& span : spans_)
+            latest_end_.push_back(latest = std::max(latest, span.end));
+    }
+    if (sums == Sums::None) return;
+    covered_.reserve(spans_.size());
+    latest = TimeNs::min();
     TimeNs covered{0};
     for (const Span& span : spans_) {
         covered += std::max(TimeNs{0}, span.end - std::max(span.start, latest));
         covered_.push_back(covered);
-        latest_end_.push_back(latest = std::max(latest, span.end));
+        latest = std::max(latest, span.end);
     }
-    role_sums_.clear();
+    if (sums == Sums::Covered) return;
+    role_sums_.reserve((spans_.size() + kRoleStride - 1) / kRoleStride);
     RoleTimes sum{};
     for (std::size_t i = 0; i < spans_.size(); ++i) {
         if (i % kRoleStride == 0) role_sums_.push_back(sum);
@@ -95,10 +120,11 @@ void Lane::addByRole(std::size_t first, std::size_t next, RoleTimes& sum) const 
 Lane::Overhang Lane::overhang(TimeNs time, std::size_t next) const {
     Overhang out;
     if (next == 0) return out;
-    const TimeNs later = latest_end_[next - 1] - time;
+    const TimeNs latest = latestEnd(next - 1);
+    const TimeNs later = latest - time;
     if (later <= TimeNs{0}) return out;
     std::size_t last = next - 1;
-    while (last > 0 && spans_[last].end != latest_end_[next - 1])
+    while (last > 0 && spans_[last].end != latest)
         --last;
     const bool pair = last > 0 && startsPair(last - 1);
     out.roles[0] = static_cast<std::size_t>(spans_[last].role);
@@ -110,8 +136,9 @@ Lane::Overhang Lane::overhang(TimeNs time, std::size_t next) const {
 }
 
 std::size_t Lane::firstEndingAfter(TimeNs time) const {
-    const auto found = std::upper_bound(latest_end_.begin(), latest_end_.end(), time);
-    return static_cast<std::size_t>(found - latest_end_.begin());
+    if (latest_end_.empty())
+        return static_cast<std::size_t>(std::ranges::upper_bound(spans_, time, {}, &Span::end) - spans_.begin());
+    return static_cast<std::size_t>(std::ranges::upper_bound(latest_end_, time) - latest_end_.begin());
 }
 
 std::size_t Lane::searchStart(TimeNs time, std::size_t from) const {
@@ -155,6 +182,7 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
         replica_of_step_.push_back(
             static_cast<int>(std::ranges::lower_bound(replicas_, step.replica) - replicas_.begin()));
     lines_.resize(rank_count_ * replicas_.size());
+    reserve(steps, analyses);
     extent_ = {TimeNs::max(), TimeNs::min()};
 
     for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -180,20 +208,41 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
         }
     }
     addChecks(steps, checks);
-    const auto seal = [this] {
-        for (auto& lanes : lines_) {
-            for (Lane& lane : lanes)
-                lane.seal();
-        }
-    };
-    seal();
+    for (auto& lanes : lines_) {
+        for (std::size_t kind = 0; kind < kLaneCount; ++kind)
+            lanes[kind].seal(sumsOf(static_cast<LaneKind>(kind)));
+    }
     if (replicas_.size() > 1) addReplicaWaits(steps);
     addExposed(steps);
     for (auto& lanes : lines_) {
-        lanes[static_cast<std::size_t>(LaneKind::ReplicaWait)].seal();
-        lanes[static_cast<std::size_t>(LaneKind::Exposed)].seal();
+        for (const LaneKind kind : {LaneKind::ReplicaWait, LaneKind::Exposed})
+            lanes[static_cast<std::size_t>(kind)].seal(sumsOf(kind));
     }
     if (extent_.end < extent_.begin) extent_ = {};
+}
+
+/// Room for the ops, bubbles and transfers: millions of them, which would be moved again and again.
+void Lanes::reserve(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses) {
+    std::vector<std::array<std::size_t, kLaneCount>> counts(lines_.size());
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const auto countsOf = [&](std::size_t rank) -> auto& {
+            return counts[static_cast<std::size_t>(lineOf(asIndex(s), asIndex(rank)))];
+        };
+        for (std::size_t r = 0; r < steps[s].ranks.size(); ++r)
+            countsOf(r)[static_cast<std::size_t>(LaneKind::Compute)] += steps[s].ranks[r].size();
+        for (std::size_t r = 0; r < steps[s].comm.size(); ++r) {
+            auto& of_line = countsOf(r);
+            for (const CommSpan& span : steps[s].comm[r])
+                ++of_line[static_cast<std::size_t>(laneOf(span.kind))];
+        }
+        if (s >= analyses.size()) continue;
+        for (std::size_t r = 0; r < std::min(rank_count_, analyses[s].bubbles.size()); ++r)
+            countsOf(r)[static_cast<std::size_t>(LaneKind::Bubble)] += analyses[s].bubbles[r].size();
+    }
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+        for (std::size_t kind = 0; kind < kLaneCount; ++kind)
+            lines_[line][kind].reserve(counts[line][kind]);
+    }
 }
 
 /// From the end of a replica's part of a step to the end of the slowest replica's, or to what the rank runs next.
@@ -220,27 +269,26 @@ void Lanes::addReplicaWaits(const std::vector<StepTimeline>& steps) {
 /// nobody has sent yet is idle.
 void Lanes::addExposed(const std::vector<StepTimeline>& steps) {
     std::vector<std::vector<TimeRange>> under_way(lines_.size());
+    // Only what touches a bubble: most transfers are under way while the rank computes.
+    const auto add_range = [&](int line, const TimeRange& range) {
+        if (line < 0) return;
+        const Lane& bubbles = lane(static_cast<std::size_t>(line), LaneKind::Bubble);
+        const std::size_t first = bubbles.firstEndingAfter(range.begin);
+        if (first < bubbles.spans().size() && bubbles.spans()[first].start < range.end)
+            under_way[static_cast<std::size_t>(line)].push_back(range);
+    };
+    for (std::size_t line = 0; line < lines_.size(); ++line) {
+        for (const Span& span : lane(line, LaneKind::Collective).spans())
+            add_range(static_cast<int>(line), {span.start, span.end});
+    }
     for (std::size_t s = 0; s < steps.size(); ++s) {
-        const StepTimeline& step = steps[s];
-        bool any = false;
-        for (std::size_t r = 0; r < step.comm.size(); ++r) {
-            any = any || !step.comm[r].empty();
-            for (const CommSpan& span : step.comm[r]) {
-                if (span.kind == CommKind::Collective)
-                    under_way[static_cast<std::size_t>(lineOf(asIndex(s), asIndex(r)))].push_back(
-                        {span.start, span.end});
-            }
-        }
-        if (!any) continue;
-        for (const OpTransfer& transfer : transfersBetweenRanks(step)) {
-            const int line = lineOf(asIndex(s), transfer.received.rank.value);
-            if (line < 0 || !transfer.sent.recorded || !transfer.received.recorded) continue;
-            under_way[static_cast<std::size_t>(line)].push_back({transfer.sent.time, transfer.received.time});
-        }
+        eachTimedTransfer(steps[s], [&](const TimedTransfer& transfer) {
+            add_range(lineOf(asIndex(s), transfer.to.value), {transfer.sent, transfer.received});
+        });
     }
     for (std::size_t line = 0; line < lines_.size(); ++line) {
         std::vector<TimeRange>& ranges = under_way[line];
-        std::ranges::sort(ranges, {}, &TimeRange::begin);
+        std::ranges::sort(ranges, {}, [](const TimeRange& range) { return std::pair(range.begin, range.end); });
         const Lane& bubbles = lane(line, LaneKind::Bubble);
         TimeNs done = TimeNs::min(); // parts before it are there already
         for (const TimeRange& range : ranges) {

@@ -40,9 +40,13 @@ using RoleTimes = std::array<TimeNs, kRoleCount>;
 /// The spans of one kind on one rank over all steps, by start.
 class Lane {
 public:
+    /// What a lane can sum up of its spans: nothing, coveredBefore(), or also addByRole() and overhang().
+    enum class Sums : std::uint8_t { None, Covered, ByRole };
+
+    void reserve(std::size_t spans) { spans_.reserve(spans); }
     void add(Span span) { spans_.push_back(span); }
     /// Sorts the spans and prepares searching; call once after the last add().
-    void seal();
+    void seal(Sums sums);
 
     [[nodiscard]] const std::vector<Span>& spans() const { return spans_; }
     /// The first span that may end after `time`; all spans before it end earlier. Logarithmic.
@@ -56,7 +60,7 @@ public:
     [[nodiscard]] TimeNs coveredBefore(TimeNs time, std::size_t next) const {
         if (next == 0) return TimeNs{0};
         // All spans before `next` have started, so what they cover after `time` is contiguous.
-        return covered_[next - 1] - std::max(TimeNs{0}, latest_end_[next - 1] - time);
+        return covered_[next - 1] - std::max(TimeNs{0}, latestEnd(next - 1) - time);
     }
     /// Adds what the spans [first, next) cover, by their roles: the halves of a pair share their time. Linear in the
     /// spans, or in kRoleStride.
@@ -80,11 +84,14 @@ private:
     static constexpr std::size_t kRoleStride = 16;
     [[nodiscard]] std::size_t searchStart(TimeNs time, std::size_t from) const;
     [[nodiscard]] bool startsPair(std::size_t span) const;
+    [[nodiscard]] TimeNs latestEnd(std::size_t span) const {
+        return latest_end_.empty() ? spans_[span].end : latest_end_[span];
+    }
     [[nodiscard]] TimeNs gain(std::size_t span) const;
 
     std::vector<Span> spans_;
     std::vector<RoleTimes> role_sums_; ///< of the spans before each kRoleStride'th
-    std::vector<TimeNs> latest_end_;   ///< of all spans up to this one: ascending even if spans nest
+    std::vector<TimeNs> latest_end_;   ///< of all spans up to this one; empty where ends ascend by themselves
     std::vector<TimeNs> covered_;      ///< time covered by the spans up to this one
 };
 
@@ -124,6 +131,7 @@ public:
     [[nodiscard]] const TimeRange& extent() const { return extent_; }
 
 private:
+    void reserve(const std::vector<StepTimeline>& steps, const std::vector<StepAnalysis>& analyses);
     void add(int line, LaneKind kind, Span span);
     void addReplicaWaits(const std::vector<StepTimeline>& steps);
     void addExposed(const std::vector<StepTimeline>& steps);
