@@ -21,9 +21,9 @@ std::size_t BatchPipeline::pieceBytes(std::size_t text) {
 }
 
 BatchPipeline::BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes, bool complete,
-                             Threads threads)
+                             Threads threads, bool stays)
     : text_(text), piece_bytes_(piece_bytes), borders_(text, complete), next_begin_(begin), complete_(complete),
-      threads_(threads) {
+      threads_(threads), stays_(stays) {
     if (threads_ == Threads::ThisOne || text.size() - begin < 2 * piece_bytes_) return;
     max_ahead_ = kAheadPerCore * coreCount();
     fill();
@@ -101,7 +101,9 @@ const BatchPipeline::Piece* BatchPipeline::parsedHere(std::size_t begin) {
     const std::string_view events = text_.substr(begin, end - begin);
     if (border) {
         piece_.end = end;
-        if (parser_.parse(events, begin, piece_.batch)) return &piece_;
+        const bool in_place = stays_ && text_.size() - end >= EventParser::kBehind;
+        if (in_place ? parser_.parseInPlace(events, begin, piece_.batch) : parser_.parse(events, begin, piece_.batch))
+            return &piece_;
     } else if (const auto size = parser_.parseToEnd(events, begin, piece_.batch)) {
         piece_.end = begin + *size;
         return &piece_;

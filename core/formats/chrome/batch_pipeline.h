@@ -37,9 +37,10 @@ public:
 
     /// `text` is the file, or if that is not `complete` its beginning, `begin` the offset of its first event. Pieces
     /// have at least `piece_bytes`, but towards the end half of what is left; of texts with less than two nothing is
-    /// parsed ahead. A text for one thread must be complete.
+    /// parsed ahead. A text for one thread must be complete; if it also `stays`, as that of a mapped file need not
+    /// where another program writes to it, its pieces are not copied.
     BatchPipeline(std::string_view text, std::size_t begin, std::size_t piece_bytes = kPieceBytes, bool complete = true,
-                  Threads threads = Threads::All);
+                  Threads threads = Threads::All, bool stays = false);
 
     /// More of the text came, at the same place.
     void extend(std::string_view text, bool complete);
@@ -78,6 +79,7 @@ private:
 
     // For one thread alone.
     Threads threads_;
+    bool stays_;
     EventParser parser_;
     Piece piece_;                       ///< filled again and again
     std::size_t unreadable_before_ = 0; ///< end of the last piece that could not be parsed

@@ -375,6 +375,12 @@ std::unique_ptr<EventParser::Places>& sparePlaces() {
     return kept;
 }
 
+/// Room for those of a text of so many bytes.
+void expectEvents(std::size_t text, EventBatch& batch) {
+    constexpr std::size_t kUsualEvent = 200;
+    if (text > 8 * kUsualEvent) batch.events.reserve(batch.events.size() + text / kUsualEvent);
+}
+
 } // namespace
 
 EventParser::EventParser() = default;
@@ -386,12 +392,17 @@ EventParser::~EventParser() {
     if (spare == nullptr || spare->room < places_->room) spare = std::move(places_);
 }
 
-/// False if the text is no JSON wherever strings end, or is no UTF-8 (and cannot be repaired).
-bool EventParser::find(std::string_view text, EventBatch& batch) {
+EventParser::Places& EventParser::placesFor(std::string_view text) {
     if (places_ == nullptr) places_ = std::exchange(sparePlaces(), nullptr);
     if (places_ == nullptr) places_ = std::make_unique<Places>();
     places_->expect(text.size() + 2 + simdjson::SIMDJSON_PADDING);
     places_->size = text.size();
+    return *places_;
+}
+
+/// False if the text is no JSON wherever strings end, or is no UTF-8 (and cannot be repaired).
+bool EventParser::find(std::string_view text, EventBatch& batch) {
+    (void)placesFor(text);
     char* const document = places_->document.get();
     document[0] = '[';
     if (!text.empty()) std::memcpy(document + 1, text.data(), text.size());
@@ -407,9 +418,8 @@ bool EventParser::find(std::string_view text, EventBatch& batch) {
 
 /// `whole`: the array must end where the document does.
 std::optional<std::size_t> EventParser::read(std::uint64_t offset, EventBatch& batch, bool whole) {
-    constexpr std::size_t kUsualEvent = 200;
     const std::size_t before = batch.events.size();
-    if (places_->size > 8 * kUsualEvent) batch.events.reserve(before + places_->size / kUsualEvent);
+    expectEvents(places_->size, batch);
     const auto failed = [&] {
         batch.events.resize(before);
         return std::nullopt;
@@ -431,6 +441,29 @@ std::optional<std::size_t> EventParser::read(std::uint64_t offset, EventBatch& b
 
 bool EventParser::parse(std::string_view text, std::uint64_t offset, EventBatch& batch) {
     return find(text, batch) && read(offset, batch, true);
+}
+
+bool EventParser::parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch) {
+    static_assert(kBehind >= simdjson::SIMDJSON_PADDING);
+    Simdjson& simdjson = *placesFor(text).simdjson;
+    const auto failed = simdjson.stage1(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(),
+                                        simdjson::stage1_mode::regular);
+    if (failed == simdjson::UTF8_ERROR) return parse(text, offset, batch); // it has to be repaired
+    if (failed != simdjson::SUCCESS) return false;
+    // Behind the last place stands what follows the text, and not a 0. The last brace stands there once more, which
+    // ends at most the entry that lacks one: then the end is passed.
+    std::uint32_t* const end = simdjson.structural_indexes.get() + simdjson.n_structural_indexes;
+    end[0] = end[1] = static_cast<std::uint32_t>(text.size() - 1);
+    const std::size_t before = batch.events.size();
+    expectEvents(text.size(), batch);
+    EntryReader reader(text.data(), offset, simdjson, places_->unescaped, batch);
+    bool whole = true;
+    do
+        whole = reader.entry();
+    while (whole && reader.accept(','));
+    if (whole && reader.atEnd()) return true;
+    batch.events.resize(before);
+    return false;
 }
 
 std::optional<std::size_t> EventParser::parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch) {

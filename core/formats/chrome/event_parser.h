@@ -92,6 +92,10 @@ public:
     /// else; the batch then has the events that it had, and maybe more texts. `offset` is where the text begins in the
     /// file.
     [[nodiscard]] bool parse(std::string_view text, std::uint64_t offset, EventBatch& batch);
+    /// The same without a copy of the text, of one that ends with a brace and behind which kBehind bytes may be read;
+    /// nobody else may change it meanwhile.
+    [[nodiscard]] bool parseInPlace(std::string_view text, std::uint64_t offset, EventBatch& batch);
+    static constexpr std::size_t kBehind = 64;
     /// The same for a text that goes on behind the array in which the events stand. Returns how much of it they take;
     /// nothing where parse() is false.
     [[nodiscard]] std::optional<std::size_t> parseToEnd(std::string_view text, std::uint64_t offset, EventBatch& batch);
@@ -102,6 +106,7 @@ public:
     struct Places;
 
 private:
+    [[nodiscard]] Places& placesFor(std::string_view text);
     [[nodiscard]] bool find(std::string_view text, EventBatch& batch);
     [[nodiscard]] std::optional<std::size_t> read(std::uint64_t offset, EventBatch& batch, bool whole);
 

@@ -283,8 +283,8 @@ void Reader::beginPieces() {
     if (reuses_batch_) {
         constexpr std::size_t kUsualSlice = 400; // bytes
         builder_.expectSlices((bytes_.text().size() - begin) / kUsualSlice);
-        pipeline_.emplace(bytes_.text(), begin, BatchPipeline::kPieceOfOneThread, true,
-                          BatchPipeline::Threads::ThisOne);
+        pipeline_.emplace(bytes_.text(), begin, BatchPipeline::kPieceOfOneThread, true, BatchPipeline::Threads::ThisOne,
+                          !bytes_.mapped());
     } else {
         pipeline_.emplace(bytes_.text(), begin, BatchPipeline::pieceBytes(bytes_.expectedSize()), bytes_.complete());
     }

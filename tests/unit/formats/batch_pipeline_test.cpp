@@ -273,13 +273,14 @@ TEST(BatchPipeline, ReadsPackedFilesAsItReadsPlainOnes) {
 using Threads = chrome::BatchPipeline::Threads;
 
 /// The share of a file's bytes that a reader gets in pieces, which are parsed on all cores.
-double shareInPieces(const std::string& text, std::size_t piece_bytes, Threads threads = Threads::All) {
+double shareInPieces(const std::string& text, std::size_t piece_bytes, Threads threads = Threads::All,
+                     bool stays = false) {
     JsonScanner scanner(text);
     while (scanner.peek() != '[')
         scanner.moveTo(scanner.offset() + 1);
     (void)scanner.accept('[');
     (void)scanner.peek();
-    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes, true, threads);
+    chrome::BatchPipeline pipeline(text, scanner.offset(), piece_bytes, true, threads, stays);
     std::size_t in_pieces = 0;
     do {
         (void)scanner.peek();
@@ -308,8 +309,10 @@ TEST(BatchPipeline, ParsesEveryLayoutInPiecesOnOneThread) {
     const std::vector<Fields> events = profile(300);
     for (const Layout& layout : kLayouts) {
         const std::string text = written(events, layout, random);
-        for (const std::size_t piece : {4'096U, 50'000U, 1'000'000U})
-            EXPECT_GT(shareInPieces(text, piece, Threads::ThisOne), 0.97) << layout.name << ", " << piece;
+        for (const std::size_t piece : {4'096U, 50'000U, 1'000'000U}) {
+            for (const bool stays : {false, true})
+                EXPECT_GT(shareInPieces(text, piece, Threads::ThisOne, stays), 0.97) << layout.name << ", " << piece;
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <random>
@@ -152,6 +153,61 @@ TEST(EventParser, EndsWhereTheArrayDoes) {
     EXPECT_EQ(batch.events.size(), 2U);
     EXPECT_EQ(parser.parseToEnd("{\"ts\":1}, {\"ts\":2", 0, batch), std::nullopt);
     EXPECT_EQ(batch.events.size(), 2U);
+}
+
+/// All that an event says, with its texts.
+std::string said(const Event& event, const EventBatch& batch) {
+    const auto time = [](const std::optional<TimeNs>& one) { return one ? one->count() : -1; };
+    const auto row = [&](const RowId& id) {
+        return id.is_text ? std::string(batch.texts.text(static_cast<StringId>(id.number))) : std::to_string(id.number);
+    };
+    return fmt::format("{} {}{}{}{} {} {} {} '{}' '{}' '{}' '{}' {} {} {} {}", static_cast<int>(event.phase),
+                       event.has_time, event.binds_enclosing, event.flows_in, event.flows_out, event.offset,
+                       time(event.time), time(event.duration), batch.texts.text(event.name),
+                       batch.texts.text(event.category), row(event.pid), row(event.tid), event.id, event.bind,
+                       event.args, event.args_size);
+}
+
+// Whatever stands behind the text, and however it is damaged.
+TEST(EventParser, ReadsInPlaceWhatItReadsOfACopy) {
+    std::mt19937 random(5);
+    const auto below = [&random](std::size_t limit) {
+        return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random);
+    };
+    const std::string plain = "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::\\u00e4dd\", \"pid\": 1546, "
+                              "\"tid\": \"7\", \"ts\": 4319161297041.922, \"dur\": 53.219, \"args\": {\"Dims\": "
+                              "[[512, 256], [], []], \"at\": {\"b\": 2}}},\n{\"ph\": \"s\", \"id\": 3, \"ts\": 1, "
+                              "\"id2\": {\"local\": \"0x1\"}}, {}, {\"other\": [{}], \"ph\": \"i\"}";
+    const std::string letters = "{}[]:,\"\\ \n0t\x80\0e"; // among them one that is no UTF-8
+    int read = 0;
+    for (int round = 0; round < 20'000; ++round) {
+        std::string text = plain;
+        for (std::size_t damage = round % 4 == 0 ? 0 : 1 + below(3); damage > 0; --damage) {
+            const std::size_t at = below(text.size() - 1);
+            switch (below(3)) {
+            case 0: text[at] = letters[below(letters.size())]; break;
+            case 1: text.erase(at, 1 + below(std::min<std::size_t>(20, text.size() - 1 - at))); break;
+            default: text.insert(at, 1, letters[below(letters.size())]);
+            }
+        }
+        std::string behind; // any letters
+        while (behind.size() < EventParser::kBehind)
+            behind += letters[below(letters.size())];
+        const Parsed copied = parsed(text);
+        const std::string whole = text + behind;
+        EventParser parser;
+        Parsed in_place;
+        in_place.ok = parser.parseInPlace(std::string_view(whole).substr(0, text.size()), 1000, in_place.batch);
+        ASSERT_EQ(in_place.ok, copied.ok) << text;
+        ASSERT_EQ(in_place.batch.repaired, copied.batch.repaired) << text;
+        ASSERT_EQ(in_place.batch.events.size(), copied.batch.events.size()) << text;
+        for (std::size_t i = 0; i < copied.batch.events.size(); ++i)
+            ASSERT_EQ(said(in_place.batch.events[i], in_place.batch), said(copied.batch.events[i], copied.batch))
+                << text;
+        read += copied.ok ? 1 : 0;
+    }
+    EXPECT_GT(read, 6'000);
+    EXPECT_LT(read, 18'000);
 }
 
 // Digits are read eight at a time.
