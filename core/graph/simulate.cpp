@@ -1,5 +1,6 @@
 #include "core/graph/simulate.h"
 
+#include "core/base/sort_lists.h"
 #include "core/graph/cost_table.h"
 #include "core/graph/longest_path.h"
 #include "core/graph/rendezvous.h"
@@ -49,10 +50,8 @@ public:
     }
 
     [[nodiscard]] StepTimeline take() {
-        const auto earlier = [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; };
-        for (auto& spans : step_.comm) {
-            if (!std::ranges::is_sorted(spans, earlier)) std::ranges::stable_sort(spans, earlier);
-        }
+        for (auto& spans : step_.comm) // of the rank itself and of its neighbours, each in order
+            sortMixedLists(spans, [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
         step_.fitWindow();
         return std::move(step_);
     }

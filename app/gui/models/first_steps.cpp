@@ -1,0 +1,41 @@
+#include "app/gui/models/first_steps.h"
+
+#include "core/formats/read_trace.h"
+
+#include <cstdint>
+#include <utility>
+
+namespace bubblescope::gui {
+namespace {
+
+constexpr std::uint64_t kFirstBytes = std::uint64_t{8} << 20;        // are loaded and shown in a fraction of a second
+constexpr std::uint64_t kSmallest = std::uint64_t{16} * kFirstBytes; // reading them takes little of the whole load
+
+/// About how many bytes there are to read, packed files unpacked.
+std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
+    constexpr std::uint64_t kUnpacked = 8;
+    std::uint64_t bytes = 0;
+    for (const InputFile& file : files) {
+        const auto extension = file.path.extension();
+        bytes += file.bytes * (extension == ".gz" || extension == ".zst" ? kUnpacked : 1);
+    }
+    return bytes;
+}
+
+} // namespace
+
+SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
+                          LoadOptions taught) {
+    const Result<std::vector<InputFile>> files = findTraceFiles(paths);
+    if (!files.ok() || bytesToRead(files.value()) < kSmallest) return nullptr;
+    taught.first_bytes = kFirstBytes;
+    Result<LoadedTrace> loaded = loader.trace(paths, control, taught);
+    if (!loaded.ok() || loaded.value().no_pipeline) return nullptr;
+    Run run = std::move(loaded).value().run;
+    if (run.format == "kineto") return nullptr;
+    run.problems.clear(); // of a trace that ends early
+    Result<SessionPtr> session = sessionOf(std::move(run), paths, control);
+    return session.ok() ? std::move(session).value() : nullptr;
+}
+
+} // namespace bubblescope::gui
