@@ -2,6 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/live/live_controller.h"
+#include "app/gui/models/first_steps.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
@@ -12,6 +13,8 @@
 #include <QTabBar>
 #include <QTimer>
 
+#include <algorithm>
+
 namespace bubblescope::gui {
 
 namespace {
@@ -19,6 +22,11 @@ namespace {
 QString nameOfTrace(const QStringList& paths) {
     const QString name = QFileInfo(paths.front()).fileName();
     return name.isEmpty() ? paths.front() : name;
+}
+
+QString titleOfTrace(const QStringList& paths) {
+    const QString name = nameOfTrace(paths);
+    return paths.size() > 1 ? TraceTabs::tr("%1 and more").arg(name) : name;
 }
 
 QStringList toStrings(const std::vector<std::filesystem::path>& paths) {
@@ -127,6 +135,7 @@ void TraceTabs::show(int tab) {
 
 void TraceTabs::close(int tab) {
     if (tab < 0 || tab >= count()) return;
+    if (tabs_[static_cast<std::size_t>(tab)].is_begun) cancelLoad();
     const bool was_live = tabs_[static_cast<std::size_t>(tab)].live;
     if (count() == 1) {
         // The window returns to its initial state.
@@ -216,6 +225,7 @@ void TraceTabs::loadNext() {
 
 void TraceTabs::load(const Request& request) {
     if (request.paths.isEmpty()) return;
+    dropFirstSteps();
     emit loadStarted(nameOfTrace(request.paths));
     const auto preview = std::make_shared<LoadPreview>();
     preview_ = preview;
@@ -227,22 +237,77 @@ void TraceTabs::load(const Request& request) {
             return openTrace(loader, files, control, options);
         },
         [this, request](Result<OpenedTrace> result) { finishLoad(request, std::move(result)); });
+    loadFirstSteps(request);
 }
 
 void TraceTabs::cancelLoad() {
     waiting_.clear();
     job_.cancel();
+    dropFirstSteps();
     emit cancelled();
+}
+
+void TraceTabs::loadFirstSteps(const Request& request) {
+    if (!front().empty() || request.view) return; // a view is one of all steps
+    first_steps_.start(
+        [loader = loader_, files = toFiles(request.paths), taught = request.taught](JobControl& control) -> SessionPtr {
+            Result<LoadOptions> options = taught.options();
+            if (!options.ok()) return nullptr;
+            return gui::loadFirstSteps(loader, files, control, std::move(options).value());
+        },
+        [this, request](SessionPtr session) { showFirstSteps(request, std::move(session)); });
+}
+
+void TraceTabs::showFirstSteps(const Request& request, SessionPtr session) {
+    if (!session || !job_.running() || !front().empty()) return;
+    TraceTab& tab = inFront();
+    tab = {};
+    tab.paths = request.paths;
+    tab.title = tr("%1 – first steps").arg(titleOfTrace(request.paths));
+    tab.session = std::move(session);
+    tab.taught = request.taught;
+    tab.is_begun = true;
+    state_.setSession(tab.session);
+    updateBar();
+    emit switched();
+    notes_.open(request.paths.front().toStdString());
+}
+
+/// Empties the tab with the first steps of what is loaded now, and brings it to the front. Returns its view, as far as
+/// it is the same with more steps; nothing if there is no such tab.
+std::optional<ViewSnapshot> TraceTabs::takeFirstSteps() {
+    first_steps_.cancel();
+    const auto begun = std::ranges::find_if(tabs_, &TraceTab::is_begun);
+    if (begun == tabs_.end()) return std::nullopt;
+    show(static_cast<int>(begun - tabs_.begin()));
+    ViewSnapshot view = state_.snapshot();
+    view.reference = nullptr;
+    if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
+    inFront() = {};
+    state_.setSession(nullptr);
+    return view;
+}
+
+/// Empties the tab with the first steps of what is no longer loaded, if there is one.
+void TraceTabs::dropFirstSteps() {
+    first_steps_.cancel();
+    const auto begun = std::ranges::find_if(tabs_, &TraceTab::is_begun);
+    if (begun == tabs_.end()) return;
+    *begun = {};
+    if (begun - tabs_.begin() == current_) return showFront();
+    updateBar();
 }
 
 void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
     if (!result.ok()) {
         if (result.error().kind == ErrorKind::Cancelled) return;
+        dropFirstSteps();
         emit refused(result.error());
         emit failed(result.error());
         if (waiting_.empty()) finishSession();
         return loadNext();
     }
+    const std::optional<ViewSnapshot> of_first_steps = takeFirstSteps();
     if (request.own_tab || front().live) {
         saveViews();
         addTab();
@@ -251,13 +316,13 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
     }
     TraceTab& tab = inFront();
     tab.paths = request.paths;
-    const QString name = nameOfTrace(request.paths);
-    tab.title = request.paths.size() > 1 ? tr("%1 and more").arg(name) : name;
+    tab.title = titleOfTrace(request.paths);
     tab.session = result.value().session;
     tab.plain = result.value().plain;
     tab.taught = request.taught;
-    if (request.view && tab.session) {
-        state_.restore(tab.session, *request.view);
+    const std::optional<ViewSnapshot>& view = request.view ? request.view : of_first_steps;
+    if (view && tab.session) {
+        state_.restore(tab.session, *view);
     } else {
         state_.setSession(tab.session);
     }

@@ -32,17 +32,18 @@ struct TraceTab {
     PlainTracePtr plain; ///< instead of a session, for a trace without a pipeline
     ViewSnapshot view;
     SavedComparison comparison;
-    bool ideal = false; ///< whether the ideal step was shown
-    Taught taught;      ///< where the pipeline is, if the user stated that
-    bool live = false;  ///< whether this is the watched run
-    QString alert;      ///< the worst open alert of a watched run, for its tab; empty if there is none
+    bool ideal = false;    ///< whether the ideal step was shown
+    Taught taught;         ///< where the pipeline is, if the user stated that
+    bool is_begun = false; ///< the session has the first steps only: the load of all of them goes on
+    bool live = false;     ///< whether this is the watched run
+    QString alert;         ///< the worst open alert of a watched run, for its tab; empty if there is none
 
     [[nodiscard]] bool empty() const { return !session && !plain && !live; }
 };
 
 /// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
-/// tabs. Reads and writes session files, which list all tabs. There is always at least one tab, which may be empty.
-/// Lives on the GUI thread.
+/// tabs. Of a trace that takes long the first steps are shown meanwhile, if the tab in front is empty. Reads and writes
+/// session files, which list all tabs. There is always at least one tab, which may be empty. Lives on the GUI thread.
 class TraceTabs : public QObject {
     Q_OBJECT
 
@@ -66,7 +67,10 @@ public:
     /// Cancels the current load and those queued; cancelled() follows.
     void cancelLoad();
     /// Cancels the current load without a signal, for a window that closes.
-    void stopLoad() { job_.cancel(); }
+    void stopLoad() {
+        job_.cancel();
+        first_steps_.cancel();
+    }
     /// Opens a tab for a watched run and brings it to the front; an empty tab in front is used. The tab of the run that
     /// was watched before keeps what it shows.
     void showLive(const QString& title);
@@ -136,6 +140,10 @@ private:
     void addTab();
     void load(const Request& request);
     void loadNext();
+    void loadFirstSteps(const Request& request);
+    void showFirstSteps(const Request& request, SessionPtr session);
+    [[nodiscard]] std::optional<ViewSnapshot> takeFirstSteps();
+    void dropFirstSteps();
     void finishLoad(const Request& request, Result<OpenedTrace> result);
     void finishSession();
 
@@ -147,6 +155,7 @@ private:
     IdealOverlay* ideal_ = nullptr;
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
+    BackgroundJob first_steps_; ///< of what job_ loads
     std::shared_ptr<const LoadPreview> preview_;
     std::deque<Request> waiting_; ///< to be loaded next
     std::optional<OpeningSession> opening_;

@@ -161,10 +161,11 @@ std::optional<std::int32_t> rankInName(std::string_view name) {
 
 namespace {
 
-Status readContent(const FileBytes& bytes, const std::string& where, TraceBuilder& builder, DiagnosticLog& log,
-                   LoadProgress& progress) {
+Status readContent(const FileBytes& bytes, bool in_part, const std::string& where, TraceBuilder& builder,
+                   DiagnosticLog& log, LoadProgress& progress) {
     const FileFormat format = sniffFormat(bytes.text());
     const bool in_order = format == FileFormat::Json || format == FileFormat::Perfetto;
+    if (in_part && !in_order) return inputError(where, "cannot be read in part", "load all of it");
     if (!in_order) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
     switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
@@ -190,12 +191,12 @@ struct FilePart {
 
 Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progress) {
     const std::string where = file.path == kStandardInput ? "standard input" : file.path.string();
-    BUBBLESCOPE_ASSIGN(const FileBytes bytes,
-                       openFileBytes(file.path, part.log, progress, [](std::string_view beginning) {
+    BUBBLESCOPE_ASSIGN(FileBytes bytes, openFileBytes(file.path, part.log, progress, [](std::string_view beginning) {
                            return packingOf(beginning) || sniffFormat(beginning) != FileFormat::Unknown;
                        }));
+    if (file.first_bytes > 0) bytes.cut(file.first_bytes);
     const std::uint32_t index = part.builder.addFile({file.path, {}, std::nullopt});
-    const Status status = readContent(bytes, where, part.builder, part.log, progress);
+    const Status status = readContent(bytes, file.first_bytes > 0, where, part.builder, part.log, progress);
     if (bytes.lost()) {
         if (!status.ok()) return inputError(where, "was shortened while it was read", "load it when it is complete");
         part.log.add("file-changed", where,

@@ -19,6 +19,7 @@ struct InputFile {
     std::filesystem::path path;
     bool named = false; ///< by the user, not found below a folder
     std::uint64_t bytes = 0;
+    std::uint64_t first_bytes = 0; ///< only so many of its content are read, and as if it ended there; 0: all
 };
 
 /// The files that paths name or contain. Below folders those whose content looks like a trace, sorted by path with

@@ -324,7 +324,7 @@ Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, J
                               const LoadOptions& options, Coordinator* coordinator) {
     DiagnosticLog log;
     BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
-                       PartitionedTrace::read(paths, control, options.rules, coordinator, log));
+                       PartitionedTrace::read(paths, control, options.rules, coordinator, log, options.first_bytes));
     const std::string where = nameInput(paths);
     if (control.stopRequested()) return cancelledError();
 

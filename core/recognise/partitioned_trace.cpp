@@ -55,8 +55,8 @@ const GpuWork& TracePartition::gpu() {
 // Types of lower libraries: fields() has to be in their namespace, which is this one.
 template <class Wire>
 void fields(Wire& wire, InputFile& value) {
-    auto& [path, named, bytes] = value;
-    wire(path, named, bytes);
+    auto& [path, named, bytes, first_bytes] = value;
+    wire(path, named, bytes, first_bytes);
 }
 template <class Wire>
 void fields(Wire& wire, FileOutcome& value) {
@@ -195,10 +195,13 @@ std::vector<std::size_t> partitionFiles(std::span<const InputFile> files, std::s
 Result<std::shared_ptr<PartitionedTrace>> PartitionedTrace::read(const std::vector<std::filesystem::path>& paths,
                                                                  JobControl& control,
                                                                  std::span<const RecognitionRule> user_rules,
-                                                                 Coordinator* coordinator, DiagnosticLog& log) {
+                                                                 Coordinator* coordinator, DiagnosticLog& log,
+                                                                 std::uint64_t first_bytes) {
     std::shared_ptr<PartitionedTrace> trace(new PartitionedTrace(user_rules, control, coordinator));
     ReadQuery query;
     BUBBLESCOPE_ASSIGN(query.files, findTraceFiles(paths));
+    for (InputFile& file : query.files)
+        file.first_bytes = first_bytes == 0 ? 0 : std::max<std::uint64_t>(1, first_bytes / query.files.size());
     query.begins = partitionFiles(query.files, coordinator == nullptr ? 1 : coordinator->size());
     BUBBLESCOPE_ASSIGN(std::vector<TracePartition::ReadOutcome> outcomes, trace->run(kReadFiles, query));
 

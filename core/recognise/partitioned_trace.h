@@ -129,11 +129,13 @@ class PartitionedTrace {
 public:
     /// Reads files, and every trace file below folders, as readTraces() does; problems go to `log`. Several processes
     /// take neighbouring files, see partitionFiles(). `coordinator` is null for this process alone; it,
-    /// `user_rules` and `control` must outlive the result. Errors: those of readTraces(), and Run if a process fails.
+    /// `user_rules` and `control` must outlive the result. `first_bytes` as for LoadOptions. Errors: those of
+    /// readTraces(), and Run if a process fails.
     [[nodiscard]] static Result<std::shared_ptr<PartitionedTrace>> read(const std::vector<std::filesystem::path>& paths,
                                                                         JobControl& control,
                                                                         std::span<const RecognitionRule> user_rules,
-                                                                        Coordinator* coordinator, DiagnosticLog& log);
+                                                                        Coordinator* coordinator, DiagnosticLog& log,
+                                                                        std::uint64_t first_bytes = 0);
 
     [[nodiscard]] std::span<const TraceFile> files() const { return files_; }
     [[nodiscard]] std::size_t sliceCount() const { return slices_; }

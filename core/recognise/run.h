@@ -60,6 +60,9 @@ struct LoadOptions {
     /// The observed order is compared with it alone, and if ops are not annotated it determines which is which.
     std::optional<Schedule> schedule;
     std::optional<ScheduleSpec> family;
+    /// If not 0, only so many bytes are read, of all files together, from their beginnings, unpacked: the first steps.
+    /// What is only then missing is listed among the problems. Files that cannot be read in part are unusable.
+    std::uint64_t first_bytes = 0;
 };
 
 /// A loaded trace with the pipeline found in it. Immutable; shared between views as

@@ -6,6 +6,7 @@
 #include "core/formats/source/mapped_file.h"
 #include "core/formats/source/unpacked_text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -29,15 +30,23 @@ public:
         : owner_(unpacked), was_packed_(true), unpacked_(unpacked.get()) {}
 
     /// All of it, or as much as there is by now. Its beginning stays where it is.
-    [[nodiscard]] std::string_view text() const { return unpacked_ != nullptr ? unpacked_->text() : text_; }
+    [[nodiscard]] std::string_view text() const {
+        return (unpacked_ != nullptr ? unpacked_->text() : text_).substr(0, size_);
+    }
     /// Whether that is all.
-    [[nodiscard]] bool complete() const { return unpacked_ == nullptr || unpacked_->complete(); }
+    [[nodiscard]] bool complete() const {
+        return unpacked_ == nullptr || unpacked_->complete() || unpacked_->text().size() >= size_;
+    }
     /// Waits until text() has so many bytes, or is complete; see UnpackedText.
-    [[nodiscard]] Status extend(std::size_t size) const { return complete() ? Status{} : unpacked_->extend(size); }
+    [[nodiscard]] Status extend(std::size_t size) const {
+        return complete() ? Status{} : unpacked_->extend(std::min(size, size_));
+    }
     /// The size of all of it, or an estimate.
     [[nodiscard]] std::size_t expectedSize() const {
-        return unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size();
+        return std::min(unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size(), size_);
     }
+    /// From now on this is the content of a file that ends after `size` bytes, if it is longer.
+    void cut(std::size_t size) { size_ = size; }
     /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
     /// Whether text() is a file's pages, which the system provides again: they need not be kept in memory.
@@ -70,6 +79,7 @@ public:
 private:
     std::shared_ptr<const void> owner_;
     std::string_view text_;
+    std::size_t size_ = std::string_view::npos; ///< see cut()
     bool was_packed_ = false;
     bool of_small_load_ = false;
     const MappedFile* mapped_ = nullptr; ///< `owner_`, if it is one

@@ -2,6 +2,7 @@
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"
+#include "tests/unit/formats/packed.h"
 #include "tests/unit/formats/trace_bytes.h"
 #include "tests/unit/recognise/step_maker.h"
 
@@ -102,6 +103,61 @@ TEST_F(NativeFiles, ComeBackAsTheyWereWritten) {
     ASSERT_EQ(run.value().steps.size(), steps.size());
     for (std::size_t i = 0; i < steps.size(); ++i)
         expectSame(steps[i], run.value().steps[i]);
+}
+
+/// Of the first bytes of a file, plain or packed, or of a file a rank.
+TEST_F(NativeFiles, ShowTheirFirstStepsWithoutTheOthers) {
+    constexpr int kSteps = 400;
+    const Schedule schedule = test::scheduleOf("1f1b", 4, 8);
+    std::vector<StepTimeline> steps;
+    for (int i = 0; i < kSteps; ++i)
+        steps.push_back(test::packedStep(schedule, i, TimeNs{i * 100'000'000}));
+    const auto writeTo = [&](const std::filesystem::path& file, const std::vector<StepTimeline>& what) {
+        ASSERT_TRUE(perfetto::writeTimeline(file, test::infoOf(schedule), what).ok());
+    };
+    const auto one = folder_.path() / "one" / "run.pftrace";
+    const auto packed = folder_.path() / "packed" / "run.pftrace.gz";
+    const auto of_ranks = folder_.path() / "of-ranks";
+    for (const auto& folder : {one.parent_path(), packed.parent_path(), of_ranks})
+        std::filesystem::create_directory(folder);
+    writeTo(one, steps);
+    folder_.write("packed/run.pftrace.gz", test::gzipped(test::readAll(one)));
+    for (std::size_t rank = 0; rank < 4; ++rank) {
+        std::vector<StepTimeline> own = steps;
+        for (StepTimeline& step : own) {
+            for (std::size_t other = 0; other < 4; ++other) {
+                if (other == rank) continue;
+                step.ranks[other].clear();
+                step.comm[other].clear();
+            }
+        }
+        writeTo(of_ranks / ("rank" + std::to_string(rank) + ".pftrace"), own);
+    }
+    for (const auto& path : {one.parent_path(), packed.parent_path(), of_ranks}) {
+        SCOPED_TRACE(path.filename());
+        LoadOptions options;
+        options.first_bytes = std::filesystem::file_size(one) / 8;
+        JobControl control;
+        const auto begun = loadRun({path}, control, options);
+        ASSERT_TRUE(begun.ok()) << begun.error().text();
+        const std::vector<StepTimeline>& found = begun.value().steps;
+        EXPECT_GT(found.size(), kSteps / 20U);
+        EXPECT_LT(found.size(), kSteps / 6U);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            expectSame(found[i], steps[i]);
+    }
+}
+
+TEST_F(NativeFiles, OfWhichNoStepIsInTheFirstBytesHaveNoRunThere) {
+    const Schedule schedule = test::scheduleOf("1f1b", 4, 8);
+    const std::vector steps{test::packedStep(schedule, 0, TimeNs{0})};
+    ASSERT_TRUE(perfetto::writeTimeline(folder_.path() / "a", test::infoOf(schedule), steps).ok());
+    JobControl control;
+    LoadOptions options;
+    options.first_bytes = std::filesystem::file_size(folder_.path() / "a") / 2;
+    const auto begun = loadRun({folder_.path()}, control, options);
+    ASSERT_FALSE(begun.ok());
+    EXPECT_EQ(begun.error().kind, ErrorKind::Input);
 }
 
 TEST_F(NativeFiles, LinkEveryTransfersProducerWithItsConsumer) {
