@@ -43,6 +43,11 @@ std::vector<std::filesystem::path> toFiles(const QStringList& paths) {
     return out;
 }
 
+bool isSameView(const ViewSnapshot& a, const ViewSnapshot& b) {
+    return a.range == b.range && a.step == b.step && a.selection == b.selection && a.rows == b.rows &&
+           a.flows == b.flows && a.measured == b.measured && a.highlights == b.highlights;
+}
+
 bool isSession(const QStringList& paths) {
     return paths.size() == 1 && isSessionFile(paths.front().toStdString());
 }
@@ -268,23 +273,26 @@ void TraceTabs::showFirstSteps(const Request& request, SessionPtr session) {
     tab.taught = request.taught;
     tab.is_begun = true;
     state_.setSession(tab.session);
+    first_view_ = state_.snapshot();
     updateBar();
     emit switched();
     notes_.open(request.paths.front().toStdString());
 }
 
 /// Empties the tab with the first steps of what is loaded now, and brings it to the front. Returns its view, as far as
-/// it is the same with more steps; nothing if there is no such tab.
+/// it is the same with more steps; nothing if there is no such tab, or nobody has changed its view.
 std::optional<ViewSnapshot> TraceTabs::takeFirstSteps() {
     first_steps_.cancel();
     const auto begun = std::ranges::find_if(tabs_, &TraceTab::is_begun);
     if (begun == tabs_.end()) return std::nullopt;
     show(static_cast<int>(begun - tabs_.begin()));
     ViewSnapshot view = state_.snapshot();
+    const bool is_changed = !isSameView(view, first_view_);
     view.reference = nullptr;
     if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
     inFront() = {};
     state_.setSession(nullptr);
+    if (!is_changed) return std::nullopt;
     return view;
 }
 

@@ -156,6 +156,7 @@ private:
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
     BackgroundJob first_steps_; ///< of what job_ loads
+    ViewSnapshot first_view_;   ///< of the first steps, as they were shown
     std::shared_ptr<const LoadPreview> preview_;
     std::deque<Request> waiting_; ///< to be loaded next
     std::optional<OpeningSession> opening_;

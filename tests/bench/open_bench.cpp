@@ -1,0 +1,67 @@
+#include "app/gui/jobs/application.h"
+#include "app/gui/main_window.h"
+
+#include <QStandardPaths>
+#include <QTimer>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+// How long after a trace is opened in the app a user sees its first steps, and all of them: until the window has
+// painted them, by the clock. Prints "first steps, ms: N" and "all steps, ms: N"; the former only where they came
+// first.
+//
+//   bench_open FILE...
+namespace bubblescope::gui {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Opening : public QObject {
+public:
+    Opening(MainWindow& window, const QStringList& files) : window_(window) {
+        connect(&window_.state(), &ViewState::sessionChanged, this,
+                [this] { QTimer::singleShot(0, this, [this] { painted(); }); });
+        connect(&window_, &MainWindow::failed, this, [](const Error& error) {
+            std::fprintf(stderr, "%s\n", error.text().c_str());
+            QCoreApplication::exit(3);
+        });
+        begin_ = Clock::now();
+        window_.open(files);
+    }
+
+private:
+    void painted() {
+        if (!window_.state().session()) return;
+        (void)window_.grab();
+        const bool all = !window_.loading();
+        std::printf("%s steps, ms: %.0f\n", all ? "all" : "first",
+                    std::chrono::duration<double, std::milli>(Clock::now() - begin_).count());
+        if (all) QCoreApplication::exit(0);
+    }
+
+    MainWindow& window_;
+    Clock::time_point begin_;
+};
+
+int run(int argc, char** argv) {
+    const Application application(argc, argv);
+    QStandardPaths::setTestModeEnabled(true); // notes and settings of the user are left alone
+    MainWindow window([](const auto& paths, JobControl& control,
+                         const LoadOptions& options) { return loadTrace(paths, control, options); },
+                      false);
+    window.resize(1920, 1080);
+    window.show();
+    QCoreApplication::processEvents();
+    const Opening opening(window, QCoreApplication::arguments().mid(1));
+    return QCoreApplication::exec();
+}
+
+} // namespace
+} // namespace bubblescope::gui
+
+int main(int argc, char** argv) {
+    setenv("QT_QPA_PLATFORM", "offscreen", 0);
+    return bubblescope::gui::run(argc, argv);
+}
