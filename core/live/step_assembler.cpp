@@ -50,7 +50,7 @@ Layout layoutOf(const RunInfo& info, const FoundOps& found) {
     layout.microbatches = info.microbatches;
     layout.vpp = info.vpp;
     layout.placement = info.placement;
-    for (const FoundOp& op : found.ops)
+    for (const BareFoundOp& op : found.ops)
         layout.slices = std::max(layout.slices, static_cast<int>(op.sequence) + 1);
     for (int rank = 0; rank < info.pp; ++rank)
         layout.rank_of_owner[rank] = Rank{rank};
@@ -206,7 +206,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         const bool whole =
             !records.ops.empty() && records.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
-        found.ops.append(std::move(records.ops));
+        found.ops.append(FoundOpList(records.ops));
         found.comm.append(std::move(records.comm));
     }
     if (found.ops.empty()) {

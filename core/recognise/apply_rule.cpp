@@ -199,7 +199,7 @@ private:
                           op.microbatch, op.chunk_or_stage, op.sequence};
         const auto [known, is_new] = on_device_.try_emplace({op.step, which}, found_.ops.last().size());
         if (is_new) return found_.ops.push_back(op);
-        FoundOp& same = found_.ops.last()[known->second];
+        BareFoundOp& same = found_.ops.last()[known->second];
         same.start = std::min(same.start, op.start);
         same.end = std::max(same.end, op.end);
     }

@@ -1,11 +1,15 @@
 #include "core/recognise/assemble.h"
 
+#include "core/base/free_memory.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -33,7 +37,7 @@ struct Extent {
 Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
     Extent extent;
     std::int64_t last_owner = -1; // neighbours are often of one rank
-    for (const FoundOp& op : found.ops) {
+    for (const BareFoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         if (op.chunk_or_stage < 0 || op.chunk_or_stage >= kMaxParts || op.microbatch < 0 ||
             op.microbatch >= kMaxSlots || op.owner < 0 || op.owner >= INT32_MAX || op.step < 0 ||
@@ -70,7 +74,7 @@ Error missingRanks(const std::string& where, const std::string& what) {
 
 Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& where) {
     OwnersByStage owners;
-    for (const FoundOp& op : found.ops) {
+    for (const BareFoundOp& op : found.ops) {
         if (op.kind == OpKind::Optimizer) continue;
         const auto known = owners.emplace(op.chunk_or_stage, op.owner).first;
         if (known->second != op.owner) {
@@ -156,7 +160,7 @@ Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) 
 
 } // namespace
 
-Location Layout::locate(const FoundOp& op, Parts parts) const {
+Location Layout::locate(const BareFoundOp& op, Parts parts) const {
     if (op.kind != OpKind::Optimizer) {
         if (parts == Parts::Stages) return location_of_stage.at(op.chunk_or_stage);
         if (parts == Parts::Chunks)
@@ -192,7 +196,7 @@ struct Place {
 Status splitReplicas(FoundOps& found, const std::string& where) {
     if (found.parts != Parts::Stages) return {};
     std::map<std::int64_t, std::set<std::int64_t>> owners_of_stage;
-    for (const FoundOp& op : found.ops) {
+    for (const BareFoundOp& op : found.ops) {
         if (op.kind != OpKind::Optimizer) owners_of_stage[op.chunk_or_stage].insert(op.owner);
     }
     const auto several = [](const auto& entry) { return entry.second.size() > 1; };
@@ -366,28 +370,80 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
     return map.find(key);
 }
 
-/// How many ops each rank of a step has, so that its lists are as large as they need to be.
+/// How many ops each rank of a step has, so that its lists are as large as they need to be. 16 bytes for each rank of a
+/// step, some more on the way.
 class OpCounts {
 public:
     void add(StepKey step, std::int64_t owner) {
-        const Key key(owner, step);
-        known_ = findFrom(counts_, known_, key);
-        if (known_ == counts_.end()) known_ = counts_.try_emplace(key).first;
-        ++known_->second;
+        const Entry one{owner, step};
+        if (!counts_.empty() && counts_.back().isOf(one)) {
+            ++counts_.back().count;
+            return;
+        }
+        if (counts_.size() >= room_) sumUp();
+        counts_.push_back(one);
+    }
+    /// Behind the last add().
+    void sumUp() {
+        constexpr std::size_t kLittle = 4096;
+        const auto before = [](const Entry& a, const Entry& b) { return a.key() < b.key(); };
+        if (!std::is_sorted(counts_.begin(), counts_.end(), before)) std::sort(counts_.begin(), counts_.end(), before);
+        std::size_t kept = 0;
+        for (const Entry& entry : counts_) {
+            if (kept > 0 && counts_[kept - 1].isOf(entry))
+                counts_[kept - 1].count += entry.count;
+            else
+                counts_[kept++] = entry;
+        }
+        counts_.erase(counts_.begin() + static_cast<std::ptrdiff_t>(kept), counts_.end());
+        room_ = std::max(kLittle, 2 * kept); // each is summed up a few times at most
+        known_ = 0;
     }
     /// Makes room for what is to come, where nothing has yet.
     template <class T>
     void reserve(StepKey step, std::int64_t owner, std::vector<T>& list) {
         if (list.capacity() > 0) return;
-        known_ = findFrom(counts_, known_, Key(owner, step));
-        if (known_ != counts_.end()) list.reserve(known_->second);
+        const Entry wanted{owner, step};
+        if (known_ >= counts_.size() || !counts_[known_].isOf(wanted)) {
+            const auto found = std::ranges::lower_bound(counts_, wanted.key(), {}, &Entry::key);
+            if (found == counts_.end() || !found->isOf(wanted)) return;
+            known_ = static_cast<std::size_t>(found - counts_.begin());
+        }
+        list.reserve(counts_[known_++].count); // the next one's is mostly asked for next
     }
 
 private:
-    using Key = std::pair<std::int64_t, StepKey>;
-    using Counts = std::map<Key, std::size_t>;
-    Counts counts_;
-    Counts::iterator known_ = counts_.end();
+    struct Entry {
+        FoundNumber owner;
+        FoundNumber step;
+        FoundNumber replica;
+        std::uint32_t count = 1;
+
+        Entry(std::int64_t of, StepKey at) : owner(of), step(at.first), replica(at.second) {}
+        [[nodiscard]] std::array<std::int64_t, 3> key() const { return {owner, step, replica}; }
+        [[nodiscard]] bool isOf(const Entry& other) const {
+            return owner == other.owner && step == other.step && replica == other.replica;
+        }
+    };
+    std::vector<Entry> counts_;
+    std::size_t room_ = 0;
+    std::size_t known_ = 0;
+};
+
+/// Hands memory back to the system that was freed by and by. What one thread allocated and another frees would stay,
+/// beside what is made of it.
+class UsedMemory {
+public:
+    void add(std::size_t freed) { bytes_ += freed; }
+    void giveBack() {
+        constexpr std::size_t kMuch = 32U << 20U;
+        if (bytes_ < kMuch) return;
+        bytes_ = 0;
+        returnFreeMemory();
+    }
+
+private:
+    std::size_t bytes_ = 0;
 };
 
 /// The rank at the other end of a transfer, of a collective the rank itself; nothing for stages that do not exist.
@@ -461,12 +517,14 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
     std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
     bool any_backward = false;
     OpCounts op_counts;
-    for (const FoundOp& op : found.ops)
+    for (const BareFoundOp& op : found.ops)
         op_counts.add({op.step, op.replica}, op.owner);
+    op_counts.sumUp();
+    UsedMemory used;
     const auto nobody = layout.rank_of_owner.end();
     auto owner = nobody;
     auto known = steps.end();
-    found.ops.consume([&](const FoundOp& op) { // several times as large as what is made of it
+    const auto take = [&](const FoundOpList& list, const BareFoundOp& op) {
         owner = findFrom(layout.rank_of_owner, owner, op.owner);
         if (owner == nobody) return; // an optimizer's on a rank without pipeline ops
         const Location place = layout.locate(op, found.parts);
@@ -480,10 +538,16 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         auto& [step, tally] = known->second;
         auto& ops = step.ranks[place.rank.index()];
         op_counts.reserve(key, op.owner, ops);
-        step.setDetails(timed, op.details);
+        step.setDetails(timed, list.detailsOf(op));
         ops.push_back(timed);
         tally.add(place.rank, timed.op);
         any_backward = any_backward || (op.kind != OpKind::Forward && op.kind != OpKind::Optimizer);
+    };
+    found.ops.consume([&](const FoundOpList& list) { // larger than what is made of it
+        used.giveBack();                             // the lists before it
+        for (const BareFoundOp& op : list)
+            take(list, op);
+        used.add(list.size() * sizeof(BareFoundOp));
     });
 
     std::vector<StepTimeline> complete;
@@ -513,8 +577,9 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
     OpCounts comm_counts;
     for (const FoundComm& comm : found.comm)
         comm_counts.add({comm.step, comm.replica}, comm.owner);
+    comm_counts.sumUp();
     auto place = place_of_step.end();
-    found.comm.consume([&](const FoundComm& comm) {
+    const auto takeComm = [&](const FoundComm& comm) {
         place = findFrom(place_of_step, place, {comm.step, comm.replica});
         if (place == place_of_step.end()) return;
         owner = findFrom(layout.rank_of_owner, owner, comm.owner);
@@ -522,6 +587,11 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         if (owner != nobody && owner->second.index() < step.comm.size())
             comm_counts.reserve(place->first, comm.owner, step.comm[owner->second.index()]);
         addComm(comm, owner == nobody ? std::nullopt : std::optional(owner->second), layout, step, log);
+    };
+    found.comm.consume([&](const std::vector<FoundComm>& list) {
+        used.giveBack();
+        std::ranges::for_each(list, takeComm);
+        used.add(list.size() * sizeof(FoundComm));
     });
     for (StepTimeline& step : complete)
         finishStep(step, log);

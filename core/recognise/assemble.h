@@ -20,7 +20,7 @@ struct Layout {
     std::map<std::int64_t, Rank> rank_of_owner;
     std::map<std::int64_t, Location> location_of_stage; ///< only for Parts::Stages
 
-    [[nodiscard]] Location locate(const FoundOp& op, Parts parts) const;
+    [[nodiscard]] Location locate(const BareFoundOp& op, Parts parts) const;
 };
 
 /// Infers p, m, v and the placement. `where` names the input. Errors: Input, if ranks or stages are missing or a stage

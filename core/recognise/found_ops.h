@@ -7,8 +7,11 @@
 #include "core/timeline/step_timeline.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 
@@ -34,12 +37,63 @@ struct BareFoundOp {
     FoundNumber sequence;       ///< slice of the sequence
     FoundNumber replica;        ///< which of several equal pipelines (data parallelism)
     OpKind kind = OpKind::Forward;
-    bool overlapped = false; ///< half of a pair; the other half has the same times
+    bool overlapped = false;      ///< half of a pair; the other half has the same times
+    std::uint32_t details_at = 0; ///< 1 + index into the details of its FoundOpList; 0: it has none
     TimeNs start{0};
     TimeNs end{0};
 };
+static_assert(sizeof(BareFoundOp) == 48); // a run has millions
+
 struct FoundOp : BareFoundOp {
     OpDetails details;
+};
+
+/// Ops as they were found, of a track for example. Most have no details: 48 bytes each.
+class FoundOpList {
+public:
+    FoundOpList() = default;
+    explicit FoundOpList(const std::vector<FoundOp>& ops) {
+        reserve(ops.size());
+        for (const FoundOp& op : ops)
+            push_back(op);
+    }
+    /// Of ops and the details that they refer to; details that are not there count as none.
+    FoundOpList(std::vector<BareFoundOp> ops, std::vector<OpDetails> details)
+        : ops_(std::move(ops)), details_(std::move(details)) {}
+
+    void reserve(std::size_t size) { ops_.reserve(size); }
+    void push_back(const FoundOp& op) {
+        ops_.push_back(op);
+        ops_.back().details_at = 0;
+        if (op.details == OpDetails{}) return;
+        details_.push_back(op.details);
+        ops_.back().details_at = static_cast<std::uint32_t>(details_.size());
+    }
+    /// All 0 for an op that has none. `op` must be of this list.
+    [[nodiscard]] const OpDetails& detailsOf(const BareFoundOp& op) const {
+        static constexpr OpDetails kNone{};
+        return op.details_at == 0 || op.details_at > details_.size() ? kNone : details_[op.details_at - 1];
+    }
+    template <class Predicate>
+    friend std::size_t erase_if(FoundOpList& list, const Predicate& predicate) {
+        return std::erase_if(list.ops_, predicate);
+    }
+
+    [[nodiscard]] std::size_t size() const { return ops_.size(); }
+    [[nodiscard]] bool empty() const { return ops_.empty(); }
+    [[nodiscard]] BareFoundOp* data() { return ops_.data(); }
+    [[nodiscard]] const BareFoundOp* data() const { return ops_.data(); }
+    [[nodiscard]] BareFoundOp* begin() { return data(); }
+    [[nodiscard]] BareFoundOp* end() { return data() + size(); }
+    [[nodiscard]] const BareFoundOp* begin() const { return data(); }
+    [[nodiscard]] const BareFoundOp* end() const { return data() + size(); }
+    [[nodiscard]] BareFoundOp& operator[](std::size_t i) { return ops_[i]; }
+    [[nodiscard]] const std::vector<BareFoundOp>& ops() const { return ops_; }
+    [[nodiscard]] const std::vector<OpDetails>& details() const { return details_; }
+
+private:
+    std::vector<BareFoundOp> ops_;
+    std::vector<OpDetails> details_;
 };
 
 struct FoundComm {
@@ -72,9 +126,11 @@ struct KernelTiming {
     TimeNs farthest{0};         ///< the largest distance at an end, either way
 };
 
+using FoundOpPieces = Pieces<BareFoundOp, FoundOpList>;
+
 struct FoundOps {
     Parts parts = Parts::Chunks;
-    Pieces<FoundOp> ops;
+    FoundOpPieces ops;
     Pieces<FoundComm> comm;
     std::optional<RunInfo> info;
     std::optional<KernelTiming> timing; ///< of our own traces with kernels

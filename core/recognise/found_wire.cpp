@@ -2,33 +2,22 @@
 
 #include "core/base/wire_blocks.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <iterator>
+#include <utility>
+#include <vector>
 
 namespace bubblescope {
 
-void wireFound(WireWriter& wire, const std::vector<FoundOp>& ops) {
-    wireBlock(wire, std::vector<BareFoundOp>(ops.begin(), ops.end()));
-    std::vector<OpDetails> details; // most traces have none
-    if (!std::ranges::all_of(ops, [](const FoundOp& op) { return op.details == OpDetails{}; }))
-        std::ranges::transform(ops, std::back_inserter(details), &FoundOp::details);
-    wireBlock(wire, details);
+void wireFound(WireWriter& wire, const FoundOpList& ops) {
+    wireBlock(wire, ops.ops());
+    wireBlock(wire, ops.details()); // most traces have none
 }
 
-void wireFound(WireReader& wire, std::vector<FoundOp>& ops) {
+void wireFound(WireReader& wire, FoundOpList& ops) {
     std::vector<BareFoundOp> bare;
-    wireBlock(wire, bare);
-    ops.clear();
-    ops.reserve(bare.size());
-    for (const BareFoundOp& op : bare)
-        ops.push_back({op, {}});
     std::vector<OpDetails> details;
+    wireBlock(wire, bare);
     wireBlock(wire, details);
-    if (details.empty()) return;
-    if (details.size() != ops.size()) return wire.reject();
-    for (std::size_t i = 0; i < ops.size(); ++i)
-        ops[i].details = details[i];
+    ops = FoundOpList(std::move(bare), std::move(details));
 }
 
 void wireFound(WireWriter& wire, const std::vector<FoundComm>& comm) {

@@ -11,24 +11,24 @@
 // process receives from all others: details are sent only where there are any.
 namespace bubblescope {
 
-void wireFound(WireWriter& wire, const std::vector<FoundOp>& ops);
-void wireFound(WireReader& wire, std::vector<FoundOp>& ops);
+void wireFound(WireWriter& wire, const FoundOpList& ops);
+void wireFound(WireReader& wire, FoundOpList& ops);
 void wireFound(WireWriter& wire, const std::vector<FoundComm>& comm);
 void wireFound(WireReader& wire, std::vector<FoundComm>& comm);
 
-template <class Found>
-void wireFound(WireWriter& wire, const Pieces<Found>& found) {
+template <class Found, class List>
+void wireFound(WireWriter& wire, const Pieces<Found, List>& found) {
     wire(std::uint64_t{found.lists().size()});
-    for (const std::vector<Found>& list : found.lists())
+    for (const List& list : found.lists())
         wireFound(wire, list);
 }
-template <class Found>
-void wireFound(WireReader& wire, Pieces<Found>& found) {
+template <class Found, class List>
+void wireFound(WireReader& wire, Pieces<Found, List>& found) {
     std::uint64_t count = 0;
     wire(count);
     if (count > wire.left() / sizeof count) return wire.reject(); // each has its size
     for (std::uint64_t i = 0; i < count && !wire.failed(); ++i) {
-        std::vector<Found> list;
+        List list;
         wireFound(wire, list);
         found.append(std::move(list));
     }

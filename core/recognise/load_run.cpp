@@ -130,7 +130,7 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
 
 bool holdsOps(const FoundOps& found) {
     return std::any_of(found.ops.begin(), found.ops.end(),
-                       [](const FoundOp& op) { return op.kind != OpKind::Optimizer; });
+                       [](const BareFoundOp& op) { return op.kind != OpKind::Optimizer; });
 }
 
 /// The layers of all stages, which each rank states for its own; empty if some are not stated.

@@ -159,7 +159,7 @@ public:
             next = track.end_slice;
             return true;
         }
-        std::vector<FoundOp>& ops = out.ops.last();
+        FoundOpList& ops = out.ops.last();
         std::vector<FoundComm>& comm = out.comm.last();
         StopCheck stop(control, 1U << 12);
         for (; next < track.end_slice && trace_.start(next) < until; ++next) {
@@ -248,7 +248,7 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
         next.push_back(track.first_slice);
     // Tracks of one file lie side by side in it. Piece after piece of the time is read, so that few of its pages are
     // needed at once.
-    constexpr std::size_t kSlicesAtOnce = 1 << 19;
+    constexpr std::size_t kSlicesAtOnce = 1 << 16;
     constexpr std::int64_t kMostPieces = 16; // of a file in no order each needs nearly all pages
     const auto pieces =
         std::clamp<std::int64_t>(static_cast<std::int64_t>(trace.sliceCount() / kSlicesAtOnce), 1, kMostPieces);

@@ -30,7 +30,7 @@ struct NativeMarks {
         RunInfo info;
     };
     std::vector<Statement> statements; ///< of the run that made the file, by time
-    Pieces<FoundOp> ops;               ///< a piece per track
+    FoundOpPieces ops;                 ///< a piece per track
     std::vector<EventGap> gaps;        ///< of the ops that have the times of their kernels
     std::int64_t by_events = 0;        ///< ops of ranks that recorded kernels, but none of theirs
     Pieces<FoundComm> comm;            ///< a piece per track

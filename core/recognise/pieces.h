@@ -11,12 +11,12 @@
 namespace bubblescope {
 
 /// A list in pieces, each in memory of its own: lists are joined without a copy, and pieces that have been used are
-/// freed one by one.
-template <class T>
+/// freed one by one. A piece is a List whose elements, of type T, lie side by side.
+template <class T, class List = std::vector<T>>
 class Pieces {
     template <bool kConst>
     class Iterator {
-        using Lists = std::conditional_t<kConst, const std::vector<std::vector<T>>, std::vector<std::vector<T>>>;
+        using Lists = std::conditional_t<kConst, const std::vector<List>, std::vector<List>>;
         using Item = std::conditional_t<kConst, const T, T>;
 
     public:
@@ -72,41 +72,45 @@ public:
 
     [[nodiscard]] std::size_t size() const {
         std::size_t all = 0;
-        for (const std::vector<T>& list : lists_)
+        for (const List& list : lists_)
             all += list.size();
         return all;
     }
     [[nodiscard]] bool empty() const { return size() == 0; }
 
-    void push_back(T item) { last().push_back(std::move(item)); }
+    template <class Item = T>
+    void push_back(Item&& item) {
+        last().push_back(std::forward<Item>(item));
+    }
     /// A list to add to, behind all others.
-    [[nodiscard]] std::vector<T>& last() { return lists_.empty() ? lists_.emplace_back() : lists_.back(); }
-    void append(std::vector<T> list) {
+    [[nodiscard]] List& last() { return lists_.empty() ? lists_.emplace_back() : lists_.back(); }
+    void append(List list) {
         if (!list.empty()) lists_.push_back(std::move(list));
     }
     void append(Pieces more) {
-        for (std::vector<T>& list : more.lists_)
+        for (List& list : more.lists_)
             append(std::move(list));
     }
-    [[nodiscard]] std::span<const std::vector<T>> lists() const { return lists_; }
+    [[nodiscard]] std::span<const List> lists() const { return lists_; }
     void clear() { lists_.clear(); }
     template <class Predicate>
     void eraseIf(const Predicate& predicate) {
-        for (std::vector<T>& list : lists_)
-            std::erase_if(list, predicate);
+        using std::erase_if;
+        for (List& list : lists_)
+            erase_if(list, predicate);
     }
-    /// Calls `use(item)` for all in order, and frees each piece behind its last.
+    /// Calls `use(list)` for all pieces in order, and frees each behind it.
     template <class Use>
     void consume(const Use& use) {
-        for (std::vector<T>& list : lists_) {
-            std::ranges::for_each(list, use);
-            std::vector<T>().swap(list);
+        for (List& list : lists_) {
+            const List used = std::move(list);
+            use(used);
         }
         lists_.clear();
     }
 
 private:
-    std::vector<std::vector<T>> lists_;
+    std::vector<List> lists_;
 };
 
 } // namespace bubblescope

@@ -117,7 +117,9 @@ FoundOp opOf(std::int64_t i) {
     return op;
 }
 
-std::array<std::int64_t, 13> numbersOf(const FoundOp& op) {
+std::array<std::int64_t, 13> numbersOf(const FoundOpList& list, std::size_t i) {
+    const BareFoundOp& op = list.ops()[i];
+    const OpDetails& details = list.detailsOf(op);
     return {op.owner,
             op.step,
             static_cast<int>(op.kind),
@@ -128,29 +130,30 @@ std::array<std::int64_t, 13> numbersOf(const FoundOp& op) {
             op.sequence,
             op.overlapped ? 1 : 0,
             op.replica,
-            op.details.lateness.count(),
-            op.details.device_idle.count(),
-            op.details.exposed_comm.count()};
+            details.lateness.count(),
+            details.device_idle.count(),
+            details.exposed_comm.count()};
 }
-std::array<std::int64_t, 10> numbersOf(const FoundComm& comm) {
+std::array<std::int64_t, 10> numbersOf(const std::vector<FoundComm>& list, std::size_t i) {
+    const FoundComm& comm = list[i];
     return {comm.owner,      comm.step,   static_cast<int>(comm.kind), static_cast<int>(comm.payload),
             comm.microbatch, comm.stage,  comm.start.count(),          comm.end.count(),
             comm.sequence,   comm.replica};
 }
 
 /// The bytes that these take.
-template <class Found>
-std::size_t sentAndReceived(const std::vector<Found>& found) {
+template <class List>
+std::size_t sentAndReceived(const List& found) {
     WireWriter out;
     wireFound(out, found);
     const std::string bytes = out.take();
     WireReader in(bytes);
-    std::vector<Found> seen;
+    List seen;
     wireFound(in, seen);
     EXPECT_TRUE(in.done());
     EXPECT_EQ(seen.size(), found.size());
     for (std::size_t i = 0; i < seen.size() && i < found.size(); ++i)
-        EXPECT_EQ(numbersOf(seen[i]), numbersOf(found[i])) << i;
+        EXPECT_EQ(numbersOf(seen, i), numbersOf(found, i)) << i;
     for (std::size_t length = 0; length < bytes.size(); length += 5) {
         WireReader cut(std::string_view(bytes).substr(0, length));
         wireFound(cut, seen);
@@ -163,15 +166,15 @@ TEST(FoundWire, OpsComeBackAsTheyWereAndDetailsAreSentWhereThereAreAny) {
     std::vector<FoundOp> ops;
     for (int i = 0; i < 100; ++i)
         ops.push_back(opOf(i));
-    EXPECT_EQ(sentAndReceived(ops), ops.size() * sizeof(BareFoundOp) + 2 * sizeof(std::uint64_t));
+    EXPECT_EQ(sentAndReceived(FoundOpList(ops)), ops.size() * sizeof(BareFoundOp) + 2 * sizeof(std::uint64_t));
     ops[7].details.lateness = TimeNs{-5};
     ops[8].details.device_idle = TimeNs{6};
     ops[9].details.exposed_comm = TimeNs{7};
-    sentAndReceived(ops);
+    sentAndReceived(FoundOpList(ops));
     ops[50].microbatch = std::int64_t{1} << 40; // a damaged number stays damaged
     EXPECT_EQ(ops[50].microbatch, INT32_MAX);
-    sentAndReceived(ops);
-    sentAndReceived(std::vector<FoundOp>());
+    sentAndReceived(FoundOpList(ops));
+    sentAndReceived(FoundOpList());
 }
 
 TEST(FoundWire, TransfersComeBackAsTheyWere) {
@@ -201,7 +204,7 @@ TEST(Pieces, AreOneListAndAreFreedAsTheyAreUsed) {
     const Pieces<int>& fixed = pieces;
     EXPECT_EQ(std::vector<int>(fixed.begin(), fixed.end()), (std::vector<int>{1, 2, 5}));
     std::vector<int> used;
-    pieces.consume([&](int value) { used.push_back(value); });
+    pieces.consume([&](const std::vector<int>& list) { used.insert(used.end(), list.begin(), list.end()); });
     EXPECT_EQ(used, (std::vector<int>{1, 2, 5}));
     EXPECT_TRUE(pieces.empty());
 }

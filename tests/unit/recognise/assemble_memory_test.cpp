@@ -42,7 +42,7 @@ FoundOps foundIn(int steps) {
         }
         ops.shrink_to_fit();
         comm.shrink_to_fit();
-        found.ops.append(std::move(ops));
+        found.ops.append(FoundOpList(ops));
         found.comm.append(std::move(comm));
     }
     return found;
@@ -86,6 +86,7 @@ TEST(AssembleSteps, NeedHardlyMoreThanTheirRecords) {
     RecordProperty("found_a_step", std::to_string(ofStep(&Held::found)));
     RecordProperty("most_a_step", std::to_string(ofStep(&Held::most)));
     RecordProperty("kept_a_step", std::to_string(ofStep(&Held::kept)));
+    EXPECT_LE(ofStep(&Held::found), kOps * 48 + kComm * 48 + 64);
     // Of what steps are made of a rank at a time is there twice: an eighth of all, the tables of a step apart.
     EXPECT_LE(ofStep(&Held::most), ofStep(&Held::found) * 5 / 4 + 2048);
     EXPECT_LE(ofStep(&Held::kept), kOps * static_cast<std::int64_t>(sizeof(TimelineOp)) +
