@@ -95,29 +95,23 @@ std::vector<StageTimes> stageTimes(std::span<const StepTimeline> steps, const St
     const StepTimeline& shape = steps.front();
     const auto chunks = static_cast<std::size_t>(shape.vpp);
     using PerKind = std::array<std::vector<TimeNs>, 4>;
-    std::vector<PerKind> durations(static_cast<std::size_t>(shape.pp) * chunks);
-    bool reserved = false;
-    for (std::size_t s = 0; s < steps.size(); ++s) {
-        if (!selection.isSteady(s)) continue;
-        const StepTimeline& step = steps[s];
-        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-            for (const TimelineOp& op : step.ranks[r]) {
-                if (op.op.kind == OpKind::Optimizer || op.op.overlapped) continue;
-                durations[r * chunks + op.op.chunk.index()][static_cast<std::size_t>(op.op.kind)].push_back(
-                    op.duration());
-            }
-        }
-        if (std::exchange(reserved, true)) continue;
-        for (PerKind& kinds : durations) { // the others mostly have as many of each
-            for (auto& of_kind : kinds)
-                of_kind.reserve(of_kind.size() * steps.size());
-        }
-    }
+    std::vector<PerKind> durations(chunks); // of a rank at a time: those of all are 8 bytes an op
     std::vector<StageTimes> result;
     for (int r = 0; r < shape.pp; ++r) {
+        for (PerKind& kinds : durations) {
+            for (auto& of_kind : kinds)
+                of_kind.clear();
+        }
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            if (!selection.isSteady(s) || Rank{r}.index() >= steps[s].ranks.size()) continue;
+            for (const TimelineOp& op : steps[s].ranks[Rank{r}.index()]) {
+                if (op.op.kind == OpKind::Optimizer || op.op.overlapped) continue;
+                durations[op.op.chunk.index()][static_cast<std::size_t>(op.op.kind)].push_back(op.duration());
+            }
+        }
         for (int c = 0; c < shape.vpp; ++c) {
-            PerKind& kinds = durations[Rank{r}.index() * chunks + Chunk{c}.index()];
-            const auto of = [&](OpKind kind) { return median(std::move(kinds[static_cast<std::size_t>(kind)])); };
+            PerKind& kinds = durations[Chunk{c}.index()];
+            const auto of = [&](OpKind kind) { return medianInPlace(kinds[static_cast<std::size_t>(kind)]); };
             StageTimes times{Rank{r}, Chunk{c}, shape.stageOf(Rank{r}, Chunk{c}), {}};
             times.median.forward = of(OpKind::Forward);
             times.median.backward = of(OpKind::Backward);

@@ -14,7 +14,6 @@ namespace bubblescope {
 OpSamples::OpSamples(std::span<const StepTimeline> steps, const StepSelection& selection) {
     if (steps.empty()) return;
     read(steps, selection);
-    sortByPlace();
     findMedians();
 }
 
@@ -31,32 +30,45 @@ void OpSamples::read(std::span<const StepTimeline> steps, const StepSelection& s
     counts_.resize(per_replica_ * static_cast<std::size_t>(replicas_));
     steady_counts_.resize(counts_.size());
     rows_.reserve(rows);
+    step_begin_.reserve(steps.size() + 1);
+    step_begin_.push_back(0);
     reserveLarge(groups_, ops);
     reserveLarge(durations_, ops);
     for (std::size_t s = 0; s < steps.size(); ++s) {
         for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
-            OpRow row{s, Rank{r}, groups_.size(), 0, selection.isSteady(s)};
+            OpRow row{static_cast<std::uint32_t>(s), Rank{r}, groups_.size(), 0, selection.isSteady(s)};
             for (const TimelineOp& op : steps[s].ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer) continue;
                 const std::size_t group = groupAt(steps[s].replica, placeOf(Rank{r}, op.op.chunk, kindOf(op.op)));
                 groups_.push_back(static_cast<std::uint32_t>(group));
-                durations_.push_back(static_cast<double>(op.duration().count()));
+                addDuration(op.duration());
                 ++counts_[group];
                 steady_counts_[group] += row.steady ? 1 : 0;
             }
-            row.end = groups_.size();
+            row.count = static_cast<std::uint32_t>(groups_.size() - row.begin);
             rows_.push_back(row);
         }
+        step_begin_.push_back(rows_.size());
     }
 }
 
+void OpSamples::addDuration(TimeNs duration) {
+    const std::int64_t ns = duration.count();
+    if (!long_durations_.empty()) return long_durations_.push_back(ns);
+    if (ns >= 0 && ns <= std::int64_t{UINT32_MAX}) return durations_.push_back(static_cast<std::uint32_t>(ns));
+    reserveLarge(long_durations_, durations_.capacity());
+    long_durations_.assign(durations_.begin(), durations_.end());
+    long_durations_.push_back(ns);
+    std::vector<std::uint32_t>().swap(durations_);
+}
+
 template <class Visit>
-void OpSamples::eachSteady(Visit visit) const {
-    for (const OpRow& row : rows_) {
-        for (std::size_t i = row.begin; i < row.end; ++i) {
+void OpSamples::eachSteadyOf(Rank rank, const Visit& visit) const {
+    eachRowOf(rank, [&](const OpRow& row) {
+        for (std::size_t i = row.begin; i < row.end(); ++i) {
             if (row.steady || steady_counts_[groups_[i]] == 0) visit(i);
         }
-    }
+    });
 }
 
 std::size_t OpSamples::medianSteps() const {
@@ -70,34 +82,65 @@ std::size_t OpSamples::medianSteps() const {
     return steady > 0 ? steady : all;
 }
 
-void OpSamples::sortByPlace() {
-    place_begin_.assign(per_replica_ + 1, 0);
-    for (std::size_t g = 0; g < counts_.size(); ++g)
-        place_begin_[placeOf(g) + 1] += steadyCount(g);
-    for (std::size_t place = 0; place < per_replica_; ++place)
-        place_begin_[place + 1] += place_begin_[place];
-    std::vector<std::size_t> next(place_begin_.begin(), place_begin_.end() - 1);
-    resizeLarge(by_place_, place_begin_.back());
-    eachSteady([&](std::size_t i) { by_place_[next[placeOf(groups_[i])]++] = durations_[i]; });
-}
-
 void OpSamples::findMedians() {
     medians_.resize(counts_.size());
-    if (replicas_ == 1) {
-        std::vector<double> scratch;
-        for (std::size_t place = 0; place < per_replica_; ++place) {
-            const auto all = ofPlace(place);
-            scratch.assign(all.begin(), all.end());
-            medians_[place] = statistics::medianInPlace(scratch);
+    place_medians_.resize(per_replica_);
+    const std::size_t ranks = per_replica_ / (chunks_ * kKinds);
+    parallelGroups(ranks, size(), [this](std::size_t r) { findMediansOf(Rank{r}); });
+}
+
+/// A list of the durations of one rank is enough.
+void OpSamples::findMediansOf(Rank rank) {
+    const std::size_t first = placeOf(rank, Chunk{0}, 0);
+    const std::size_t places = chunks_ * kKinds;
+    const auto replicas = static_cast<std::size_t>(replicas_);
+    // By place, then replica.
+    std::vector<std::size_t> begin(places * replicas + 1, 0);
+    const auto listOf = [&](std::size_t group) { return (placeOf(group) - first) * replicas + group / per_replica_; };
+    for (std::size_t place = 0; place < places; ++place) {
+        for (int replica = 0; replica < replicas_; ++replica) {
+            const std::size_t group = groupAt(replica, first + place);
+            begin[listOf(group) + 1] = steadyCount(group);
         }
-        return;
     }
-    std::vector<std::vector<double>> durations(counts_.size());
-    for (std::size_t g = 0; g < durations.size(); ++g)
-        durations[g].reserve(steadyCount(g));
-    eachSteady([&](std::size_t i) { durations[groups_[i]].push_back(durations_[i]); });
-    for (std::size_t g = 0; g < durations.size(); ++g)
-        medians_[g] = statistics::median(std::move(durations[g]));
+    for (std::size_t list = 0; list + 1 < begin.size(); ++list)
+        begin[list + 1] += begin[list];
+    std::vector<double> durations(begin.back());
+    std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+    eachSteadyOf(rank, [&](std::size_t i) { durations[next[listOf(groups_[i])]++] = duration(i); });
+    const auto medianOf = [&](std::size_t from, std::size_t to) {
+        return statistics::medianInPlace(std::span(durations).subspan(begin[from], begin[to] - begin[from]));
+    };
+    for (std::size_t place = 0; place < places; ++place) {
+        for (int replica = 0; replica < replicas_; ++replica) {
+            const std::size_t group = groupAt(replica, first + place);
+            medians_[group] = medianOf(listOf(group), listOf(group) + 1);
+        }
+        place_medians_[first + place] =
+            replicas == 1 ? medians_[first + place] : medianOf(place * replicas, (place + 1) * replicas);
+    }
+}
+
+std::size_t OpSamples::countOfPlace(std::size_t place) const {
+    std::size_t count = 0;
+    for (int replica = 0; replica < replicas_; ++replica)
+        count += steadyCount(groupAt(replica, place));
+    return count;
+}
+
+std::vector<double> OpSamples::ofPlace(std::size_t place) const {
+    std::vector<double> durations;
+    durations.reserve(countOfPlace(place));
+    eachSteadyOf(Rank{place / (chunks_ * kKinds)}, [&](std::size_t i) {
+        if (placeOf(groups_[i]) == place) durations.push_back(duration(i));
+    });
+    return durations;
+}
+
+std::size_t OpSamples::bytes() const {
+    const auto room = [](const auto& list) { return list.capacity() * sizeof(list.front()); };
+    return room(rows_) + room(step_begin_) + room(groups_) + room(durations_) + room(long_durations_) + room(medians_) +
+           room(place_medians_) + room(counts_) + room(steady_counts_);
 }
 
 const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample) {

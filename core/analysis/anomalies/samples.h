@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 // What anomalies are computed from: times of ops and transfers in groups of likes, and what other times would save.
@@ -16,17 +17,21 @@ namespace bubblescope {
 
 class TransferTable;
 
-/// The ops that a rank ran in a step, but optimizers, in its order: OpSamples from `begin` to `end`.
+/// The ops that a rank ran in a step, but optimizers, in its order: OpSamples from `begin` to `end()`. 24 bytes: a run
+/// of small steps has one for every few ops.
 struct OpRow {
-    std::size_t step = 0; ///< index into the run's steps
+    std::uint32_t step = 0; ///< index into the run's steps
     Rank rank;
     std::size_t begin = 0;
-    std::size_t end = 0;
+    std::uint32_t count = 0;
     bool steady = true; ///< see StepSelection::isSteady()
+
+    [[nodiscard]] std::size_t end() const { return begin + count; }
 };
 
 /// How long all ops of a run took, but optimizers, in groups of likes: those of one replica, rank, chunk and kind. The
-/// halves of a pair, which last as long as the pair, are kinds of their own. 20 bytes an op; linear in ops.
+/// halves of a pair, which last as long as the pair, are kinds of their own. 8 bytes an op, 12 if one takes longer than
+/// four seconds; linear in ops.
 /// Of warm-up and outlying steps there are samples, but medians are those of the other steps, as far as these have
 /// likes.
 class OpSamples {
@@ -44,7 +49,11 @@ public:
     [[nodiscard]] std::span<const OpRow> rows() const { return rows_; } ///< by step, then rank
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
     [[nodiscard]] std::size_t group(std::size_t sample) const { return groups_[sample]; }
-    [[nodiscard]] double duration(std::size_t sample) const { return durations_[sample]; } ///< ns
+    /// ns
+    [[nodiscard]] double duration(std::size_t sample) const {
+        return long_durations_.empty() ? static_cast<double>(durations_[sample])
+                                       : static_cast<double>(long_durations_[sample]);
+    }
 
     [[nodiscard]] std::size_t groupCount() const { return medians_.size(); }
     [[nodiscard]] double median(std::size_t group) const { return medians_[group]; }
@@ -58,35 +67,47 @@ public:
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
     }
-    /// The durations of a place's ops that medians are of, by step.
-    [[nodiscard]] std::span<const double> ofPlace(std::size_t place) const {
-        return std::span(by_place_).subspan(place_begin_[place], place_begin_[place + 1] - place_begin_[place]);
-    }
+    /// The durations of a place's ops that medians are of, by step. Linear in the ops of the place's rank.
+    [[nodiscard]] std::vector<double> ofPlace(std::size_t place) const;
+    [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< how many there are
+    [[nodiscard]] double medianOfPlace(std::size_t place) const { return place_medians_[place]; }
     /// The group of a place in a replica.
     [[nodiscard]] std::size_t groupAt(int replica, std::size_t place) const {
         return static_cast<std::size_t>(replica) * per_replica_ + place;
     }
 
+    /// Calls visit(row) for the rows of a rank, by step. Linear in steps.
+    template <class Visit>
+    void eachRowOf(Rank rank, const Visit& visit) const {
+        for (std::size_t s = 0; s + 1 < step_begin_.size(); ++s) {
+            if (rank.index() < step_begin_[s + 1] - step_begin_[s]) visit(rows_[step_begin_[s] + rank.index()]);
+        }
+    }
+    /// That it takes, with what there is room for.
+    [[nodiscard]] std::size_t bytes() const;
+
 private:
     void read(std::span<const StepTimeline> steps, const StepSelection& selection);
-    /// Visits the samples that medians are of.
+    void addDuration(TimeNs duration);
+    /// Visits the samples of a rank that medians are of.
     template <class Visit>
-    void eachSteady(Visit visit) const;
+    void eachSteadyOf(Rank rank, const Visit& visit) const;
     [[nodiscard]] std::size_t steadyCount(std::size_t group) const {
         return steady_counts_[group] > 0 ? steady_counts_[group] : counts_[group];
     }
-    void sortByPlace();
     void findMedians();
+    void findMediansOf(Rank rank);
 
     int replicas_ = 1;
     std::size_t chunks_ = 1;
     std::size_t per_replica_ = 0;
     std::vector<OpRow> rows_;
-    std::vector<std::uint32_t> groups_; ///< per sample
-    std::vector<double> durations_;     ///< per sample
-    std::vector<double> by_place_;
-    std::vector<std::size_t> place_begin_; ///< and the end of the last
-    std::vector<double> medians_;
+    std::vector<std::size_t> step_begin_;      ///< each step's first row, and the end of the last
+    std::vector<std::uint32_t> groups_;        ///< per sample
+    std::vector<std::uint32_t> durations_;     ///< per sample
+    std::vector<std::int64_t> long_durations_; ///< in place of these, where one does not fit
+    std::vector<double> medians_;              ///< per group
+    std::vector<double> place_medians_;        ///< per place
     std::vector<std::size_t> counts_;
     std::vector<std::size_t> steady_counts_;
 };
@@ -95,7 +116,28 @@ private:
 [[nodiscard]] const TimelineOp& sampledOp(std::span<const StepTimeline> steps, const OpRow& row, std::size_t sample);
 
 /// At most this many of a list, evenly spread, for tests whose cost grows faster than the list.
-[[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = 2000);
+inline constexpr std::size_t kMostThinned = 2000;
+[[nodiscard]] std::vector<double> thinned(std::vector<double> values, std::size_t most = kMostThinned);
+
+/// The same of a list that is not there at once.
+class Thinned {
+public:
+    /// `size` values will be added.
+    explicit Thinned(std::size_t size, std::size_t most = kMostThinned) : size_(size), most_(most) {}
+    void add(double value) {
+        if (at_++ != next_) return;
+        kept_.push_back(value);
+        next_ = size_ <= most_ ? at_ : kept_.size() * size_ / most_;
+    }
+    [[nodiscard]] std::vector<double> take() { return std::move(kept_); }
+
+private:
+    std::size_t size_;
+    std::size_t most_;
+    std::size_t at_ = 0;
+    std::size_t next_ = 0; ///< place of the next one that is kept
+    std::vector<double> kept_;
+};
 
 /// One direction between two ranks of a replica.
 struct LinkKey {

@@ -280,26 +280,31 @@ void takeOutWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRo
 void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
                  Anomalies& found) {
     const UsualTimes usual(input.run.steps, samples, levels);
-    std::vector<double> residuals;
-    residuals.reserve(samples.size());
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-        const double own = usual.of(i);
-        if (own > 0) residuals.push_back(samples.duration(i) / own - 1);
-    }
-    if (residuals.empty()) return;
+    std::size_t known = 0;
+    const auto residual = [&](std::size_t i, double own) { return samples.duration(i) / own - 1; };
+    const auto eachResidual = [&](const auto& use) { // made anew each time: a list of them would be 8 bytes an op
+        known = 0;
+        for (std::size_t i = 0; i < samples.size(); ++i) {
+            const double own = usual.of(i);
+            if (own <= 0) continue;
+            ++known;
+            use(residual(i, own));
+        }
+    };
     // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
-    const double sigma = std::max(statistics::robustSigma(residuals), 1e-3);
+    const double sigma = std::max(statistics::robustSigmaOfLooks(samples.size(), eachResidual), 1e-3);
+    if (known == 0) return;
 
     SlowByRow by_row;
-    auto residual = residuals.begin();
     for (std::size_t r = 0; r < samples.rows().size(); ++r) {
         const OpRow& row = samples.rows()[r];
-        for (std::size_t i = row.begin; i < row.end; ++i) {
-            if (usual.of(i) <= 0) continue;
-            const double deviations = *residual++ / sigma;
+        for (std::size_t i = row.begin; i < row.end(); ++i) {
+            const double own = usual.of(i);
+            if (own <= 0) continue;
+            const double deviations = residual(i, own) / sigma;
             if (deviations < input.limits.op_deviations) continue;
             // Bonferroni: Holm's first step, and the rest are no stricter.
-            const double chance = statistics::normalTail(deviations) * static_cast<double>(residuals.size());
+            const double chance = statistics::normalTail(deviations) * static_cast<double>(known);
             if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
             SlowOps& slow = by_row[r];
             slow.samples.push_back(i);

@@ -22,9 +22,9 @@ struct StageLoad {
     Rank rank;
     Chunk chunk;
     Stage stage;
-    std::array<std::span<const double>, kStageKinds> durations;
-    double work = 0;  ///< ns a step
-    double ratio = 1; ///< to the median stage
+    std::array<std::size_t, kStageKinds> count{}; ///< of ops
+    double work = 0;                              ///< ns a step
+    double ratio = 1;                             ///< to the median stage
     double chance = 1;
 
     [[nodiscard]] double usual() const { return work / ratio; }
@@ -41,23 +41,23 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
             load.chunk = Chunk{c};
             load.stage = shape.stageOf(Rank{r}, Chunk{c});
             for (std::size_t k = 0; k < kStageKinds; ++k)
-                load.durations[k] = samples.ofPlace(samples.placeOf(load.rank, load.chunk, k));
-            loads.push_back(std::move(load));
+                load.count[k] = samples.countOfPlace(samples.placeOf(load.rank, load.chunk, k));
+            loads.push_back(load);
         }
     }
     std::erase_if(loads, [](const StageLoad& load) {
-        return std::ranges::all_of(load.durations, [](const auto& times) { return times.empty(); });
+        return std::ranges::all_of(load.count, [](std::size_t count) { return count == 0; });
     });
     std::vector<std::array<double, kStageKinds>> medians;
     for (const StageLoad& load : loads) {
         auto& own = medians.emplace_back();
         for (std::size_t k = 0; k < kStageKinds; ++k)
-            own[k] = statistics::median({load.durations[k].begin(), load.durations[k].end()});
+            own[k] = samples.medianOfPlace(samples.placeOf(load.rank, load.chunk, k));
     }
     for (std::size_t k = 0; k < kStageKinds; ++k) {
         std::vector<double> of_kind;
         for (std::size_t i = 0; i < loads.size(); ++i) {
-            if (!loads[i].durations[k].empty()) of_kind.push_back(medians[i][k]);
+            if (loads[i].count[k] > 0) of_kind.push_back(medians[i][k]);
         }
         usual[k] = std::max(1.0, statistics::median(std::move(of_kind)));
     }
@@ -66,7 +66,7 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     for (std::size_t i = 0; i < loads.size(); ++i) {
         double expected = 0;
         for (std::size_t k = 0; k < kStageKinds; ++k) {
-            const auto count = static_cast<double>(loads[i].durations[k].size());
+            const auto count = static_cast<double>(loads[i].count[k]);
             loads[i].work += count * medians[i][k] / of_steps;
             expected += count * usual[k] / of_steps;
         }
@@ -79,10 +79,12 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     return loads;
 }
 
-std::vector<double> relativeTimes(const StageLoad& load, const std::array<double, kStageKinds>& usual) {
+std::vector<double> relativeTimes(const OpSamples& samples, const StageLoad& load,
+                                  const std::array<double, kStageKinds>& usual) {
     std::vector<double> relative;
     for (std::size_t k = 0; k < kStageKinds; ++k) {
-        for (const double duration : load.durations[k])
+        if (load.count[k] == 0) continue;
+        for (const double duration : samples.ofPlace(samples.placeOf(load.rank, load.chunk, k)))
             relative.push_back(duration / usual[k]);
     }
     return relative;
@@ -152,6 +154,11 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
         ratios.push_back(load.ratio);
     const double deviation = statistics::medianDeviation(ratios);
 
+    std::vector<std::vector<double>> relative(loads.size()); // of those that were asked for
+    const auto relativeOf = [&](std::size_t i) -> const std::vector<double>& {
+        if (relative[i].empty()) relative[i] = thinned(relativeTimes(samples, loads[i], usual));
+        return relative[i];
+    };
     std::vector<double> chances(loads.size(), 1.0);
     for (std::size_t i = 0; i < loads.size(); ++i) {
         // Its pairs are slow too: no more than the ratio's share of a step can be saved.
@@ -160,11 +167,10 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
         std::vector<double> others;
         for (std::size_t k = 0; k < loads.size(); ++k) {
             if (k == i) continue;
-            const std::vector<double> relative = thinned(relativeTimes(loads[k], usual));
-            others.insert(others.end(), relative.begin(), relative.end());
+            const std::vector<double>& times = relativeOf(k);
+            others.insert(others.end(), times.begin(), times.end());
         }
-        chances[i] =
-            statistics::mannWhitney(thinned(relativeTimes(loads[i], usual)), thinned(std::move(others))).p_greater;
+        chances[i] = statistics::mannWhitney(relativeOf(i), thinned(std::move(others))).p_greater;
     }
     const std::vector<double> corrected = statistics::holm(chances);
     std::optional<StepCosts> costs;

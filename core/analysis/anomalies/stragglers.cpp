@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 // Ranks against their equals: the same rank of other replicas, which runs the same ops, and the rank itself in earlier
 // steps.
@@ -57,12 +61,42 @@ std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank 
     return slowdown;
 }
 
-/// Relative times of a rank's ops, by replica and rank.
-using RankTimes = std::map<std::pair<int, Rank>, std::vector<double>>;
+/// Ratios of a rank's times to those of its equals, by replica and rank.
+struct AmongReplicas {
+    double ratio = 1; ///< median
+    double chance = 1;
+};
+
+/// Adds those of a rank's replicas. `usual` is by group, of the same place in the other replicas.
+void compareReplicas(const AnomalyInput& input, const OpSamples& samples, Rank rank, const std::vector<double>& usual,
+                     std::map<std::pair<int, Rank>, AmongReplicas>& into) {
+    std::map<int, std::vector<double>> relative; // by replica
+    samples.eachRowOf(rank, [&](const OpRow& row) {
+        std::vector<double>& times = relative[input.run.steps[row.step].replica];
+        for (std::size_t i = row.begin; i < row.end(); ++i) {
+            if (usual[samples.group(i)] > 0) times.push_back(samples.duration(i) / usual[samples.group(i)]);
+        }
+    });
+    for (const auto& [of, times] : relative) {
+        const int replica = of; // for lambdas
+        if (times.empty()) continue;
+        AmongReplicas& compared = into[{replica, rank}];
+        compared.ratio = statistics::median(times);
+        if (compared.ratio < input.limits.replica_ratio) continue;
+        std::vector<double> equals; // around 1 if they do not differ
+        samples.eachRowOf(rank, [&](const OpRow& row) {
+            if (input.run.steps[row.step].replica == replica) return;
+            for (std::size_t i = row.begin; i < row.end(); ++i) {
+                const double own = usual[samples.groupAt(replica, samples.placeOf(samples.group(i)))];
+                if (own > 0) equals.push_back(samples.duration(i) / own);
+            }
+        });
+        compared.chance = statistics::mannWhitney(thinned(times), thinned(std::move(equals))).p_greater;
+    }
+}
 
 void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     if (samples.replicas() < 2) return;
-    RankTimes relative; // to the same place in the other replicas
     std::vector<double> usual(samples.groupCount());
     for (std::size_t g = 0; g < samples.groupCount(); ++g) {
         std::vector<double> others;
@@ -72,46 +106,24 @@ void findAmongReplicas(const AnomalyInput& input, const OpSamples& samples, Anom
         }
         usual[g] = statistics::median(std::move(others));
     }
-    for (const OpRow& row : samples.rows()) {
-        std::vector<double>& times = relative[{input.run.steps[row.step].replica, row.rank}];
-        for (std::size_t i = row.begin; i < row.end; ++i) {
-            if (usual[samples.group(i)] > 0) times.push_back(samples.duration(i) / usual[samples.group(i)]);
-        }
-    }
-    std::erase_if(relative, [](const auto& entry) { return entry.second.empty(); });
-    struct Candidate {
-        std::pair<int, Rank> key;
-        double ratio = 1;
-        double chance = 1;
-    };
-    std::vector<Candidate> candidates;
+    std::map<std::pair<int, Rank>, AmongReplicas> candidates;
+    for (int r = 0; r < input.run.steps.front().pp; ++r)
+        compareReplicas(input, samples, Rank{r}, usual, candidates);
     std::vector<double> chances;
-    for (const auto& [key, times] : relative) {
-        Candidate candidate{key, statistics::median(times), 1};
-        if (candidate.ratio >= input.limits.replica_ratio) {
-            std::vector<double> equals; // around 1 if they do not differ
-            for (const OpRow& row : samples.rows()) {
-                if (row.rank != key.second || input.run.steps[row.step].replica == key.first) continue;
-                for (std::size_t i = row.begin; i < row.end; ++i) {
-                    const double own = usual[samples.groupAt(key.first, samples.placeOf(samples.group(i)))];
-                    if (own > 0) equals.push_back(samples.duration(i) / own);
-                }
-            }
-            candidate.chance = statistics::mannWhitney(thinned(times), thinned(std::move(equals))).p_greater;
-        }
-        candidates.push_back(candidate);
+    for (const auto& [key, candidate] : candidates)
         chances.push_back(candidate.chance);
-    }
     const std::vector<double> corrected = statistics::holm(chances);
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-        const auto& [key, ratio, chance] = candidates[i];
-        if (corrected[i] > input.limits.chance) continue;
+    std::size_t place = 0;
+    for (const auto& [key, candidate] : candidates) {
+        const double chance = corrected[place++];
+        const double ratio = candidate.ratio;
+        if (chance > input.limits.chance) continue;
         auto slowdown = slowdownOf(input, key.first, key.second, 0, ratio);
         if (!slowdown) continue;
         Anomaly& anomaly = slowdown->anomaly;
         anomaly.replica = key.first;
         input.setLasting(anomaly);
-        anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[i]}};
+        anomaly.evidence = {{"ratio", ratio}, {"chance", chance}};
         anomaly.message = say("{} takes {:.2f} times what the same rank of the other replicas takes for the "
                               "same ops; its step would be {} shorter ({:.1f} %) if it were like them.",
                               nameRank(key.first, key.second, samples.replicas()), ratio, formatTime(anomaly.cost),
@@ -231,52 +243,64 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
     }
 }
 
-/// A rank's level per step: the median of its ops' times over their groups' medians.
-using RankLevels = std::map<std::pair<int, Rank>, std::vector<std::pair<std::size_t, double>>>;
-RankLevels levels(const AnomalyInput& input, const OpSamples& samples) {
-    RankLevels out;
+/// A rank's level per step: the median of its ops' times over their groups' medians, over the median of all ranks'
+/// levels in that step. What slows all ranks of a step alike, such as longer sequences, is nobody's fault.
+struct RankLevels {
+    std::vector<std::uint32_t> steps; ///< by index into the run's steps
+    std::vector<double> levels;       ///< of these
+};
+std::map<std::pair<int, Rank>, RankLevels> levels(const AnomalyInput& input, const OpSamples& samples) {
+    std::map<std::pair<int, Rank>, RankLevels> out;
+    const auto& steps = input.run.steps;
     std::vector<double> relative;
-    for (const OpRow& row : samples.rows()) {
-        relative.clear();
-        for (std::size_t i = row.begin; i < row.end; ++i) {
-            const double usual = samples.median(samples.group(i));
-            if (usual > 0) relative.push_back(samples.duration(i) / usual);
+    std::vector<std::pair<RankLevels*, double>> of_step;
+    std::vector<double> common;
+    const std::span<const OpRow> rows = samples.rows();
+    for (std::size_t r = 0; r < rows.size();) {
+        const std::uint32_t step = rows[r].step;
+        of_step.clear();
+        common.clear();
+        for (; r < rows.size() && rows[r].step == step; ++r) {
+            const OpRow& row = rows[r];
+            relative.clear();
+            for (std::size_t i = row.begin; i < row.end(); ++i) {
+                const double usual = samples.median(samples.group(i));
+                if (usual > 0) relative.push_back(samples.duration(i) / usual);
+            }
+            if (relative.empty()) continue;
+            RankLevels& of_rank = out[{steps[step].replica, row.rank}];
+            if (of_rank.steps.empty()) {
+                of_rank.steps.reserve(steps.size() / static_cast<std::size_t>(samples.replicas()));
+                of_rank.levels.reserve(of_rank.steps.capacity());
+            }
+            of_step.emplace_back(&of_rank, statistics::medianInPlace(relative));
+            common.push_back(of_step.back().second);
         }
-        if (relative.empty()) continue;
-        out[{input.run.steps[row.step].replica, row.rank}].emplace_back(row.step, statistics::medianInPlace(relative));
+        const double usual = std::max(1e-9, statistics::medianInPlace(common));
+        for (const auto& [of_rank, level] : of_step) {
+            of_rank->steps.push_back(step);
+            of_rank->levels.push_back(level / usual);
+        }
     }
     return out;
 }
 
 void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
-    const auto by_rank = levels(input, samples);
-    // What slows all ranks of a step alike, such as longer sequences, is nobody's fault.
-    std::vector<std::vector<double>> of_step(input.run.steps.size());
-    for (const auto& [key, series] : by_rank) {
-        for (const auto& [step, level] : series)
-            of_step[step].push_back(level);
-    }
-    std::vector<double> common;
-    for (auto& levels_of_step : of_step)
-        common.push_back(std::max(1e-9, statistics::median(std::move(levels_of_step))));
+    auto by_rank = levels(input, samples);
     SeriesToSearch wanted;
     statistics::ChangeLimits& limits = wanted.limits;
     limits.probability = input.limits.step_change_chance;
     limits.hazard = input.limits.step_change_hazard;
     limits.least_share = input.limits.onset_share;
     limits.least_values = 3;
-    const std::vector<RankLevels::value_type> ranks(by_rank.begin(), by_rank.end());
-    for (const auto& [key, series] : ranks) {
-        std::vector<double>& values = wanted.series.emplace_back();
-        for (const auto& [step, level] : series)
-            values.push_back(level / common[step]);
-    }
+    for (auto& [key, of_rank] : by_rank)
+        wanted.series.push_back(std::move(of_rank.levels));
     const ChangesOfSeries changes = searchChanges(input.run, wanted);
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-        const auto& [key, series] = ranks[r];
-        for (const statistics::Change& change : changes[r]) {
+    std::size_t place = 0;
+    for (const auto& [key, of_rank] : by_rank) {
+        for (const statistics::Change& change : changes[place++]) {
             if (change.after <= change.before) continue;
-            const std::size_t first = series[change.at].first;
+            const std::size_t first = of_rank.steps[change.at];
             const double ratio = change.after / change.before;
             auto slowdown = slowdownOf(input, key.first, key.second, first, ratio);
             if (!slowdown) continue;
@@ -299,44 +323,72 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
     }
 }
 
+/// Medians of the ops of each of OpSamples::kKinds, at least 1 ns.
+std::vector<double> usualOfKinds(const OpSamples& samples) {
+    std::vector<std::size_t> count(OpSamples::kKinds, 0);
+    for (std::size_t group = 0; group < samples.groupCount(); ++group)
+        count[group % OpSamples::kKinds] += samples.count(group);
+    std::vector<statistics::MedianOfLooks> medians(count.begin(), count.end());
+    std::vector<char> looks(medians.size(), 1);
+    while (std::ranges::find(looks, 1) != looks.end()) {
+        for (std::size_t i = 0; i < samples.size(); ++i) {
+            const std::size_t kind = samples.kindOf(i);
+            if (looks[kind] != 0) medians[kind].add(samples.duration(i));
+        }
+        for (std::size_t kind = 0; kind < medians.size(); ++kind) {
+            if (looks[kind] != 0) looks[kind] = medians[kind].again() ? 1 : 0;
+        }
+    }
+    std::vector<double> usual;
+    for (const statistics::MedianOfLooks& median : medians)
+        usual.push_back(std::max(1.0, median.value()));
+    return usual;
+}
+
 /// With one chunk a rank, a slow rank and a slow stage look the same. With more it is slow in all of them.
 void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     constexpr std::size_t kFewestRanks = 3;
     const auto pp = static_cast<std::size_t>(input.run.steps.front().pp);
     const auto vpp = static_cast<std::size_t>(input.run.steps.front().vpp);
     if (pp < kFewestRanks || vpp < 2) return;
-    std::vector<std::vector<double>> of_kind(OpSamples::kKinds);
-    for (std::size_t i = 0; i < samples.size(); ++i)
-        of_kind[samples.kindOf(i)].push_back(samples.duration(i));
-    std::vector<double> usual_of_kind;
-    for (auto& durations : of_kind)
-        usual_of_kind.push_back(std::max(1.0, statistics::median(std::move(durations))));
-    std::vector<std::vector<double>> relative(pp);
-    std::vector<std::vector<std::vector<double>>> of_chunk(pp, std::vector<std::vector<double>>(vpp));
-    for (const OpRow& row : samples.rows()) {
-        for (std::size_t i = row.begin; i < row.end; ++i) {
-            const double time = samples.duration(i) / usual_of_kind[samples.kindOf(i)];
-            relative[row.rank.index()].push_back(time);
-            of_chunk[row.rank.index()][samples.chunkOf(i).index()].push_back(time);
-        }
-    }
+    const std::vector<double> usual_of_kind = usualOfKinds(samples);
+    // A rank at a time: the times of all ranks are 8 bytes an op.
+    const auto timesOf = [&](std::size_t r, std::optional<Chunk> chunk = {}) {
+        std::vector<double> times;
+        samples.eachRowOf(Rank{r}, [&](const OpRow& row) {
+            for (std::size_t i = row.begin; i < row.end(); ++i) {
+                if (!chunk || samples.chunkOf(i) == *chunk)
+                    times.push_back(samples.duration(i) / usual_of_kind[samples.kindOf(i)]);
+            }
+        });
+        return times;
+    };
     std::vector<double> level;
-    for (const auto& times : relative)
-        level.push_back(statistics::median(times));
+    std::vector<std::size_t> ops;
+    for (std::size_t r = 0; r < pp; ++r) {
+        std::vector<double> times = timesOf(r);
+        ops.push_back(times.size());
+        level.push_back(statistics::medianInPlace(times));
+    }
     const double usual = statistics::median(level);
     const double deviation = statistics::medianDeviation(level);
     std::vector<double> chances(pp, 1.0);
     for (std::size_t r = 0; r < pp; ++r) {
         const double excess = level[r] - usual;
-        const bool in_all = std::ranges::all_of(of_chunk[r], [&](const std::vector<double>& times) {
-            return times.empty() || statistics::median(times) - usual >= excess / 2;
-        });
-        if (excess <= 0 || excess < input.limits.stage_deviations * deviation || !in_all) continue;
-        std::vector<double> others;
-        for (std::size_t other = 0; other < pp; ++other) {
-            if (other != r) others.insert(others.end(), relative[other].begin(), relative[other].end());
+        if (excess <= 0 || excess < input.limits.stage_deviations * deviation) continue;
+        bool in_all = true;
+        for (std::size_t c = 0; c < vpp && in_all; ++c) {
+            std::vector<double> times = timesOf(r, Chunk{c});
+            in_all = times.empty() || statistics::medianInPlace(times) - usual >= excess / 2;
         }
-        chances[r] = statistics::mannWhitney(thinned(relative[r]), thinned(std::move(others))).p_greater;
+        if (!in_all) continue;
+        Thinned others(samples.size() - ops[r]);
+        for (std::size_t other = 0; other < pp; ++other) {
+            if (other == r) continue;
+            for (const double time : timesOf(other))
+                others.add(time);
+        }
+        chances[r] = statistics::mannWhitney(thinned(timesOf(r)), others.take()).p_greater;
     }
     const std::vector<double> corrected = statistics::holm(chances);
     for (std::size_t r = 0; r < pp; ++r) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <limits>
+#include <utility>
 
 namespace bubblescope::statistics {
 
@@ -21,6 +23,74 @@ double medianInPlace(std::span<double> values) {
 
 double median(std::vector<double> values) {
     return medianInPlace(values);
+}
+
+namespace {
+
+constexpr std::size_t kFewToSample = 1 << 16; ///< are kept
+constexpr std::size_t kSampleSize = 1 << 14;
+constexpr std::size_t kApart = 256; ///< four standard deviations of the place of a sample's median
+
+} // namespace
+
+MedianOfLooks::MedianOfLooks(std::size_t most) {
+    if (most > kFewToSample) sampled_ = UINT64_MAX / most * kSampleSize;
+}
+
+bool MedianOfLooks::again() {
+    if (keepsAll()) {
+        value_ = medianInPlace(kept_);
+        return false;
+    }
+    if (samples_) {
+        samples_ = false;
+        if (count_ == 0) return false;
+        sample_ = std::move(kept_);
+        std::ranges::sort(sample_);
+        apart_ = kApart;
+        lookAround();
+        return true;
+    }
+    const std::size_t middle = count_ / 2;
+    double upper = 0;
+    double lower = 0;
+    if (find(middle, upper) && (count_ % 2 == 1 || find(middle - 1, lower))) {
+        value_ = count_ % 2 == 1 ? upper : (upper + lower) / 2;
+        std::vector<double>().swap(kept_);
+        return false;
+    }
+    if (std::isinf(low_)) return false; // some are no numbers
+    apart_ *= 8;                        // the sample was not one of all
+    lookAround();
+    return true;
+}
+
+/// Where the next look is.
+void MedianOfLooks::lookAround() {
+    const std::size_t middle = sample_.size() / 2;
+    const bool inside = apart_ < middle && middle + apart_ < sample_.size();
+    low_ = inside ? sample_[middle - apart_] : -std::numeric_limits<double>::infinity();
+    high_ = inside ? sample_[middle + apart_] : std::numeric_limits<double>::infinity();
+    below_ = at_low_ = at_high_ = 0;
+    kept_.clear();
+}
+
+/// The value at a place in sorted order, if it lies where the latest look was.
+bool MedianOfLooks::find(std::size_t place, double& value) {
+    if (place < below_) return false;
+    place -= below_;
+    if (place < at_low_) {
+        value = low_;
+        return true;
+    }
+    place -= at_low_;
+    if (place < kept_.size()) {
+        nthElement(std::span(kept_), place);
+        value = kept_[place];
+        return true;
+    }
+    value = high_;
+    return place - kept_.size() < at_high_;
 }
 
 RunningMedian::RunningMedian(std::span<const double> values) : above_(values.begin(), values.end()) {
@@ -63,8 +133,7 @@ double medianDeviation(std::span<const double> values) {
 }
 
 double robustSigma(std::span<const double> values) {
-    constexpr double kNormal = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
-    return kNormal * medianDeviation(values);
+    return kSigmaOfDeviation * medianDeviation(values);
 }
 
 double quantile(std::vector<double> values, double share) {

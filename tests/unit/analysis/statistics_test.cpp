@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::statistics {
@@ -49,6 +51,55 @@ TEST(Robust, RunningMediansAreThoseOfAllValuesSoFar) {
             running.add(values.back());
         }
     }
+}
+
+/// The median by looks, and the most values that were kept at a time.
+std::pair<double, std::size_t> byLooks(const std::vector<double>& values, std::size_t most) {
+    MedianOfLooks looks(most);
+    std::size_t kept = 0;
+    bool again = true;
+    while (again) {
+        for (const double value : values) {
+            looks.add(value);
+            kept = std::max(kept, looks.kept());
+        }
+        again = looks.again();
+    }
+    return {looks.value(), kept};
+}
+
+TEST(Robust, MediansByLooksAreThoseOfAListAndKeepFew) {
+    std::mt19937 random(11);
+    for (const std::size_t size : {0U, 1U, 2U, 999U, 65'536U, 65'537U, 300'000U, 300'001U}) {
+        std::vector<std::vector<double>> lists(7, std::vector<double>(size));
+        for (std::size_t i = 0; i < size; ++i) {
+            lists[0][i] = std::normal_distribution(0.0, 1.0)(random);
+            lists[1][i] = static_cast<double>(i);                   // sorted
+            lists[2][i] = i % 2 == 0 ? 1e6 : 2e6;                   // two values, as of forwards and backwards
+            lists[3][i] = 5;                                        // one
+            lists[4][i] = i % 64 == 0 ? static_cast<double>(i) : 1; // with a period
+            lists[5][i] = std::exp(std::normal_distribution(0.0, 20.0)(random));
+            lists[6][i] = std::uniform_int_distribution(0, 50)(random) / 1e6;
+        }
+        for (std::size_t list = 0; list < lists.size(); ++list) {
+            const auto [value, kept] = byLooks(lists[list], size);
+            EXPECT_EQ(value, median(lists[list])) << size << ' ' << list;
+            if (size > 100'000) {
+                EXPECT_LE(kept, 1U << 15) << list;
+            }
+            EXPECT_EQ(byLooks(lists[list], 2 * size + 1).first, value) << "there are fewer than were expected";
+            const auto each = [&](const auto& use) { std::ranges::for_each(lists[list], use); };
+            EXPECT_EQ(robustSigmaOfLooks(size, each), robustSigma(lists[list])) << size << ' ' << list;
+        }
+    }
+    // Where the sample misses the middle.
+    std::vector<double> values(200'000, std::numeric_limits<double>::infinity());
+    std::fill(values.begin(), values.begin() + 99'000, -std::numeric_limits<double>::infinity());
+    for (std::size_t i = 99'000; i < 101'000; ++i)
+        values[i] = static_cast<double>(i);
+    EXPECT_EQ(byLooks(values, values.size()).first, median(values));
+    std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
+    (void)byLooks(values, values.size()); // ends
 }
 
 // Selection takes other ways for short and long lists, and where many values are equal.
