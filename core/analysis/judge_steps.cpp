@@ -44,6 +44,7 @@ public:
                 out.accounts[s] = typical->accounting;
             } else {
                 out.accounts[s] = diagnoser_.account(step, replays, ran_);
+                if (!in_full) out.accounts[s].ranks.pack();
             }
         };
         // Of a very large step what one needs is free before the other.

@@ -39,6 +39,24 @@ void fields(Wire& wire, BubbleRates& value) {
     auto& [over_makespan, span, over_ideal] = value;
     wire(over_makespan, span, over_ideal);
 }
+/// Packed, as it is kept.
+template <class T>
+void fields(WireWriter& wire, const PackedList<T>& value) {
+    PackedList<T> packed = value;
+    packed.pack();
+    wire(std::uint64_t{packed.size()});
+    wireBlock(wire, packed.packed());
+}
+template <class T>
+void fields(WireReader& wire, PackedList<T>& value) {
+    std::uint64_t size = 0;
+    std::vector<std::uint8_t> bytes;
+    wire(size);
+    wireBlock(wire, bytes);
+    auto list = size <= bytes.size() ? PackedList<T>::ofPacked(size, std::move(bytes)) : std::nullopt;
+    if (!list) return wire.reject();
+    value = *std::move(list);
+}
 /// Its totals, see StepAnalysis::keepTotals().
 template <class Wire>
 void fields(Wire& wire, ClosedForm& value) {
@@ -48,8 +66,7 @@ template <class Wire>
 void fields(Wire& wire, StepAnalysis& value) {
     auto& [index, replica, order_of_previous, wall, rates, typical, form, at_least, form_note, positions_known, ranks,
            bubbles] = value;
-    wire(index, replica, order_of_previous, wall, rates, typical, form, at_least, form_note, positions_known);
-    wireBlock(wire, ranks);
+    wire(index, replica, order_of_previous, wall, rates, typical, form, at_least, form_note, positions_known, ranks);
     (void)bubbles; // not kept
 }
 template <class Wire>
@@ -60,8 +77,7 @@ void fields(Wire& wire, WaterfallStep& value) {
 template <class Wire>
 void fields(Wire& wire, StepAccounting& value) {
     auto& [ranks, ideal, waterfall, planned_order, recorded, estimated, ignored, early_starts] = value;
-    wireBlock(wire, ranks);
-    wire(ideal, waterfall, planned_order, recorded, estimated, ignored, early_starts);
+    wire(ranks, ideal, waterfall, planned_order, recorded, estimated, ignored, early_starts);
 }
 
 } // namespace bubblescope

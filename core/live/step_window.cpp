@@ -22,11 +22,12 @@ ReducedReplica reduced(const StepAnalysis& analysis, const StepAccounting& accou
     replica.wall = analysis.wall;
     replica.bubble_rate = analysis.rates.over_makespan;
     if (analysis.form) replica.expected_rate = analysis.form->bubble_rate;
+    const std::vector<RankAccounting> accounts = accounting.ranks.list();
     for (const RankAccount& account : analysis.ranks) {
-        const auto causes = std::ranges::find(accounting.ranks, account.rank, &RankAccounting::rank);
+        const auto causes = std::ranges::find(accounts, account.rank, &RankAccounting::rank);
         replica.ranks.push_back({account.rank, account.busy, account.bubble,
                                  analysis.form ? account.expected_bubble : std::nullopt,
-                                 causes == accounting.ranks.end() ? PerCause<TimeNs>{} : causes->causes});
+                                 causes == accounts.end() ? PerCause<TimeNs>{} : causes->causes});
     }
     return replica;
 }
@@ -110,7 +111,7 @@ void StepWindow::countChecks(std::size_t from) {
     const std::vector<StepReplays> replays = replaysOf(run_.checks, std::span(run_.steps).subspan(from));
     for (std::size_t step = 0; step < replays.size(); ++step) {
         StepAnalysis& analysis = analyses_[from + step];
-        for (RankAccount& account : analysis.ranks)
+        for (RankAccount& account : analysis.ranks.edit())
             account.replay = TimeNs{0};
         countReplays(analysis, replays[step]);
     }

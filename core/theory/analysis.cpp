@@ -39,6 +39,7 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
 
 void StepAnalysis::keepTotals() {
     std::vector<std::vector<Bubble>>().swap(bubbles);
+    ranks.pack();
     if (!form) return;
     ClosedForm totals;
     totals.makespan = form->makespan;
@@ -51,8 +52,10 @@ void StepAnalysis::keepTotals() {
 }
 
 void countReplays(StepAnalysis& analysis, const StepReplays& replays) {
-    for (std::size_t r = 0; r < std::min(replays.size(), analysis.ranks.size()); ++r) {
-        TimeNs& replay = analysis.ranks[r].replay;
+    if (replays.empty()) return;
+    std::vector<RankAccount>& ranks = analysis.ranks.edit();
+    for (std::size_t r = 0; r < std::min(replays.size(), ranks.size()); ++r) {
+        TimeNs& replay = ranks[r].replay;
         auto span = replays[r].begin();
         for (const Bubble& bubble : analysis.bubbles[r]) { // both are sorted by start
             while (span != replays[r].end() && span->second <= bubble.start)
@@ -96,10 +99,10 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step, std::shared_ptr<con
     analysis.positions_known = analysis.form && analysis.form->positionsKnown();
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
     const auto consolidated = consolidation_->bubbles(before_steady);
-    analysis.ranks.reserve(step.ranks.size());
-    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
-        analysis.ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
-    }
+    std::vector<RankAccount>& ranks = analysis.ranks.edit();
+    ranks.reserve(step.ranks.size());
+    for (std::size_t r = 0; r < step.ranks.size(); ++r)
+        ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
     return analysis;
 }
 
@@ -116,7 +119,7 @@ FormComparison compareWithForm(const StepAnalysis& analysis, const Bubble& bubbl
     constexpr double kSamePosition = 0.01;
     if (!analysis.positionsKnown()) return {};
     const std::size_t position = positionIndex(bubble.position);
-    const RankAccount& account = analysis.ranks[bubble.rank.index()];
+    const RankAccount account = analysis.ranks[bubble.rank.index()];
     FormComparison out;
     out.expected = account.expected[position];
     out.form = findForm(analysis, bubble.rank, bubble.position);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/packed_list.h"
 #include "core/base/result.h"
 #include "core/graph/consolidate.h"
 #include "core/graph/step_units.h"
@@ -25,7 +26,14 @@ struct RankAccount {
     PerPosition<TimeNs> executed{};        ///< bubble per position as it ran
     PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`
     PerPosition<TimeNs> expected{};        ///< closed form per position; 0 if none
+
+    static constexpr std::size_t kNumbers = 6 + 3 * kPositionCount; ///< see PackedList
 };
+template <class Numbers>
+void fields(Numbers& numbers, RankAccount& value) {
+    auto& [rank, busy, bubble, replay, expected_bubble, executed, observed, expected] = value;
+    numbers(rank, busy, bubble, replay, expected_bubble, executed, observed, expected);
+}
 
 /// A step compared with theory. Shared by the command line and the GUI.
 struct StepAnalysis {
@@ -40,12 +48,12 @@ struct StepAnalysis {
     std::optional<TimeNs> at_least; ///< without an exact form, a lower bound on the wall time at these op times
     std::string form_note;          ///< why there is no exact form; empty otherwise
     bool positions_known = false;   ///< false if theory gives totals only: RankAccount::expected is then meaningless
-    std::vector<RankAccount> ranks;
+    PackedList<RankAccount> ranks;
     std::vector<std::vector<Bubble>> bubbles; ///< as executed, per rank
 
     [[nodiscard]] bool positionsKnown() const { return positions_known; }
     /// Leaves out what one looks up in a single step, and what grows with ops: the bubbles, and of the form all but its
-    /// totals. analyzeStep() makes them again.
+    /// totals. analyzeStep() makes them again. Packs the ranks' accounts.
     void keepTotals();
 };
 

@@ -66,7 +66,7 @@ SessionPtr denseSession(int count, TimeNs gap) {
     auto session = std::make_shared<Session>();
     session->report.steps.resize(1);
     session->report.steps[0].bubbles = findBubbles(step);
-    session->report.steps[0].ranks.resize(1);
+    session->report.steps[0].ranks.edit().resize(1);
     session->run = std::move(run);
     session->run.steps.push_back(std::move(step));
     session->lanes = Lanes(session->run.steps, session->report.steps);

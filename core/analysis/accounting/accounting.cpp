@@ -42,11 +42,13 @@ public:
 
 private:
     void readCompute(StepAccounting& result) const {
-        for (std::size_t r = 0; r < step_.ranks.size(); ++r)
-            result.ranks.emplace_back().rank = Rank{r};
+        std::vector<RankAccounting>& ranks = result.ranks.edit();
+        ranks.resize(step_.ranks.size());
+        for (std::size_t r = 0; r < ranks.size(); ++r)
+            ranks[r].rank = Rank{r};
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             const auto rank = StepGraph::at(graph_.rank[unit]);
-            RankAccounting& account = result.ranks[rank];
+            RankAccounting& account = ranks[rank];
             const auto kind = static_cast<std::size_t>(graph_.kind[unit]);
             const OpParts parts = parts_.ofOp(unit);
             (graph_.pair[unit] ? account.overlapped : account.compute[kind]) += parts_.onDevice()[unit];
@@ -54,7 +56,7 @@ private:
             account.causes[indexOf(Cause::Communication)] += parts.exposed;
         }
         for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
-            result.ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)] +=
+            ranks[r].compute[static_cast<std::size_t>(OpKind::Optimizer)] +=
                 trailingIn(r, graph_.wall, [this](UnitIndex unit) { return observedEnd(unit); });
         }
     }
@@ -103,8 +105,9 @@ private:
         const Replayed ideal = run(causes);
         TimeNs length = result.ideal = ideal.length;
         std::vector<TimeNs> before = idle(ideal);
+        std::vector<RankAccounting>& ranks = result.ranks.edit();
         for (std::size_t r = 0; r < before.size(); ++r)
-            result.ranks[r].causes[indexOf(Cause::Schedule)] = before[r];
+            ranks[r].causes[indexOf(Cause::Schedule)] = before[r];
         for (std::size_t c = indexOf(Cause::Imbalance); c < kCauseCount; ++c) {
             WaterfallStep& entry = result.waterfall[c - 1];
             entry.cause = static_cast<Cause>(c);
@@ -121,7 +124,7 @@ private:
             }
             entry.adds = next - std::exchange(length, next);
             for (std::size_t r = 0; r < now.size(); ++r)
-                result.ranks[r].causes[c] += now[r] - before[r];
+                ranks[r].causes[c] += now[r] - before[r];
             before = std::move(now);
         }
     }

@@ -2,6 +2,7 @@
 
 #include "core/analysis/accounting/cause.h"
 #include "core/analysis/accounting/usual_times.h"
+#include "core/base/packed_list.h"
 #include "core/base/sentence.h"
 #include "core/graph/step_replay.h"
 #include "core/recognise/run.h"
@@ -25,7 +26,14 @@ struct RankAccounting {
     PerCause<TimeNs> causes{};
 
     [[nodiscard]] TimeNs total() const;
+
+    static constexpr std::size_t kNumbers = 7 + kCauseCount; ///< see PackedList
 };
+template <class Numbers>
+void fields(Numbers& numbers, RankAccounting& value) {
+    auto& [rank, compute, overlapped, causes] = value;
+    numbers(rank, compute, overlapped, causes);
+}
 
 /// What a cause costs the step as a whole, in three ways that differ by how causes work together.
 struct WaterfallStep {
@@ -36,7 +44,7 @@ struct WaterfallStep {
 };
 
 struct StepAccounting {
-    std::vector<RankAccounting> ranks;
+    PackedList<RankAccounting> ranks;
     TimeNs ideal{0};                                        ///< the step with the schedule's own bubble only
     std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< all causes but the schedule
     bool planned_order = true; ///< false where no plan fits the step's ops: its own order then counts as planned

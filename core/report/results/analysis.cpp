@@ -155,6 +155,7 @@ Table ranksTable(const StepAnalysis& step, const StepAccounting& accounting, con
     table.columns.insert(table.columns.end(),
                          {column("expected_bubble_ns", "closed form"), shown("difference", Align::Left),
                           data("positions"), data("accounting"), data("replay_ns")});
+    const std::vector<RankAccounting> accounts = people ? std::vector<RankAccounting>() : accounting.ranks.list();
     for (const RankAccount& account : step.ranks) {
         if (!request.shows(account.rank)) continue;
         table.row(account.rank, Cell(account.busy).withBar(fractionOf(account.busy, step.wall)),
@@ -172,7 +173,7 @@ Table ranksTable(const StepAnalysis& step, const StepAccounting& accounting, con
         }
         cells.emplace_back();
         cells.emplace_back(positionsOf(account, step));
-        cells.emplace_back(accountingOf(accounting.ranks[account.rank.index()]));
+        cells.emplace_back(accountingOf(accounts[account.rank.index()]));
         cells.push_back(checked ? Cell(account.replay) : absent());
     }
     return table;

@@ -87,7 +87,7 @@ Bars accountBars(const StepAccounting& account, const std::vector<AccountEntry>&
 
 /// With the ranks that were asked for alone.
 StepAccounting shownRanks(StepAccounting account, const StepRequest& request) {
-    std::erase_if(account.ranks, [&](const RankAccounting& rank) { return !request.shows(rank.rank); });
+    std::erase_if(account.ranks.edit(), [&](const RankAccounting& rank) { return !request.shows(rank.rank); });
     return account;
 }
 
