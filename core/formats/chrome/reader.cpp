@@ -379,7 +379,7 @@ bool Reader::oneEvent() {
 
 /// Text that was read is needed again only when users ask for args, and not where it is a packed file's.
 void Reader::releaseRead() {
-    const std::size_t step = bytes_.mapped() ? std::size_t{32} << 20 : BatchPipeline::kPieceBytes * 4;
+    const std::size_t step = bytes_.mapped() ? std::size_t{8} << 20 : BatchPipeline::kPieceBytes * 4;
     if (scanner_.offset() - released_ < step) return;
     bytes_.release(released_, scanner_.offset());
     bytes_.discard(scanner_.offset());
