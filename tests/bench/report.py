@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 
+import many_steps
 import python_baseline as python
 import schedules_report as schedules
 
@@ -196,6 +197,19 @@ class Report:
         for stage, points in grown.items():
             self.grows(f"{stage}, ops", points, least=START_NOISE)
 
+    def many_steps(self):
+        """The memory of a run of small steps: what each op adds, over a run of a few."""
+        one = self.work / "one.json"
+        self.ours("simulate", "--schedule", "1f1b", "--pp", "64", "--microbatches", "4", "--out", one, "--force", runs=1)
+        most = []
+        for steps in (10, 1000):
+            file = self.work / f"steps{steps}.json"
+            ops = many_steps.repeat_ops(one, steps, file)
+            most.append((ops, self.ours("analyze", file)[1]))
+            file.unlink()
+        (few, least), (many, peak) = most
+        self.below("most memory of analyze, 1,000 steps of 64 ranks, an op", (peak - least) / (many - few), "bytes", 110)
+
     def analysis(self):
         out = subprocess.run(
             [self.bench / "bench_analyze", "--benchmark_filter=^(analysis|ranks|steps)/", "--benchmark_format=json",
@@ -322,7 +336,7 @@ class Report:
 
     def measure(self):
         self.start = self.run([self.cli, "--version"])[0]
-        for part in (self.make_traces, self.loading, self.our_runs, self.analysis, self.breakdown, self.generators,
+        for part in (self.make_traces, self.loading, self.our_runs, self.many_steps, self.analysis, self.breakdown, self.generators,
                      self.recorder, self.live, self.real_traces, self.app):
             begin = time.monotonic()
             part()
