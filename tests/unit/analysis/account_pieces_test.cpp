@@ -32,7 +32,7 @@ protected:
     [[nodiscard]] static StepDiagnosis diagnosisOf(const bubblescope::Run& run, std::size_t step) {
         return analyzeRun(run).diagnosesOf(run).of(step);
     }
-    [[nodiscard]] const RankAccounting& account(int rank) const {
+    [[nodiscard]] RankAccounting account(int rank) const {
         return diagnosis_.accounting.ranks[static_cast<std::size_t>(rank)];
     }
     [[nodiscard]] std::vector<TimeInterval> where(const AccountPiece& piece, int rank) const {
