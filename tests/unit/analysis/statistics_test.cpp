@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 #include <limits>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
