@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -20,26 +21,90 @@ Process processOf(const Track& track) {
 
 using RankKey = std::pair<int, Rank>;
 
-/// When some of a rank's ops begin, by its own clock.
-std::vector<std::int64_t> beginsOf(const std::vector<TimelineOp>& ops, const ClockFit& clock) {
-    std::vector<std::int64_t> begins;
-    for (std::size_t i = 0; i < std::min(kOpsOfTrack, ops.size()); ++i)
-        begins.push_back(clock.fromReference(ops[i].start).count());
-    return begins;
-}
+/// When some ops of ranks begin, each by its rank's own clock.
+class OpBegins {
+public:
+    /// Those of the rank with the next number.
+    void add(const std::vector<TimelineOp>& ops, const ClockFit& clock) {
+        for (std::size_t i = 0; i < std::min(kOpsOfTrack, ops.size()); ++i)
+            begins_.push_back({clock.fromReference(ops[i].start).count(), ranks_});
+        ++ranks_;
+    }
 
-std::optional<Process> mostLikely(const Trace& trace, const std::vector<std::int64_t>& begins) {
-    std::map<Process, int> votes;
-    for (const Track& track : trace.tracks()) {
-        const auto starts = trace.sliceStarts().subspan(track.first_slice, track.end_slice - track.first_slice);
-        for (const std::int64_t begin : begins) {
-            if (std::ranges::binary_search(starts, begin)) ++votes[processOf(track)];
+    /// By rank, the process in whose rows most of its ops begin with a slice; of several the first.
+    [[nodiscard]] std::vector<std::optional<Process>> processes(const Trace& trace) {
+        std::ranges::sort(begins_, {}, &Begin::time);
+        std::map<Process, std::vector<const Track*>> rows;
+        for (const Track& track : trace.tracks())
+            rows[processOf(track)].push_back(&track);
+        std::vector<std::optional<Process>> best(ranks_);
+        std::vector<int> most(ranks_, 0);
+        std::vector<int> votes(ranks_, 0);
+        std::vector<std::size_t> voted; // ranks with votes
+        for (const auto& [process, tracks] : rows) {
+            for (const Track* const track : tracks) {
+                eachMet(trace.sliceStarts().subspan(track->first_slice, track->end_slice - track->first_slice),
+                        [&](std::size_t rank) {
+                            if (votes[rank]++ == 0) voted.push_back(rank);
+                        });
+            }
+            for (const std::size_t rank : voted) {
+                if (votes[rank] > most[rank]) {
+                    most[rank] = votes[rank];
+                    best[rank] = process;
+                }
+                votes[rank] = 0;
+            }
+            voted.clear();
+        }
+        return best;
+    }
+
+private:
+    struct Begin {
+        std::int64_t time;
+        std::size_t rank;
+    };
+
+    /// Calls visit(rank) for each begin that is among `starts`, which ascend. Both lists are gone through in turns,
+    /// with strides that double: what is far from the other list takes no time.
+    template <class Visit>
+    void eachMet(std::span<const std::int64_t> starts, const Visit& visit) const {
+        const auto time_of = [this](std::size_t i) { return begins_[i].time; };
+        const auto start_of = [starts](std::size_t i) { return starts[i]; };
+        std::size_t begin = 0;
+        std::size_t start = 0;
+        while (true) {
+            if (begin >= begins_.size()) return;
+            start = firstFrom(time_of(begin), start, starts.size(), start_of);
+            if (start >= starts.size()) return;
+            begin = firstFrom(starts[start], begin, begins_.size(), time_of);
+            for (; begin < begins_.size() && begins_[begin].time == starts[start]; ++begin)
+                visit(begins_[begin].rank);
         }
     }
-    const auto best = std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; });
-    if (best == votes.end()) return std::nullopt;
-    return best->first;
-}
+    /// The first place from `from` on whose value is not less than `value`.
+    template <class ValueOf>
+    static std::size_t firstFrom(std::int64_t value, std::size_t from, std::size_t end, const ValueOf& valueOf) {
+        std::size_t behind = from; // all before it are less
+        for (std::size_t stride = 1; from < end && valueOf(from) < value; stride *= 2) {
+            behind = from + 1;
+            from += stride;
+        }
+        from = std::min(from, end);
+        while (behind < from) {
+            const std::size_t middle = behind + (from - behind) / 2;
+            if (valueOf(middle) < value)
+                behind = middle + 1;
+            else
+                from = middle;
+        }
+        return behind;
+    }
+
+    std::vector<Begin> begins_;
+    std::size_t ranks_ = 0;
+};
 
 /// The process of the file that states this rank, if there is one: its rank in the job, or in the pipeline where the
 /// job's mesh is not known. Of several processes, the one with most slices.
@@ -73,8 +138,7 @@ std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks) {
             if (!step.ranks[r].empty()) ranks.try_emplace({step.replica, Rank{r}}, &step.ranks[r]);
         }
     }
-    std::map<RankKey, Process> process_of;
-    std::map<std::uint32_t, int> ranks_in_file;
+    OpBegins begins;
     for (const auto& [key, ops] : ranks) {
         RankTracks& rank = found.emplace_back();
         std::tie(rank.replica, rank.rank) = key;
@@ -82,22 +146,24 @@ std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks) {
             if (clocks.method == ClockMethod::Aligned && clock.replica == rank.replica && clock.rank == rank.rank)
                 rank.clock = clock.fit;
         }
+        begins.add(*ops, rank.clock);
+    }
+    std::vector<std::optional<Process>> processes = begins.processes(*run.trace);
+    std::map<std::uint32_t, int> ranks_in_file;
+    for (std::size_t i = 0; i < found.size(); ++i) {
         // Ops whose begin was cut, by the wait for their input, begin with no slice.
-        std::optional<Process> process = mostLikely(*run.trace, beginsOf(*ops, rank.clock));
-        if (!process) process = statedBy(run, key);
-        if (!process) continue;
-        process_of[key] = *process;
-        ++ranks_in_file[std::get<0>(*process)];
+        if (!processes[i]) processes[i] = statedBy(run, {found[i].replica, found[i].rank});
+        if (processes[i]) ++ranks_in_file[std::get<0>(*processes[i])];
     }
     const auto& tracks = run.trace->tracks();
-    for (RankTracks& rank : found) {
-        const auto process = process_of.find({rank.replica, rank.rank});
-        if (process == process_of.end()) continue;
-        const std::uint32_t file = std::get<0>(process->second);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (!processes[i]) continue;
+        RankTracks& rank = found[i];
+        const std::uint32_t file = std::get<0>(*processes[i]);
         for (TrackId id = 0; id < tracks.size(); ++id) {
             const Track& track = tracks[id];
             if (track.first_slice == track.end_slice || track.file != file) continue;
-            if (ranks_in_file[file] == 1 || processOf(track) == process->second) rank.tracks.push_back(id);
+            if (ranks_in_file[file] == 1 || processOf(track) == *processes[i]) rank.tracks.push_back(id);
         }
     }
     return found;

@@ -19,7 +19,8 @@ struct RankTracks {
 /// One for each rank of each replica, by replica and rank; none where no process holds the whole trace. A rank's ops
 /// tell which process of which file recorded them: the one in which most slices begin when its ops do, or else the one
 /// whose file states the rank. It has all rows of that file, or where others' ops came from that file too, those of
-/// that process. `clocks` are of the same run. Needs 32 binary searches for each pair of a rank and a row.
+/// that process. `clocks` are of the same run. Looks at 32 ops of each rank, and goes through each row once for all of
+/// them.
 [[nodiscard]] std::vector<RankTracks> rankTracks(const Run& run, const RunClocks& clocks);
 
 } // namespace bubblescope

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <map>
+#include <random>
 
 namespace bubblescope {
 namespace {
@@ -115,6 +118,65 @@ TEST(RankTracks, AreThoseOfTheFileThatStatesTheRank) {
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
         ASSERT_EQ(ranks[rank].tracks.size(), 1U);
         EXPECT_EQ(run.trace->tracks()[ranks[rank].tracks[0]].file, rank);
+    }
+}
+
+/// Ops of many ranks begin at the same times, and rows of several processes have slices that begin then.
+TEST(RankTracks, AreThoseOfTheProcessWithMostBegins) {
+    std::mt19937 random(1);
+    const auto below = [&random](int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random); };
+    for (int round = 0; round < 200; ++round) {
+        constexpr int kRanks = 5;
+        constexpr int kProcesses = 6;
+        bubblescope::Run run;
+        StepTimeline step;
+        step.pp = kRanks;
+        step.ranks.resize(kRanks);
+        step.comm.resize(kRanks);
+        for (auto& ops : step.ranks) {
+            std::vector<int> starts;
+            for (int i = below(50); i >= 0; --i)
+                starts.push_back(below(200));
+            std::ranges::sort(starts);
+            for (const int start : starts)
+                ops.push_back({{OpKind::Forward, Microbatch(0), Chunk(0)}, TimeNs{start}, TimeNs{start}});
+        }
+        run.steps.push_back(step);
+        TraceBuilder builder;
+        builder.addFile({"file", {}, std::nullopt});
+        const TrackId first = builder.addTrack(100, 0); // so that the trace begins at 0
+        builder.addSlice({first, TimeNs{0}, TimeNs{0}, 0, 0, 0});
+        for (int row = 0; row < 2 * kProcesses; ++row) {
+            const TrackId track = builder.addTrack(1 + row % kProcesses, row);
+            for (int i = below(60); i > 0; --i)
+                builder.addSlice({track, TimeNs{below(220)}, TimeNs{0}, 0, 0, 0});
+        }
+        DiagnosticLog log;
+        run.trace = builder.finish(log);
+        const auto tracks = run.trace->tracks();
+        const std::vector<RankTracks> found = rankTracks(run, {});
+        ASSERT_EQ(found.size(), std::size_t{kRanks});
+        for (const RankTracks& rank : found) {
+            std::map<std::int64_t, int> votes; // by process
+            const auto& ops = step.ranks[rank.rank.index()];
+            for (const Track& track : tracks) {
+                for (std::size_t i = 0; i < std::min<std::size_t>(32, ops.size()); ++i) {
+                    for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+                        if (run.trace->start(slice) != ops[i].start) continue;
+                        ++votes[track.pid];
+                        break;
+                    }
+                }
+            }
+            const auto best = std::ranges::max_element(votes, {}, [](const auto& one) { return one.second; });
+            if (best == votes.end()) {
+                EXPECT_TRUE(rank.tracks.empty());
+                continue;
+            }
+            ASSERT_FALSE(rank.tracks.empty());
+            for (const TrackId id : rank.tracks)
+                EXPECT_EQ(tracks[id].pid, best->first);
+        }
     }
 }
 
