@@ -11,6 +11,10 @@
 #include <QFont>
 #include <QTest>
 
+#include <algorithm>
+#include <random>
+#include <vector>
+
 using namespace bubblescope;
 using namespace bubblescope::gui;
 using namespace std::chrono_literals;
@@ -258,6 +262,40 @@ private slots:
         QFETCH(const qint64, ns);
         QFETCH(const QString, text);
         QCOMPARE(shortTime(TimeNs{ns}), text);
+    }
+
+    /// Whether or not ends ascend by themselves, and whatever a lane sums up.
+    void lanesAreSearchedByTime() {
+        std::mt19937 random(1);
+        const auto below = [&random](int limit) { return std::uniform_int_distribution<int>(0, limit - 1)(random); };
+        for (int round = 0; round < 200; ++round) {
+            const bool nests = round % 2 == 0;
+            Lane lane;
+            std::vector<Span> spans;
+            for (int time = 0; time < 100; time += 1 + below(6)) {
+                spans.push_back({TimeNs{time}, TimeNs{time + (nests ? below(30) : 1)}});
+                lane.add(spans.back());
+            }
+            const auto sums = static_cast<Lane::Sums>(below(3));
+            lane.seal(sums);
+            for (int time = -2; time < 140; ++time) {
+                std::size_t first = spans.size(); // of those that end later
+                for (std::size_t i = spans.size(); i-- > 0;) {
+                    if (spans[i].end > TimeNs{time}) first = i;
+                }
+                QCOMPARE(lane.firstEndingAfter(TimeNs{time}), first);
+                if (sums == Lane::Sums::None) continue;
+                int covered = 0;
+                for (int at = 0; at < time; ++at) {
+                    covered +=
+                        std::ranges::any_of(
+                            spans, [at](const Span& span) { return span.start <= TimeNs{at} && span.end > TimeNs{at}; })
+                            ? 1
+                            : 0;
+                }
+                QCOMPARE(lane.coveredBefore(TimeNs{time}, lane.firstStartingFrom(TimeNs{time})), TimeNs{covered});
+            }
+        }
     }
 
     void emptyRunIsAnError() {
