@@ -401,7 +401,7 @@ void MainWindow::showSession() {
     const std::size_t problems = any ? state_.session()->run.problems.size() : 0;
     problems_->setText(problems == 0 ? tr("No problems") : tr("Problems: %1").arg(problems));
     problems_->setToolTip(tr("What was damaged, lost or guessed while loading"));
-    problems_->setVisible(any);
+    problems_->setVisible(any && !tabs_.front().first_steps_only); // of all steps, not of those that are there
 }
 
 void MainWindow::showPage() {
@@ -564,6 +564,7 @@ void MainWindow::chooseExport() {
     dialog->selectFile(suggestedPictureName(tabs_.front().title, state_.session()->step(state_.step()).index));
     dialog->setNameFilters({tr("Pictures (*.png *.svg *.pdf)")});
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& file) {
+        if (!state_.session()) return; // closed, or no longer loaded, while the dialog was open
         const Status written = exportView(*timeline_, file, pictureFrame());
         if (!written.ok()) return message_->showError(written.error());
         statusBar()->showMessage(tr("Written: %1").arg(file), 4000);

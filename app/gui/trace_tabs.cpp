@@ -14,6 +14,7 @@
 #include <QTimer>
 
 #include <algorithm>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -27,6 +28,26 @@ QString nameOfTrace(const QStringList& paths) {
 QString titleOfTrace(const QStringList& paths) {
     const QString name = nameOfTrace(paths);
     return paths.size() > 1 ? TraceTabs::tr("%1 and more").arg(name) : name;
+}
+
+QString titleOf(const TraceTab& tab) {
+    return tab.first_steps_only ? TraceTabs::tr("%1 – first steps").arg(tab.title) : tab.title;
+}
+
+TraceTab tabOf(const QStringList& paths, OpenedTrace trace, Taught taught) {
+    TraceTab tab;
+    tab.paths = paths;
+    tab.title = titleOfTrace(paths);
+    tab.session = std::move(trace.session);
+    tab.plain = std::move(trace.plain);
+    tab.taught = std::move(taught);
+    return tab;
+}
+
+/// Leaves out what means something else once more of the trace is loaded.
+void forgetPartOfTrace(ViewSnapshot& view) {
+    view.reference = nullptr;
+    if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
 }
 
 QStringList toStrings(const std::vector<std::filesystem::path>& paths) {
@@ -55,7 +76,15 @@ bool isSession(const QStringList& paths) {
 } // namespace
 
 TraceTabs::TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent)
-    : QObject(parent), loader_(std::move(loader)), state_(state), live_(live), notes_(notes) {}
+    : QObject(parent), loader_(std::move(loader)), state_(state), live_(live), notes_(notes) {
+    // A load that threw has no result.
+    connect(&job_, &BackgroundJob::runningChanged, this, [this](bool running) {
+        if (running) return;
+        QTimer::singleShot(0, this, [this] {
+            if (!job_.running()) dropFirstSteps();
+        });
+    });
+}
 
 void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal) {
     compare_ = &compare;
@@ -86,7 +115,7 @@ void TraceTabs::updateBar() {
         bar_->addTab({});
     for (int tab = 0; tab < bar_->count(); ++tab) {
         const TraceTab& trace = tabs_[static_cast<std::size_t>(tab)];
-        QString text = trace.empty() ? tr("Nothing open yet") : trace.title;
+        QString text = trace.empty() ? tr("Nothing open yet") : titleOf(trace);
         if (!trace.alert.isEmpty()) text = tr("⚠ %1").arg(text);
         bar_->setTabText(tab, text.replace(QLatin1Char('&'), QStringLiteral("&&")));
         QStringList tips;
@@ -97,7 +126,7 @@ void TraceTabs::updateBar() {
     }
     bar_->setCurrentIndex(current_);
     bar_->setVisible(count() > 1);
-    emit titleChanged(front().empty() ? QString() : front().title);
+    emit titleChanged(front().empty() ? QString() : titleOf(front()));
 }
 
 // ---- What the views show -------------------------------------------------------------------------
@@ -140,11 +169,21 @@ void TraceTabs::show(int tab) {
 
 void TraceTabs::close(int tab) {
     if (tab < 0 || tab >= count()) return;
-    if (tabs_[static_cast<std::size_t>(tab)].is_begun) cancelLoad();
+    const bool is_loading = tabs_[static_cast<std::size_t>(tab)].first_steps_only;
+    if (is_loading) {
+        job_.cancel();
+        first_steps_.cancel();
+    } else if (count() == 1 && loading()) {
+        cancelLoad();
+    }
+    remove(tab);
+    if (is_loading) loadNext();
+}
+
+/// The last tab is emptied instead: the window returns to its initial state.
+void TraceTabs::remove(int tab) {
     const bool was_live = tabs_[static_cast<std::size_t>(tab)].live;
     if (count() == 1) {
-        // The window returns to its initial state.
-        if (loading()) cancelLoad();
         tabs_.front() = {};
         if (was_live) live_.forget();
         return showFront();
@@ -232,6 +271,7 @@ void TraceTabs::load(const Request& request) {
     if (request.paths.isEmpty()) return;
     dropFirstSteps();
     emit loadStarted(nameOfTrace(request.paths));
+    loadFirstSteps(request); // before the other steps, where there is one thread only
     const auto preview = std::make_shared<LoadPreview>();
     preview_ = preview;
     job_.start(
@@ -242,7 +282,6 @@ void TraceTabs::load(const Request& request) {
             return openTrace(loader, files, control, options);
         },
         [this, request](Result<OpenedTrace> result) { finishLoad(request, std::move(result)); });
-    loadFirstSteps(request);
 }
 
 void TraceTabs::cancelLoad() {
@@ -253,7 +292,7 @@ void TraceTabs::cancelLoad() {
 }
 
 void TraceTabs::loadFirstSteps(const Request& request) {
-    if (!front().empty() || request.view) return; // a view is one of all steps
+    if (!front().empty() || request.view) return; // a saved view refers to all steps
     first_steps_.start(
         [loader = loader_, files = toFiles(request.paths), taught = request.taught](JobControl& control) -> SessionPtr {
             Result<LoadOptions> options = taught.options();
@@ -265,45 +304,30 @@ void TraceTabs::loadFirstSteps(const Request& request) {
 
 void TraceTabs::showFirstSteps(const Request& request, SessionPtr session) {
     if (!session || !job_.running() || !front().empty()) return;
-    TraceTab& tab = inFront();
-    tab = {};
-    tab.paths = request.paths;
-    tab.title = tr("%1 – first steps").arg(titleOfTrace(request.paths));
-    tab.session = std::move(session);
-    tab.taught = request.taught;
-    tab.is_begun = true;
-    state_.setSession(tab.session);
+    inFront() = tabOf(request.paths, {std::move(session), nullptr}, request.taught);
+    inFront().first_steps_only = true;
+    state_.setSession(front().session);
     first_view_ = state_.snapshot();
     updateBar();
     emit switched();
     notes_.open(request.paths.front().toStdString());
 }
 
-/// Empties the tab with the first steps of what is loaded now, and brings it to the front. Returns its view, as far as
-/// it is the same with more steps; nothing if there is no such tab, or nobody has changed its view.
-std::optional<ViewSnapshot> TraceTabs::takeFirstSteps() {
-    first_steps_.cancel();
-    const auto begun = std::ranges::find_if(tabs_, &TraceTab::is_begun);
-    if (begun == tabs_.end()) return std::nullopt;
-    show(static_cast<int>(begun - tabs_.begin()));
-    ViewSnapshot view = state_.snapshot();
-    const bool is_changed = !isSameView(view, first_view_);
-    view.reference = nullptr;
-    if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
-    inFront() = {};
-    state_.setSession(nullptr);
-    if (!is_changed) return std::nullopt;
-    return view;
+/// Null if there is none.
+TraceTab* TraceTabs::tabOfFirstSteps() {
+    const auto found = std::ranges::find_if(tabs_, &TraceTab::first_steps_only);
+    return found == tabs_.end() ? nullptr : &*found;
 }
 
-/// Empties the tab with the first steps of what is no longer loaded, if there is one.
+/// Closes the tab with the first steps of what is no longer loaded, if there is one.
 void TraceTabs::dropFirstSteps() {
     first_steps_.cancel();
-    const auto begun = std::ranges::find_if(tabs_, &TraceTab::is_begun);
-    if (begun == tabs_.end()) return;
-    *begun = {};
-    if (begun - tabs_.begin() == current_) return showFront();
-    updateBar();
+    if (const TraceTab* const tab = tabOfFirstSteps()) remove(static_cast<int>(tab - tabs_.data()));
+}
+
+/// Whether the views show the first steps otherwise than they did at first.
+bool TraceTabs::viewIsUsed() const {
+    return ideal_->on() || !compare_->state().paths.isEmpty() || !isSameView(state_.snapshot(), first_view_);
 }
 
 void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
@@ -315,34 +339,59 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
         if (waiting_.empty()) finishSession();
         return loadNext();
     }
-    const std::optional<ViewSnapshot> of_first_steps = takeFirstSteps();
-    if (request.own_tab || front().live) {
-        saveViews();
-        addTab();
-    } else {
-        inFront() = {};
-    }
-    TraceTab& tab = inFront();
-    tab.paths = request.paths;
-    tab.title = titleOfTrace(request.paths);
-    tab.session = result.value().session;
-    tab.plain = result.value().plain;
-    tab.taught = request.taught;
-    const std::optional<ViewSnapshot>& view = request.view ? request.view : of_first_steps;
-    if (view && tab.session) {
-        state_.restore(tab.session, *view);
-    } else {
-        state_.setSession(tab.session);
-    }
-    updateBar();
-    emit opened(request.paths);
-    emit switched();
-    notes_.open(request.paths.front().toStdString());
-    ideal_->setOn(request.ideal);
-    if (!request.compare.isEmpty()) compare_->compareWith(request.compare);
+    first_steps_.cancel();
+    TraceTab* const begun = tabOfFirstSteps();
+    if (begun == nullptr || begun == &front())
+        fillFront(request, std::move(result).value());
+    else
+        fillBehind(*begun, request, std::move(result).value());
     if (!waiting_.empty()) return loadNext();
     finishSession();
     emit loaded();
+}
+
+/// Shows what was loaded: in place of the first steps, if the tab in front has them, with the view that they have now.
+void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
+    const bool goes_on = front().first_steps_only;
+    const bool keeps_view = goes_on && trace.session && viewIsUsed();
+    if (!goes_on && (request.own_tab || front().live)) {
+        saveViews();
+        addTab();
+    }
+    inFront() = tabOf(request.paths, std::move(trace), request.taught);
+    SavedComparison comparison{request.compare, nullptr, false};
+    bool ideal = request.ideal;
+    if (keeps_view) {
+        comparison = compare_->state();
+        comparison.comparison = nullptr; // it is of the first steps
+        ideal = ideal_->on();
+        ideal_->setOn(false);
+        state_.completeSession(front().session);
+    } else if (request.view && front().session) {
+        state_.restore(front().session, *request.view);
+    } else {
+        state_.setSession(front().session);
+    }
+    updateBar();
+    emit opened(request.paths);
+    if (!goes_on || front().plain) emit switched();
+    if (!goes_on) notes_.open(request.paths.front().toStdString());
+    ideal_->setOn(ideal);
+    if (!comparison.paths.isEmpty()) compare_->restore(comparison);
+}
+
+/// Replaces the first steps in a tab that is not in front by what was loaded.
+void TraceTabs::fillBehind(TraceTab& tab, const Request& request, OpenedTrace trace) {
+    const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(trace), request.taught));
+    tab.view = begun.view;
+    forgetPartOfTrace(tab.view);
+    tab.view.selection = {};
+    tab.view.highlights.clear();
+    if (tab.session) tab.view.step = std::max(0, tab.session->indexOf(begun.session->step(begun.view.step)));
+    tab.comparison = {begun.comparison.paths, nullptr, begun.comparison.below};
+    tab.ideal = begun.ideal;
+    updateBar();
+    emit opened(request.paths);
 }
 
 // ---- Sessions ------------------------------------------------------------------------------------
@@ -357,6 +406,7 @@ Status TraceTabs::saveSession(const QString& file, const QByteArray& docks) {
         if (static_cast<int>(tab) == current_) session.current = static_cast<int>(session.traces.size());
         session.traces.push_back(
             {toFiles(trace.paths), toFiles(trace.comparison.paths), trace.view, trace.ideal, trace.taught});
+        if (trace.first_steps_only) forgetPartOfTrace(session.traces.back().view);
     }
     if (session.traces.empty())
         return usageError(tr("There is no trace to save a session of").toStdString(),
@@ -374,6 +424,7 @@ void TraceTabs::openSession(const QString& file) {
     }
     waiting_.clear();
     job_.cancel();
+    dropFirstSteps();
     while (count() > 1)
         close(count() - 1);
     close(0);

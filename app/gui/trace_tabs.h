@@ -32,11 +32,11 @@ struct TraceTab {
     PlainTracePtr plain; ///< instead of a session, for a trace without a pipeline
     ViewSnapshot view;
     SavedComparison comparison;
-    bool ideal = false;    ///< whether the ideal step was shown
-    Taught taught;         ///< where the pipeline is, if the user stated that
-    bool is_begun = false; ///< the session has the first steps only: the load of all of them goes on
-    bool live = false;     ///< whether this is the watched run
-    QString alert;         ///< the worst open alert of a watched run, for its tab; empty if there is none
+    bool ideal = false;            ///< whether the ideal step was shown
+    Taught taught;                 ///< where the pipeline is, if the user stated that
+    bool first_steps_only = false; ///< the session has no more, and the load of all steps goes on
+    bool live = false;             ///< whether this is the watched run
+    QString alert;                 ///< the worst open alert of a watched run, for its tab; empty if there is none
 
     [[nodiscard]] bool empty() const { return !session && !plain && !live; }
 };
@@ -142,8 +142,12 @@ private:
     void loadNext();
     void loadFirstSteps(const Request& request);
     void showFirstSteps(const Request& request, SessionPtr session);
-    [[nodiscard]] std::optional<ViewSnapshot> takeFirstSteps();
+    [[nodiscard]] TraceTab* tabOfFirstSteps();
     void dropFirstSteps();
+    void remove(int tab);
+    [[nodiscard]] bool viewIsUsed() const;
+    void fillFront(const Request& request, OpenedTrace trace);
+    void fillBehind(TraceTab& tab, const Request& request, OpenedTrace trace);
     void finishLoad(const Request& request, Result<OpenedTrace> result);
     void finishSession();
 

@@ -2,7 +2,6 @@
 #include "app/gui/main_window.h"
 
 #include <QStandardPaths>
-#include <QTimer>
 
 #include <chrono>
 #include <cstdio>
@@ -21,8 +20,13 @@ using Clock = std::chrono::steady_clock;
 class Opening : public QObject {
 public:
     Opening(MainWindow& window, const QStringList& files) : window_(window) {
-        connect(&window_.state(), &ViewState::sessionChanged, this,
-                [this] { QTimer::singleShot(0, this, [this] { painted(); }); });
+        connect(&window_.state(), &ViewState::sessionChanged, this, [this] {
+            if (window_.state().session() && window_.loading()) report("first");
+        });
+        connect(&window_, &MainWindow::loaded, this, [this] {
+            report("all");
+            QCoreApplication::exit(0);
+        });
         connect(&window_, &MainWindow::failed, this, [](const Error& error) {
             std::fprintf(stderr, "%s\n", error.text().c_str());
             QCoreApplication::exit(3);
@@ -32,13 +36,10 @@ public:
     }
 
 private:
-    void painted() {
-        if (!window_.state().session()) return;
+    void report(const char* what) {
         (void)window_.grab();
-        const bool all = !window_.loading();
-        std::printf("%s steps, ms: %.0f\n", all ? "all" : "first",
+        std::printf("%s steps, ms: %.0f\n", what,
                     std::chrono::duration<double, std::milli>(Clock::now() - begin_).count());
-        if (all) QCoreApplication::exit(0);
     }
 
     MainWindow& window_;

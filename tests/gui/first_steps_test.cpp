@@ -1,52 +1,97 @@
 #include "app/gui/main_window.h"
+#include "app/gui/panels/compare_panel.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
+#include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAction>
 #include <QFile>
-#include <QSemaphore>
+#include <QFileDialog>
+#include <QScrollBar>
 #include <QSignalSpy>
+#include <QTabBar>
 #include <QTemporaryDir>
 #include <QThreadPool>
 
 #include <atomic>
+#include <chrono>
+#include <new>
+#include <thread>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
 
 namespace {
 
-Run runOf(int steps) {
+/// As our own files have it: with what they state about themselves.
+Run runOf(int steps, int ranks = 4) {
     SampleSpec spec;
     spec.steps = steps;
-    return sampleRun(spec);
+    spec.trace = true;
+    spec.schedule.pp = ranks;
+    Run run = sampleRun(spec);
+    run.info = RunInfo::of("run", run.schedule);
+    return run;
 }
 
 /// A window whose loads have two steps of the beginning at once, and all seven when the test lets them.
-struct SlowWindow {
-    QSemaphore go_on;
-    std::atomic<int> begun{0}; ///< loads of the beginning
-    bool fails = false;        ///< the whole load
-    MainWindow window{
-        [this](const auto& paths, JobControl& control, const LoadOptions& options) -> Result<LoadedTrace> {
-            if (options.first_bytes > 0) {
-                ++begun;
-                return LoadedTrace{runOf(2), {}};
-            }
-            while (!go_on.tryAcquire(1, 5)) {
-                if (control.stopRequested()) return cancelledError();
-            }
-            if (fails) return inputError(paths.front().string(), "is cut off");
-            return LoadedTrace{runOf(7), {}};
-        },
-        false};
+class SlowWindow {
+public:
+    enum class Outcome { Whole, Plain, Error, Throws };
+
+    explicit SlowWindow(int ranks = 4) : ranks_(ranks) { window.show(); }
+    ~SlowWindow() {
+        go_on = true;
+        QThreadPool::globalInstance()->waitForDone(); // loads refer to this
+    }
+    SlowWindow(const SlowWindow&) = delete;
+    SlowWindow& operator=(const SlowWindow&) = delete;
+
+    void open(const QString& file) {
+        window.open({file});
+        QTRY_COMPARE(steps(), 2);
+    }
+    [[nodiscard]] int steps() { return window.state().session() ? window.state().session()->stepCount() : 0; }
+    template <class T>
+    T& child(const char* name) {
+        return gui::child<T>(window, name);
+    }
+
+    std::atomic<bool> go_on{false};
+    std::atomic<int> of_beginning{0}; ///< loads
+    std::atomic<Outcome> outcome{Outcome::Whole};
+
+private:
+    Result<LoadedTrace> load(const std::vector<std::filesystem::path>& paths, JobControl& control,
+                             const LoadOptions& options) {
+        if (options.first_bytes > 0) {
+            ++of_beginning;
+            return LoadedTrace{runOf(2, ranks_), {}};
+        }
+        while (!go_on) {
+            if (control.stopRequested()) return cancelledError();
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+        const Error none = inputError(paths.front().string(), "is cut off");
+        switch (outcome) {
+        case Outcome::Whole: break;
+        case Outcome::Plain: return LoadedTrace{runOf(7, ranks_), none};
+        case Outcome::Error: return none;
+        case Outcome::Throws: throw std::bad_alloc();
+        }
+        return LoadedTrace{runOf(7, ranks_), {}};
+    }
+
+    int ranks_;
+
+public:
+    MainWindow window{[this](const auto& paths, JobControl& control, const LoadOptions& options) {
+                          return load(paths, control, options);
+                      },
+                      false};
     QSignalSpy loaded{&window, &MainWindow::loaded};
     QSignalSpy failed{&window, &MainWindow::failed};
-
-    SlowWindow() { window.show(); }
-    [[nodiscard]] int steps() { return window.state().session() ? window.state().session()->stepCount() : 0; }
-    [[nodiscard]] bool timelineIsVisible() { return window.findChild<TimelineView*>()->isVisible(); }
 };
 
 } // namespace
@@ -58,14 +103,14 @@ private slots:
     void initTestCase() {
         settings_.use();
         large_ = fileOf("large.json", qint64{1} << 30);
+        small_ = fileOf("small.json", 1000);
     }
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void areShownWhileALargeTraceLoads() {
         SlowWindow w;
-        w.window.open({large_});
-        QTRY_COMPARE(w.steps(), 2);
-        QVERIFY(w.timelineIsVisible());
+        w.open(large_);
+        QVERIFY(w.window.findChild<TimelineView*>()->isVisible());
         QVERIFY(w.window.windowTitle().contains(QLatin1String("first steps")));
         QCOMPARE(w.loaded.count(), 0);
 
@@ -75,82 +120,164 @@ private slots:
         state.select({ItemKind::Op, 1, 2, 3});
         state.zoomTo({ItemKind::Op, 1, 2, 3});
         const TimeRange range = state.range().range();
-        w.go_on.release();
+        w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
         QCOMPARE(w.steps(), 7);
         QCOMPARE(state.step(), 1);
         QCOMPARE(state.selection(), (ItemRef{ItemKind::Op, 1, 2, 3}));
         QCOMPARE(state.range().range(), range);
+        QVERIFY(state.range().canGoBack());
         QVERIFY(!w.window.windowTitle().contains(QLatin1String("first steps")));
         QCOMPARE(w.window.tabCount(), 1);
     }
 
+    /// Else a picture would depend on how fast the machine is.
+    void giveWayToTheUsualViewWhereNobodyHasMoved() {
+        SlowWindow w;
+        w.open(large_);
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        SlowWindow other;
+        other.go_on = true;
+        other.window.open({small_});
+        QTRY_COMPARE(other.loaded.count(), 1);
+        QCOMPARE(w.window.state().step(), other.window.state().step());
+        QCOMPARE(w.window.state().range().range(), other.window.state().range().range());
+    }
+
+    void keepTheRowsInSightAndTheComparison() {
+        SlowWindow w(64);
+        w.open(large_);
+        auto* bar = w.window.findChild<TimelineView*>()->findChild<QScrollBar*>();
+        QVERIFY(bar != nullptr && bar->maximum() > 10);
+        bar->setValue(10);
+        w.go_on = true; // also for the other run
+        w.window.findChild<ComparePanel*>()->compareWith({small_});
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.steps(), 7);
+        QCOMPARE(bar->value(), 10);
+        QCOMPARE(w.window.findChild<ComparePanel*>()->state().paths, QStringList{small_});
+    }
+
     void areNotLoadedOfASmallTrace() {
         SlowWindow w;
-        w.window.open({fileOf("small.json", 1000)});
-        w.go_on.release();
+        w.window.open({small_});
+        QTest::qWait(100);
+        QCOMPARE(w.of_beginning.load(), 0);
+        w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
-        QCOMPARE(w.begun.load(), 0);
         QCOMPARE(w.steps(), 7);
     }
 
     void leaveAnOpenTraceAlone() {
         SlowWindow w;
-        w.go_on.release();
-        w.window.open({fileOf("small.json", 1000)});
+        w.go_on = true;
+        w.window.open({small_});
         QTRY_COMPARE(w.loaded.count(), 1);
+        w.go_on = false;
         w.window.open({large_});
-        QTest::qWait(50);
-        QCOMPARE(w.begun.load(), 0);
+        QTest::qWait(100);
+        QCOMPARE(w.of_beginning.load(), 0);
         QCOMPARE(w.steps(), 7);
-        w.go_on.release();
-        QTRY_COMPARE(w.loaded.count(), 2);
     }
 
     void goAwayWhenTheLoadFails() {
         SlowWindow w;
-        w.fails = true;
-        w.window.open({large_});
-        QTRY_COMPARE(w.steps(), 2);
-        w.go_on.release();
+        w.open(large_);
+        w.outcome = SlowWindow::Outcome::Error;
+        w.go_on = true;
         QTRY_COMPARE(w.failed.count(), 1);
         QCOMPARE(w.steps(), 0);
-        QVERIFY(w.window.findChild<QWidget*>(QStringLiteral("welcomePanel"))->isVisible());
+        QVERIFY(w.child<QWidget>("welcomePanel").isVisible());
     }
 
-    void goAwayWhenTheLoadIsCancelled() {
+    void goAwayWhenMemoryEnds() {
         SlowWindow w;
-        w.window.open({large_});
-        QTRY_COMPARE(w.steps(), 2);
-        w.window.closeTab(0);
-        QCOMPARE(w.steps(), 0);
+        w.open(large_);
+        w.outcome = SlowWindow::Outcome::Throws;
+        w.go_on = true;
+        QTRY_COMPARE(w.steps(), 0);
         QVERIFY(!w.window.loading());
     }
 
-    void makeRoomForAnotherTrace() {
+    void giveWayToATraceWithoutAPipeline() {
         SlowWindow w;
-        w.window.open({large_});
-        QTRY_COMPARE(w.steps(), 2);
-        w.window.open({fileOf("small.json", 1000)});
+        w.open(large_);
+        w.outcome = SlowWindow::Outcome::Plain;
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
         QCOMPARE(w.steps(), 0);
-        w.go_on.release();
+        QVERIFY(!w.window.findChild<TimelineView*>()->isVisible());
+    }
+
+    void mayGoAwayWhileAPictureIsExported() {
+        SlowWindow w;
+        w.open(large_);
+        for (QAction* action : w.window.findChildren<QAction*>()) {
+            if (action->shortcut() == QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_E)) action->trigger();
+        }
+        auto* dialog = w.window.findChild<QFileDialog*>();
+        QVERIFY(dialog != nullptr);
+        w.outcome = SlowWindow::Outcome::Error;
+        w.go_on = true;
+        QTRY_COMPARE(w.failed.count(), 1);
+        emit dialog->fileSelected(dir_.filePath(QStringLiteral("none.png")));
+        QVERIFY(!QFile::exists(dir_.filePath(QStringLiteral("none.png"))));
+    }
+
+    void goAwayWithTheirTab() {
+        SlowWindow w;
+        w.open(large_);
+        w.window.openEach({small_}); // waits
+        w.window.closeTab(0);
+        QCOMPARE(w.steps(), 0);
+        w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
         QCOMPARE(w.steps(), 7);
         QCOMPARE(w.window.tabCount(), 1);
         QVERIFY(w.window.windowTitle().contains(QLatin1String("small.json")));
     }
 
-    /// The trace comes to the front when it is complete, as any that was loaded does.
-    void areReplacedInTheirOwnTab() {
+    void makeRoomForAnotherTrace() {
         SlowWindow w;
-        w.window.open({large_});
-        QTRY_COMPARE(w.steps(), 2);
-        w.window.openEach({fileOf("small.json", 1000)}); // in a tab of its own, afterwards
-        w.go_on.release(2);
+        w.open(large_);
+        w.window.open({small_});
+        QCOMPARE(w.steps(), 0);
+        w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
-        QCOMPARE(w.window.tabCount(), 2);
-        w.window.findChild<QAction*>(QStringLiteral("previousTab"))->trigger();
         QCOMPARE(w.steps(), 7);
+        QCOMPARE(w.window.tabCount(), 1);
+        QVERIFY(w.window.windowTitle().contains(QLatin1String("small.json")));
+    }
+
+    /// A watched run stays in front; the whole trace is where the first steps were.
+    void areReplacedBehindAWatchedRun() {
+        SlowWindow w;
+        w.open(large_);
+        w.window.state().showStep(1);
+        LiveRun run;
+        w.window.watch(run.target());
+        QCOMPARE(w.window.tabCount(), 2);
+        QCOMPARE(w.window.currentTab(), 1);
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.window.currentTab(), 1);
+        w.child<QTabBar>("traceTabs").setCurrentIndex(0);
+        QCOMPARE(w.steps(), 7);
+        QCOMPARE(w.window.state().step(), 1);
+        QVERIFY(!w.window.windowTitle().contains(QLatin1String("first steps")));
+    }
+
+    void leaveNoTabBehindAWatchedRun() {
+        SlowWindow w;
+        w.open(large_);
+        LiveRun run;
+        w.window.watch(run.target());
+        QCOMPARE(w.window.tabCount(), 2);
+        w.outcome = SlowWindow::Outcome::Error;
+        w.go_on = true;
+        QTRY_COMPARE(w.failed.count(), 1);
+        QCOMPARE(w.window.tabCount(), 1);
     }
 
 private:
@@ -164,6 +291,7 @@ private:
     OwnSettings settings_;
     QTemporaryDir dir_;
     QString large_;
+    QString small_;
 };
 
 BUBBLESCOPE_GUI_TEST(FirstStepsTest, first_steps_test);

@@ -3,6 +3,7 @@
 #include "core/formats/read_trace.h"
 
 #include <cstdint>
+#include <new>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -16,6 +17,7 @@ std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
     constexpr std::uint64_t kUnpacked = 8;
     std::uint64_t bytes = 0;
     for (const InputFile& file : files) {
+        if (file.bytes == 0) return 0; // it may be a pipe, which is read once
         const auto extension = file.path.extension();
         bytes += file.bytes * (extension == ".gz" || extension == ".zst" ? kUnpacked : 1);
     }
@@ -25,17 +27,20 @@ std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
 } // namespace
 
 SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
-                          LoadOptions taught) {
+                          LoadOptions taught) try {
     const Result<std::vector<InputFile>> files = findTraceFiles(paths);
     if (!files.ok() || bytesToRead(files.value()) < kSmallest) return nullptr;
     taught.first_bytes = kFirstBytes;
     Result<LoadedTrace> loaded = loader.trace(paths, control, taught);
     if (!loaded.ok() || loaded.value().no_pipeline) return nullptr;
     Run run = std::move(loaded).value().run;
-    if (run.format == "kineto") return nullptr;
-    run.problems.clear(); // of a trace that ends early
+    // Of others a part looks like a smaller pipeline.
+    if (!run.info) return nullptr;
+    run.problems.clear(); // they say that the trace ends early
     Result<SessionPtr> session = sessionOf(std::move(run), paths, control);
     return session.ok() ? std::move(session).value() : nullptr;
+} catch (const std::bad_alloc&) {
+    return nullptr; // the load of all steps reports it, if it needs as much
 }
 
 } // namespace bubblescope::gui

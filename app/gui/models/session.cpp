@@ -42,6 +42,13 @@ bool StepDiagnosisCache::failed(std::size_t step) const {
     return found != cache_.end() && !found->second;
 }
 
+int Session::indexOf(const StepTimeline& step) const {
+    const auto same = std::ranges::find_if(run.steps, [&step](const StepTimeline& other) {
+        return other.index == step.index && other.replica == step.replica;
+    });
+    return same == run.steps.end() ? -1 : static_cast<int>(same - run.steps.begin());
+}
+
 const TimelineOp& Session::op(const ItemRef& item) const {
     return step(item.step).ranks[at(item.rank)][at(item.index)];
 }

@@ -57,6 +57,8 @@ struct Session {
 
     [[nodiscard]] int stepCount() const { return static_cast<int>(run.steps.size()); }
     [[nodiscard]] const StepTimeline& step(int step) const { return run.steps[static_cast<std::size_t>(step)]; }
+    /// The index of the step of the same number and replica; -1 if there is none.
+    [[nodiscard]] int indexOf(const StepTimeline& step) const;
     [[nodiscard]] const StepAnalysis& analysis(int step) const { return report.steps[static_cast<std::size_t>(step)]; }
 
     /// Makes the diagnosis if it does not exist yet, which can take seconds: the GUI thread uses ViewState::diagnose()

@@ -291,6 +291,27 @@ void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
     if (selected) emit selectionChanged();
 }
 
+void ViewState::completeSession(SessionPtr session) {
+    const ItemRef selection = sameItem(*session);
+    const bool is_same = selection == selection_;
+    const bool has_same_lines = session->lanes.rankCount() == session_->lanes.rankCount() &&
+                                session->lanes.replicas() == session_->lanes.replicas();
+    step_ = std::max(0, session->indexOf(session_->step(step_)));
+    selection_ = selection;
+    session_ = std::move(session);
+    if (!has_same_lines) resetRows();
+    highlight({}, {});
+    setReference(nullptr);
+    {
+        const QSignalBlocker quiet(range_);
+        range_.follow(limits(), range_.range());
+    }
+    emit sessionChanged();
+    emit range_.changed();
+    emit stepChanged();
+    if (!is_same) emit selectionChanged();
+}
+
 TimeRange ViewState::stepView(int step) const {
     TimeRange window = session_->window(step);
     // Replicas run a step at the same time: all of it is shown.

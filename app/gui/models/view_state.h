@@ -124,6 +124,9 @@ public:
     void setSession(SessionPtr session);
     /// For a later state of the same run: makes its newest step current. Keeps the selection if the run still has it.
     void followSession(SessionPtr session, const TimeRange& visible);
+    /// For the whole of a run of which the session has the first steps: keeps what is shown. The selection stays if the
+    /// whole has it.
+    void completeSession(SessionPtr session);
     /// Saves what is shown, and restores it. restore() expects the session of the snapshot, leaves out what does not
     /// fit it, and clears the history.
     [[nodiscard]] ViewSnapshot snapshot() const;

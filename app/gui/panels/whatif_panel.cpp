@@ -237,9 +237,13 @@ void WhatIfPanel::showSession() {
     showSlider();
     setEnabled(state_.session() != nullptr);
     ask();
-    // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step.
-    if (!state_.session() || state_.session()->run.files == advised_for_) return;
-    advised_for_ = state_.session()->run.files;
+    // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step. Of
+    // a loaded one the first steps may have been asked about.
+    if (!state_.session()) return;
+    const bool is_live = state_.session()->report.standards == nullptr;
+    Advised shown{state_.session()->run.files, is_live ? 0 : state_.session()->stepCount()};
+    if (shown == advised_for_) return;
+    advised_for_ = std::move(shown);
     suggest();
 }
 

@@ -86,8 +86,14 @@ private:
     FillWhenVisible* fill_;
     BackgroundJob job_;
     BackgroundJob advice_job_;
-    /// Files of the run for which suggestions were made unasked.
-    std::optional<std::vector<std::filesystem::path>> advised_for_;
+    /// The run for which suggestions were made unasked.
+    struct Advised {
+        std::vector<std::filesystem::path> files;
+        int steps = 0; ///< 0 for a watched run
+
+        friend bool operator==(const Advised&, const Advised&) = default;
+    };
+    std::optional<Advised> advised_for_;
     WhatIfModelPtr model_;
     std::optional<ScenarioAnswer> answer_;
 
