@@ -22,6 +22,13 @@ std::size_t dividedUp(std::size_t count, std::size_t by) {
     return (count + by - 1) / by;
 }
 
+/// Begins to read a line of memory. A function that does nothing else has no effect to GCC, which drops calls of it:
+/// the empty statement is an effect.
+void fetchLine(const void* at) {
+    __builtin_prefetch(at);
+    asm volatile("");
+}
+
 std::int64_t floorOf(std::int64_t value, std::int64_t by) {
     return value / by - (value % by < 0 ? 1 : 0);
 }
@@ -181,35 +188,32 @@ std::size_t Pyramid::leafAt(const Index& index, std::int64_t time, std::size_t f
     return low;
 }
 
-/// Fetches what walks through these leaves read. Leaves at the borders of pixels lie far apart: without this each walk
-/// waits for memory several times.
-void Pyramid::prefetch(const Index& index, std::span<const std::size_t> leaves) const {
-    constexpr std::size_t kLine = 64;
-    const auto fetch = [](auto values, std::size_t begin, std::size_t end) {
-        for (std::size_t i = begin; i < end; i += kLine / sizeof(values[0]))
-            __builtin_prefetch(values.data() + i);
-        __builtin_prefetch(values.data() + end - 1); // the first need not begin a line
-    };
-    const auto fetchSlices = [&](std::size_t begin, std::size_t end) {
-        fetch(trace_->sliceStarts(), begin, end);
-        fetch(trace_->sliceDurations(), begin, end);
-        fetch(keys(), begin, end);
-    };
-    for (const std::size_t leaf : leaves) {
+/// Fetches what a walk through a leaf reads, in three steps: what is open where it begins is found in two, each of
+/// which reads what the last one fetched.
+void Pyramid::prefetch(const Index& index, std::size_t leaf, int step) const {
+    if (step == 0) {
         const std::size_t first = index.first + leaf * kLeafSlices;
-        __builtin_prefetch(index.nodes.data() + leaf);
-        fetchSlices(first, std::min<std::size_t>(index.end, first + kLeafSlices));
+        fetchLine(index.nodes.data() + leaf);
+        prefetchSlices(first, std::min<std::size_t>(index.end, first + kLeafSlices));
+        return;
     }
-    // The slice that is open where a leaf begins is found in two steps, each of which reads what the last one fetched.
-    const auto open = [&](std::size_t leaf) { return index.nodes[leaf].open; };
-    for (const std::size_t leaf : leaves) {
-        if (open(leaf) != kNone) __builtin_prefetch(index.open.data() + open(leaf));
-    }
-    for (const std::size_t leaf : leaves) {
-        if (open(leaf) == kNone) continue;
-        const std::size_t slice = index.open[open(leaf)].slice;
-        fetchSlices(slice, slice + 1);
-    }
+    const std::uint32_t open = index.nodes[leaf].open;
+    if (open == kNone) return;
+    if (step == 1) return fetchLine(index.open.data() + open);
+    const std::size_t slice = index.open[open].slice;
+    prefetchSlices(slice, slice + 1);
+}
+
+void Pyramid::prefetchSlices(std::size_t begin, std::size_t end) const {
+    constexpr std::size_t kLine = 64;
+    const auto fetch = [begin, end](auto values) {
+        for (std::size_t i = begin; i < end; i += kLine / sizeof(values[0]))
+            fetchLine(values.data() + i);
+        fetchLine(values.data() + end - 1); // the first need not begin a line
+    };
+    fetch(trace_->sliceStarts());
+    fetch(trace_->sliceDurations());
+    fetch(keys());
 }
 
 SliceId Pyramid::firstFrom(const Index& index, std::int64_t time) const {
@@ -234,7 +238,7 @@ class Pyramid::LeafWalk {
 public:
     LeafWalk(const Pyramid& pyramid, const Index& index)
         : starts_(pyramid.trace_->sliceStarts().data()), durations_(pyramid.trace_->sliceDurations().data()),
-          index_(index) {}
+          keys_(pyramid.keys().data()), index_(index) {}
 
     /// Goes to a leaf's begin.
     void enter(std::size_t leaf) {
@@ -243,14 +247,21 @@ public:
         below_ = index_.nodes[leaf].open;
         at_ = starts_[next_];
         depth_ = 0;
+        pop();
     }
 
-    /// Calls visit(slice, begin, end) for everything that runs until then, which is no later than the leaf's end.
+    /// Calls visit(key, time) for everything that runs until then, which is no later than the leaf's end.
     template <class Visit>
     void advance(std::int64_t to, const Visit& visit) {
         for (; next_ < end_ && starts_[next_] < to; ++next_) {
-            run(starts_[next_], visit);
-            stack_[depth_++] = next_;
+            const std::int64_t start = starts_[next_];
+            run(start, visit);
+            around_ends_[depth_] = top_end_;
+            around_keys_[depth_] = top_key_;
+            depth_ += open_ ? 1 : 0;
+            top_end_ = start + durations_[next_];
+            top_key_ = keys_[next_];
+            open_ = true;
         }
         run(to, visit);
     }
@@ -260,30 +271,46 @@ public:
 private:
     template <class Visit>
     void run(std::int64_t time, const Visit& visit) {
-        while (at_ < time && (depth_ > 0 || below_ != kNone)) {
-            const SliceId top = depth_ > 0 ? stack_[depth_ - 1] : index_.open[below_].slice;
-            const std::int64_t end = starts_[top] + durations_[top];
-            const std::int64_t until = std::min(end, time);
-            if (at_ < until) visit(top, at_, until);
-            at_ = std::max(at_, until);
-            if (end > at_) continue;
-            if (depth_ > 0)
-                --depth_;
-            else
-                below_ = index_.open[below_].outer;
+        while (at_ < time && open_) {
+            const std::int64_t until = std::min(top_end_, time);
+            if (at_ < until) {
+                visit(top_key_, until - at_);
+                at_ = until;
+            }
+            if (top_end_ <= at_) pop();
         }
         at_ = std::max(at_, time);
+    }
+    /// The slice around the innermost one becomes the innermost.
+    void pop() {
+        if (depth_ > 0) {
+            --depth_;
+            top_end_ = around_ends_[depth_];
+            top_key_ = around_keys_[depth_];
+            return;
+        }
+        open_ = below_ != kNone;
+        if (!open_) return;
+        const SliceId slice = index_.open[below_].slice;
+        top_end_ = starts_[slice] + durations_[slice];
+        top_key_ = keys_[slice];
+        below_ = index_.open[below_].outer;
     }
 
     const std::int64_t* starts_;
     const std::int64_t* durations_;
+    const StringId* keys_;
     const Index& index_;
     SliceId next_ = 0;
     SliceId end_ = 0;
-    std::uint32_t below_ = kNone; ///< the innermost of those open when the leaf began
+    std::uint32_t below_ = kNone; ///< the next outer one of those open when the leaf began
     std::int64_t at_ = 0;
+    bool open_ = false;        ///< whether a slice is open:
+    std::int64_t top_end_ = 0; ///< the innermost
+    StringId top_key_ = 0;
     std::size_t depth_ = 0;
-    std::array<SliceId, kLeafSlices> stack_; ///< `depth_` of them
+    std::array<std::int64_t, kLeafSlices> around_ends_; ///< `depth_` of them around it, of this leaf
+    std::array<StringId, kLeafSlices> around_keys_;
 };
 
 /// For leaves that lie entirely within the interval: uses as few nodes as possible.
@@ -310,19 +337,6 @@ TimeNs Pyramid::border(TimeNs from, TimeNs to, std::size_t index, std::size_t co
     return from + TimeNs{width / n * i + width % n * i / n};
 }
 
-namespace {
-
-/// Columns of which is known which leaves their ends lie in.
-struct ColumnBlock {
-    static constexpr std::size_t kColumns = 16;
-
-    std::size_t count = 0;
-    std::array<std::int64_t, kColumns> ends;
-    std::array<std::size_t, kColumns> leaves;
-};
-
-} // namespace
-
 void Pyramid::columns(TrackId track, TimeNs from, TimeNs to, std::span<Column> out) const {
     if (out.empty()) return;
     const PixelGrid grid(to - from, out.size());
@@ -341,51 +355,56 @@ void Pyramid::columns(TrackId track, std::int64_t from, PixelGrid::Walk ends, st
         std::ranges::fill(out, Column{});
         return;
     }
-    const StringId* const key = keys().data();
     SliceId first = firstFrom(index, from);
     std::size_t leaf = leafAt(index, from);
-    // While the columns of one block are put together, what the next one reads is fetched.
-    std::size_t left = out.size();
-    std::size_t last = leaf;
-    const auto prepare = [&](ColumnBlock& block) {
-        block.count = std::min(ColumnBlock::kColumns, left);
-        left -= block.count;
-        for (std::size_t i = 0; i < block.count; ++i) {
-            block.ends[i] = ends.next();
-            block.leaves[i] = last = leafAt(index, block.ends[i], last);
-        }
-        prefetch(index, std::span(block.leaves).first(block.count));
+    // Where borders of columns lie in leaves far apart in memory, what a column reads is fetched some columns before,
+    // one column at a time: memory serves few requests at once. Processors foresee by themselves what is read in a row.
+    constexpr std::size_t kFar = 4; // leaves
+    const bool far = leafAt(index, ends.after(out.size()), leaf) - leaf > kFar * out.size();
+    struct Ahead {
+        std::int64_t end;
+        std::size_t leaf;
     };
-    std::array<ColumnBlock, 2> blocks;
-    prepare(blocks[0]);
+    constexpr std::size_t kAhead = 16; // a power of two
+    constexpr std::size_t kStep = kAhead / 3;
+    std::array<Ahead, kAhead> ahead; // by column, in turn
+    std::size_t last = leaf;
+    const auto fetch = [&](std::size_t column) {
+        if (column < out.size()) {
+            const std::int64_t end = ends.next();
+            last = leafAt(index, end, last);
+            ahead[column % kAhead] = {end, last};
+            if (far) prefetch(index, last, 0);
+        }
+        if (!far) return;
+        for (const std::size_t step : {1U, 2U}) {
+            const std::size_t before = column - step * kStep;
+            if (before < out.size()) prefetch(index, ahead[before % kAhead].leaf, static_cast<int>(step));
+        }
+    };
+    for (std::size_t column = 0; column + 1 < kAhead; ++column)
+        fetch(column);
     LeafWalk walk(*this, index);
     walk.enter(leaf);
-    walk.advance(from, [](SliceId, std::int64_t, std::int64_t) {});
-    std::size_t done = 0;
-    for (std::size_t turn = 0; done < out.size(); turn = 1 - turn) {
-        const ColumnBlock& block = blocks[turn];
-        prepare(blocks[1 - turn]);
-        for (std::size_t i = 0; i < block.count; ++i) {
-            const std::int64_t end = block.ends[i];
-            const std::size_t end_leaf = block.leaves[i];
-            Node sum;
-            const auto count = [&](SliceId slice, std::int64_t begin, std::int64_t stop) {
-                sum.add(key[slice], stop - begin, stop - begin);
-            };
-            if (end_leaf != leaf) {
-                walk.advance(leafBegin(index, leaf + 1), count);
-                addLeaves(index, leaf + 1, end_leaf, sum);
-                walk.enter(end_leaf);
-                leaf = end_leaf;
-            }
-            const std::int64_t leaf_end = leafBegin(index, leaf + 1);
-            walk.advance(std::min(end, leaf_end), count);
-            // Slices of earlier leaves may start when this leaf begins, and one without length when the track ends.
-            const bool halted_inside = index.begins[leaf] < end && end <= leaf_end;
-            const SliceId next = halted_inside ? walk.next() : firstFrom(index, end, leaf, first);
-            out[done++] = {TimeNs{sum.busy}, next - first, sum.key};
-            first = next;
+    walk.advance(from, [](StringId, std::int64_t) {});
+    for (std::size_t column = 0; column < out.size(); ++column) {
+        fetch(column + kAhead - 1);
+        const auto [end, end_leaf] = ahead[column % kAhead];
+        Node sum;
+        const auto count = [&sum](StringId key, std::int64_t time) { sum.add(key, time, time); };
+        if (end_leaf != leaf) {
+            walk.advance(leafBegin(index, leaf + 1), count);
+            addLeaves(index, leaf + 1, end_leaf, sum);
+            walk.enter(end_leaf);
+            leaf = end_leaf;
         }
+        const std::int64_t leaf_end = leafBegin(index, leaf + 1);
+        walk.advance(std::min(end, leaf_end), count);
+        // Slices of earlier leaves may start when this leaf begins, and one without length when the track ends.
+        const bool halted_inside = index.begins[leaf] < end && end <= leaf_end;
+        const SliceId next = halted_inside ? walk.next() : firstFrom(index, end, leaf, first);
+        out[column] = {TimeNs{sum.busy}, next - first, sum.key};
+        first = next;
     }
 }
 

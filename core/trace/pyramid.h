@@ -38,6 +38,11 @@ public:
             return at_;
         }
 
+        /// About where that many pixels end; at most a nanosecond a pixel too early.
+        [[nodiscard]] std::int64_t after(std::size_t pixels) const {
+            return at_ + grid_.whole_ * static_cast<std::int64_t>(pixels);
+        }
+
     private:
         friend class Pyramid;
         const PixelGrid& grid_;
@@ -133,7 +138,8 @@ private:
     }
     [[nodiscard]] static std::int64_t leafBegin(const Index& index, std::size_t leaf);
     [[nodiscard]] static std::size_t leafAt(const Index& index, std::int64_t time, std::size_t from = 0);
-    void prefetch(const Index& index, std::span<const std::size_t> leaves) const;
+    void prefetch(const Index& index, std::size_t leaf, int step) const;
+    void prefetchSlices(std::size_t begin, std::size_t end) const;
     [[nodiscard]] SliceId firstFrom(const Index& index, std::int64_t time) const;
     [[nodiscard]] SliceId firstFrom(const Index& index, std::int64_t time, std::size_t leaf, SliceId from) const;
     static void addLeaves(const Index& index, std::size_t begin, std::size_t end, Node& sum);
