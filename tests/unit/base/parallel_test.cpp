@@ -1,9 +1,11 @@
+#include "core/parallel/beside.h"
 #include "core/parallel/parallel.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sanitized.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <fstream>
@@ -48,6 +50,38 @@ TEST(ParallelFor, PassesOnWhatIsThrown) {
                              }),
                  std::runtime_error);
     EXPECT_LT(calls, 1'000'000);
+}
+
+TEST(ParallelForBeside, CallsEachOnceAndItsOwnFirst) {
+    for (const std::size_t count : {0U, 1U, 2U, 10'000U}) {
+        std::vector<int> calls(count);
+        std::vector<int> here; // of the calling thread; −1 is its own work
+        const std::thread::id caller = std::this_thread::get_id();
+        parallelForBeside(
+            count,
+            [&](std::size_t i) {
+                ++calls[i];
+                if (std::this_thread::get_id() == caller) here.push_back(static_cast<int>(i));
+            },
+            [&] {
+                EXPECT_EQ(std::this_thread::get_id(), caller);
+                here.push_back(-1);
+            });
+        EXPECT_EQ(calls, std::vector<int>(count, 1));
+        EXPECT_EQ(std::ranges::count(here, -1), 1);
+        EXPECT_EQ(here.front(), -1);
+    }
+}
+
+TEST(ParallelForBeside, PassesOnWhatIsThrown) {
+    const auto nothing = [] {};
+    const auto fail = [] { throw std::runtime_error("no"); };
+    EXPECT_THROW(parallelForBeside(
+                     100, [&](std::size_t i) { i == 10 ? fail() : nothing(); }, nothing),
+                 std::runtime_error);
+    EXPECT_THROW(parallelForBeside(
+                     100, [&](std::size_t) { nothing(); }, fail),
+                 std::runtime_error);
 }
 
 // The threads' stacks find no room.
