@@ -53,10 +53,67 @@ void keepVisible(std::span<StackPart> all, bool ops) {
 
 } // namespace
 
+namespace {
+
+/// The same as stackHeights() for N parts, which most columns have: loops of fixed length. False if it has to be done
+/// the long way since a kind of time would be invisible.
+template <std::size_t N>
+bool heightsOfFew(const std::array<Role, N>& roles, const RoleTimes& shares, TimeNs length, int pixels,
+                  StackHeights& heights) {
+    std::array<double, N + 1> rest; // the last is what is outside of steps
+    std::array<int, N + 1> high;
+    const double scale = pixels / static_cast<double>(length.count());
+    double outside = pixels;
+    int left = pixels;
+    const auto place = [&](std::size_t i, double exact) {
+        exact = std::clamp(exact, 0.0, static_cast<double>(pixels));
+        high[i] = static_cast<int>(exact + 1e-9); // not negative
+        rest[i] = exact - high[i];
+        left -= high[i];
+    };
+    for (std::size_t i = 0; i < N; ++i) {
+        const double exact = static_cast<double>(shares[placeOfRole(roles[i])].count()) * scale;
+        outside -= exact;
+        place(i, exact);
+    }
+    place(N, outside);
+    for (; left > 0; --left) {
+        const auto most = static_cast<std::size_t>(std::ranges::max_element(rest) - rest.begin());
+        ++high[most];
+        rest[most] = -1;
+    }
+    std::array<bool, 2> any{};
+    std::array<int, 2> shown{};
+    for (std::size_t i = 0; i < N; ++i) {
+        any[isOpRole(roles[i])] = true;
+        shown[isOpRole(roles[i])] += high[i];
+    }
+    if ((any[0] && shown[0] == 0) || (any[1] && shown[1] == 0)) return false;
+    for (std::size_t i = 0; i < N; ++i)
+        heights[placeOfRole(roles[i])] = static_cast<std::uint16_t>(high[i]);
+    return true;
+}
+
+} // namespace
+
 StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
     StackHeights heights{};
     if (length <= TimeNs{0} || pixels <= 0) return heights;
-    // Most columns have two or three parts, so only those that are there are gone through.
+    // Only the parts that are there are gone through. Which these are is found without branches: it changes from column
+    // to column.
+    std::array<Role, kStackOrder.size()> present;
+    std::size_t some = 0;
+    bool positive = true;
+    for (const Role role : kStackOrder) {
+        present[some] = role;
+        some += shares[placeOfRole(role)] != TimeNs{0} ? 1 : 0;
+        positive = positive && shares[placeOfRole(role)] >= TimeNs{0};
+    }
+    if (positive && some == 1 && heightsOfFew<1>({present[0]}, shares, length, pixels, heights)) return heights;
+    if (positive && some == 2 && heightsOfFew<2>({present[0], present[1]}, shares, length, pixels, heights))
+        return heights;
+    if (positive && some == 3 && heightsOfFew<3>({present[0], present[1], present[2]}, shares, length, pixels, heights))
+        return heights;
     std::array<StackPart, kStackOrder.size() + 1> parts; // not set before they are used
     std::size_t count = 0;
     const double scale = pixels / static_cast<double>(length.count());
@@ -68,9 +125,9 @@ StackHeights stackHeights(const RoleTimes& shares, TimeNs length, int pixels) {
         left -= whole;
         parts[count++] = {role, op, inside, time, exact, exact - whole, whole};
     };
-    for (const Role role : kStackOrder) {
+    for (std::size_t i = 0; i < some; ++i) {
+        const Role role = present[i];
         const TimeNs time = shares[placeOfRole(role)];
-        if (time == TimeNs{0}) continue;
         const double exact = static_cast<double>(time.count()) * scale;
         outside -= exact;
         add(placeOfRole(role), isOpRole(role), true, time, exact);
