@@ -1,4 +1,6 @@
+#include "app/gui/language/language.h"
 #include "app/gui/timeline/compact_row.h"
+#include "app/gui/timeline/kept_names.h"
 #include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/row_painter.h"
@@ -10,8 +12,10 @@
 #include <QImage>
 #include <QPainter>
 #include <QScreen>
+#include <QScrollBar>
 #include <QTest>
 
+#include <functional>
 #include <map>
 #include <random>
 
@@ -246,6 +250,123 @@ private slots:
         QVERIFY(painted && !straight);
         show(window, 8);
         QVERIFY(painted && straight && shows(window, 8));
+    }
+
+    void namesAreShownWhereTheyWereKept() {
+        for (const double ratio : {1.0, 1.5, 2.0, 1.25}) {
+            const QSize size(60, 40);
+            QImage image = picture(size, ratio);
+            for (int y = 0; y < image.height(); ++y) {
+                for (int x = 0; x < image.width(); ++x)
+                    image.setPixel(x, y, qRgb(x, y, 7));
+            }
+            KeptNames names({0, 14}, 20);
+            QVERIFY(!names.show(image, 1));
+            names.keep(image, 1);
+            QImage other = picture(size, ratio);
+            if (ratio == 1.25) { // the corner lies between device pixels
+                QVERIFY(!names.show(other, 1));
+                continue;
+            }
+            QPainter painter(&other);
+            QVERIFY(names.show(other, 1));
+            for (int y = 0; y < image.height(); ++y) {
+                for (int x = 0; x < image.width(); ++x)
+                    QCOMPARE(other.pixel(x, y), x < 20 * ratio && y >= 14 * ratio ? image.pixel(x, y) : kGround);
+            }
+            painter.end();
+            QVERIFY(!names.show(other, 2));
+            QImage lower = picture({60, 39}, ratio);
+            QVERIFY(!names.show(lower, 1));
+            QImage sharper(image.size(), image.format());
+            sharper.setDevicePixelRatio(3);
+            QVERIFY(!names.show(sharper, 1));
+            names.keep(image, 2);
+            QVERIFY(names.show(other, 2) && !names.show(other, 1));
+        }
+    }
+
+    /// Names are kept while time moves. Whatever else changes, a view that was changed and then moved looks like one
+    /// that is so from the start.
+    void keptNamesFollowEveryChange() {
+        SampleSpec spec;
+        spec.trace = true;
+        spec.schedule = {"1f1b", "", 8, 16, 1};
+        const SessionPtr session = sampleSession(spec);
+        using Change = std::function<void(TimelineView&, ThemeManager&)>;
+        const auto rows = [](const std::function<void(RowChoice&)>& change) {
+            return Change([change](TimelineView& view, ThemeManager&) {
+                RowChoice choice = view.state().rows();
+                change(choice);
+                view.state().setRows(choice);
+            });
+        };
+        const std::vector<Change> changes{
+            [](TimelineView&, ThemeManager& themes) { themes.choose(ThemeChoice::Dark); },
+            [](TimelineView& view, ThemeManager&) { view.setUnfolded(1, true); },
+            [](TimelineView& view, ThemeManager&) { view.verticalScrollBar()->setValue(9); },
+            [](TimelineView& view, ThemeManager&) {
+                QFont font = view.font();
+                font.setPointSizeF(font.pointSizeF() * 1.5);
+                view.setFont(font);
+            },
+            [](TimelineView& view, ThemeManager&) { view.resize(820, 410); },
+            [](TimelineView& view, ThemeManager&) { view.setRowHeight(40); },
+            [](TimelineView& view, ThemeManager&) { view.setUnfolded(1, false); },
+            rows([](RowChoice& choice) { choice.setPinned(3, true); }),
+            rows([](RowChoice& choice) { choice.group = MeshAxis::Pipeline; }),
+            rows([](RowChoice& choice) { choice.setFolded(2, true); }),
+            [](TimelineView& view, ThemeManager&) { view.setRowHeight(8); },
+            rows([](RowChoice& choice) { choice.group.reset(); }),
+            [](TimelineView& view, ThemeManager&) { view.state().showStep(2); },
+            [](TimelineView&, ThemeManager& themes) { themes.choose(ThemeChoice::Light); },
+            [](TimelineView& view, ThemeManager&) { view.setRowHeight(36); },
+        };
+        struct Window {
+            ThemeManager themes;
+            ViewState state;
+            TimelineView view{state, themes};
+
+            explicit Window(const SessionPtr& session) {
+                themes.choose(ThemeChoice::Light);
+                view.resize(900, 500);
+                view.setFocusPolicy(Qt::NoFocus); // it would be framed
+                view.show();
+                state.setSession(session);
+                if (!QTest::qWaitForWindowExposed(&view)) qFatal("the window is not shown");
+            }
+            [[nodiscard]] QImage shown(const TimeRange& range) {
+                state.range().show(range);
+                QApplication::processEvents(); // scroll bars come and go
+                view.viewport()->repaint();
+                return view.screen()->grabWindow(view.winId()).toImage();
+            }
+        };
+        Window changed(session);
+        const TimeRange all = changed.state.range().limits();
+        const TimeRange parts[]{{all.begin, all.begin + all.length() / 2}, {all.begin + all.length() / 3, all.end}};
+        (void)changed.shown(parts[0]);
+        for (std::size_t count = 1; count <= changes.size(); ++count) {
+            changes[count - 1](changed.view, changed.themes);
+            (void)changed.shown(parts[0]);
+            Window fresh(session);
+            for (std::size_t i = 0; i < count; ++i)
+                changes[i](fresh.view, fresh.themes);
+            (void)fresh.shown(parts[0]); // a step may become the current one
+            QCOMPARE(changed.shown(parts[1]), fresh.shown(parts[1]));
+        }
+        const QImage english = changed.shown(parts[0]);
+        {
+            LanguageManager languages;
+            languages.choose(Language::Chinese);
+            const QImage chinese = changed.shown(parts[1]);
+            Window fresh(session);
+            for (const Change& change : changes)
+                change(fresh.view, fresh.themes);
+            (void)fresh.shown(parts[0]);
+            QCOMPARE(chinese, fresh.shown(parts[1]));
+        }
+        QCOMPARE(changed.shown(parts[0]), english);
     }
 
     /// A view that was moved, whose picture is painted straight into the window, looks like one that shows its range

@@ -111,6 +111,7 @@ void ExtraPainter::writeLane(const std::vector<ColumnRun>& columns, PixelCanvas&
 
 template <class Paint>
 void ExtraPainter::paintNames(int height, const Paint& paint) {
+    if (!f_.names) return;
     const RowLayout& rows = f_.geometry.rows;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
@@ -231,7 +232,7 @@ void ExtraPainter::paintReference(const std::vector<TimelineShape>& shapes, cons
     }
     p_.restore();
 
-    if (rows.reference().height == 0) return;
+    if (rows.reference().height == 0 || !f_.names) return;
     p_.save();
     p_.setClipRect(QRect(0, kRulerHeight, kHeaderWidth - 1, f_.plot.height()));
     p_.setFont(small_);

@@ -42,7 +42,7 @@ TimeView::TimeView(ThemeManager& themes, int names, int ruler, QWidget* parent)
 
 void TimeView::setRange(VisibleRange& range) {
     range_ = &range;
-    connect(range_, &VisibleRange::changed, this, &TimeView::invalidate);
+    connect(range_, &VisibleRange::changed, this, &TimeView::invalidateTime);
     connect(&gesture_end_, &QTimer::timeout, range_, &VisibleRange::endGesture);
 }
 
@@ -64,6 +64,11 @@ QSizeF TimeView::textSize(const QString& text) const {
 }
 
 void TimeView::invalidate() {
+    ++names_version_;
+    invalidateTime();
+}
+
+void TimeView::invalidateTime() {
     ++version_;
     viewport()->update();
 }
@@ -112,6 +117,8 @@ void TimeView::changeEvent(QEvent* event) {
     if (event->type() == QEvent::FontChange) {
         text_sizes_.clear();
         relayout();
+    } else if (event->type() == QEvent::LanguageChange) {
+        invalidate();
     }
     QAbstractScrollArea::changeEvent(event);
 }

@@ -43,6 +43,8 @@ protected:
     [[nodiscard]] QSizeF textSize(const QString& text) const;
     /// What is kept of the picture must be painted anew: it gets another version.
     void invalidate();
+    /// The same but for the names of rows: only the range has changed.
+    void invalidateTime();
     /// Zooms at the pointer, or in the middle.
     void zoom(double factor);
     /// By pixels, as the pointer moves.
@@ -70,7 +72,8 @@ protected:
     void changeEvent(QEvent* event) override;
 
     ThemeManager& themes_;
-    std::uint64_t version_ = 1; ///< of the picture below what follows the mouse
+    std::uint64_t version_ = 1;       ///< of the picture below what follows the mouse
+    std::uint64_t names_version_ = 1; ///< of the names of rows in it
 
 private:
     VisibleRange* range_ = nullptr;

@@ -92,6 +92,8 @@ void TimelinePainter::paintRuler() {
     p_.restore();
     p_.fillRect(QRect(0, kRulerHeight - 1, f_.plot.right() + 1, 1), f_.theme.line);
 
+    p_.save();
+    p_.setClipRect(QRect(0, 0, f_.plot.left(), kRulerHeight)); // high letters may not reach the names
     p_.setFont(small_);
     p_.setPen(f_.theme.text_dim);
     const QString note = countsInStep(f_.session, f_.step, f_.geometry.scale.range)
@@ -99,6 +101,7 @@ void TimelinePainter::paintRuler() {
                              : TimelineText::tr("time since step %1").arg(f_.session.step(0).index);
     p_.drawText(QRect(12, kStepBandHeight, kHeaderWidth - 20, kTickBandHeight - 4), Qt::AlignRight | Qt::AlignVCenter,
                 note);
+    p_.restore();
 }
 
 void TimelinePainter::paintStepBand() {
@@ -124,6 +127,11 @@ void TimelinePainter::paintStepBand() {
 }
 
 void TimelinePainter::paintHeader() {
+    if (f_.names) paintNames();
+    p_.fillRect(QRect(kHeaderWidth - 1, 0, 1, f_.plot.bottom() + 1), f_.theme.line);
+}
+
+void TimelinePainter::paintNames() {
     const RowLayout& rows = f_.geometry.rows;
     const QRect column(0, kRulerHeight, kHeaderWidth, f_.plot.height());
     p_.fillRect(column, f_.theme.header);
@@ -139,7 +147,6 @@ void TimelinePainter::paintHeader() {
         p_.fillRect(QRect(0, area.bottom(), kHeaderWidth, 1), f_.theme.line);
     }
     p_.restore();
-    p_.fillRect(QRect(kHeaderWidth - 1, 0, 1, f_.plot.bottom() + 1), f_.theme.line);
 }
 
 void TimelinePainter::paintRankHeader(int row, const QRect& area) {

@@ -29,6 +29,7 @@ struct TimelineFrame {
     int step = 0; ///< the current one, as an index in Run::steps
     QFont font;
     std::optional<MeshAxis> group{}; ///< along which rows are grouped
+    bool names = true;               ///< whether to paint the names of rows; else they are there already
     bool pinned = false;             ///< whether this is the part with the pinned rows, drawn on top
     int caption_top = 0;             ///< below the ruler: the top for captions about the whole
     PixelCanvas* pixels = nullptr;   ///< of the image being painted; null for vector formats
@@ -62,6 +63,7 @@ private:
     void paintRuler();
     void paintStepBand();
     void paintHeader();
+    void paintNames();
     void paintRankHeader(int row, const QRect& area);
     void paintFold(bool open, const QPointF& centre);
     void paintGroups();

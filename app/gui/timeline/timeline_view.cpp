@@ -234,20 +234,26 @@ TimelineFrame TimelineView::frameOf(Part part, const GeometryInput& input) const
     return frame;
 }
 
+TimelineView::Kept::Kept() : names({0, kRulerHeight}, kHeaderWidth) {}
+
 /// Draws the part that stays the same until the view changes.
-void TimelineView::showBase(QPainter& painter, Part part, bool whole, KeptPicture& picture) {
+void TimelineView::showBase(QPainter& painter, Part part, bool whole, Kept& kept) {
     const int height = part == Part::Pinned ? kRulerHeight + rows_.stickyHeight() : viewport()->height();
-    picture.draw(painter, version_, {viewport()->width(), height}, devicePixelRatioF(), whole, [&](QImage& image) {
+    const QSize size(viewport()->width(), height);
+    kept.picture.draw(painter, version_, size, devicePixelRatioF(), whole, [&](QImage& image) {
         QPainter on_image(&image);
-        drawBase(on_image, part, &image);
+        const bool known = kept.names.show(image, names_version_);
+        drawBase(on_image, part, &image, !known);
+        if (!known) kept.names.keep(image, names_version_);
     });
 }
 
-/// `image` is what the painter paints on; null for vector formats.
-void TimelineView::drawBase(QPainter& painter, Part part, QImage* image) {
+/// `image` is what the painter paints on; null for vector formats. `names`: whether to paint them.
+void TimelineView::drawBase(QPainter& painter, Part part, QImage* image, bool names) {
     GeometryInput input = geometryOf(part);
     if (image != nullptr) input.columns = &columns_;
     TimelineFrame frame = frameOf(part, input);
+    frame.names = names;
     std::optional<PixelCanvas> pixels;
     if (image != nullptr) frame.pixels = &pixels.emplace(*image, frame.plot, devicePixelRatioF());
     // Images look like the screen; vector formats keep texts as texts.

@@ -4,6 +4,7 @@
 #include "app/gui/models/flow_overlay.h"
 #include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/kept_names.h"
 #include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/raw_geometry.h"
@@ -100,8 +101,15 @@ private:
     [[nodiscard]] bool pinsCover() const;
     [[nodiscard]] TimelineFrame frameOf(Part part, const GeometryInput& input) const;
     [[nodiscard]] GeometryInput geometryOf(Part part) const;
-    void showBase(QPainter& painter, Part part, bool whole, KeptPicture& picture);
-    void drawBase(QPainter& painter, Part part, QImage* image);
+    /// What is kept of a part between frames.
+    struct Kept {
+        KeptPicture picture;
+        KeptNames names;
+
+        Kept();
+    };
+    void showBase(QPainter& painter, Part part, bool whole, Kept& kept);
+    void drawBase(QPainter& painter, Part part, QImage* image, bool names = true);
     void drawOverlay(QPainter& painter, Part part, const ItemRef& hover);
     StepFlows& flows();
     void toggle(FlowOverlay flow) { state_.showFlow(flow, !state_.shows(flow)); }
@@ -136,8 +144,8 @@ private:
     std::vector<RowFacts> facts_;
     std::shared_ptr<const CounterLanes> counters_; ///< null until computed
     BackgroundJob counter_job_;
-    KeptPicture base_;
-    KeptPicture pinned_;             ///< the same for pinned rows, if rows are scrolled below them
+    Kept base_;
+    Kept pinned_;                    ///< the same for pinned rows, if rows are scrolled below them
     bool measures_ = false;          ///< whether a time range is measured, as of the layout
     std::optional<StepFlows> flows_; ///< of the step requested last
     ColumnCache columns_;
