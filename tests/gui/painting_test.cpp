@@ -1,8 +1,10 @@
 #include "app/gui/language/language.h"
+#include "app/gui/timeline/column_band.h"
 #include "app/gui/timeline/compact_row.h"
 #include "app/gui/timeline/kept_names.h"
 #include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/raw_painter.h"
 #include "app/gui/timeline/row_painter.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "tests/gui/gui_tests.h"
@@ -67,8 +69,11 @@ struct BarePlot {
         return image;
     }
     [[nodiscard]] QImage drawnRows(bool by_pixels) const {
-        return drawn(by_pixels,
-                     [](QPainter& painter, const TimelineFrame& frame) { RowPainter(painter, frame).paint(); });
+        return drawn(by_pixels, [](QPainter& painter, const TimelineFrame& frame) {
+            RowPainter(painter, frame).paint();
+            // Those of images are written with the rows.
+            if (frame.pixels == nullptr) RawPainter(painter, frame).paint(buildRawShapes(frame.geometry));
+        });
     }
 };
 
@@ -252,6 +257,56 @@ private slots:
         QVERIFY(painted && straight && shows(window, 8));
     }
 
+    /// Columns that are gathered look like boxes filled one after another, whatever lies over them.
+    void bandsOfColumnsLookLikeBoxes() {
+        std::mt19937 random(5);
+        const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+        ColumnBand band;
+        for (int trial = 0; trial < 60; ++trial) {
+            QImage ours = picture({120, 70}, 1);
+            QImage theirs = picture({120, 70}, 1);
+            const QRect plot(10, 5, 90 + trial % 3, 60);
+            PixelCanvas a(ours, plot, 1);
+            PixelCanvas b(theirs, plot, 1);
+            const int bottom = -2 + below(75); // partly outside
+            band.begin(a, bottom, plot.width());
+            for (int i = 0; i < 40; ++i) {
+                const int begin = -3 + below(plot.width());
+                const int end = begin + 1 + below(8);
+                if (i < 15) { // whole ones, each in place of the last; none at all shows the ground again
+                    const QRgb colour = 0xff000000U | static_cast<QRgb>(random());
+                    band.replace(begin, end, 20, colour);
+                    b.fillDevice({begin, bottom - 20, end, bottom}, colour);
+                    continue;
+                }
+                band.settle(begin, end);
+                ColumnBand::Stack stack;
+                int top = 0;
+                for (int layer = below(static_cast<int>(ColumnBand::kLayers) + 1); layer > 0; --layer) {
+                    const QRgb colour = 0xff000000U | static_cast<QRgb>(random());
+                    const int next = top + 1 + below(9);
+                    stack.add(next, colour);
+                    b.fillDevice({begin, bottom - next, end, bottom - top}, colour);
+                    top = next;
+                }
+                band.put(begin, end, stack);
+            }
+            band.flush();
+            band.flush(); // nothing is left
+            QCOMPARE(ours, theirs);
+        }
+        QImage ours = picture({40, 40}, 1);
+        PixelCanvas canvas(ours, {0, 0, 40, 40}, 1);
+        band.begin(canvas, 30, 40);
+        band.replace(5, 9, 10, 0xffff0000);
+        band.replace(6, 7, 0, 0);
+        band.flush();
+        QCOMPARE(ours.pixel(5, 29), 0xffff0000);
+        QCOMPARE(ours.pixel(6, 29), kGround);
+        QCOMPARE(ours.pixel(8, 20), 0xffff0000);
+        QCOMPARE(ours.pixel(8, 19), kGround);
+    }
+
     void namesAreShownWhereTheyWereKept() {
         for (const double ratio : {1.0, 1.5, 2.0, 1.25}) {
             const QSize size(60, 40);
@@ -367,6 +422,35 @@ private slots:
             QCOMPARE(chinese, fresh.shown(parts[1]));
         }
         QCOMPARE(changed.shown(parts[0]), english);
+    }
+
+    void rowsShowTheirLanes_data() {
+        QTest::addColumn<double>("ratio");
+        for (const double ratio : {1.0, 2.0})
+            QTest::addRow("%g", ratio) << ratio;
+    }
+    /// Raw lanes are written with their rows, wherever these are scrolled to: as painted after them.
+    void rowsShowTheirLanes() {
+        QFETCH(const double, ratio);
+        SampleSpec spec;
+        spec.trace = true;
+        spec.schedule = {"1f1b", "", 6, 32, 1};
+        spec.steps = 12;
+        const SessionPtr session = sampleSession(spec);
+        const TimeRange all = session->lanes.extent();
+        RowExtras extras;
+        extras.raw_lanes = {{2}, {0}, {1, 1}, {2}, {2}, {1}};
+        for (const int height : {3, 12, 40}) {
+            extras.height = height;
+            BarePlot drawing{session, RowLayout(session->lanes, 420, extras), {}, ratio};
+            for (const int part : {1, 3, 40, 400}) { // pixels, then slices with their names
+                drawing.range = {all.begin + all.length() / 5, all.begin + all.length() / 5 + all.length() / part};
+                for (const int scroll : {0, 21, 60, 120}) {
+                    drawing.scroll = scroll;
+                    QCOMPARE(drawing.drawnRows(true), drawing.drawnRows(false));
+                }
+            }
+        }
     }
 
     /// A view that was moved, whose picture is painted straight into the window, looks like one that shows its range

@@ -2,7 +2,7 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/timeline/counters.h"
-#include "app/gui/timeline/extra_painters.h"
+#include "app/gui/timeline/raw_painter.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>

@@ -153,12 +153,15 @@ void buildStrip(const GeometryInput& input, const std::vector<TimeNs>& borders, 
 
 } // namespace
 
-StackRows::StackRows(const GeometryInput& input, std::vector<int> rows) : input_(input), rows_(std::move(rows)) {
+StackRows::StackRows(const GeometryInput& input, std::vector<int> rows, Band band)
+    : input_(input), band_(band), rows_(std::move(rows)) {
     if (!rows_.empty()) borders_ = columnBorders(input.scale, input.device_pixel_ratio);
 }
 
 StackRows StackRows::compact(const GeometryInput& input) {
-    return StackRows(input, input.rows.compact() ? visibleRows(input) : std::vector<int>());
+    if (!input.rows.compact()) return StackRows(input, {}, {});
+    const LaneBand& band = input.rows.bands().front();
+    return StackRows(input, visibleRows(input), {band.top, band.height});
 }
 
 StackRows StackRows::strips(const GeometryInput& input) {
@@ -169,7 +172,7 @@ StackRows StackRows::strips(const GeometryInput& input) {
             top + RowLayout::kGroupHeight > 0)
             rows.push_back(row);
     }
-    return StackRows(input, std::move(rows));
+    return StackRows(input, std::move(rows), {kStripTop, kStripHeight});
 }
 
 void StackRows::build(int row, std::vector<StackPiece>& pieces) const {
@@ -189,6 +192,17 @@ std::vector<StackPiece> StackRows::pieces() const {
         all.insert(all.end(), of_row.begin(), of_row.end());
     }
     return all;
+}
+
+void StackRows::write(int row, const RoleFills& fills, PixelCanvas& pixels) const {
+    static thread_local std::vector<StackPiece> pieces; // of some tens of kilobytes, for every row of a frame
+    static thread_local ColumnBand band;
+    build(row, pieces);
+    const int bottom = pixels.device(input_.rows.rowTop(row) + band_.top + band_.height - input_.scroll_y);
+    band.begin(pixels, bottom, static_cast<int>(borders_.size()) - 1);
+    for (const StackPiece& piece : pieces)
+        fills.stack(band, pixels, piece, bottom);
+    band.flush();
 }
 
 namespace {
@@ -211,46 +225,35 @@ CompactRowPainter::CompactRowPainter(QPainter& painter, const TimelineFrame& fra
 }
 
 void CompactRowPainter::paint() {
-    const StackRows stacks = StackRows::compact(f_.geometry);
-    if (stacks.rows().empty()) return;
-    const LaneBand& band = f_.geometry.rows.bands().front();
-    paint(stacks, Band{band.top, band.height});
+    paint(StackRows::compact(f_.geometry));
 }
 
 void CompactRowPainter::paintStrips() {
-    const StackRows stacks = StackRows::strips(f_.geometry);
-    if (!stacks.rows().empty()) paint(stacks, Band{kStripTop, kStripHeight});
+    paint(StackRows::strips(f_.geometry));
 }
 
 /// There may be one segment per pixel, so they are written as pixels in one go.
-void CompactRowPainter::paint(const StackRows& stacks, Band band) {
-    if (f_.pixels != nullptr) return paint(stacks, band, *f_.pixels);
+void CompactRowPainter::paint(const StackRows& stacks) {
+    if (stacks.rows().empty()) return;
+    if (f_.pixels != nullptr) return write(stacks, *f_.pixels);
     const double ratio = f_.geometry.device_pixel_ratio;
     QImage image((QSizeF(f_.plot.size()) * ratio).toSize(), QImage::Format_ARGB32_Premultiplied);
     image.fill(Qt::transparent);
     PixelCanvas pixels(image, QRect(QPoint(), f_.plot.size()), ratio);
-    paint(stacks, band, pixels);
+    write(stacks, pixels);
     image.setDevicePixelRatio(ratio);
     p_.drawImage(f_.plot.topLeft(), image);
 }
 
 /// Draws rows in parallel: first every other row, then those between. Neighbouring rows may share a line of device
 /// pixels.
-void CompactRowPainter::paint(const StackRows& stacks, Band band, PixelCanvas& pixels) const {
+void CompactRowPainter::write(const StackRows& stacks, PixelCanvas& pixels) const {
     const RoleFills fills(f_.theme, f_.session.run.schedule.vpp, f_.geometry.device_pixel_ratio);
     std::array<std::vector<int>, 2> every_other;
     for (const int row : stacks.rows())
         every_other[static_cast<std::size_t>(row) % 2].push_back(row);
-    for (const std::vector<int>& rows : every_other) {
-        parallelFor(rows.size(), [&](std::size_t i) {
-            static thread_local std::vector<StackPiece> pieces; // of some tens of kilobytes, for every row of a frame
-            stacks.build(rows[i], pieces);
-            const int bottom =
-                pixels.device(f_.geometry.rows.rowTop(rows[i]) + band.top + band.height - f_.geometry.scroll_y);
-            for (const StackPiece& piece : pieces)
-                fills.stack(pixels, piece, bottom);
-        });
-    }
+    for (const std::vector<int>& rows : every_other)
+        parallelFor(rows.size(), [&](std::size_t i) { stacks.write(rows[i], fills, pixels); });
 }
 
 void CompactRowPainter::paintNames(const QRect& column) {

@@ -2,6 +2,7 @@
 
 #include "app/gui/timeline/column_shares.h"
 #include "app/gui/timeline/geometry.h"
+#include "app/gui/timeline/role_fills.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <vector>
@@ -26,11 +27,19 @@ public:
     void build(int row, std::vector<StackPiece>& pieces) const;
     /// Those of all rows.
     [[nodiscard]] std::vector<StackPiece> pieces() const;
+    /// Builds a row and fills its pieces. Any thread.
+    void write(int row, const RoleFills& fills, PixelCanvas& pixels) const;
 
 private:
-    StackRows(const GeometryInput& input, std::vector<int> rows);
+    /// Where the stacks of a row lie, in logical pixels from its top.
+    struct Band {
+        int top = 0;
+        int height = 0;
+    };
+    StackRows(const GeometryInput& input, std::vector<int> rows, Band band);
 
     const GeometryInput& input_;
+    Band band_;
     std::vector<TimeNs> borders_; ///< between the columns
     std::vector<int> rows_;
 };
@@ -38,7 +47,8 @@ private:
 inline constexpr int kStripTop = 3;
 inline constexpr int kStripHeight = RowLayout::kGroupHeight - 7;
 
-/// Draws the ops and bubbles of compact rows, and as many of their names as fit.
+/// Draws the ops and bubbles of compact rows (for vector formats: RowPainter writes them into images), strips, and as
+/// many names as fit.
 class CompactRowPainter {
 public:
     CompactRowPainter(QPainter& painter, const TimelineFrame& frame);
@@ -49,13 +59,8 @@ public:
     void paintNames(const QRect& column);
 
 private:
-    /// Where the stacks of a row begin and how high they may be, from its top.
-    struct Band {
-        int top = 0;
-        int height = 0;
-    };
-    void paint(const StackRows& stacks, Band band);
-    void paint(const StackRows& stacks, Band band, PixelCanvas& pixels) const;
+    void paint(const StackRows& stacks);
+    void write(const StackRows& stacks, PixelCanvas& pixels) const;
     void paintBusyBar(int row, const QRect& area);
 
     QPainter& p_;

@@ -1,16 +1,15 @@
 #include "app/gui/timeline/extra_painters.h"
 
 #include "app/gui/language/text.h"
+#include "app/gui/timeline/raw_painter.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>
 #include <QFontMetricsF>
-#include <QImage>
 #include <QPainter>
 #include <QPolygonF>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -26,87 +25,14 @@ struct ExtraText {
 
 constexpr int kNameIndent = 24;
 
-QRgb rawRgb(const Theme& theme, StringId name) {
-    static constexpr std::array<QRgb, 8> kLight{0xff7c9cc4, 0xffc9a66b, 0xff8fb58a, 0xffb48ab0,
-                                                0xffd08c7a, 0xff79aeb2, 0xffa4a46c, 0xff9a98c9};
-    static constexpr std::array<QRgb, 8> kDark{0xff54759e, 0xff95764a, 0xff5f8a5d, 0xff86608a,
-                                               0xff9c6252, 0xff4f8387, 0xff7a7a48, 0xff6d6b9d};
-    // Hashes the id, since neighbouring ids often occur together and should differ in colour.
-    const std::size_t tone = (name * 2654435761U >> 13U) % kLight.size();
-    return theme.dark ? kDark[tone] : kLight[tone];
-}
-
 } // namespace
-
-QColor rawColour(const Theme& theme, StringId name) {
-    return QColor(rawRgb(theme, name));
-}
 
 ExtraPainter::ExtraPainter(QPainter& painter, const TimelineFrame& frame)
     : p_(painter), f_(frame), small_(smallFont(frame.font)) {}
 
 void ExtraPainter::paintRaw() {
-    // There may be a rectangle for each pixel: they are written as pixels where they were read. Lanes do not overlap.
-    const std::vector<LaneShapes> lanes =
-        f_.pixels == nullptr ? buildRawShapes(f_.geometry) : buildRawShapes(f_.geometry, [this](LaneShapes& lane) {
-            writeLane(std::exchange(lane.columns, {}), *f_.pixels, lane.top);
-        });
-    p_.save();
-    p_.setClipRect(f_.plot);
-    p_.translate(f_.plot.topLeft());
-    p_.setFont(small_);
-    for (const LaneShapes& lane : lanes) {
-        paintColumns(lane);
-        paintSlices(lane.slices);
-    }
-    p_.restore();
+    if (f_.pixels == nullptr) RawPainter(p_, f_).paint(buildRawShapes(f_.geometry));
     paintRawNames();
-}
-
-void ExtraPainter::paintSlices(const std::vector<SliceShape>& slices) {
-    const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (const SliceShape& shape : slices) {
-        const QColor background = rawColour(f_.theme, shape.name);
-        QRectF body = shape.rect;
-        if (body.width() >= 3) body.setWidth(body.width() - pixel);
-        if (f_.pixels != nullptr) {
-            f_.pixels->fill(body, background.rgb());
-        } else {
-            p_.fillRect(body, background);
-        }
-        if (shape.label.isEmpty()) continue;
-        p_.setPen(textOn(background));
-        if (f_.smaller != nullptr) {
-            f_.smaller->draw(p_, body.adjusted(3, 0, 0, 0), shape.label, false);
-        } else {
-            p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
-        }
-    }
-}
-
-/// For vector formats, which get them as an image.
-void ExtraPainter::paintColumns(const LaneShapes& lane) {
-    if (lane.columns.empty()) return;
-    const double ratio = f_.geometry.device_pixel_ratio;
-    const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
-    QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight), QImage::Format_ARGB32_Premultiplied);
-    image.fill(Qt::transparent);
-    PixelCanvas pixels(image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight),
-                       ratio);
-    writeLane(lane.columns, pixels, 0);
-    image.setDevicePixelRatio(ratio);
-    p_.drawImage(QPointF(0, lane.top), image);
-}
-
-/// Run by run: most are one pixel wide, and the lines of one lane stay in the cache.
-void ExtraPainter::writeLane(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const {
-    std::array<int, RowLayout::kRawHeight + 1> tops{}; // of a run of that height
-    for (std::size_t high = 0; high < tops.size(); ++high)
-        tops[high] = pixels.device(top) + pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
-    const int bottom = pixels.device(top + RowLayout::kRawHeight);
-    for (const ColumnRun& run : columns)
-        pixels.fillDevice({run.begin, tops[static_cast<std::size_t>(run.height)], run.end, bottom},
-                          rawRgb(f_.theme, run.name));
 }
 
 template <class Paint>

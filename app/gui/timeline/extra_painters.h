@@ -4,7 +4,6 @@
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_queries.h"
 #include "app/gui/timeline/counters.h"
-#include "app/gui/timeline/raw_geometry.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 namespace bubblescope::gui {
@@ -14,6 +13,7 @@ class ExtraPainter {
 public:
     ExtraPainter(QPainter& painter, const TimelineFrame& frame);
 
+    /// The names of raw lanes; for vector formats the lanes too, which RowPainter has written into an image.
     void paintRaw();
     void paintCounters(const std::vector<CounterShape>& shapes, const CounterLanes& counters);
     /// `fraction` is the blend between the observed step and the reference.
@@ -21,9 +21,6 @@ public:
 
 private:
     [[nodiscard]] QColor referenceColour(const TimelineShape& shape) const;
-    void paintColumns(const LaneShapes& lane);
-    void writeLane(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const;
-    void paintSlices(const std::vector<SliceShape>& slices);
     void paintRawNames();
     /// Calls `paint` for each row with a function that gives the position of a lane's name in the header, or nothing if
     /// it is out of sight.
@@ -34,9 +31,6 @@ private:
     const TimelineFrame& f_;
     QFont small_;
 };
-
-/// The colour of all slices of a name, from a set of muted tones.
-[[nodiscard]] QColor rawColour(const Theme& theme, StringId name);
 
 /// Draws visible arrows and paths over the ops.
 class FlowPainter {

@@ -319,11 +319,15 @@ std::vector<TimelineShape> buildReferenceShapes(const GeometryInput& input, cons
     return shapes;
 }
 
+bool opsInSight(const GeometryInput& input, int row) {
+    const int top = input.rows.rowTop(row) - input.scroll_y;
+    return !input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0;
+}
+
 std::vector<int> visibleRows(const GeometryInput& input) {
     std::vector<int> rows;
     for (int row = 0; row < input.rows.rowCount(); ++row) {
-        const int top = input.rows.rowTop(row) - input.scroll_y;
-        if (!input.rows.isHeader(row) && top < input.height && top + input.rows.rowHeight() > 0) rows.push_back(row);
+        if (opsInSight(input, row)) rows.push_back(row);
     }
     return rows;
 }

@@ -159,7 +159,9 @@ struct GeometryInput {
     }
 };
 
-/// The rows that are on the screen, top to bottom, without headers.
+/// Whether the ops of a row are on the screen; false for headers.
+[[nodiscard]] bool opsInSight(const GeometryInput& input, int row);
+/// The rows of which that holds, top to bottom.
 [[nodiscard]] std::vector<int> visibleRows(const GeometryInput& input);
 
 /// The vertical part of a lane that an op fills, from the top.

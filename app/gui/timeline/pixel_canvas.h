@@ -57,6 +57,12 @@ public:
         return {device(rect.left()), device(rect.top()), device(rect.right()), device(rect.bottom())};
     }
 
+    /// Of the plot, in device pixels.
+    [[nodiscard]] int width() const { return width_; }
+    [[nodiscard]] int height() const { return height_; }
+    /// The first pixel of a line of device pixels of the plot.
+    [[nodiscard]] QRgb* line(int y) { return reinterpret_cast<QRgb*>(plot_ + y * stride_); }
+
 private:
     void clip(PixelBox& box) const {
         box.left = std::max(box.left, 0);
@@ -64,7 +70,6 @@ private:
         box.right = std::min(box.right, width_);
         box.bottom = std::min(box.bottom, height_);
     }
-    [[nodiscard]] QRgb* line(int y) const { return reinterpret_cast<QRgb*>(plot_ + y * stride_); }
 
     uchar* plot_; ///< its upper left pixel
     qsizetype stride_;

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <iterator>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -48,8 +46,11 @@ double snapToPixel(double x, double width, double device_pixel_ratio) {
     return std::round(std::clamp(x, 0.0, width) * device_pixel_ratio) / device_pixel_ratio;
 }
 
-std::vector<ColumnRun> columnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, double height) {
-    std::vector<ColumnRun> out;
+namespace {
+
+/// Adds the columns of a lane of that height that shows `length` of time.
+void addColumnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length, double height,
+                   std::vector<ColumnRun>& out) {
     out.reserve(columns.size());
     const double scale = // from time to height
         height * static_cast<double>(columns.size()) / static_cast<double>(length.count());
@@ -72,13 +73,16 @@ std::vector<ColumnRun> columnRuns(const std::vector<Pyramid::Column>& columns, T
         ++at;
     }
     close(at);
-    return out;
 }
+
+} // namespace
 
 std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length, const QRectF& lane) {
     const double pixel = lane.width() / static_cast<double>(columns.size());
     std::vector<SliceShape> out;
-    for (const ColumnRun& run : columnRuns(columns, length, lane.height())) {
+    std::vector<ColumnRun> runs;
+    addColumnRuns(columns, length, lane.height(), runs);
+    for (const ColumnRun& run : runs) {
         const double left = lane.left() + static_cast<double>(run.begin) * pixel;
         out.push_back({{left, lane.bottom() - run.height, static_cast<double>(run.end - run.begin) * pixel,
                         static_cast<double>(run.height)},
@@ -106,100 +110,126 @@ constexpr int kInset = 2;         ///< pixels by which an inner slice is lower t
 constexpr int kMaxInset = 3;      ///< levels
 constexpr double kLabelRoom = 26; ///< narrower slices get no label
 
-class LaneReader {
+} // namespace
+
+class RawRows::Reader {
 public:
-    LaneReader(const GeometryInput& input, int line, const RawLane& lane, double top)
-        : in_(input), lane_(lane), trace_(*input.session.run.trace), top_(top), height_(RowLayout::kRawHeight),
-          own_(lane.toLaneTime(input.scale.range)),
-          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {
-        out_.top = top;
-    }
+    Reader(const GeometryInput& input, int line, const RawLane& lane, double top)
+        : in_(&input), lane_(&lane), top_(top), own_(lane.toLaneTime(input.scale.range)),
+          columns_(input.columns != nullptr ? &input.columns->of(line, lane.track) : nullptr) {}
 
-    /// Reads the trace for the lane's pixels. Any thread, one lane at a time.
-    void read() {
-        const Pyramid& pyramid = in_.session.raw.pyramid();
-        const auto pixels = static_cast<std::size_t>(std::max(1.0, in_.scale.width * in_.device_pixel_ratio));
-        few_ = own_.length() <= TimeNs{0} || pyramid.few(lane_.track, own_.begin, own_.end, pixels);
+    /// Reads the trace for the lane's pixels, and appends these to `out` unless it shows slices. Any thread.
+    void read(std::vector<ColumnRun>& out) {
+        const Pyramid& pyramid = in_->session.raw.pyramid();
+        const auto pixels = static_cast<std::size_t>(std::max(1.0, in_->scale.width * in_->device_pixel_ratio));
+        few_ = own_.length() <= TimeNs{0} || pyramid.few(lane_->track, own_.begin, own_.end, pixels);
         if (few_) {
-            slices_ = pyramid.slices(lane_.track, own_.begin, own_.end);
-        } else {
-            if (columns_ == nullptr) columns_ = &not_kept_.emplace();
-            ColumnCache::update(pyramid, lane_.track, own_.begin, own_.end, pixels, *columns_);
-            out_.columns = columnRuns(columns_->columns, own_.length(), height_);
+            slices_ = pyramid.slices(lane_->track, own_.begin, own_.end);
+            return;
         }
+        ColumnCache::Lane not_kept;
+        ColumnCache::Lane& lane = columns_ != nullptr ? *columns_ : not_kept;
+        ColumnCache::update(pyramid, lane_->track, own_.begin, own_.end, pixels, lane);
+        addColumnRuns(lane.columns, own_.length(), RowLayout::kRawHeight, out);
     }
+    [[nodiscard]] bool few() const { return few_; }
+    [[nodiscard]] double top() const { return top_; }
 
-    /// Adds the labels, which need font metrics. GUI thread only.
-    void name() {
-        if (few_) addSlices(slices_);
+    /// With labels, which need font metrics. GUI thread only.
+    [[nodiscard]] std::vector<SliceShape> slices() const {
+        std::vector<SliceShape> out;
+        if (few_) addSlices(out);
+        return out;
     }
-    [[nodiscard]] LaneShapes& shapes() { return out_; }
 
 private:
     [[nodiscard]] double x(TimeNs own) const {
-        return static_cast<double>((own - own_.begin).count()) * in_.scale.width /
+        return static_cast<double>((own - own_.begin).count()) * in_->scale.width /
                static_cast<double>(std::max<std::int64_t>(1, own_.length().count()));
     }
-    [[nodiscard]] double snap(double x) const { return snapToPixel(x, in_.scale.width, in_.device_pixel_ratio); }
+    [[nodiscard]] double snap(double x) const { return snapToPixel(x, in_->scale.width, in_->device_pixel_ratio); }
 
-    void addSlices(const std::vector<SliceId>& slices) {
+    void addSlices(std::vector<SliceShape>& out) const {
+        const Trace& trace = *in_->session.run.trace;
         std::vector<TimeNs> ends; // end times of the slices around the next one
-        for (const SliceId slice : slices) {
-            const TimeNs start = trace_.start(slice);
-            const TimeNs end = trace_.end(slice);
+        for (const SliceId slice : slices_) {
+            const TimeNs start = trace.start(slice);
+            const TimeNs end = trace.end(slice);
             while (!ends.empty() && ends.back() <= start)
                 ends.pop_back();
             const double inset = kInset * std::min<double>(kMaxInset, static_cast<double>(ends.size()));
             ends.push_back(end);
             const double left = snap(x(start));
-            const double right = std::max(left + 1 / in_.device_pixel_ratio, snap(x(end)));
-            SliceShape shape{
-                {left, top_ + inset, right - left, height_ - inset}, trace_.sliceNames()[slice], slice, {}};
+            const double right = std::max(left + 1 / in_->device_pixel_ratio, snap(x(end)));
+            SliceShape shape{{left, top_ + inset, right - left, RowLayout::kRawHeight - inset},
+                             trace.sliceNames()[slice],
+                             slice,
+                             {}};
             if (shape.rect.width() >= kLabelRoom)
-                shape.label = sliceLabel(trace_, slice, shape.rect.width(), in_.text_size);
-            out_.slices.push_back(std::move(shape));
+                shape.label = sliceLabel(trace, slice, shape.rect.width(), in_->text_size);
+            out.push_back(std::move(shape));
         }
     }
 
-    const GeometryInput& in_;
-    const RawLane& lane_;
-    const Trace& trace_;
+    const GeometryInput* in_;
+    const RawLane* lane_;
     double top_;
-    double height_;
     TimeRange own_;
-    ColumnCache::Lane* columns_;
-    std::optional<ColumnCache::Lane> not_kept_;
+    ColumnCache::Lane* columns_; ///< null: not kept
     bool few_ = false;
     std::vector<SliceId> slices_;
-    LaneShapes out_;
 };
 
-} // namespace
-
-std::vector<LaneShapes> buildRawShapes(const GeometryInput& input, const std::function<void(LaneShapes&)>& read) {
-    std::vector<LaneShapes> shapes;
-    if (!input.session.raw.any()) return shapes;
-    std::deque<LaneReader> lanes; // a deque keeps its elements in place
+RawRows::RawRows(const GeometryInput& input) {
+    if (!input.session.raw.any()) return;
+    ends_.reserve(static_cast<std::size_t>(input.rows.rowCount()));
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int lane = 0; lane < input.rows.rawCount(row); ++lane) {
             const double top = input.rows.rawTop(row, lane) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kRawHeight <= 0) continue;
             const auto place = static_cast<std::size_t>(input.rows.rawLane(row, lane));
             const int line = input.rows.lineAt(row);
-            lanes.emplace_back(input, line, input.session.raw.of(line)[place], top);
+            lanes_.emplace_back(input, line, input.session.raw.of(line)[place], top);
         }
+        ends_.push_back(lanes_.size());
     }
-    // Reading millions of slices takes most of a frame. Lanes are independent.
-    parallelFor(lanes.size(), [&](std::size_t i) {
-        lanes[i].read();
-        if (read) read(lanes[i].shapes());
-    });
-    shapes.reserve(lanes.size());
-    for (LaneReader& lane : lanes) {
-        lane.name();
-        shapes.push_back(std::move(lane.shapes()));
+}
+
+RawRows::~RawRows() = default;
+
+void RawRows::read(int row, const std::function<void(const LaneShapes&)>& write) {
+    static thread_local LaneShapes lane; // of some tens of kilobytes, for every lane of a frame
+    const auto at = static_cast<std::size_t>(row);
+    if (at >= ends_.size()) return;
+    for (std::size_t i = at == 0 ? 0 : ends_[at - 1]; i < ends_[at]; ++i) {
+        lane.top = lanes_[i].top();
+        lane.columns.clear();
+        lanes_[i].read(lane.columns);
+        if (!lanes_[i].few()) write(lane);
     }
-    return shapes;
+}
+
+std::vector<LaneShapes> RawRows::slices() {
+    std::vector<LaneShapes> out;
+    for (const Reader& lane : lanes_) {
+        if (lane.few()) out.push_back({lane.top(), lane.slices(), {}});
+    }
+    return out;
+}
+
+std::vector<LaneShapes> RawRows::all() {
+    std::vector<LaneShapes> out(lanes_.size());
+    // Reading millions of slices takes a while. Lanes are independent.
+    parallelFor(lanes_.size(), [&](std::size_t i) { lanes_[i].read(out[i].columns); });
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+        out[i].top = lanes_[i].top();
+        out[i].slices = lanes_[i].slices();
+    }
+    return out;
+}
+
+std::vector<LaneShapes> buildRawShapes(const GeometryInput& input) {
+    return RawRows(input).all();
 }
 
 ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack) {

@@ -66,20 +66,39 @@ struct LaneShapes {
 /// A place on the nearest edge of a device pixel, inside the plot.
 [[nodiscard]] double snapToPixel(double x, double width, double device_pixel_ratio);
 
-/// The columns of a lane of that height that shows `length` of time, filled in proportion to their busy time.
-[[nodiscard]] std::vector<ColumnRun> columnRuns(const std::vector<Pyramid::Column>& columns, TimeNs length,
-                                                double height);
-/// The same as shapes.
+/// The columns of a lane of that height that shows `length` of time, filled in proportion to their busy time, as
+/// shapes.
 [[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
                                                    const QRectF& lane);
 
 /// The name of a slice, elided to fit `room` pixels.
 [[nodiscard]] QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size);
 
-/// The visible raw lanes of unfolded ranks, top to bottom. Time grows with the pixels, independent of the trace. `read`
-/// is called for each lane on the thread that has read it, before its slices are known.
-[[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input,
-                                                     const std::function<void(LaneShapes&)>& read = {});
+/// The visible raw lanes of unfolded rows, each read when its row is drawn. Refers to its input.
+class RawRows {
+public:
+    explicit RawRows(const GeometryInput& input);
+    ~RawRows();
+    RawRows(const RawRows&) = delete;
+    RawRows& operator=(const RawRows&) = delete;
+
+    /// Reads the lanes of a row, and calls `write` for those that show pixels; what it gets is valid during the call.
+    /// Time grows with the pixels, independent of the trace. Any thread, one row at a time.
+    void read(int row, const std::function<void(const LaneShapes&)>& write);
+    /// The lanes that were read and show slices, with labels, which need font metrics. GUI thread only; once.
+    [[nodiscard]] std::vector<LaneShapes> slices();
+    /// All of it for all rows, top to bottom. GUI thread only; once.
+    [[nodiscard]] std::vector<LaneShapes> all();
+
+private:
+    class Reader;
+
+    std::vector<Reader> lanes_;
+    std::vector<std::size_t> ends_; ///< of the lanes of each row and those above it
+};
+
+/// RawRows::all().
+[[nodiscard]] std::vector<LaneShapes> buildRawShapes(const GeometryInput& input);
 
 /// The innermost slice at a point of the plot; slices within `slack` pixels count too.
 [[nodiscard]] ItemRef rawHitTest(const GeometryInput& input, double x, double y, double slack = 2);

@@ -61,4 +61,36 @@ void RoleFills::stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) 
     }
 }
 
+void RoleFills::stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const {
+    band.settle(piece.begin, piece.end);
+    if (piece.end - piece.begin >= ColumnBand::kNarrow) return stack(pixels, piece, bottom);
+    // Which parts there are is found without branches: it changes from piece to piece.
+    std::array<Role, kStackOrder.size()> present;
+    std::size_t count = 0;
+    for (const Role role : kStackOrder) {
+        present[count] = role;
+        count += piece.height(role) != 0 ? 1 : 0;
+    }
+    ColumnBand::Stack parts;
+    int top = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        top += piece.height(present[i]);
+        const bool hatched = present[i] == Role::Bubble;
+        if (parts.count == ColumnBand::kLayers || (hatched && i + 1 < count)) return stack(pixels, piece, bottom);
+        if (hatched)
+            pixels.fillTiledDevice({piece.begin, bottom - top, piece.end, bottom - top + piece.height(Role::Bubble)},
+                                   hatch_);
+        else
+            parts.add(top, colour(present[i], piece.chunk));
+    }
+    band.put(piece.begin, piece.end, parts);
+}
+
+void RoleFills::whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const {
+    if (role != Role::Bubble && box.right - box.left < ColumnBand::kNarrow)
+        return band.replace(box.left, box.right, box.bottom - box.top, colour(role, chunk));
+    band.replace(box.left, box.right, 0, 0); // what is below it is not seen
+    fill(pixels, box, role, chunk);
+}
+
 } // namespace bubblescope::gui

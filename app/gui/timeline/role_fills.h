@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/theme/theme.h"
+#include "app/gui/timeline/column_band.h"
 #include "app/gui/timeline/column_shares.h"
 #include "app/gui/timeline/pixel_canvas.h"
 
@@ -32,6 +33,10 @@ public:
     }
     /// The parts of a piece one upon another from `bottom` on, in device pixels from the plot's corner.
     void stack(PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
+    /// The same upon a band: what it can hold is put there, the rest is filled.
+    void stack(ColumnBand& band, PixelCanvas& pixels, const StackPiece& piece, int bottom) const;
+    /// A shape that is as high as the band, upon it or filled.
+    void whole(ColumnBand& band, PixelCanvas& pixels, const PixelBox& box, Role role, int chunk) const;
 
 private:
     [[nodiscard]] QRgb colour(Role role, int chunk) const;

@@ -1,6 +1,8 @@
 #include "app/gui/timeline/row_painter.h"
 
+#include "app/gui/timeline/raw_painter.h"
 #include "app/gui/timeline/time_axis.h"
+#include "core/parallel/beside.h"
 #include "core/parallel/parallel.h"
 
 #include <QBrush>
@@ -36,46 +38,52 @@ RowPainter::RowPainter(QPainter& painter, const TimelineFrame& frame) : p_(paint
     }
 }
 
-void RowPainter::paint() {
+void RowPainter::paint(const std::function<void()>& beside) {
+    if (f_.pixels != nullptr) return paintPixels(*f_.pixels, beside);
     p_.save();
     p_.setClipRect(f_.plot);
     p_.translate(f_.plot.topLeft());
-    std::vector<TimelineShape> shapes;
-    if (f_.pixels != nullptr) {
-        shapes = fillPixels(*f_.pixels);
-    } else {
-        layGround({0, f_.plot.height()}, [&](const QRectF& rect, const QColor& colour) { p_.fillRect(rect, colour); });
-        shapes = buildShapes(f_.geometry);
-        const QBrush hatch(hatchTile(f_.theme, f_.geometry.device_pixel_ratio));
-        for (const TimelineShape& shape : shapes)
-            fillShape(shape, hatch);
-    }
-    // Draws texts grouped by font: changing the font takes longer than drawing a text.
+    layGround({0, f_.plot.height()}, [&](const QRectF& rect, const QColor& colour) { p_.fillRect(rect, colour); });
+    const std::vector<TimelineShape> shapes = buildShapes(f_.geometry);
+    const QBrush hatch(hatchTile(f_.theme, f_.geometry.device_pixel_ratio));
+    for (const TimelineShape& shape : shapes)
+        fillShape(shape, hatch);
+    paintLabels(shapes);
+    p_.restore();
+    CompactRowPainter(p_, f_).paint();
+    beside();
+}
+
+/// Draws texts grouped by font: changing the font takes longer than drawing a text.
+void RowPainter::paintLabels(const std::vector<TimelineShape>& shapes) {
     for (const bool comm : {false, true}) {
         p_.setFont(comm ? smallFont(f_.font) : f_.font);
         for (const TimelineShape& shape : shapes) {
             if (!shape.label.isEmpty() && isTransfer(shape.role) == comm) paintLabel(shape);
         }
     }
-    p_.restore();
 }
 
-/// Each full row on its own; what is below them, and compact rows, in some parts.
-std::vector<RowPainter::Lines> RowPainter::divided(const FullRows& rows) const {
+/// Each row on its own; what is below them, and headers of groups, in some parts.
+std::vector<RowPainter::Lines> RowPainter::divided() const {
     constexpr int kLines = 128;
+    const RowLayout& rows = f_.geometry.rows;
+    const int height = f_.plot.height();
     std::vector<Lines> out;
     int done = 0;
     const auto addUntil = [&](int end) {
         for (; done < end; done = out.back().end)
             out.push_back({done, std::min(end, done + kLines)});
     };
-    for (const int row : rows.rows()) {
-        const int top = f_.geometry.rows.rowTop(row) - f_.geometry.scroll_y;
-        addUntil(std::max(0, top));
-        out.push_back({done, std::min(f_.plot.height(), top + f_.geometry.rows.heightOf(row)), row});
+    for (int row = rows.rowAt(f_.geometry.scroll_y); row >= 0 && row < rows.rowCount(); ++row) {
+        const int top = rows.rowTop(row) - f_.geometry.scroll_y;
+        if (top >= height) break;
+        if (rows.isHeader(row)) continue;
+        addUntil(top);
+        out.push_back({done, std::min(height, top + rows.heightOf(row)), row});
         done = out.back().end;
     }
-    addUntil(f_.plot.height());
+    addUntil(height);
     return out;
 }
 
@@ -111,38 +119,60 @@ void RowPainter::layGround(const Lines& lines, const Fill& fill) const {
         add(x, 1, 0, content, f_.theme.line);
 }
 
-/// A row's lines stay in the cache from its ground to its last op. Returns the shapes that have labels.
-std::vector<TimelineShape> RowPainter::fillPixels(PixelCanvas& pixels) const {
-    const FullRows rows(f_.geometry);
-    const RoleFills fills(f_.theme, f_.session.run.schedule.vpp, f_.geometry.device_pixel_ratio);
-    const std::vector<Lines> parts = divided(rows);
+/// Whether neighbouring rows may share a line of device pixels: thin ones have no gap.
+bool RowPainter::rowsTouch() const {
+    const double ratio = f_.geometry.device_pixel_ratio;
+    return f_.geometry.rows.compact() && std::floor(ratio) != ratio;
+}
+
+void RowPainter::paintPixels(PixelCanvas& pixels, const std::function<void()>& beside) {
+    const Sources from{FullRows(f_.geometry), StackRows::compact(f_.geometry),
+                       RoleFills(f_.theme, f_.session.run.schedule.vpp, f_.geometry.device_pixel_ratio)};
+    RawRows raw(f_.geometry);
+    RawPainter lanes(p_, f_);
+    const std::vector<Lines> parts = divided();
     std::vector<std::vector<TimelineShape>> large(parts.size());
-    parallelFor(parts.size(), [&](std::size_t i) {
-        layGround(parts[i], [&](const QRectF& rect, const QColor& colour) { pixels.fill(rect, colour.rgb()); });
-        if (parts[i].row < 0) return;
-        static thread_local RowShapes shapes; // of some hundred kilobytes, for every row of a frame
-        rows.build(parts[i].row, shapes);
-        const auto fill = [&](std::vector<TimelineShape>& some) {
-            for (TimelineShape& shape : some) {
-                const PixelBox box = pixels.boxOf(bodyOf(shape));
-                if (shape.bad)
-                    pixels.fillDevice(box, f_.theme.bad.rgb());
-                else
-                    fills.fill(pixels, box, shape.role, shape.chunk);
-                if (mayBearLabel(shape)) large[i].push_back(std::move(shape));
-            }
-        };
-        fill(shapes.ops);
-        const LaneBand& band = f_.geometry.rows.bands().front();
-        const int bottom =
-            pixels.device(f_.geometry.rows.rowTop(parts[i].row) + band.top + band.height - f_.geometry.scroll_y);
-        const double gap = kGapFrom * f_.geometry.device_pixel_ratio;
-        for (StackPiece& piece : shapes.stacks) {
-            if (piece.end - piece.begin >= gap) --piece.end;
-            fills.stack(pixels, piece, bottom);
+    const auto ground = [&](const Lines& lines) {
+        layGround(lines, [&](const QRectF& rect, const QColor& colour) { pixels.fill(rect, colour.rgb()); });
+    };
+    const auto ops = [&](std::size_t i) {
+        if (!opsInSight(f_.geometry, parts[i].row)) return;
+        if (f_.geometry.rows.compact())
+            from.compact.write(parts[i].row, from.fills, pixels);
+        else
+            writeFullRow(parts[i].row, from, pixels, large[i]);
+    };
+    if (rowsTouch()) { // every other row, then those between
+        parallelForBeside(
+            parts.size(), [&](std::size_t i) { ground(parts[i]); }, beside);
+        for (const int odd : {0, 1}) {
+            parallelFor(parts.size(), [&](std::size_t i) {
+                if (parts[i].row < 0 || parts[i].row % 2 != odd) return;
+                ops(i);
+                raw.read(parts[i].row, [&](const LaneShapes& lane) { lanes.write(lane, pixels); });
+            });
         }
-        fill(shapes.lanes);
-    });
+    } else {
+        // Lines stay in the cache from their ground to what is drawn upon it.
+        const auto write = [&](std::size_t i) {
+            const auto [begin, end, row] = parts[i];
+            if (row < 0) return ground(parts[i]);
+            const int below_ops = f_.geometry.rows.rawTop(row, 0) - f_.geometry.scroll_y;
+            const int middle = std::clamp(below_ops, begin, end);
+            ground({begin, middle});
+            ops(i);
+            bool laid = false;
+            const auto layRest = [&, middle = middle, end = end] {
+                if (!std::exchange(laid, true)) ground({middle, end});
+            };
+            raw.read(row, [&](const LaneShapes& lane) {
+                layRest();
+                lanes.write(lane, pixels);
+            });
+            layRest();
+        };
+        parallelForBeside(parts.size(), write, beside);
+    }
     std::vector<TimelineShape> labelled;
     for (std::vector<TimelineShape>& of_part : large) {
         for (TimelineShape& shape : of_part) {
@@ -150,7 +180,49 @@ std::vector<TimelineShape> RowPainter::fillPixels(PixelCanvas& pixels) const {
             if (!shape.label.isEmpty()) labelled.push_back(std::move(shape));
         }
     }
-    return labelled;
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    paintLabels(labelled);
+    p_.restore();
+    lanes.paintSlices(raw.slices());
+}
+
+/// `large` gets the shapes that may bear labels, which need the metrics of fonts.
+void RowPainter::writeFullRow(int row, const Sources& from, PixelCanvas& pixels,
+                              std::vector<TimelineShape>& large) const {
+    static thread_local RowShapes shapes; // of some hundred kilobytes, for every row of a frame
+    static thread_local ColumnBand columns;
+    from.full.build(row, shapes);
+    const LaneBand& band = f_.geometry.rows.bands().front();
+    const int band_top = f_.geometry.rows.rowTop(row) + band.top - f_.geometry.scroll_y;
+    const int top = pixels.device(band_top);
+    const int bottom = pixels.device(band_top + band.height);
+    columns.begin(pixels, bottom, pixels.width());
+    for (TimelineShape& shape : shapes.ops) {
+        const PixelBox box = pixels.boxOf(bodyOf(shape));
+        if (box.top == top && box.bottom == bottom) {
+            from.fills.whole(columns, pixels, box, shape.role, shape.chunk);
+        } else { // half of a pair
+            columns.settle(box.left, box.right);
+            from.fills.fill(pixels, box, shape.role, shape.chunk);
+        }
+        if (mayBearLabel(shape)) large.push_back(std::move(shape));
+    }
+    const double gap = kGapFrom * f_.geometry.device_pixel_ratio;
+    for (StackPiece& piece : shapes.stacks) {
+        if (piece.end - piece.begin >= gap) --piece.end;
+        from.fills.stack(columns, pixels, piece, bottom);
+    }
+    columns.flush();
+    for (TimelineShape& shape : shapes.lanes) {
+        const PixelBox box = pixels.boxOf(bodyOf(shape));
+        if (shape.bad)
+            pixels.fillDevice(box, f_.theme.bad.rgb());
+        else
+            from.fills.fill(pixels, box, shape.role, shape.chunk);
+        if (mayBearLabel(shape)) large.push_back(std::move(shape));
+    }
 }
 
 QRectF RowPainter::bodyOf(const TimelineShape& shape) const {

@@ -1,32 +1,45 @@
 #pragma once
 
+#include "app/gui/timeline/compact_row.h"
 #include "app/gui/timeline/role_fills.h"
 #include "app/gui/timeline/row_shapes.h"
 #include "app/gui/timeline/timeline_painter.h"
 
+#include <functional>
 #include <vector>
 
 namespace bubblescope::gui {
 
-/// Draws the plot's ground and what full rows show of ops and transfers: into an image by rows, on all cores.
+/// Draws the plot's ground and what rows show of ops, transfers and raw lanes: into an image by rows, on all cores. Raw
+/// lanes of vector formats are left to RawPainter.
 class RowPainter {
 public:
     RowPainter(QPainter& painter, const TimelineFrame& frame);
 
-    void paint();
+    /// Calls `beside` once, which draws on this thread outside of the plot: into an image while others write rows.
+    void paint(const std::function<void()>& beside = [] {});
 
 private:
     /// Lines of the plot, in logical pixels.
     struct Lines {
         int begin = 0;
         int end = 0;
-        int row = -1; ///< whose ops and transfers lie in them
+        int row = -1; ///< to which they belong
     };
-    [[nodiscard]] std::vector<Lines> divided(const FullRows& rows) const;
+    [[nodiscard]] std::vector<Lines> divided() const;
     /// Calls `fill(rect, colour)` for rows, ticks and separators within these lines.
     template <class Fill>
     void layGround(const Lines& lines, const Fill& fill) const;
-    [[nodiscard]] std::vector<TimelineShape> fillPixels(PixelCanvas& pixels) const;
+    /// What the threads that write rows read.
+    struct Sources {
+        FullRows full;
+        StackRows compact;
+        RoleFills fills;
+    };
+    void writeFullRow(int row, const Sources& from, PixelCanvas& pixels, std::vector<TimelineShape>& large) const;
+    void paintPixels(PixelCanvas& pixels, const std::function<void()>& beside);
+    void paintLabels(const std::vector<TimelineShape>& shapes);
+    [[nodiscard]] bool rowsTouch() const;
     void fillShape(const TimelineShape& shape, const QBrush& hatch);
     void paintLabel(const TimelineShape& shape);
     [[nodiscard]] QRectF bodyOf(const TimelineShape& shape) const;

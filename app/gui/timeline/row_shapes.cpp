@@ -16,6 +16,11 @@ constexpr double kOwnFrom = 3;       ///< device pixels; narrower ops and bubble
 constexpr double kMinLabelWidth = 9; ///< narrower shapes get no label
 constexpr int kMinLabelHeight = 12;  ///< lower lanes get no label
 
+/// std::round() is a call.
+double rounded(double value) {
+    return value < 0 ? std::round(value) : static_cast<double>(static_cast<std::int64_t>(value + 0.5));
+}
+
 /// Turns one lane into shapes, from left to right.
 class LaneBuilder {
 public:
@@ -59,7 +64,7 @@ private:
     [[nodiscard]] double pixel() const { return 1 / in_.device_pixel_ratio; }
     [[nodiscard]] double snap(double x) const {
         const double limit = in_.scale.width + pixel();
-        return std::round(std::clamp(x, -pixel(), limit) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
+        return rounded(std::clamp(x, -pixel(), limit) * in_.device_pixel_ratio) / in_.device_pixel_ratio;
     }
     [[nodiscard]] ItemRef itemOf(const Span& span) const {
         return {itemKind(kind_), span.step, static_cast<std::int32_t>(rank_), span.index};
@@ -71,8 +76,7 @@ private:
         const auto& spans = lane_.spans();
         const TimeNs column_end = std::max(in_.scale.time(left + pixel()), spans[first].start + TimeNs{1});
         std::size_t last = first + 1;
-        if (last < spans.size() && spans[last].start < column_end)
-            last = std::max(last, lane_.firstStartingFrom(column_end));
+        if (last < spans.size() && spans[last].start < column_end) last = lane_.firstStartingFrom(column_end, last);
         // A wide span that starts in this column gets its own shape.
         if (last - first > 1 && snap(in_.scale.x(spans[last - 1].end)) - left > pixel()) --last;
 
@@ -138,6 +142,11 @@ private:
     [[nodiscard]] std::size_t column(double at) const {
         return static_cast<std::size_t>(std::clamp(at, 0.0, static_cast<double>(columns_)));
     }
+    /// The time at the left edge of a column, known of those of the plot.
+    [[nodiscard]] TimeNs border(double at) const {
+        const bool known = at >= 0 && at <= static_cast<double>(columns_);
+        return known ? borders_[static_cast<std::size_t>(at)] : in_.scale.time(at / ratio());
+    }
     /// A span that is drawn on its own, and its edges in device pixels.
     struct WideSpan {
         const Span* span = nullptr;
@@ -160,7 +169,7 @@ private:
             }
             // All that begin in this column, but for a wide one or a wide pair that begins there last.
             const double first = std::floor(left);
-            const TimeNs column_end = std::max(in_.scale.time((first + 1) / ratio()), spans[i].start + TimeNs{1});
+            const TimeNs column_end = std::max(border(first + 1), spans[i].start + TimeNs{1});
             std::size_t next = std::max(i + 1, lane.firstStartingFrom(column_end, i + 1));
             if (next > i + 1) {
                 while (next > i + 1 && isWide(x(spans[next - 1].start), x(spans[next - 1].end)))

@@ -45,10 +45,10 @@ TimelinePainter::TimelinePainter(QPainter& painter, const TimelineFrame& frame)
 }
 
 void TimelinePainter::paintBase() {
-    RowPainter(p_, f_).paint();
-    CompactRowPainter(p_, f_).paint();
-    paintRuler();
-    paintHeader();
+    RowPainter(p_, f_).paint([this] {
+        paintRuler();
+        paintHeader();
+    });
     paintGroups();
     CompactRowPainter(p_, f_).paintStrips();
     paintPins();

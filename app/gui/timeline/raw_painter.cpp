@@ -1,0 +1,105 @@
+#include "app/gui/timeline/raw_painter.h"
+
+#include "app/gui/timeline/column_band.h"
+
+#include <QImage>
+#include <QPainter>
+
+#include <array>
+#include <cmath>
+
+namespace bubblescope::gui {
+
+namespace {
+
+QRgb rawRgb(const Theme& theme, StringId name) {
+    static constexpr std::array<QRgb, 8> kLight{0xff7c9cc4, 0xffc9a66b, 0xff8fb58a, 0xffb48ab0,
+                                                0xffd08c7a, 0xff79aeb2, 0xffa4a46c, 0xff9a98c9};
+    static constexpr std::array<QRgb, 8> kDark{0xff54759e, 0xff95764a, 0xff5f8a5d, 0xff86608a,
+                                               0xff9c6252, 0xff4f8387, 0xff7a7a48, 0xff6d6b9d};
+    // Hashes the id, since neighbouring ids often occur together and should differ in colour.
+    const std::size_t tone = (name * 2654435761U >> 13U) % kLight.size();
+    return theme.dark ? kDark[tone] : kLight[tone];
+}
+
+} // namespace
+
+QColor rawColour(const Theme& theme, StringId name) {
+    return QColor(rawRgb(theme, name));
+}
+
+template <class Paint>
+void RawPainter::inPlot(const Paint& paint) {
+    p_.save();
+    p_.setClipRect(f_.plot);
+    p_.translate(f_.plot.topLeft());
+    p_.setFont(smallFont(f_.font));
+    paint();
+    p_.restore();
+}
+
+void RawPainter::paint(const std::vector<LaneShapes>& lanes) {
+    inPlot([&] {
+        for (const LaneShapes& lane : lanes) {
+            paintColumns(lane);
+            paintSlices(lane);
+        }
+    });
+}
+
+void RawPainter::paintSlices(const std::vector<LaneShapes>& lanes) {
+    if (lanes.empty()) return;
+    inPlot([&] {
+        for (const LaneShapes& lane : lanes)
+            paintSlices(lane);
+    });
+}
+
+void RawPainter::paintSlices(const LaneShapes& lane) {
+    const double pixel = 1 / f_.geometry.device_pixel_ratio;
+    for (const SliceShape& shape : lane.slices) {
+        const QColor background = rawColour(f_.theme, shape.name);
+        QRectF body = shape.rect;
+        if (body.width() >= 3) body.setWidth(body.width() - pixel);
+        if (f_.pixels != nullptr) {
+            f_.pixels->fill(body, background.rgb());
+        } else {
+            p_.fillRect(body, background);
+        }
+        if (shape.label.isEmpty()) continue;
+        p_.setPen(textOn(background));
+        if (f_.smaller != nullptr) {
+            f_.smaller->draw(p_, body.adjusted(3, 0, 0, 0), shape.label, false);
+        } else {
+            p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
+        }
+    }
+}
+
+/// As an image.
+void RawPainter::paintColumns(const LaneShapes& lane) {
+    if (lane.columns.empty()) return;
+    const double ratio = f_.geometry.device_pixel_ratio;
+    const auto device = [ratio](double pixels) { return static_cast<int>(std::lround(pixels * ratio)); };
+    QImage image(device(f_.geometry.scale.width), device(RowLayout::kRawHeight), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    PixelCanvas pixels(image, QRect(0, 0, static_cast<int>(std::ceil(f_.geometry.scale.width)), RowLayout::kRawHeight),
+                       ratio);
+    writeColumns(lane.columns, pixels, 0);
+    image.setDevicePixelRatio(ratio);
+    p_.drawImage(QPointF(0, lane.top), image);
+}
+
+void RawPainter::writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const {
+    static thread_local ColumnBand band;
+    const int bottom = pixels.device(top + RowLayout::kRawHeight);
+    std::array<int, RowLayout::kRawHeight + 1> heights{}; // of a run of that height
+    for (std::size_t high = 0; high < heights.size(); ++high)
+        heights[high] = bottom - pixels.device(top) - pixels.device(RowLayout::kRawHeight - static_cast<double>(high));
+    band.begin(pixels, bottom, pixels.width());
+    for (const ColumnRun& run : columns)
+        band.replace(run.begin, run.end, heights[static_cast<std::size_t>(run.height)], rawRgb(f_.theme, run.name));
+    band.flush();
+}
+
+} // namespace bubblescope::gui

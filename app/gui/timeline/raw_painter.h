@@ -1,0 +1,39 @@
+#pragma once
+
+#include "app/gui/timeline/pixel_canvas.h"
+#include "app/gui/timeline/raw_geometry.h"
+#include "app/gui/timeline/timeline_painter.h"
+
+#include <QColor>
+
+#include <vector>
+
+namespace bubblescope::gui {
+
+/// The colour of all slices of a name, from a set of muted tones.
+[[nodiscard]] QColor rawColour(const Theme& theme, StringId name);
+
+/// Draws raw lanes into the plot, without their names.
+class RawPainter {
+public:
+    RawPainter(QPainter& painter, const TimelineFrame& frame) : p_(painter), f_(frame) {}
+
+    /// For vector formats, which get the pixels of a lane as an image.
+    void paint(const std::vector<LaneShapes>& lanes);
+    /// Writes the pixels of a lane. Any thread.
+    void write(const LaneShapes& lane, PixelCanvas& pixels) const { writeColumns(lane.columns, pixels, lane.top); }
+    /// Slices with their labels.
+    void paintSlices(const std::vector<LaneShapes>& lanes);
+
+private:
+    void paintColumns(const LaneShapes& lane);
+    void writeColumns(const std::vector<ColumnRun>& columns, PixelCanvas& pixels, double top) const;
+    void paintSlices(const LaneShapes& lane);
+    template <class Paint>
+    void inPlot(const Paint& paint);
+
+    QPainter& p_;
+    const TimelineFrame& f_;
+};
+
+} // namespace bubblescope::gui
