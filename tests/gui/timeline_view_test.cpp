@@ -3,6 +3,9 @@
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 
+#include <QMouseEvent>
+#include <QPaintEvent>
+#include <QScreen>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTest>
@@ -62,6 +65,57 @@ private slots:
         QTRY_COMPARE(hovered.count(), 1);
         QCOMPARE(hovered.last().first().value<ItemRef>(), item);
         QCOMPARE(s.view.itemAt(s.view.centreOf(item)), item);
+    }
+
+    /// What is under the pointer is outlined, and no more than that is painted: the picture of a large window takes
+    /// long to copy.
+    void hoveringPaintsTheItemAlone() {
+        struct Painted : QObject {
+            qint64 pixels = 0;
+            bool eventFilter(QObject*, QEvent* event) override {
+                if (event->type() != QEvent::Paint) return false;
+                for (const QRect& rect : static_cast<QPaintEvent*>(event)->region())
+                    pixels += qint64{rect.width()} * rect.height();
+                return false;
+            }
+        };
+        Bench s;
+        s.view.setUnfolded(1, true);
+        s.view.run(Command::FitAll);
+        QVERIFY(QTest::qWaitForWindowExposed(&s.view));
+        RowChoice rows = s.state.rows();
+        rows.setPinned(2, true);
+        s.state.setRows(rows);
+        s.view.setRowHeight(110);
+        s.view.verticalScrollBar()->setValue(30);
+        const auto shown = [&] { return s.view.screen()->grabWindow(s.view.winId()).toImage(); };
+        const auto moveTo = [&](const QPointF& to) {
+            QMouseEvent move(QEvent::MouseMove, to, s.view.viewport()->mapToGlobal(to), Qt::NoButton, Qt::NoButton,
+                             Qt::NoModifier);
+            QCoreApplication::sendEvent(s.view.viewport(), &move);
+            QCoreApplication::processEvents();
+        };
+        moveTo({5, 5});
+        s.view.viewport()->repaint();
+        const QImage without = shown();
+        Painted painted;
+        s.view.viewport()->installEventFilter(&painted);
+        QImage before = without;
+        for (const ItemRef item : {ItemRef{ItemKind::Op, 1, 2, 4}, ItemRef{ItemKind::Op, 1, 1, 3},
+                                   ItemRef{ItemKind::Bubble, 1, 0, 0}, ItemRef{ItemKind::Op, 1, 2, 0}}) {
+            painted.pixels = 0;
+            const QPointF at = s.view.centreOf(item);
+            QVERIFY(s.view.itemAt(at) == item);
+            moveTo(at);
+            const QImage outlined = shown();
+            QVERIFY(outlined != before);
+            QVERIFY(painted.pixels > 0 && painted.pixels < qint64{without.width()} * without.height() / 4);
+            s.view.viewport()->repaint(); // all of it
+            QCOMPARE(outlined, shown());
+            before = outlined;
+        }
+        moveTo({5, 5});
+        QCOMPARE(shown(), without);
     }
 
     void wheelZoomsAtThePointer() {

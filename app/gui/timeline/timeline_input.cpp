@@ -43,8 +43,9 @@ QString toolTipText(const Session& session, const ItemRef& item) {
 
 void TimelineView::setHover(const ItemRef& item) {
     if (item == hover_) return;
+    const QRegion changed = QRegion(outlineOf(hover_)) + outlineOf(item);
     hover_ = item;
-    viewport()->update();
+    viewport()->update(changed); // the whole picture of a large window takes milliseconds to copy
     emit hovered(item);
 }
 

@@ -204,11 +204,23 @@ ItemRef TimelineView::itemAt(const QPointF& position) const {
     return item ? item : rawHitTest(input, place.x(), place.y());
 }
 
-QPointF TimelineView::centreOf(const ItemRef& item) const {
+QRectF TimelineView::rectOf(const ItemRef& item) const {
     if (!state_.session()) return {};
+    if (!item) return {plot().topLeft(), QSizeF()};
     const int row = rows_.rowOf(state_.session()->lanes.lineOf(item));
     const int scroll = row < 0 ? 0 : rows_.scrollOf(row, verticalScrollBar()->value());
-    return itemRect(geometry().scrolledTo(scroll), item).center() + plot().topLeft();
+    return itemRect(geometry().scrolledTo(scroll), item).translated(plot().topLeft());
+}
+
+QPointF TimelineView::centreOf(const ItemRef& item) const {
+    return rectOf(item).center();
+}
+
+/// With its outline; empty if it is out of sight.
+QRect TimelineView::outlineOf(const ItemRef& item) const {
+    constexpr int kOutline = 3; // pixels beyond the item, more than any pen
+    const QRectF rect = rectOf(item);
+    return rect.isEmpty() ? QRect() : rect.toAlignedRect().adjusted(-kOutline, -kOutline, kOutline, kOutline);
 }
 
 /// Whether rows are scrolled below the pinned ones, which are then drawn again on top.

@@ -93,6 +93,9 @@ protected:
 private:
     [[nodiscard]] GeometryInput geometry() const;
     [[nodiscard]] GeometryInput geometryAt(double plot_y) const;
+    /// An item's visible part in viewport coordinates.
+    [[nodiscard]] QRectF rectOf(const ItemRef& item) const;
+    [[nodiscard]] QRect outlineOf(const ItemRef& item) const;
     [[nodiscard]] int contentY(const QPointF& position) const;
     [[nodiscard]] int baseCaptions() const;
     [[nodiscard]] int captionRoom() const;
