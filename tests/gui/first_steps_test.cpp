@@ -146,11 +146,11 @@ private slots:
     }
 
     void keepTheRowsInSightAndTheComparison() {
-        SlowWindow w(64);
+        SlowWindow w(256);
         w.open(large_);
-        auto* bar = w.window.findChild<TimelineView*>()->findChild<QScrollBar*>();
-        QVERIFY(bar != nullptr && bar->maximum() > 10);
-        bar->setValue(10);
+        const QScrollBar* const bar = w.window.findChild<TimelineView*>()->verticalScrollBar();
+        QTRY_VERIFY(bar->maximum() > 10);
+        w.window.findChild<TimelineView*>()->verticalScrollBar()->setValue(10);
         w.go_on = true; // also for the other run
         w.window.findChild<ComparePanel*>()->compareWith({small_});
         QTRY_COMPARE(w.loaded.count(), 1);

@@ -111,7 +111,7 @@ TEST_F(NativeFiles, ShowTheirFirstStepsWithoutTheOthers) {
     const Schedule schedule = test::scheduleOf("1f1b", 4, 8);
     std::vector<StepTimeline> steps;
     for (int i = 0; i < kSteps; ++i)
-        steps.push_back(test::packedStep(schedule, i, TimeNs{i * 100'000'000}));
+        steps.push_back(test::packedStep(schedule, i, TimeNs{100'000'000} * i));
     const auto writeTo = [&](const std::filesystem::path& file, const std::vector<StepTimeline>& what) {
         ASSERT_TRUE(perfetto::writeTimeline(file, test::infoOf(schedule), what).ok());
     };
