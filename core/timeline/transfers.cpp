@@ -86,25 +86,26 @@ public:
             if (!std::ranges::is_sorted(list, {}, &Entry::slice)) std::ranges::stable_sort(list, {}, &Entry::slice);
         }
     }
-    /// All that were added, in that order.
+    /// All that were added, in that order. Linear in their number.
     [[nodiscard]] std::span<Entry> all(const PayloadKey& key) {
         const auto place_of_list = listOf(key);
         if (!place_of_list) return {};
         std::vector<Entry>& list = lists_[*place_of_list];
         const std::uint64_t slice = numberOf(key.slice);
-        // Where each micro-batch comes once, its number is its place.
-        std::size_t first = slice;
-        if (first >= list.size() || list[first].slice != slice || (first > 0 && list[first - 1].slice == slice))
-            first = static_cast<std::size_t>(std::ranges::lower_bound(list, slice, {}, &Entry::slice) - list.begin());
+        const std::size_t first = firstOf(list, slice);
         std::size_t end = first;
         while (end < list.size() && list[end].slice == slice)
             ++end;
         return std::span(list).subspan(first, end - first);
     }
-    /// The first; null if there is none.
+    /// The first; null if there is none. Takes no longer where there are many.
     [[nodiscard]] Value* find(const PayloadKey& key) {
-        const std::span<Entry> found = all(key);
-        return found.empty() ? nullptr : &found.front().value;
+        const auto place_of_list = listOf(key);
+        if (!place_of_list) return nullptr;
+        std::vector<Entry>& list = lists_[*place_of_list];
+        const std::uint64_t slice = numberOf(key.slice);
+        const std::size_t first = firstOf(list, slice);
+        return first < list.size() && list[first].slice == slice ? &list[first].value : nullptr;
     }
 
 private:
@@ -112,6 +113,13 @@ private:
     static std::uint64_t numberOf(const MicrobatchSlice& slice) {
         return std::uint64_t{static_cast<std::uint32_t>(slice.sequence)} << 32U |
                static_cast<std::uint32_t>(slice.microbatch.value);
+    }
+    /// The place of the first entry of a micro-batch, or where it would be.
+    static std::size_t firstOf(const std::vector<Entry>& list, std::uint64_t slice) {
+        // Where each micro-batch comes once, its number is its place.
+        if (slice < list.size() && list[slice].slice == slice && (slice == 0 || list[slice - 1].slice != slice))
+            return slice;
+        return static_cast<std::size_t>(std::ranges::lower_bound(list, slice, {}, &Entry::slice) - list.begin());
     }
     [[nodiscard]] std::optional<std::size_t> listOf(const PayloadKey& key) const {
         const auto stage = static_cast<std::size_t>(key.stage.value); // huge if negative

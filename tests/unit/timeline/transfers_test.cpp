@@ -184,6 +184,25 @@ TEST(TimedTransfers, OfDamagedStepsAreTheSame) {
     }
 }
 
+/// A payload that is recorded again and again, as damaged or hostile files may have it: more than could be gone through
+/// anew for each of them.
+TEST(TimedTransfers, OfManyEqualRecordsAreTheFirst) {
+    constexpr int kMany = 400'000;
+    StepTimeline step = simulated({"1f1b", "", 2, 4, 1});
+    const std::vector<TimesOfRank> once = timedTransfersOf(step);
+    const auto repeat = [&](std::size_t rank, CommKind kind) {
+        auto& spans = step.comm[rank];
+        const CommSpan span = *std::ranges::find(spans, kind, &CommSpan::kind);
+        ASSERT_EQ(span.payload, Payload::Activation);
+        spans.insert(spans.end(), kMany, span);
+    };
+    repeat(0, CommKind::Send);
+    repeat(1, CommKind::Receive);
+    const TimelineOp forward = step.ranks[1].front();
+    step.ranks[1].insert(step.ranks[1].end(), kMany, forward);
+    EXPECT_EQ(timedTransfersOf(step), once);
+}
+
 TEST(OpLinks, FollowAMicrobatchThroughThePipelineAndBack) {
     const StepTimeline step = simulated({"interleaved", "", 4, 8, 2});
     std::optional<OpPlace> place = placeOf(step, 0, OpKind::Forward, 3);
