@@ -292,7 +292,7 @@ void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std:
         }
     };
     // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
-    const double sigma = std::max(statistics::robustSigmaOfLooks(samples.size(), eachResidual), 1e-3);
+    const double sigma = std::max(statistics::robustSigmaInPasses(samples.size(), eachResidual), 1e-3);
     if (known == 0) return;
 
     SlowByRow by_row;

@@ -33,11 +33,11 @@ constexpr std::size_t kApart = 256; ///< four standard deviations of the place o
 
 } // namespace
 
-MedianOfLooks::MedianOfLooks(std::size_t most) {
+MultiPassMedian::MultiPassMedian(std::size_t most) {
     if (most > kFewToSample) sampled_ = UINT64_MAX / most * kSampleSize;
 }
 
-bool MedianOfLooks::again() {
+bool MultiPassMedian::endPass() {
     if (keepsAll()) {
         value_ = medianInPlace(kept_);
         return false;
@@ -48,7 +48,7 @@ bool MedianOfLooks::again() {
         sample_ = std::move(kept_);
         std::ranges::sort(sample_);
         apart_ = kApart;
-        lookAround();
+        setRange();
         return true;
     }
     const std::size_t middle = count_ / 2;
@@ -61,36 +61,36 @@ bool MedianOfLooks::again() {
     }
     if (std::isinf(low_)) return false; // some are no numbers
     apart_ *= 8;                        // the sample was not one of all
-    lookAround();
+    setRange();
     return true;
 }
 
-/// Where the next look is.
-void MedianOfLooks::lookAround() {
+/// The values that the next pass keeps.
+void MultiPassMedian::setRange() {
     const std::size_t middle = sample_.size() / 2;
     const bool inside = apart_ < middle && middle + apart_ < sample_.size();
     low_ = inside ? sample_[middle - apart_] : -std::numeric_limits<double>::infinity();
     high_ = inside ? sample_[middle + apart_] : std::numeric_limits<double>::infinity();
-    below_ = at_low_ = at_high_ = 0;
+    below_ = equal_low_ = equal_high_ = 0;
     kept_.clear();
 }
 
-/// The value at a place in sorted order, if it lies where the latest look was.
-bool MedianOfLooks::find(std::size_t place, double& value) {
+/// The value at a place in sorted order, if it lies in the range of the latest pass.
+bool MultiPassMedian::find(std::size_t place, double& value) {
     if (place < below_) return false;
     place -= below_;
-    if (place < at_low_) {
+    if (place < equal_low_) {
         value = low_;
         return true;
     }
-    place -= at_low_;
+    place -= equal_low_;
     if (place < kept_.size()) {
         nthElement(std::span(kept_), place);
         value = kept_[place];
         return true;
     }
     value = high_;
-    return place - kept_.size() < at_high_;
+    return place - kept_.size() < equal_high_;
 }
 
 RunningMedian::RunningMedian(std::span<const double> values) : above_(values.begin(), values.end()) {

@@ -29,62 +29,66 @@ private:
     std::vector<double> above_; ///< the others: a heap, least first
 };
 
-/// The median of values that are made anew for each look at them, to the bit what median() gives; of many some
-/// hundredths are kept. After each look again() says whether another is needed, at the same values in the same order;
-/// mostly two are.
-class MedianOfLooks {
+/// The median of values that are made anew for each pass over them, to the bit what median() gives; of many some
+/// hundredths are kept. Mostly two passes are needed.
+class MultiPassMedian {
 public:
     /// `most` is the number of values, or more.
-    explicit MedianOfLooks(std::size_t most);
+    explicit MultiPassMedian(std::size_t most);
 
     void add(double value) {
         if (samples_) {
-            // A sample that is not evenly spread: values may repeat after some.
-            if (keepsAll() || static_cast<std::uint64_t>(++count_) * kSpread < sampled_) kept_.push_back(value);
+            // A sample without any order: values may repeat after some.
+            if (keepsAll() || mixed(++count_) < sampled_) kept_.push_back(value);
             return;
         }
         if (value < low_)
             ++below_;
         else if (value == low_)
-            ++at_low_;
+            ++equal_low_;
         else if (value < high_)
             kept_.push_back(value);
         else if (value == high_)
-            ++at_high_;
+            ++equal_high_;
     }
-    /// True if all values are to be added again.
-    [[nodiscard]] bool again();
-    [[nodiscard]] double value() const { return value_; } ///< behind the last look
+    /// Call when all values were added. True if another pass is needed: over the same values in the same order.
+    [[nodiscard]] bool endPass();
+    [[nodiscard]] double value() const { return value_; } ///< after the last pass
     [[nodiscard]] std::size_t kept() const { return kept_.capacity(); }
 
 private:
-    static constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15; ///< its multiples are spread over all 64-bit numbers
-
+    /// Spreads whole numbers over all 64-bit ones (the finaliser of SplitMix64). Multiples of one number would not do:
+    /// among them are periods that values may have too.
+    static constexpr std::uint64_t mixed(std::uint64_t number) {
+        number = (number ^ number >> 30U) * 0xbf58476d1ce4e5b9;
+        number = (number ^ number >> 27U) * 0x94d049bb133111eb;
+        return number ^ number >> 31U;
+    }
     [[nodiscard]] bool keepsAll() const { return sampled_ == UINT64_MAX; }
-    void lookAround();
+    void setRange();
     [[nodiscard]] bool find(std::size_t place, double& value);
 
-    std::uint64_t sampled_ = UINT64_MAX; ///< multiples below it are in the sample
-    bool samples_ = true;                ///< in the first look
+    std::uint64_t sampled_ = UINT64_MAX; ///< values whose mixed number is below it are in the sample
+    bool samples_ = true;                ///< in the first pass
     std::size_t count_ = 0;
     std::vector<double> sample_; ///< sorted
     std::size_t apart_ = 0;      ///< places in the sample from its middle to `low_` and `high_`
     double low_ = 0;             ///< the middle probably lies from here
     double high_ = 0;            ///< to here
     std::size_t below_ = 0;      ///< values before `low_`
-    std::size_t at_low_ = 0;
-    std::size_t at_high_ = 0;
+    std::size_t equal_low_ = 0;
+    std::size_t equal_high_ = 0;
     std::vector<double> kept_; ///< the sample, then the values in between
     double value_ = 0;
 };
 
-/// Calls `each(use)`, which calls use(value) for each value, for as many looks as the median needs.
+/// Calls `each(use)`, which calls use(value) for each value, for as many passes as the median needs.
 template <class Each>
-[[nodiscard]] MedianOfLooks medianOfLooks(std::size_t most, const Each& each) {
-    MedianOfLooks median(most);
+[[nodiscard]] MultiPassMedian medianInPasses(std::size_t most, const Each& each) {
+    MultiPassMedian median(most);
     do
         each([&median](double value) { median.add(value); });
-    while (median.again());
+    while (median.endPass());
     return median;
 }
 
@@ -96,12 +100,12 @@ template <class Each>
 
 inline constexpr double kSigmaOfDeviation = 1.482602218505602; ///< 1 / the normal distribution's quantile at 3/4
 
-/// robustSigma() of values that are made anew for each look, as medianOfLooks() takes them.
+/// robustSigma() of values that are made anew for each pass, as medianInPasses() takes them.
 template <class Each>
-[[nodiscard]] double robustSigmaOfLooks(std::size_t most, const Each& each) {
-    const double middle = medianOfLooks(most, each).value();
+[[nodiscard]] double robustSigmaInPasses(std::size_t most, const Each& each) {
+    const double middle = medianInPasses(most, each).value();
     const auto distances = [&](const auto& use) { each([&](double value) { use(std::abs(value - middle)); }); };
-    return kSigmaOfDeviation * medianOfLooks(most, distances).value();
+    return kSigmaOfDeviation * medianInPasses(most, distances).value();
 }
 
 /// Value at a share in [0, 1] of the sorted values, straight between neighbours (R's type 7); 0 of none.

@@ -53,22 +53,29 @@ TEST(Robust, RunningMediansAreThoseOfAllValuesSoFar) {
     }
 }
 
-/// The median by looks, and the most values that were kept at a time.
-std::pair<double, std::size_t> byLooks(const std::vector<double>& values, std::size_t most) {
-    MedianOfLooks looks(most);
-    std::size_t kept = 0;
+struct InPasses {
+    double median = 0;
+    std::size_t kept = 0; ///< values, at most at a time
+    int passes = 0;
+};
+
+InPasses inPasses(const std::vector<double>& values, std::size_t most) {
+    MultiPassMedian median(most);
+    InPasses result;
     bool again = true;
     while (again) {
         for (const double value : values) {
-            looks.add(value);
-            kept = std::max(kept, looks.kept());
+            median.add(value);
+            result.kept = std::max(result.kept, median.kept());
         }
-        again = looks.again();
+        ++result.passes;
+        again = median.endPass();
     }
-    return {looks.value(), kept};
+    result.median = median.value();
+    return result;
 }
 
-TEST(Robust, MediansByLooksAreThoseOfAListAndKeepFew) {
+TEST(Robust, MediansInPassesAreThoseOfAListAndKeepFew) {
     std::mt19937 random(11);
     for (const std::size_t size : {0U, 1U, 2U, 999U, 65'536U, 65'537U, 300'000U, 300'001U}) {
         std::vector<std::vector<double>> lists(7, std::vector<double>(size));
@@ -82,14 +89,14 @@ TEST(Robust, MediansByLooksAreThoseOfAListAndKeepFew) {
             lists[6][i] = std::uniform_int_distribution(0, 50)(random) / 1e6;
         }
         for (std::size_t list = 0; list < lists.size(); ++list) {
-            const auto [value, kept] = byLooks(lists[list], size);
-            EXPECT_EQ(value, median(lists[list])) << size << ' ' << list;
+            const InPasses result = inPasses(lists[list], size);
+            EXPECT_EQ(result.median, median(lists[list])) << size << ' ' << list;
             if (size > 100'000) {
-                EXPECT_LE(kept, 1U << 15) << list;
+                EXPECT_LE(result.kept, 1U << 15) << list;
             }
-            EXPECT_EQ(byLooks(lists[list], 2 * size + 1).first, value) << "there are fewer than were expected";
+            EXPECT_EQ(inPasses(lists[list], 2 * size + 1).median, result.median) << "fewer than were expected";
             const auto each = [&](const auto& use) { std::ranges::for_each(lists[list], use); };
-            EXPECT_EQ(robustSigmaOfLooks(size, each), robustSigma(lists[list])) << size << ' ' << list;
+            EXPECT_EQ(robustSigmaInPasses(size, each), robustSigma(lists[list])) << size << ' ' << list;
         }
     }
     // Where the sample misses the middle.
@@ -97,9 +104,24 @@ TEST(Robust, MediansByLooksAreThoseOfAListAndKeepFew) {
     std::fill(values.begin(), values.begin() + 99'000, -std::numeric_limits<double>::infinity());
     for (std::size_t i = 99'000; i < 101'000; ++i)
         values[i] = static_cast<double>(i);
-    EXPECT_EQ(byLooks(values, values.size()).first, median(values));
+    EXPECT_EQ(inPasses(values, values.size()).median, median(values));
     std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
-    (void)byLooks(values, values.size()); // ends
+    (void)inPasses(values, values.size()); // ends
+}
+
+/// As of a run whose steps are alike. Of some periods, such as these, a sample of evenly spread places holds few
+/// phases.
+TEST(Robust, MediansInPassesOfWhatRepeatsTakeTwo) {
+    std::mt19937 random(13);
+    for (const std::size_t period : {64U, 610U, 987U, 1000U, 1597U, 4181U, 10'946U}) {
+        std::vector<double> values(300'000);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = i < period ? std::normal_distribution(0.0, 1.0)(random) : values[i - period];
+        const InPasses result = inPasses(values, values.size());
+        EXPECT_EQ(result.median, median(values)) << period;
+        EXPECT_EQ(result.passes, 2) << period;
+        EXPECT_LE(result.kept, 1U << 15) << period;
+    }
 }
 
 // Selection takes other ways for short and long lists, and where many values are equal.
