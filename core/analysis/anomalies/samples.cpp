@@ -89,7 +89,8 @@ void OpSamples::findMedians() {
     parallelGroups(ranks, size(), [this](std::size_t r) { findMediansOf(Rank{r}); });
 }
 
-/// A list of the durations of one rank is enough.
+/// Takes a list of the durations of one rank, 8 bytes an op. As many ranks as there are cores are at work at a time:
+/// where a run has no more ranks than that, it is a list of all ops.
 void OpSamples::findMediansOf(Rank rank) {
     const std::size_t first = placeOf(rank, Chunk{0}, 0);
     const std::size_t places = chunks_ * kKinds;
@@ -128,13 +129,16 @@ std::size_t OpSamples::countOfPlace(std::size_t place) const {
     return count;
 }
 
-std::vector<double> OpSamples::ofPlace(std::size_t place) const {
-    std::vector<double> durations;
-    durations.reserve(countOfPlace(place));
-    eachSteadyOf(Rank{place / (chunks_ * kKinds)}, [&](std::size_t i) {
-        if (placeOf(groups_[i]) == place) durations.push_back(duration(i));
-    });
-    return durations;
+PlaceDurations OpSamples::ofRank(Rank rank) const {
+    const std::size_t first = placeOf(rank, Chunk{0}, 0);
+    const std::size_t places = chunks_ * kKinds;
+    std::vector<std::size_t> begin(places + 1, 0);
+    for (std::size_t place = 0; place < places; ++place)
+        begin[place + 1] = begin[place] + countOfPlace(first + place);
+    std::vector<double> durations(begin.back());
+    std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+    eachSteadyOf(rank, [&](std::size_t i) { durations[next[placeOf(groups_[i]) - first]++] = duration(i); });
+    return {first, std::move(begin), std::move(durations)};
 }
 
 std::size_t OpSamples::bytes() const {

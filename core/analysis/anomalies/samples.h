@@ -29,6 +29,24 @@ struct OpRow {
     [[nodiscard]] std::size_t end() const { return begin + count; }
 };
 
+/// The durations of a rank's ops by place, in ns.
+class PlaceDurations {
+public:
+    PlaceDurations(std::size_t first, std::vector<std::size_t> begin, std::vector<double> durations)
+        : first_(first), begin_(std::move(begin)), durations_(std::move(durations)) {}
+
+    /// Those of a place of this rank, by step.
+    [[nodiscard]] std::span<const double> of(std::size_t place) const {
+        const std::size_t at = place - first_;
+        return std::span(durations_).subspan(begin_[at], begin_[at + 1] - begin_[at]);
+    }
+
+private:
+    std::size_t first_; ///< the rank's first place
+    std::vector<std::size_t> begin_;
+    std::vector<double> durations_;
+};
+
 /// How long all ops of a run took, but optimizers, in groups of likes: those of one replica, rank, chunk and kind. The
 /// halves of a pair, which last as long as the pair, are kinds of their own. 8 bytes an op, 12 if one takes longer than
 /// four seconds; linear in ops.
@@ -55,6 +73,7 @@ public:
                                        : static_cast<double>(long_durations_[sample]);
     }
 
+    [[nodiscard]] std::size_t chunks() const { return chunks_; } ///< of a rank
     [[nodiscard]] std::size_t groupCount() const { return medians_.size(); }
     [[nodiscard]] double median(std::size_t group) const { return medians_[group]; }
     [[nodiscard]] std::size_t count(std::size_t group) const { return counts_[group]; }
@@ -67,8 +86,8 @@ public:
     [[nodiscard]] std::size_t placeOf(Rank rank, Chunk chunk, std::size_t kind) const {
         return (rank.index() * chunks_ + chunk.index()) * kKinds + kind;
     }
-    /// The durations of a place's ops that medians are of, by step. Linear in the ops of the place's rank.
-    [[nodiscard]] std::vector<double> ofPlace(std::size_t place) const;
+    /// The durations of a rank's ops that medians are of. 8 bytes an op; linear in the ops of the rank.
+    [[nodiscard]] PlaceDurations ofRank(Rank rank) const;
     [[nodiscard]] std::size_t countOfPlace(std::size_t place) const; ///< how many there are
     [[nodiscard]] double medianOfPlace(std::size_t place) const { return place_medians_[place]; }
     /// The group of a place in a replica.

@@ -79,16 +79,41 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
     return loads;
 }
 
-std::vector<double> relativeTimes(const OpSamples& samples, const StageLoad& load,
-                                  const std::array<double, kStageKinds>& usual) {
-    std::vector<double> relative;
-    for (std::size_t k = 0; k < kStageKinds; ++k) {
-        if (load.count[k] == 0) continue;
-        for (const double duration : samples.ofPlace(samples.placeOf(load.rank, load.chunk, k)))
-            relative.push_back(duration / usual[k]);
+/// Times of the ops of stages over the usual ones of their kinds, thinned. Those of a rank's stages are made together,
+/// once one is asked for: each alone would read all ops of the rank.
+class RelativeTimes {
+public:
+    /// Of `loads`, those of a rank beside each other.
+    RelativeTimes(const OpSamples& samples, const std::vector<StageLoad>& loads,
+                  const std::array<double, kStageKinds>& usual)
+        : samples_(samples), loads_(loads), usual_(usual), relative_(loads.size()) {}
+
+    [[nodiscard]] const std::vector<double>& of(std::size_t i) {
+        if (relative_[i].empty()) makeThoseOfRank(i);
+        return relative_[i];
     }
-    return relative;
-}
+
+private:
+    void makeThoseOfRank(std::size_t i) {
+        const Rank rank = loads_[i].rank;
+        while (i > 0 && loads_[i - 1].rank == rank)
+            --i;
+        const PlaceDurations durations = samples_.ofRank(rank);
+        for (; i < loads_.size() && loads_[i].rank == rank; ++i) {
+            std::vector<double> times;
+            for (std::size_t k = 0; k < kStageKinds; ++k) {
+                for (const double duration : durations.of(samples_.placeOf(rank, loads_[i].chunk, k)))
+                    times.push_back(duration / usual_[k]);
+            }
+            relative_[i] = thinned(std::move(times));
+        }
+    }
+
+    const OpSamples& samples_;
+    const std::vector<StageLoad>& loads_;
+    const std::array<double, kStageKinds>& usual_;
+    std::vector<std::vector<double>> relative_; ///< none is empty, once made: no stage is without ops
+};
 
 TimeNs nanoseconds(double value) {
     return TimeNs{static_cast<std::int64_t>(value)};
@@ -154,11 +179,7 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
         ratios.push_back(load.ratio);
     const double deviation = statistics::medianDeviation(ratios);
 
-    std::vector<std::vector<double>> relative(loads.size()); // of those that were asked for
-    const auto relativeOf = [&](std::size_t i) -> const std::vector<double>& {
-        if (relative[i].empty()) relative[i] = thinned(relativeTimes(samples, loads[i], usual));
-        return relative[i];
-    };
+    RelativeTimes relative(samples, loads, usual);
     std::vector<double> chances(loads.size(), 1.0);
     for (std::size_t i = 0; i < loads.size(); ++i) {
         // Its pairs are slow too: no more than the ratio's share of a step can be saved.
@@ -167,10 +188,10 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
         std::vector<double> others;
         for (std::size_t k = 0; k < loads.size(); ++k) {
             if (k == i) continue;
-            const std::vector<double>& times = relativeOf(k);
+            const std::vector<double>& times = relative.of(k);
             others.insert(others.end(), times.begin(), times.end());
         }
-        chances[i] = statistics::mannWhitney(relativeOf(i), thinned(std::move(others))).p_greater;
+        chances[i] = statistics::mannWhitney(relative.of(i), thinned(std::move(others))).p_greater;
     }
     const std::vector<double> corrected = statistics::holm(chances);
     std::optional<StepCosts> costs;

@@ -61,7 +61,7 @@ std::optional<Slowdown> slowdownOf(const AnomalyInput& input, int replica, Rank 
     return slowdown;
 }
 
-/// Ratios of a rank's times to those of its equals, by replica and rank.
+/// A rank's times over those of its equals.
 struct AmongReplicas {
     double ratio = 1; ///< median
     double chance = 1;
@@ -353,14 +353,20 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
     if (pp < kFewestRanks || vpp < 2) return;
     const std::vector<double> usual_of_kind = usualOfKinds(samples);
     // A rank at a time: the times of all ranks are 8 bytes an op.
-    const auto timesOf = [&](std::size_t r, std::optional<Chunk> chunk = {}) {
-        std::vector<double> times;
+    const auto eachTimeOf = [&](std::size_t r, const auto& use) { // use(chunk, time)
         samples.eachRowOf(Rank{r}, [&](const OpRow& row) {
-            for (std::size_t i = row.begin; i < row.end(); ++i) {
-                if (!chunk || samples.chunkOf(i) == *chunk)
-                    times.push_back(samples.duration(i) / usual_of_kind[samples.kindOf(i)]);
-            }
+            for (std::size_t i = row.begin; i < row.end(); ++i)
+                use(samples.chunkOf(i), samples.duration(i) / usual_of_kind[samples.kindOf(i)]);
         });
+    };
+    const auto timesOf = [&](std::size_t r) {
+        std::vector<double> times;
+        eachTimeOf(r, [&](Chunk, double time) { times.push_back(time); });
+        return times;
+    };
+    const auto timesByChunk = [&](std::size_t r) {
+        std::vector<std::vector<double>> times(samples.chunks());
+        eachTimeOf(r, [&](Chunk chunk, double time) { times[chunk.index()].push_back(time); });
         return times;
     };
     std::vector<double> level;
@@ -376,11 +382,11 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
     for (std::size_t r = 0; r < pp; ++r) {
         const double excess = level[r] - usual;
         if (excess <= 0 || excess < input.limits.stage_deviations * deviation) continue;
-        bool in_all = true;
-        for (std::size_t c = 0; c < vpp && in_all; ++c) {
-            std::vector<double> times = timesOf(r, Chunk{c});
-            in_all = times.empty() || statistics::medianInPlace(times) - usual >= excess / 2;
-        }
+        std::vector<std::vector<double>> of_chunks = timesByChunk(r);
+        of_chunks.resize(vpp); // other steps may have more than the first
+        const bool in_all = std::ranges::all_of(of_chunks, [&](std::vector<double>& times) {
+            return times.empty() || statistics::medianInPlace(times) - usual >= excess / 2;
+        });
         if (!in_all) continue;
         Thinned others(samples.size() - ops[r]);
         for (std::size_t other = 0; other < pp; ++other) {

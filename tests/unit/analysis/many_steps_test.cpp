@@ -229,8 +229,10 @@ TEST(OpSamples, AreThoseOfTheSteps) {
         EXPECT_EQ(samples.size(), sample);
         for (std::size_t group = 0; group < of_group.size(); ++group)
             EXPECT_EQ(samples.median(group), statistics::median(of_group[group])) << group;
+        const std::size_t per_rank = of_place.size() / run.steps.front().ranks.size();
         for (std::size_t place = 0; place < of_place.size(); ++place) {
-            EXPECT_EQ(samples.ofPlace(place), of_place[place]) << place;
+            const PlaceDurations of_rank = samples.ofRank(Rank{place / per_rank});
+            EXPECT_TRUE(std::ranges::equal(of_rank.of(place), of_place[place])) << place;
             EXPECT_EQ(samples.countOfPlace(place), of_place[place].size());
             EXPECT_EQ(samples.medianOfPlace(place), statistics::median(of_place[place])) << place;
         }
