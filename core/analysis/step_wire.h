@@ -1,10 +1,16 @@
 #pragma once
 
 #include "core/analysis/step_diagnosis.h"
+#include "core/base/packed_list.h"
 #include "core/base/wire_blocks.h"
 #include "core/theory/analysis.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
 
 // Serialization (core/base/wire.h) of steps and of what is kept of them: for processes that judge steps of a run.
 namespace bubblescope {

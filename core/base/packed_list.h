@@ -18,6 +18,41 @@ namespace bubblescope {
 
 namespace detail {
 
+/// How many numbers fields() names.
+class NumberCount {
+public:
+    template <class... T>
+    constexpr void operator()(const T&...) {
+        count_ += (std::size_t{0} + ... + of(static_cast<const T*>(nullptr)));
+    }
+    [[nodiscard]] constexpr std::size_t count() const { return count_; }
+
+private:
+    template <class T>
+    static constexpr std::size_t of(const T*) {
+        return 1;
+    }
+    template <class T>
+    static constexpr std::size_t of(const std::optional<T>*) {
+        return 1 + of(static_cast<const T*>(nullptr));
+    }
+    template <class T, std::size_t N>
+    static constexpr std::size_t of(const std::array<T, N>*) {
+        return N * of(static_cast<const T*>(nullptr));
+    }
+
+    std::size_t count_ = 0;
+};
+
+/// Of an element of a list.
+template <class T>
+[[nodiscard]] constexpr std::size_t numberCount() {
+    T value{};
+    NumberCount count;
+    fields(count, value);
+    return count.count();
+}
+
 /// What fields() names, as whole numbers.
 class NumbersOut {
 public:
@@ -96,11 +131,12 @@ private:
 } // namespace detail
 
 /// A list that can be packed into few bytes once it is complete: its elements are made again as they are read. For
-/// lists of which there are many and few are read. T is all whole numbers: T::kNumbers is how many (two for an optional
-/// one), and fields() (core/base/wire.h) names its members.
+/// lists of which there are many and few are read. T is all whole numbers, and fields() (core/base/wire.h), which must
+/// be constexpr, names its members.
 template <class T>
 class PackedList {
-    using Row = std::array<std::int64_t, T::kNumbers>;
+    static constexpr std::size_t kNumbers = detail::numberCount<T>();
+    using Row = std::array<std::int64_t, kNumbers>;
 
     static T valueOf(const Row& row) {
         T value;
@@ -206,13 +242,13 @@ public:
     void pack() {
         if (std::exchange(is_packed_, true)) return;
         size_ = open_.size();
-        std::vector<std::int64_t> numbers(size_ * T::kNumbers);
+        std::vector<std::int64_t> numbers(size_ * kNumbers);
         const std::span<std::int64_t> all(numbers);
         for (std::size_t i = 0; i < size_; ++i) {
-            detail::NumbersOut out(all.subspan(i * T::kNumbers, T::kNumbers));
+            detail::NumbersOut out(all.subspan(i * kNumbers, kNumbers));
             fields(out, open_[i]);
         }
-        packed_ = packRows(numbers, T::kNumbers);
+        packed_ = packRows(numbers, kNumbers);
         std::vector<T>().swap(open_);
     }
     [[nodiscard]] bool isPacked() const { return is_packed_; }

@@ -26,11 +26,9 @@ struct RankAccount {
     PerPosition<TimeNs> executed{};        ///< bubble per position as it ran
     PerPosition<TimeNs> observed{};        ///< bubble per position after consolidation, comparable with `expected`
     PerPosition<TimeNs> expected{};        ///< closed form per position; 0 if none
-
-    static constexpr std::size_t kNumbers = 6 + 3 * kPositionCount; ///< see PackedList
 };
 template <class Numbers>
-void fields(Numbers& numbers, RankAccount& value) {
+constexpr void fields(Numbers& numbers, RankAccount& value) { // see PackedList
     auto& [rank, busy, bubble, replay, expected_bubble, executed, observed, expected] = value;
     numbers(rank, busy, bubble, replay, expected_bubble, executed, observed, expected);
 }

@@ -26,11 +26,9 @@ struct RankAccounting {
     PerCause<TimeNs> causes{};
 
     [[nodiscard]] TimeNs total() const;
-
-    static constexpr std::size_t kNumbers = 7 + kCauseCount; ///< see PackedList
 };
 template <class Numbers>
-void fields(Numbers& numbers, RankAccounting& value) {
+constexpr void fields(Numbers& numbers, RankAccounting& value) { // see PackedList
     auto& [rank, compute, overlapped, causes] = value;
     numbers(rank, compute, overlapped, causes);
 }

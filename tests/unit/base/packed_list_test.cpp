@@ -21,14 +21,15 @@ struct Numbers {
     std::optional<TimeNs> maybe;
     std::array<TimeNs, 9> times{};
 
-    static constexpr std::size_t kNumbers = 13;
     friend bool operator==(const Numbers&, const Numbers&) = default;
 };
 template <class Wire>
-void fields(Wire& wire, Numbers& value) {
+constexpr void fields(Wire& wire, Numbers& value) {
     auto& [rank, flag, maybe, times] = value;
     wire(rank, flag, maybe, times);
 }
+
+static_assert(detail::numberCount<Numbers>() == 13);
 
 using List = PackedList<Numbers>;
 
@@ -101,7 +102,10 @@ TEST(PackedList, TakesFewBytesForWhatIsAlike) {
     list.pack();
     // Two bytes that say which numbers differ, of the rank, of one time and now and then of another.
     EXPECT_LE(list.bytes(), values.size() * 4 + 64);
-    EXPECT_LE(listOf(std::vector<Numbers>(10)).list().size(), 10U);
+    List equal = listOf(std::vector<Numbers>(1000));
+    equal.pack();
+    // Two bytes that say that no number differs.
+    EXPECT_LE(equal.bytes(), 2U * 1000 + 64);
 }
 
 TEST(PackedList, IsNotMadeOfOtherBytes) {
