@@ -284,8 +284,8 @@ private:
     OrderedTasks<FilePart> parts_;
 };
 
-/// Room for what the files hold that follow the first, if they hold as much for their size: its columns would move
-/// with each of them.
+/// Room for what the files hold that follow the first, if they hold as much for their size: without it, the
+/// builder's columns would move with each of them.
 void expectRest(TraceBuilder& builder, std::uint64_t first, std::uint64_t all) {
     constexpr std::size_t kFew = std::size_t{1} << 16; // of more, at most as many again
     if (first == 0 || all <= first) return;

@@ -73,10 +73,11 @@ constexpr std::array<bool, 256> kBeginsScalar = [] {
     return begins;
 }();
 
-/// Fills events from the entries of one padded document. Goes from place to place where something begins: a bracket, a
-/// colon, a comma, a string, or any other value. The last place is the document's end, where a 0 stands, so a function
-/// that expects something goes no further than that. False wherever it is no JSON; the inside of values that are not
-/// needed is not checked.
+/// Fills events from the entries of a text behind which kBehind bytes may be read. Goes from place to place where
+/// something begins: a bracket, a colon, a comma, a string, or any other value. Behind the last of them stands what no
+/// entry goes on with, so a function that expects something goes no further than that: the place of a 0 at the end of
+/// a copied text, and of one that is read in place that of its last brace once more. False wherever it is no JSON; the
+/// inside of values that are not needed is not checked.
 class EntryReader {
 public:
     EntryReader(const char* document, std::uint64_t offset, const Simdjson& simdjson, std::vector<char>& unescaped,

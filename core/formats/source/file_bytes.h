@@ -45,7 +45,8 @@ public:
     [[nodiscard]] std::size_t expectedSize() const {
         return std::min(unpacked_ != nullptr ? unpacked_->expectedSize() : text_.size(), size_);
     }
-    /// From now on this is the content of a file that ends after `size` bytes, if it is longer.
+    /// From now on this is the content of a file that ends after `size` bytes, if it is longer. What follows in a
+    /// packed file may still be unpacked in the background until this, and whoever holds owner(), is gone.
     void cut(std::size_t size) { size_ = size; }
     /// Keeps text() alive.
     [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
