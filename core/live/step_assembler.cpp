@@ -24,7 +24,7 @@ std::int64_t slots(const RunInfo& info) {
     return std::int64_t{info.pp} * info.dp * info.vpp;
 }
 
-auto identity(const FoundOp& op) {
+auto identity(const BareFoundOp& op) {
     return std::tuple(op.owner, op.replica, op.kind, op.microbatch, op.chunk_or_stage, op.sequence, op.start, op.end);
 }
 auto identity(const FoundComm& comm) {
@@ -32,15 +32,22 @@ auto identity(const FoundComm& comm) {
                       comm.start, comm.end);
 }
 
+void cutOff(std::vector<FoundComm>& records, std::size_t size) {
+    records.erase(records.begin() + static_cast<std::ptrdiff_t>(size), records.end());
+}
+void cutOff(FoundOpList& records, std::size_t size) {
+    records.cutOff(size);
+}
+
 /// Removes duplicate records; returns their number.
-template <class Record>
-std::int64_t dropDuplicates(std::vector<Record>& records) {
-    const auto less = [](const Record& a, const Record& b) { return identity(a) < identity(b); };
-    const auto equal = [](const Record& a, const Record& b) { return identity(a) == identity(b); };
-    std::ranges::sort(records, less);
+template <class List>
+std::int64_t dropDuplicates(List& records) {
+    const auto less = [](const auto& a, const auto& b) { return identity(a) < identity(b); };
+    const auto equal = [](const auto& a, const auto& b) { return identity(a) == identity(b); };
+    std::sort(records.begin(), records.end(), less);
     const auto rest = std::unique(records.begin(), records.end(), equal);
     const auto count = static_cast<std::int64_t>(records.end() - rest);
-    records.erase(rest, records.end());
+    cutOff(records, records.size() - static_cast<std::size_t>(count));
     return count;
 }
 
@@ -97,8 +104,8 @@ StepAssembler::OpenStep* StepAssembler::openStep(int index) {
     return recent_.second;
 }
 
-template <class Record>
-StepAssembler::AddResult StepAssembler::take(const Record& record, std::vector<Record> RankRecords::*list) {
+template <class Record, class List>
+StepAssembler::AddResult StepAssembler::take(const Record& record, List RankRecords::*list) {
     const auto within = [](std::int64_t value, std::int64_t end) { return value >= 0 && value < end; };
     if (!within(record.owner, info_.pp) || !within(record.replica, info_.dp) || !own_.has(record.replica) ||
         !within(record.step, std::numeric_limits<int>::max()) || !within(record.microbatch, info_.microbatches) ||
@@ -206,7 +213,7 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         const bool whole =
             !records.ops.empty() && records.ops.size() >= usual_ops_[place] && isDone(step, index, place);
         if (!whole) closed.missing.push_back(place);
-        found.ops.append(FoundOpList(records.ops));
+        found.ops.append(std::move(records.ops));
         found.comm.append(std::move(records.comm));
     }
     if (found.ops.empty()) {

@@ -89,7 +89,7 @@ public:
 
 private:
     struct RankRecords {
-        std::vector<FoundOp> ops;
+        FoundOpList ops;
         std::vector<FoundComm> comm;
     };
     struct OpenStep {
@@ -98,8 +98,8 @@ private:
         std::optional<TimeNs> all_done;
     };
 
-    template <class Record>
-    AddResult take(const Record& record, std::vector<Record> RankRecords::*list);
+    template <class Record, class List>
+    AddResult take(const Record& record, List RankRecords::*list);
     OpenStep* openStep(int index);
     [[nodiscard]] bool beyondFew() const; ///< open steps
     [[nodiscard]] bool tooManyPlaces() const;

@@ -79,6 +79,9 @@ public:
         return std::erase_if(list.ops_, predicate);
     }
 
+    /// Removes all ops but the first `size`.
+    void cutOff(std::size_t size) { ops_.erase(ops_.begin() + static_cast<std::ptrdiff_t>(size), ops_.end()); }
+
     [[nodiscard]] std::size_t size() const { return ops_.size(); }
     [[nodiscard]] bool empty() const { return ops_.empty(); }
     [[nodiscard]] BareFoundOp* data() { return ops_.data(); }
