@@ -1,16 +1,14 @@
 #include "core/recognise/assemble.h"
 
-#include "core/base/free_memory.h"
+#include "core/recognise/op_counts.h"
 #include "core/schedule/dependency.h"
 #include "core/schedule/stage_ways.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -340,9 +338,6 @@ private:
     std::optional<Sentence> fault_;
 };
 
-/// Step, then replica.
-using StepKey = std::pair<std::int64_t, std::int64_t>;
-
 Sentence nameStep(StepKey key) {
     return key.second == 0 ? say("step {}", key.first) : say("step {}, replica {}", key.first, key.second);
 }
@@ -369,82 +364,6 @@ Place findFrom(Map& map, Place known, const typename Map::key_type& key) {
     }
     return map.find(key);
 }
-
-/// How many ops each rank of a step has, so that its lists are as large as they need to be. 16 bytes for each rank of a
-/// step, some more on the way.
-class OpCounts {
-public:
-    void add(StepKey step, std::int64_t owner) {
-        const Entry one{owner, step};
-        if (!counts_.empty() && counts_.back().isOf(one)) {
-            ++counts_.back().count;
-            return;
-        }
-        if (counts_.size() >= room_) sumUp();
-        counts_.push_back(one);
-    }
-    /// Behind the last add().
-    void sumUp() {
-        constexpr std::size_t kLittle = 4096;
-        const auto before = [](const Entry& a, const Entry& b) { return a.key() < b.key(); };
-        if (!std::is_sorted(counts_.begin(), counts_.end(), before)) std::sort(counts_.begin(), counts_.end(), before);
-        std::size_t kept = 0;
-        for (const Entry& entry : counts_) {
-            if (kept > 0 && counts_[kept - 1].isOf(entry))
-                counts_[kept - 1].count += entry.count;
-            else
-                counts_[kept++] = entry;
-        }
-        counts_.erase(counts_.begin() + static_cast<std::ptrdiff_t>(kept), counts_.end());
-        room_ = std::max(kLittle, 2 * kept); // each is summed up a few times at most
-        known_ = 0;
-    }
-    /// Makes room for what is to come, where nothing has yet.
-    template <class T>
-    void reserve(StepKey step, std::int64_t owner, std::vector<T>& list) {
-        if (list.capacity() > 0) return;
-        const Entry wanted{owner, step};
-        if (known_ >= counts_.size() || !counts_[known_].isOf(wanted)) {
-            const auto found = std::ranges::lower_bound(counts_, wanted.key(), {}, &Entry::key);
-            if (found == counts_.end() || !found->isOf(wanted)) return;
-            known_ = static_cast<std::size_t>(found - counts_.begin());
-        }
-        list.reserve(counts_[known_++].count); // the next one's is mostly asked for next
-    }
-
-private:
-    struct Entry {
-        FoundNumber owner;
-        FoundNumber step;
-        FoundNumber replica;
-        std::uint32_t count = 1;
-
-        Entry(std::int64_t of, StepKey at) : owner(of), step(at.first), replica(at.second) {}
-        [[nodiscard]] std::array<std::int64_t, 3> key() const { return {owner, step, replica}; }
-        [[nodiscard]] bool isOf(const Entry& other) const {
-            return owner == other.owner && step == other.step && replica == other.replica;
-        }
-    };
-    std::vector<Entry> counts_;
-    std::size_t room_ = 0;
-    std::size_t known_ = 0;
-};
-
-/// Hands memory back to the system that was freed by and by. What one thread allocated and another frees would stay,
-/// beside what is made of it.
-class UsedMemory {
-public:
-    void add(std::size_t freed) { bytes_ += freed; }
-    void giveBack() {
-        constexpr std::size_t kMuch = 32U << 20U;
-        if (bytes_ < kMuch) return;
-        bytes_ = 0;
-        returnFreeMemory();
-    }
-
-private:
-    std::size_t bytes_ = 0;
-};
 
 /// The rank at the other end of a transfer, of a collective the rank itself; nothing for stages that do not exist.
 std::optional<Rank> peerOf(const FoundComm& comm, const Layout& layout) {
@@ -519,7 +438,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
     OpCounts op_counts;
     for (const BareFoundOp& op : found.ops)
         op_counts.add({op.step, op.replica}, op.owner);
-    op_counts.sumUp();
+    op_counts.finish();
     UsedMemory used;
     const auto nobody = layout.rank_of_owner.end();
     auto owner = nobody;
@@ -577,7 +496,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
     OpCounts comm_counts;
     for (const FoundComm& comm : found.comm)
         comm_counts.add({comm.step, comm.replica}, comm.owner);
-    comm_counts.sumUp();
+    comm_counts.finish();
     auto place = place_of_step.end();
     const auto takeComm = [&](const FoundComm& comm) {
         place = findFrom(place_of_step, place, {comm.step, comm.replica});

@@ -1,6 +1,7 @@
 // What a run of many steps needs while its steps are put together: the records that they are made of are freed as they
 // are used.
 #include "core/recognise/assemble.h"
+#include "core/recognise/op_counts.h"
 #include "tests/mpi/heap_watch.h"
 #include "tests/support/sanitized.h"
 
@@ -91,6 +92,32 @@ TEST(AssembleSteps, NeedHardlyMoreThanTheirRecords) {
     EXPECT_LE(ofStep(&Held::most), ofStep(&Held::found) * 5 / 4 + 2048);
     EXPECT_LE(ofStep(&Held::kept), kOps * static_cast<std::int64_t>(sizeof(TimelineOp)) +
                                        kComm * static_cast<std::int64_t>(sizeof(CommSpan)) + kRanks * 160 + 1024);
+}
+
+/// Whatever the order in which they come, and however often they were summed up.
+TEST(OpCounts, AreOfEachRankOfAStepAndTakeFewBytes) {
+    constexpr int kSteps = 1000;
+    OpCounts counts;
+    for (int round = 0; round < 3; ++round) {
+        for (int rank = 0; rank < kRanks; ++rank) {
+            for (int step = 0; step < kSteps; ++step) {
+                for (int i = 0; i <= rank; ++i)
+                    counts.add({step, step % 2}, rank);
+            }
+        }
+    }
+    counts.finish();
+    EXPECT_LE(counts.bytes(), std::size_t{16} * kRanks * kSteps);
+    for (const int step : {0, 1, kSteps - 1, 17}) {
+        for (int rank = 0; rank < kRanks; ++rank) {
+            std::vector<char> list;
+            counts.reserve({step, step % 2}, rank, list);
+            EXPECT_EQ(list.capacity(), 3U * static_cast<std::size_t>(rank + 1)) << step << ' ' << rank;
+            std::vector<char> none;
+            counts.reserve({step, 1 - step % 2}, rank, none);
+            EXPECT_EQ(none.capacity(), 0U) << "of a replica without ops";
+        }
+    }
 }
 
 } // namespace
