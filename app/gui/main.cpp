@@ -96,18 +96,7 @@ int main(int argc, char** argv) {
     QApplication::setWindowIcon(QIcon(QStringLiteral(":/icons/bubblescope.png")));
 
     const bool picture = !options.screenshot.isEmpty();
-    gui::MainWindow window(
-        [options](const auto& paths, bubblescope::JobControl& control,
-                  const bubblescope::LoadOptions& taught) -> bubblescope::Result<bubblescope::LoadedTrace> {
-            BUBBLESCOPE_ASSIGN(bubblescope::LoadOptions known_of, gui::loadOptions(options));
-            known_of.rules.insert(known_of.rules.begin(), taught.rules.begin(), taught.rules.end());
-            if (taught.family) known_of.family = taught.family;
-            BUBBLESCOPE_ASSIGN(bubblescope::LoadedTrace loaded, bubblescope::loadTrace(paths, control, known_of));
-            // What reads on needs `control` and the rules, which end here.
-            if (loaded.no_pipeline) loaded.run.partitions.reset();
-            return loaded;
-        },
-        !picture);
+    gui::MainWindow window(gui::loaderOf(options), !picture);
     if (picture || options.language) window.languages().choose(options.language.value_or(gui::Language::English));
     if (picture || options.theme) window.themes().choose(options.theme.value_or(gui::ThemeChoice::Light));
     return picture ? gui::takeScreenshot(window, options) : show(window, options);

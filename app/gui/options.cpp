@@ -242,16 +242,21 @@ QString helpText() {
         "4 the picture could not be written.\n");
 }
 
-Result<LoadOptions> loadOptions(const Options& options) {
-    LoadOptions out;
-    for (const QString& file : options.rules) {
-        BUBBLESCOPE_ASSIGN(std::vector<RecognitionRule> rules, readRules(file.toStdString()));
-        std::move(rules.begin(), rules.end(), std::back_inserter(out.rules));
-    }
-    if (!options.mesh.isEmpty()) {
-        BUBBLESCOPE_ASSIGN(out.mesh, parseMesh(options.mesh.toStdString(), options.mesh_order.toStdString()));
-    }
-    return out;
+RunLoader loaderOf(const Options& options) {
+    return RunLoader([options](const RunLoader::Paths& paths, JobControl& control,
+                               LoadOptions wanted) -> Result<LoadedTrace> {
+        for (const QString& file : options.rules) {
+            BUBBLESCOPE_ASSIGN(std::vector<RecognitionRule> rules, readRules(file.toStdString()));
+            std::move(rules.begin(), rules.end(), std::back_inserter(wanted.rules)); // what was taught comes first
+        }
+        if (!options.mesh.isEmpty()) {
+            BUBBLESCOPE_ASSIGN(wanted.mesh, parseMesh(options.mesh.toStdString(), options.mesh_order.toStdString()));
+        }
+        BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace(paths, control, wanted));
+        // What reads on needs `control` and the rules, which end here.
+        if (loaded.no_pipeline) loaded.run.partitions.reset();
+        return loaded;
+    });
 }
 
 bool displayAvailable() {

@@ -58,8 +58,9 @@ struct Options {
 [[nodiscard]] std::optional<Options> parseOptions(const QStringList& arguments, QString& error);
 [[nodiscard]] QString helpText();
 
-/// The options for loading traces. Reads files. Errors: Usage for the mesh, Input for rules.
-[[nodiscard]] Result<LoadOptions> loadOptions(const Options& options);
+/// Loads traces with these options, and with what views ask for besides. Reads the files with rules each time. Errors:
+/// those of loadTrace(), Usage for the mesh, Input for rules.
+[[nodiscard]] RunLoader loaderOf(const Options& options);
 
 /// Whether a window can be shown. False only if that is certain; lets the program print a clear message before the
 /// toolkit aborts.

@@ -2,16 +2,21 @@
 #include "app/gui/jobs/background_job.h"
 #include "tests/gui/gui_tests.h"
 
+#include <QImage>
+#include <QPainter>
 #include <QSemaphore>
 #include <QSignalSpy>
 #include <QTest>
 #include <QThreadPool>
 #include <QTimer>
 
+#include <atomic>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <vector>
 
 using bubblescope::JobControl;
 using bubblescope::gui::Application;
@@ -22,6 +27,7 @@ class BackgroundJobTest : public QObject {
     Q_OBJECT
 
 private slots:
+    void initTestCase() { threads_ = QThreadPool::globalInstance()->maxThreadCount(); }
     void init() { QThreadPool::globalInstance()->setMaxThreadCount(4); }
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
@@ -44,6 +50,38 @@ private slots:
         QVERIFY(!job.running());
         QCOMPARE(receiver, QThread::currentThread());
         QVERIFY(worker != receiver);
+    }
+
+    /// Qt paints large areas with threads of the pool that jobs run on, and waits for them.
+    void paintingDoesNotWaitForJobs() {
+        QThreadPool::globalInstance()->setMaxThreadCount(threads_);
+        QSemaphore gate;
+        std::atomic<int> begun{0};
+        std::vector<std::unique_ptr<BackgroundJob>> jobs;
+        for (int i = 0; i < QThread::idealThreadCount(); ++i) {
+            jobs.push_back(std::make_unique<BackgroundJob>());
+            jobs.back()->start(
+                [&](JobControl&) {
+                    ++begun;
+                    gate.acquire();
+                    return 0;
+                },
+                [](int) {});
+        }
+        QTRY_COMPARE(begun.load(), QThread::idealThreadCount());
+        // Ends the test where painting does wait.
+        QSemaphore painted;
+        bool waited = false;
+        std::thread rescue([&] {
+            waited = !painted.tryAcquire(1, 10'000);
+            gate.release(QThread::idealThreadCount());
+        });
+        QImage image(2000, 2000, QImage::Format_ARGB32_Premultiplied);
+        image.fill(Qt::white);
+        QPainter(&image).fillRect(image.rect(), QColor(0, 0, 0, 100));
+        painted.release();
+        rescue.join();
+        QVERIFY(!waited);
     }
 
     void workThatThrowsIsReportedAndEnds() {
@@ -175,6 +213,9 @@ private slots:
                   [&](int) { job.start([](JobControl&) { return 2; }, [&](int value) { result = value; }); });
         QTRY_COMPARE(result, 2);
     }
+
+private:
+    int threads_ = 0; ///< of the pool, as the application has it
 };
 
 BUBBLESCOPE_GUI_TEST(BackgroundJobTest, background_job_test);

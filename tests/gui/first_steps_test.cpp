@@ -1,6 +1,8 @@
 #include "app/gui/main_window.h"
+#include "app/gui/options.h"
 #include "app/gui/panels/compare_panel.h"
 #include "app/gui/timeline/timeline_view.h"
+#include "core/formats/perfetto/writer.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
@@ -16,6 +18,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <new>
 #include <thread>
 
@@ -278,6 +281,21 @@ private slots:
         w.go_on = true;
         QTRY_COMPARE(w.failed.count(), 1);
         QCOMPARE(w.window.tabCount(), 1);
+    }
+
+    /// The app's own loader: what the command line states, and what is asked for besides.
+    void areWhatTheLoaderIsAskedFor() {
+        const Run whole = runOf(200);
+        const auto file = dir_.filePath(QStringLiteral("run.pftrace")).toStdString();
+        QVERIFY(perfetto::writeTimeline(file, *whole.info, whole.steps).ok());
+        const RunLoader loader = loaderOf(Options{});
+        LoadOptions options;
+        options.first_bytes = std::filesystem::file_size(file) / 4;
+        JobControl control;
+        const auto begun = loader.trace({file}, control, options);
+        QVERIFY(begun.ok() && !begun.value().no_pipeline);
+        QVERIFY(!begun.value().run.steps.empty() && begun.value().run.steps.size() < 100);
+        QCOMPARE(loader.trace({file}, control).value().run.steps.size(), 200U);
     }
 
 private:

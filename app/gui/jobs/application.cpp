@@ -6,12 +6,19 @@
 #include <QHelpEvent>
 #include <QLabel>
 #include <QTextDocument>
+#include <QThreadPool>
 #include <QToolTip>
 
 #include <cstdio>
 #include <new>
 
 namespace bubblescope::gui {
+
+Application::Application(int& argc, char** argv) : QApplication(argc, argv) {
+    constexpr int kMostJobs = 16; // panels have one or two each, and a few are open at once
+    QThreadPool* const pool = QThreadPool::globalInstance();
+    pool->setMaxThreadCount(pool->maxThreadCount() + kMostJobs);
+}
 
 bool Application::notify(QObject* receiver, QEvent* event) {
     try {

@@ -18,7 +18,9 @@ class Application : public QApplication {
     Q_OBJECT
 
 public:
-    using QApplication::QApplication;
+    /// As QApplication; `argc` and `argv` must outlive it. Background jobs and painting share Qt's pool of threads: Qt
+    /// paints large areas with its help and waits for it, so the pool has more threads than jobs ever take.
+    Application(int& argc, char** argv);
 
     bool notify(QObject* receiver, QEvent* event) override;
 
