@@ -364,6 +364,7 @@ void MainWindow::buildStatusBar() {
     hover_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
     statusBar()->addWidget(hover_, 1);
     load_ = new LoadIndicator(tabs_.job(), this);
+    load_->setName(tabs_.loadName());
     statusBar()->addPermanentWidget(load_);
     problems_ = new QToolButton(this);
     problems_->setObjectName(QStringLiteral("problemsButton"));

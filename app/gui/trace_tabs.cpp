@@ -270,7 +270,8 @@ void TraceTabs::loadNext() {
 void TraceTabs::load(const Request& request) {
     if (request.paths.isEmpty()) return;
     dropFirstSteps();
-    emit loadStarted(nameOfTrace(request.paths));
+    load_name_ = nameOfTrace(request.paths);
+    emit loadStarted(load_name_);
     loadFirstSteps(request); // before the other steps, where there is one thread only
     const auto preview = std::make_shared<LoadPreview>();
     preview_ = preview;

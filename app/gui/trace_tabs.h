@@ -97,6 +97,8 @@ public:
 
     [[nodiscard]] BackgroundJob& job() { return job_; }
     [[nodiscard]] bool loading() const { return job_.running(); }
+    /// Of the current load, or the last one.
+    [[nodiscard]] const QString& loadName() const { return load_name_; }
     /// Of the current load.
     [[nodiscard]] const std::shared_ptr<const LoadPreview>& preview() const { return preview_; }
 
@@ -159,6 +161,7 @@ private:
     IdealOverlay* ideal_ = nullptr;
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
+    QString load_name_;
     BackgroundJob first_steps_; ///< of what job_ loads
     ViewSnapshot first_view_;   ///< of the first steps, as they were shown
     std::shared_ptr<const LoadPreview> preview_;

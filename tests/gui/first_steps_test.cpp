@@ -15,6 +15,7 @@
 #include <QTabBar>
 #include <QTemporaryDir>
 #include <QThreadPool>
+#include <QToolButton>
 
 #include <atomic>
 #include <chrono>
@@ -132,6 +133,20 @@ private slots:
         QVERIFY(state.range().canGoBack());
         QVERIFY(!w.window.windowTitle().contains(QLatin1String("first steps")));
         QCOMPARE(w.window.tabCount(), 1);
+    }
+
+    void stayInAnotherLanguageBesideTheLoad() {
+        SlowWindow w;
+        w.open(large_);
+        QVERIFY(w.child<QToolButton>("cancelLoad").isVisible());
+        w.window.languages().choose(Language::Chinese);
+        QTRY_VERIFY(w.window.windowTitle().contains(QStringLiteral("前几步")));
+        QCOMPARE(w.steps(), 2);
+        QTRY_VERIFY(w.child<QToolButton>("cancelLoad").isVisible());
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.steps(), 7);
+        QVERIFY(!w.child<QToolButton>("cancelLoad").isVisible());
     }
 
     /// Else a picture would depend on how fast the machine is.

@@ -144,7 +144,9 @@ LoadIndicator::LoadIndicator(BackgroundJob& job, QWidget* parent)
         bar_->setRange(0, fraction < 0 ? 0 : kResolution);
         if (fraction >= 0) bar_->setValue(static_cast<int>(fraction * kResolution));
     });
-    setVisible(false);
+    bar_->setRange(0, 0);
+    since_.start();
+    setVisible(job.running()); // in a window that is rebuilt a load may go on
 }
 
 void LoadIndicator::setName(const QString& name) {
