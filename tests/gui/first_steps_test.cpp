@@ -249,11 +249,7 @@ private slots:
         w.window.openEach({small_}); // waits
         w.window.closeTab(0);
         QCOMPARE(w.steps(), 0);
-        w.go_on = true;
-        QTRY_COMPARE(w.loaded.count(), 1);
-        QCOMPARE(w.steps(), 7);
-        QCOMPARE(w.window.tabCount(), 1);
-        QVERIFY(w.window.windowTitle().contains(QLatin1String("small.json")));
+        expectTheSmallTraceAlone(w);
     }
 
     void makeRoomForAnotherTrace() {
@@ -261,11 +257,7 @@ private slots:
         w.open(large_);
         w.window.open({small_});
         QCOMPARE(w.steps(), 0);
-        w.go_on = true;
-        QTRY_COMPARE(w.loaded.count(), 1);
-        QCOMPARE(w.steps(), 7);
-        QCOMPARE(w.window.tabCount(), 1);
-        QVERIFY(w.window.windowTitle().contains(QLatin1String("small.json")));
+        expectTheSmallTraceAlone(w);
     }
 
     /// A watched run stays in front; the whole trace is where the first steps were.
@@ -314,6 +306,14 @@ private slots:
     }
 
 private:
+    /// Once its load goes on.
+    static void expectTheSmallTraceAlone(SlowWindow& w) {
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QCOMPARE(w.steps(), 7);
+        QCOMPARE(w.window.tabCount(), 1);
+        QVERIFY(w.window.windowTitle().contains(QLatin1String("small.json")));
+    }
     /// A file of that size, without content.
     QString fileOf(const char* name, qint64 bytes) {
         QFile file(dir_.filePath(QString::fromLatin1(name)));

@@ -262,14 +262,9 @@ TimeRange ViewState::limits() const {
 ItemRef ViewState::sameItem(const Session& later) const {
     if (!selection_ || !session_ || selection_.kind == ItemKind::Slice || selection_.kind == ItemKind::Check) return {};
     const StepTimeline& step = session_->step(selection_.step);
-    for (int place = 0; place < later.stepCount(); ++place) {
-        const StepTimeline& other = later.step(place);
-        if (other.index != step.index || other.replica != step.replica || other.begin != step.begin) continue;
-        ItemRef item = selection_;
-        item.step = place;
-        return item;
-    }
-    return {};
+    ItemRef item = selection_;
+    item.step = later.indexOf(step);
+    return item.step >= 0 && later.step(item.step).begin == step.begin ? item : ItemRef{};
 }
 
 void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
