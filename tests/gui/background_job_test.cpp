@@ -22,7 +22,8 @@ using bubblescope::JobControl;
 using bubblescope::gui::Application;
 using bubblescope::gui::BackgroundJob;
 
-/// Semaphores hold the workers, so that every order of events is forced.
+/// Semaphores hold the workers, so that every order of events is forced. A worker that has been let through may still
+/// be inside its semaphore when the test ends, so both own it.
 class BackgroundJobTest : public QObject {
     Q_OBJECT
 
@@ -55,26 +56,26 @@ private slots:
     /// Qt paints large areas with threads of the pool that jobs run on, and waits for them.
     void paintingDoesNotWaitForJobs() {
         QThreadPool::globalInstance()->setMaxThreadCount(threads_);
-        QSemaphore gate;
-        std::atomic<int> begun{0};
+        auto gate = std::make_shared<QSemaphore>();
+        auto begun = std::make_shared<std::atomic<int>>(0);
         std::vector<std::unique_ptr<BackgroundJob>> jobs;
         for (int i = 0; i < QThread::idealThreadCount(); ++i) {
             jobs.push_back(std::make_unique<BackgroundJob>());
             jobs.back()->start(
-                [&](JobControl&) {
-                    ++begun;
-                    gate.acquire();
+                [gate, begun](JobControl&) {
+                    ++*begun;
+                    gate->acquire();
                     return 0;
                 },
                 [](int) {});
         }
-        QTRY_COMPARE(begun.load(), QThread::idealThreadCount());
+        QTRY_COMPARE(begun->load(), QThread::idealThreadCount());
         // Ends the test where painting does wait.
         QSemaphore painted;
         bool waited = false;
         std::thread rescue([&] {
             waited = !painted.tryAcquire(1, 10'000);
-            gate.release(QThread::idealThreadCount());
+            gate->release(QThread::idealThreadCount());
         });
         QImage image(2000, 2000, QImage::Format_ARGB32_Premultiplied);
         image.fill(Qt::white);

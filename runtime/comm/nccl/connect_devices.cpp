@@ -81,6 +81,16 @@ std::string nameOf(const PeerLink& link) {
     return fmt::format("the link between ranks {}", ranks);
 }
 
+/// Calls `work()`, which uses the library. What that throws is passed on with the link's name in front.
+template <class Work>
+auto namingItsLink(const NcclChannel& end, const Work& work) {
+    try {
+        return work();
+    } catch (const std::exception& e) {
+        throw std::runtime_error(fmt::format("{} has failed: {}", nameOf(end.link()), e.what()));
+    }
+}
+
 } // namespace
 
 DeviceDataChannel::DeviceDataChannel(LinkContext context, std::vector<PeerLink> links, std::vector<std::string> ids,
@@ -165,18 +175,14 @@ void DeviceDataChannel::send(Rank to, const MessageKey& key, Message message) {
 void DeviceDataChannel::progress() {
     if (aborted_) return;
     context_.queue->device().bindThread(); // called by the rank's thread and by the thread that advances messages
-    for (const auto& end : ends_) {
-        try {
-            end->progress();
-        } catch (const std::exception& e) {
-            throw std::runtime_error(fmt::format("{} has failed: {}", nameOf(end->link()), e.what()));
-        }
-    }
+    for (const auto& end : ends_)
+        namingItsLink(*end, [&end] { end->progress(); });
 }
 
 std::optional<DataChannel::Arrived> DeviceDataChannel::take(Rank from, const MessageKey& key) {
     if (aborted_) return std::nullopt;
-    std::optional<Tensor> tensor = endFor(labelOf(from, self_, key)).take(from, key);
+    NcclChannel& end = endFor(labelOf(from, self_, key));
+    std::optional<Tensor> tensor = namingItsLink(end, [&] { return end.take(from, key); });
     if (!tensor) return std::nullopt;
     return Arrived{std::move(*tensor), std::nullopt};
 }
