@@ -194,7 +194,7 @@ void MainWindow::connectParts() {
 void MainWindow::build() {
     buildCentre();
     docks_->build({loader_, state_, themes_, notes_, live_.controller()});
-    tabs_.setViews(docks_->compare(), *ideal_);
+    tabs_.setViews(docks_->compare(), *ideal_, *plain_);
     live_.setPanel(docks_->livePanel());
     buildStatusBar();
     buildMenus(*this, {state_, themes_, languages_, tabs_, live_, *docks_, *timeline_, *ideal_});

@@ -1,11 +1,12 @@
 #include "app/gui/trace_tabs.h"
 
+#include "app/gui/first_steps.h"
 #include "app/gui/language/text.h"
 #include "app/gui/live/live_controller.h"
-#include "app/gui/models/first_steps.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/session_file.h"
+#include "app/gui/plain/plain_page.h"
 
 #include <QDir>
 #include <QFileInfo>
@@ -31,7 +32,8 @@ QString titleOfTrace(const QStringList& paths) {
 }
 
 QString titleOf(const TraceTab& tab) {
-    return tab.first_steps_only ? TraceTabs::tr("%1 – first steps").arg(tab.title) : tab.title;
+    if (!tab.first_steps_only) return tab.title;
+    return (tab.session ? TraceTabs::tr("%1 – first steps") : TraceTabs::tr("%1 – beginning")).arg(tab.title);
 }
 
 TraceTab tabOf(const QStringList& paths, OpenedTrace trace, Taught taught) {
@@ -86,9 +88,10 @@ TraceTabs::TraceTabs(RunLoader loader, ViewState& state, LiveController& live, N
     });
 }
 
-void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal) {
+void TraceTabs::setViews(ComparePanel& compare, IdealOverlay& ideal, const PlainPage& plain) {
     compare_ = &compare;
     ideal_ = &ideal;
+    plain_ = &plain;
 }
 
 QTabBar* TraceTabs::makeBar(QWidget* parent) {
@@ -295,17 +298,18 @@ void TraceTabs::cancelLoad() {
 void TraceTabs::loadFirstSteps(const Request& request) {
     if (!front().empty() || request.view) return; // a saved view refers to all steps
     first_steps_.start(
-        [loader = loader_, files = toFiles(request.paths), taught = request.taught](JobControl& control) -> SessionPtr {
+        [loader = loader_, files = toFiles(request.paths),
+         taught = request.taught](JobControl& control) -> OpenedTrace {
             Result<LoadOptions> options = taught.options();
-            if (!options.ok()) return nullptr;
+            if (!options.ok()) return {};
             return gui::loadFirstSteps(loader, files, control, std::move(options).value());
         },
-        [this, request](SessionPtr session) { showFirstSteps(request, std::move(session)); });
+        [this, request](OpenedTrace begun) { showFirstSteps(request, std::move(begun)); });
 }
 
-void TraceTabs::showFirstSteps(const Request& request, SessionPtr session) {
-    if (!session || !job_.running() || !front().empty()) return;
-    inFront() = tabOf(request.paths, {std::move(session), nullptr}, request.taught);
+void TraceTabs::showFirstSteps(const Request& request, OpenedTrace begun) {
+    if (begun.empty() || !job_.running() || !front().empty()) return;
+    inFront() = tabOf(request.paths, std::move(begun), request.taught);
     inFront().first_steps_only = true;
     state_.setSession(front().session);
     first_view_ = state_.snapshot();
@@ -351,10 +355,12 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
     emit loaded();
 }
 
-/// Shows what was loaded: in place of the first steps, if the tab in front has them, with the view that they have now.
+/// Shows what was loaded: in place of the beginning, if the tab in front has it, with the view that it has now.
 void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
     const bool goes_on = front().first_steps_only;
-    const bool keeps_view = goes_on && trace.session && viewIsUsed();
+    const bool keeps_view = goes_on && front().session && trace.session && viewIsUsed();
+    const bool same_page = goes_on && (front().session != nullptr) == (trace.session != nullptr);
+    const std::optional<TimeRange> seen = goes_on ? plain_->seenOfBeginning() : std::nullopt;
     if (!goes_on && (request.own_tab || front().live)) {
         saveViews();
         addTab();
@@ -372,10 +378,14 @@ void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
         state_.restore(front().session, *request.view);
     } else {
         state_.setSession(front().session);
+        if (seen && front().session && front().session->run.trace) {
+            const TimeNs origin = front().session->run.trace->origin();
+            state_.range().show({seen->begin - origin, seen->end - origin});
+        }
     }
     updateBar();
     emit opened(request.paths);
-    if (!goes_on || front().plain) emit switched();
+    if (!same_page) emit switched();
     if (!goes_on) notes_.open(request.paths.front().toStdString());
     ideal_->setOn(ideal);
     if (!comparison.paths.isEmpty()) compare_->restore(comparison);
@@ -388,7 +398,8 @@ void TraceTabs::fillBehind(TraceTab& tab, const Request& request, OpenedTrace tr
     forgetPartOfTrace(tab.view);
     tab.view.selection = {};
     tab.view.highlights.clear();
-    if (tab.session) tab.view.step = std::max(0, tab.session->indexOf(begun.session->step(begun.view.step)));
+    if (tab.session && begun.session)
+        tab.view.step = std::max(0, tab.session->indexOf(begun.session->step(begun.view.step)));
     tab.comparison = {begun.comparison.paths, nullptr, begun.comparison.below};
     tab.ideal = begun.ideal;
     updateBar();

@@ -22,6 +22,7 @@ namespace bubblescope::gui {
 class IdealOverlay;
 class LiveController;
 class NoteStore;
+class PlainPage;
 
 /// An open trace, with its view as of when another tab came to the front. For the tab in front ViewState is current,
 /// and these members are out of date.
@@ -34,7 +35,7 @@ struct TraceTab {
     SavedComparison comparison;
     bool ideal = false;            ///< whether the ideal step was shown
     Taught taught;                 ///< where the pipeline is, if the user stated that
-    bool first_steps_only = false; ///< the session has no more, and the load of all steps goes on
+    bool first_steps_only = false; ///< or the first slices: the tab has no more, and the load of all goes on
     bool live = false;             ///< whether this is the watched run
     QString alert;                 ///< the worst open alert of a watched run, for its tab; empty if there is none
 
@@ -42,7 +43,7 @@ struct TraceTab {
 };
 
 /// The open traces, one per tab. Loads one trace at a time in the background, and switches the views' state between
-/// tabs. Of a trace that takes long the first steps are shown meanwhile, if the tab in front is empty. Reads and writes
+/// tabs. Of a trace that takes long the beginning is shown meanwhile, if the tab in front is empty. Reads and writes
 /// session files, which list all tabs. There is always at least one tab, which may be empty. Lives on the GUI thread.
 class TraceTabs : public QObject {
     Q_OBJECT
@@ -52,7 +53,7 @@ public:
     TraceTabs(RunLoader loader, ViewState& state, LiveController& live, NoteStore& notes, QObject* parent = nullptr);
 
     /// The views whose content tabs save; call before anything is opened, and again after a rebuild.
-    void setViews(ComparePanel& compare, IdealOverlay& ideal);
+    void setViews(ComparePanel& compare, IdealOverlay& ideal, const PlainPage& plain);
     /// The tab bar, hidden while there is only one tab.
     QTabBar* makeBar(QWidget* parent);
 
@@ -143,7 +144,7 @@ private:
     void load(const Request& request);
     void loadNext();
     void loadFirstSteps(const Request& request);
-    void showFirstSteps(const Request& request, SessionPtr session);
+    void showFirstSteps(const Request& request, OpenedTrace begun);
     [[nodiscard]] TraceTab* tabOfFirstSteps();
     void dropFirstSteps();
     void remove(int tab);
@@ -159,6 +160,7 @@ private:
     NoteStore& notes_;
     ComparePanel* compare_ = nullptr;
     IdealOverlay* ideal_ = nullptr;
+    const PlainPage* plain_ = nullptr;
     QPointer<QTabBar> bar_;
     BackgroundJob job_;
     QString load_name_;

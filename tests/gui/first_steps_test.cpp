@@ -1,15 +1,20 @@
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
 #include "app/gui/panels/compare_panel.h"
+#include "app/gui/plain/plain_page.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/perfetto/writer.h"
+#include "core/trace/trace_builder.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/live_run.h"
 #include "tests/gui/sample_run.h"
 
 #include <QAction>
+#include <QContextMenuEvent>
 #include <QFile>
 #include <QFileDialog>
+#include <QLabel>
+#include <QMenu>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTabBar>
@@ -20,11 +25,13 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <thread>
 
 using namespace bubblescope;
 using namespace bubblescope::gui;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -39,9 +46,26 @@ Run runOf(int steps, int ranks = 4) {
     return run;
 }
 
-/// A window whose loads have two steps of the beginning at once, and all seven when the test lets them.
+constexpr TimeNs kLater = std::chrono::milliseconds(10);
+
+/// Of a trace that states nothing about itself: the beginning of one of its threads.
+Run slicesOf(const Run& whole) {
+    TraceBuilder builder;
+    builder.addFile({"sample.json", "chrome", std::nullopt, {}, {}});
+    const TrackId thread = builder.addTrack(0, 1);
+    for (int i = 0; i < 10; ++i)
+        builder.addSlice({thread, kLater + i * 1ms, 1ms, builder.intern("kernel"), builder.intern("kernel"), 0});
+    DiagnosticLog log;
+    Run begun;
+    begun.files = whole.files;
+    begun.trace = builder.finish(log);
+    return begun;
+}
+
+/// A window whose loads have the beginning at once, which is two steps, and all seven when the test lets them.
 class SlowWindow {
 public:
+    enum class Beginning { Steps, ForeignSteps, ForeignSlices };
     enum class Outcome { Whole, Plain, Error, Throws };
 
     explicit SlowWindow(int ranks = 4) : ranks_(ranks) { window.show(); }
@@ -56,6 +80,14 @@ public:
         window.open({file});
         QTRY_COMPARE(steps(), 2);
     }
+    /// The same where a trace does not state its sizes.
+    void openForeign(const QString& file, Beginning with = Beginning::ForeignSlices) {
+        beginning = with;
+        window.open({file});
+        QTRY_VERIFY(page().isVisible());
+        QCOMPARE(steps(), 0);
+    }
+    [[nodiscard]] PlainPage& page() { return child<PlainPage>("plainPage"); }
     [[nodiscard]] int steps() { return window.state().session() ? window.state().session()->stepCount() : 0; }
     template <class T>
     T& child(const char* name) {
@@ -64,6 +96,7 @@ public:
 
     std::atomic<bool> go_on{false};
     std::atomic<int> of_beginning{0}; ///< loads
+    std::atomic<Beginning> beginning{Beginning::Steps};
     std::atomic<Outcome> outcome{Outcome::Whole};
 
 private:
@@ -71,7 +104,11 @@ private:
                              const LoadOptions& options) {
         if (options.first_bytes > 0) {
             ++of_beginning;
-            return LoadedTrace{runOf(2, ranks_), {}};
+            LoadedTrace begun{runOf(2, ranks_), {}};
+            if (beginning == Beginning::Steps) return begun;
+            begun.run.info.reset();
+            if (beginning == Beginning::ForeignSteps) return begun;
+            return LoadedTrace{slicesOf(begun.run), inputError(paths.front().string(), "no pipeline op found")};
         }
         while (!go_on) {
             if (control.stopRequested()) return cancelledError();
@@ -175,6 +212,107 @@ private slots:
         QCOMPARE(w.steps(), 7);
         QCOMPARE(bar->value(), 10);
         QCOMPARE(w.window.findChild<ComparePanel*>()->state().paths, QStringList{small_});
+    }
+
+    /// A part of its pipeline would look like a smaller one.
+    void areSlicesAsTheyWereRecordedWhereATraceDoesNotStateItsSizes() {
+        for (const auto with : {SlowWindow::Beginning::ForeignSteps, SlowWindow::Beginning::ForeignSlices}) {
+            SlowWindow w;
+            w.openForeign(large_, with);
+            QVERIFY(w.window.windowTitle().contains(QLatin1String("beginning")));
+            QVERIFY(w.child<QLabel>("plainReason").text().contains(QLatin1String("The rest is being loaded")));
+            QVERIFY(!w.child<QToolButton>("plainTeach").isVisible());
+            QVERIFY(w.page().view().trace()->trace().sliceCount() > 0);
+            QVERIFY(w.child<QToolButton>("cancelLoad").isVisible());
+            w.go_on = true;
+            QTRY_COMPARE(w.loaded.count(), 1);
+            QCOMPARE(w.steps(), 7);
+            QVERIFY(w.window.findChild<TimelineView*>()->isVisible());
+            QVERIFY(!w.window.windowTitle().contains(QLatin1String("beginning")));
+            QCOMPARE(w.window.tabCount(), 1);
+            // Nobody has moved.
+            SlowWindow other;
+            other.go_on = true;
+            other.window.open({small_});
+            QTRY_COMPARE(other.loaded.count(), 1);
+            QCOMPARE(w.window.state().range().range(), other.window.state().range().range());
+        }
+    }
+
+    /// The beginning of the sample begins later than the whole.
+    void slicesLeaveTheirPlaceInSightToTheSteps() {
+        SlowWindow w;
+        w.openForeign(large_);
+        w.page().view().range().show({2ms, 5ms});
+        w.go_on = true;
+        QTRY_COMPARE(w.steps(), 7);
+        QCOMPARE(w.window.state().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
+        QCOMPARE(w.window.state().step(), 0);
+    }
+
+    void slicesLeaveTheirPlaceInSightToATraceWithoutAPipeline() {
+        SlowWindow w;
+        w.openForeign(large_);
+        w.page().view().range().show({2ms, 5ms});
+        w.outcome = SlowWindow::Outcome::Plain;
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        QVERIFY(w.page().isVisible());
+        QCOMPARE(w.page().view().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
+        QVERIFY(w.child<QLabel>("plainReason").text().contains(QLatin1String("No pipeline was found")));
+        QVERIFY(w.child<QToolButton>("plainTeach").isVisible());
+    }
+
+    /// Not before all of the trace is known.
+    void slicesAreNoExamplesToTeachBy() {
+        SlowWindow w;
+        w.openForeign(large_);
+        const auto menu = [&w] {
+            PlainView& view = w.page().view();
+            view.select(0);
+            QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
+            QCoreApplication::sendEvent(view.viewport(), &event);
+            auto* const found = w.window.findChild<QMenu*>(QStringLiteral("plainMenu"));
+            if (found == nullptr) qFatal("no menu");
+            return found;
+        };
+        {
+            const std::unique_ptr<QMenu> begun(menu());
+            QVERIFY(begun->findChild<QAction*>(QStringLiteral("plainCopyText")) != nullptr);
+            QVERIFY(begun->findChild<QAction*>(QStringLiteral("plainExample")) == nullptr);
+        }
+        w.outcome = SlowWindow::Outcome::Plain;
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        const std::unique_ptr<QMenu> whole(menu());
+        QVERIFY(whole->findChild<QAction*>(QStringLiteral("plainExample")) != nullptr);
+    }
+
+    void slicesGoAwayWhenTheLoadFailsOrIsCancelled() {
+        SlowWindow failing;
+        failing.openForeign(large_);
+        failing.outcome = SlowWindow::Outcome::Error;
+        failing.go_on = true;
+        QTRY_COMPARE(failing.failed.count(), 1);
+        QVERIFY(failing.child<QWidget>("welcomePanel").isVisible());
+        SlowWindow cancelled;
+        cancelled.openForeign(large_);
+        cancelled.child<QToolButton>("cancelLoad").click();
+        QTRY_VERIFY(cancelled.child<QWidget>("welcomePanel").isVisible());
+        QVERIFY(!cancelled.page().isVisible());
+    }
+
+    void slicesAreReplacedBehindAWatchedRun() {
+        SlowWindow w;
+        w.openForeign(large_);
+        LiveRun run;
+        w.window.watch(run.target());
+        QCOMPARE(w.window.currentTab(), 1);
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        w.child<QTabBar>("traceTabs").setCurrentIndex(0);
+        QCOMPARE(w.steps(), 7);
+        QVERIFY(w.window.findChild<TimelineView*>()->isVisible());
     }
 
     void areNotLoadedOfASmallTrace() {

@@ -268,13 +268,26 @@ ItemRef ViewState::sameItem(const Session& later) const {
 }
 
 void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
-    const bool selected = static_cast<bool>(selection_);
+    const int newest = session->stepCount() - 1;
+    showLater(std::move(session), newest, visible);
+}
+
+void ViewState::completeSession(SessionPtr session) {
+    const int same = std::max(0, session->indexOf(session_->step(step_)));
+    showLater(std::move(session), same, range_.range());
+}
+
+/// Views are notified only when both the session and the range are new.
+void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible) {
+    const bool selected = static_cast<bool>(selection_); // what is known of it is new, even if it has the same place
+    const bool has_same_lines = session_ && session->lanes.rankCount() == session_->lanes.rankCount() &&
+                                session->lanes.replicas() == session_->lanes.replicas();
     selection_ = sameItem(*session);
     session_ = std::move(session);
-    step_ = session_->stepCount() - 1;
+    step_ = step;
+    if (!has_same_lines) resetRows();
     highlight({}, {});
     setReference(nullptr);
-    // Views are notified only when both the session and the range are new.
     {
         const QSignalBlocker quiet(range_);
         range_.follow(limits(), visible);
@@ -284,27 +297,6 @@ void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
     emit range_.changed();
     emit stepChanged();
     if (selected) emit selectionChanged();
-}
-
-void ViewState::completeSession(SessionPtr session) {
-    const ItemRef selection = sameItem(*session);
-    const bool is_same = selection == selection_;
-    const bool has_same_lines = session->lanes.rankCount() == session_->lanes.rankCount() &&
-                                session->lanes.replicas() == session_->lanes.replicas();
-    step_ = std::max(0, session->indexOf(session_->step(step_)));
-    selection_ = selection;
-    session_ = std::move(session);
-    if (!has_same_lines) resetRows();
-    highlight({}, {});
-    setReference(nullptr);
-    {
-        const QSignalBlocker quiet(range_);
-        range_.follow(limits(), range_.range());
-    }
-    emit sessionChanged();
-    emit range_.changed();
-    emit stepChanged();
-    if (!is_same) emit selectionChanged();
 }
 
 TimeRange ViewState::stepView(int step) const {

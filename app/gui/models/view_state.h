@@ -191,6 +191,7 @@ signals:
     void rankRequested(int rank);
 
 private:
+    void showLater(SessionPtr session, int step, const TimeRange& visible);
     void setStep(int step);
     void moveReference();
     [[nodiscard]] TimeRange limits() const;

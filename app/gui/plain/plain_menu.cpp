@@ -30,8 +30,9 @@ void addSliceEntries(MenuEntries& entries, const PlainMenuTargets& to, SliceId s
     entries.addSeparator();
     entries.add("plainSame", PlainMenuText::tr("&Find the same"),
                 [find = to.find, name = fromUtf8(std::string(plain.trace().name(slice)))] { find(name); });
-    entries.add("plainExample", PlainMenuText::tr("&Teach by this example"),
-                [teach = to.teach, slice] { teach(slice); });
+    if (!plain.isBeginning())
+        entries.add("plainExample", PlainMenuText::tr("&Teach by this example"),
+                    [teach = to.teach, slice] { teach(slice); });
     if (const int lane = plain.laneOf(plain.trace().sliceTracks()[slice]); lane >= 0)
         addTable(entries, view, {{plain.trace().start(slice), plain.trace().end(slice)}, lane, lane + 1});
     entries.addSeparator();

@@ -101,15 +101,15 @@ QWidget* PlainPage::makeBar() {
     reason_ = new ElidedLabel(tr("No pipeline was found in this trace. It is shown as it was recorded."), bar);
     reason_->setObjectName(QStringLiteral("plainReason"));
     reason_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-    auto* names = textButton("plainTeach", tr("Teach the names of ops…"), bar);
-    auto* schedule = textButton("plainSchedule", tr("State the schedule…"), bar);
-    connect(names, &QToolButton::clicked, this, [this] { teach(false); });
-    connect(schedule, &QToolButton::clicked, this, [this] { teach(true); });
+    teach_names_ = textButton("plainTeach", tr("Teach the names of ops…"), bar);
+    teach_schedule_ = textButton("plainSchedule", tr("State the schedule…"), bar);
+    connect(teach_names_, &QToolButton::clicked, this, [this] { teach(false); });
+    connect(teach_schedule_, &QToolButton::clicked, this, [this] { teach(true); });
     auto* row = new QHBoxLayout(bar);
     row->setContentsMargins(12, 5, 12, 5);
     row->addWidget(reason_, 1);
-    row->addWidget(names);
-    row->addWidget(schedule);
+    row->addWidget(teach_names_);
+    row->addWidget(teach_schedule_);
     return bar;
 }
 
@@ -211,27 +211,57 @@ void PlainPage::setTrace(PlainTracePtr trace) {
     search_job_.cancel();
     area_job_.cancel();
     likes_job_.cancel();
+    PlainSnapshot view;
+    if (const auto known = trace ? snapshots_.find(trace) : snapshots_.end(); known != snapshots_.end()) {
+        view = known->second;
+    } else if (const auto seen = seenOfBeginning(); seen && trace && trace_->run().files == trace->run().files) {
+        view.range = {seen->begin - trace->trace().origin(), seen->end - trace->trace().origin()};
+    }
     trace_ = trace;
     hits_.clear();
     hits_in_time_.clear();
     current_hit_.reset();
-    const auto known = trace ? snapshots_.find(trace) : snapshots_.end();
     teach_->setTrace(trace); // before a slice is selected, which may be its example
-    view_->setTrace(trace, known != snapshots_.end() ? known->second : PlainSnapshot{});
-    reason_->setToolTip(trace ? QStringLiteral("<p>%1</p>").arg(sentence(errorText(trace->reason())).toHtmlEscaped()) +
-                                    problemsText(*trace)
-                              : QString());
-    const std::size_t problems = trace ? trace->run().problems.size() : 0;
-    QString text = tr("No pipeline was found in this trace. It is shown as it was recorded.");
-    if (problems > 0)
-        text += QLatin1Char(' ') + tr("%Ln problem(s) while loading.", nullptr, static_cast<int>(problems));
-    reason_->setText(text);
+    view_->setTrace(trace, view);
+    showReason();
     area_model_->show(nullptr, {});
     area_caption_->clear();
     showHit();
     if (!trace) return;
     search();
     showArea();
+}
+
+std::optional<TimeRange> PlainPage::seenOfBeginning() const {
+    if (!trace_ || !trace_->isBeginning()) return std::nullopt;
+    const VisibleRange& shown = view_->range();
+    if (shown.range() == shown.limits()) return std::nullopt;
+    const TimeNs origin = trace_->trace().origin();
+    return TimeRange{shown.range().begin + origin, shown.range().end + origin};
+}
+
+/// Why this page is shown. Nothing is taught about a trace before all of it is known.
+void PlainPage::showReason() {
+    const bool is_beginning = trace_ && trace_->isBeginning();
+    teach_names_->setVisible(!is_beginning);
+    teach_schedule_->setVisible(!is_beginning);
+    if (is_beginning) {
+        teach_->hide();
+        reason_->setToolTip({});
+        return reason_->setText(
+            tr("This is the beginning of the trace, as it was recorded. The rest is being loaded."));
+    }
+    QString text = tr("No pipeline was found in this trace. It is shown as it was recorded.");
+    QString tip;
+    if (trace_) {
+        tip = QStringLiteral("<p>%1</p>").arg(sentence(errorText(*trace_->reason())).toHtmlEscaped()) +
+              problemsText(*trace_);
+        const std::size_t problems = trace_->run().problems.size();
+        if (problems > 0)
+            text += QLatin1Char(' ') + tr("%Ln problem(s) while loading.", nullptr, static_cast<int>(problems));
+    }
+    reason_->setText(text);
+    reason_->setToolTip(tip);
 }
 
 void PlainPage::teach(bool by_schedule) {

@@ -23,15 +23,18 @@ namespace bubblescope::gui {
 class TeachPanel;
 
 /// The page of a trace without a pipeline: the lanes as they were recorded, a search, the selected slice, statistics of
-/// an area, and a way to teach where the pipeline is. Remembers what was shown of each trace. Lives on the GUI thread.
+/// an area, and a way to teach where the pipeline is. Also the page of a trace of which only the beginning is loaded
+/// yet. Remembers what was shown of each trace. Lives on the GUI thread.
 class PlainPage : public QWidget {
     Q_OBJECT
 
 public:
     explicit PlainPage(ThemeManager& themes, QWidget* parent = nullptr);
 
-    /// Null clears.
+    /// Null clears. The whole of a trace keeps the interval to which its beginning was zoomed.
     void setTrace(PlainTracePtr trace);
+    /// The interval in view, on the clock of the files, if this shows the beginning of a trace and not all of that.
+    [[nodiscard]] std::optional<TimeRange> seenOfBeginning() const;
     [[nodiscard]] PlainView& view() { return *view_; }
     [[nodiscard]] TeachPanel& teaching() { return *teach_; }
     /// Opens the panel that teaches.
@@ -60,6 +63,7 @@ private:
     QWidget* makeDetails();
     void search();
     void takeHits(std::vector<SliceId> hits);
+    void showReason();
     void showMarks();
     void showHit();
     void showSelection();
@@ -71,6 +75,8 @@ private:
     std::map<std::weak_ptr<const PlainTrace>, PlainSnapshot, std::owner_less<>> snapshots_;
 
     QLabel* reason_ = nullptr;
+    QToolButton* teach_names_ = nullptr;
+    QToolButton* teach_schedule_ = nullptr;
     QLineEdit* line_ = nullptr;
     QLabel* hit_ = nullptr;
     PlainView* view_ = nullptr;

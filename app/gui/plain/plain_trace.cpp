@@ -161,9 +161,9 @@ Result<std::shared_ptr<const PlainTrace>> PlainTrace::build(LoadedTrace loaded, 
     std::shared_ptr<PlainTrace> out(new PlainTrace);
     out->run_ = std::move(loaded.run);
     out->run_.partitions.reset(); // refers to the job's control
-    out->reason_ = loaded.no_pipeline.value_or(Error{});
+    out->reason_ = std::move(loaded.no_pipeline);
     if (out->run_.trace == nullptr || (out->run_.trace->sliceCount() == 0 && out->run_.trace->counters().empty()))
-        return out->reason_;
+        return out->reason_.value_or(Error{});
     BUBBLESCOPE_ASSIGN(Pyramid pyramid, Pyramid::build(out->run_.trace, control));
     out->pyramid_ = std::make_shared<const Pyramid>(std::move(pyramid));
     out->addLanes();

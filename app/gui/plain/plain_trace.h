@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,20 +47,22 @@ struct PlainFlow {
     FlowPoint to;
 };
 
-/// A trace as it was recorded, for traces in which no pipeline was found: processes, threads, streams and counters,
-/// with what is needed to draw them at any zoom. Immutable; built on a worker thread.
+/// A trace as it was recorded, where no pipeline was found, and the beginning of one that is still being loaded:
+/// processes, threads, streams and counters, with what is needed to draw them at any zoom. Immutable; built on a worker
+/// thread.
 class PlainTrace {
 public:
     static constexpr int kMaxDepth = 12;
 
-    /// `run` is one without a pipeline, see loadTrace(). Errors: Cancelled, and Input if it holds neither slices nor
-    /// counters.
+    /// `loaded` is one without a pipeline, see loadTrace(), or the beginning of a trace, for which it does not matter
+    /// why there is none. Errors: Cancelled, and Input if it holds neither slices nor counters.
     [[nodiscard]] static Result<std::shared_ptr<const PlainTrace>> build(LoadedTrace loaded, const JobControl& control);
 
     [[nodiscard]] const Run& run() const { return run_; }
     [[nodiscard]] const Trace& trace() const { return *run_.trace; }
-    /// Why no pipeline was found.
-    [[nodiscard]] const Error& reason() const { return reason_; }
+    /// Why no pipeline was found; null for a beginning.
+    [[nodiscard]] const Error* reason() const { return reason_ ? &*reason_ : nullptr; }
+    [[nodiscard]] bool isBeginning() const { return !reason_; }
     [[nodiscard]] const Pyramid& pyramid() const { return *pyramid_; }
     [[nodiscard]] const std::vector<PlainProcess>& processes() const { return processes_; }
     [[nodiscard]] const std::vector<PlainLane>& lanes() const { return lanes_; }
@@ -80,7 +83,7 @@ private:
     [[nodiscard]] bool measureDepths(const JobControl& control);
 
     Run run_;
-    Error reason_;
+    std::optional<Error> reason_;
     std::shared_ptr<const Pyramid> pyramid_;
     std::vector<PlainProcess> processes_;
     std::vector<PlainLane> lanes_;
@@ -94,6 +97,8 @@ using PlainTracePtr = std::shared_ptr<const PlainTrace>;
 struct OpenedTrace {
     SessionPtr session;
     PlainTracePtr plain;
+
+    [[nodiscard]] bool empty() const { return !session && !plain; }
 };
 
 /// Loads files and analyses their pipeline, if there is one. `taught` is what the user states about the trace. For

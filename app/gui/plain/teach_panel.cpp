@@ -241,13 +241,14 @@ void TeachPanel::complain(const QString& text) {
 }
 
 void TeachPanel::setTrace(PlainTracePtr trace) {
-    const bool again = trace_ && trace && trace_->run().files == trace->run().files;
+    const bool again =
+        trace_ && !trace_->isBeginning() && trace && !trace->isBeginning() && trace_->run().files == trace->run().files;
     job_.cancel();
     example_ = kNoId;
     stated_.reset();
     stated_matches_ = {};
     if (again) {
-        complain(sentence(errorText(trace->reason())));
+        complain(sentence(errorText(*trace->reason())));
     } else {
         ops_.clear();
         matches_.clear();

@@ -1,9 +1,10 @@
-#include "app/gui/models/first_steps.h"
+#include "app/gui/first_steps.h"
 
 #include "core/formats/read_trace.h"
 
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -26,21 +27,23 @@ std::uint64_t bytesToRead(const std::vector<InputFile>& files) {
 
 } // namespace
 
-SessionPtr loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
-                          LoadOptions taught) try {
+OpenedTrace loadFirstSteps(const RunLoader& loader, const RunLoader::Paths& paths, JobControl& control,
+                           LoadOptions taught) try {
     const Result<std::vector<InputFile>> files = findTraceFiles(paths);
-    if (!files.ok() || bytesToRead(files.value()) < kSmallest) return nullptr;
+    if (!files.ok() || bytesToRead(files.value()) < kSmallest) return {};
     taught.first_bytes = kFirstBytes;
     Result<LoadedTrace> loaded = loader.trace(paths, control, taught);
-    if (!loaded.ok() || loaded.value().no_pipeline) return nullptr;
+    if (!loaded.ok()) return {};
     Run run = std::move(loaded).value().run;
-    // Of others a part looks like a smaller pipeline.
-    if (!run.info) return nullptr;
     run.problems.clear(); // they say that the trace ends early
-    Result<SessionPtr> session = sessionOf(std::move(run), paths, control);
-    return session.ok() ? std::move(session).value() : nullptr;
+    if (run.info && !run.steps.empty()) {
+        Result<SessionPtr> session = sessionOf(std::move(run), paths, control);
+        return session.ok() ? OpenedTrace{std::move(session).value(), nullptr} : OpenedTrace{};
+    }
+    Result<PlainTracePtr> slices = PlainTrace::build({std::move(run), std::nullopt}, control);
+    return slices.ok() ? OpenedTrace{nullptr, std::move(slices).value()} : OpenedTrace{};
 } catch (const std::bad_alloc&) {
-    return nullptr; // the load of all steps reports it, if it needs as much
+    return {}; // the load of all steps reports it, if it needs as much
 }
 
 } // namespace bubblescope::gui
