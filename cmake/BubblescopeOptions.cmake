@@ -67,8 +67,9 @@ if(BUBBLESCOPE_HARDENED AND NOT BUBBLESCOPE_SANITIZE)
       list(APPEND hardening ${flag})
     endif()
   endforeach()
+  set(optimised $<NOT:$<OR:$<CONFIG:Debug>,$<BOOL:$<TARGET_PROPERTY:BUBBLESCOPE_QUICKLY>>>>)
   target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${hardening}>"
-    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,${optimised}>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=3>")
 endif()
 
 # bubblescope_linked_safely(<name>…): what is loaded cannot be changed behind the linker's back, and no stack is code. For
@@ -106,14 +107,14 @@ if(BUBBLESCOPE_FUZZ)
   endforeach()
 endif()
 
-# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile. What they test is compiled as the preset
-# says; they need little or no optimising themselves, which would take a while, above all with sanitizers.
+# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile, without optimising, which takes half of
+# a compilation, above all with sanitizers. What they test is compiled as the preset says.
 function(bubblescope_compile_quickly)
   foreach(name IN LISTS ARGN)
     if(TARGET ${name})
       set_target_properties(${name} PROPERTIES BUBBLESCOPE_QUICKLY ON)
       target_compile_options(${name} PRIVATE
-        "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>" $<$<BOOL:${BUBBLESCOPE_FUZZ}>:-O0>)
+        "$<$<AND:$<OR:$<CONFIG:Release>,$<BOOL:${BUBBLESCOPE_FUZZ}>>,$<COMPILE_LANGUAGE:CXX>>:-O0>")
     endif()
   endforeach()
 endfunction()
@@ -137,6 +138,10 @@ endfunction()
 # tests/architecture compares the includes of the whole tree with it.
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt bubblescope_library_table REGEX "^[a-z]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt)
+
+# With BUBBLESCOPE_FUZZ these are compiled quickly: no fuzzed reader is among them or uses them, and their tests take little.
+set(bubblescope_not_fuzzed
+  "^(app/cli|bindings|core/(analysis/whatif|demo|optimize/(advice|fill)|report|request|theory)|profiler/(inject|kernels)|runtime/(checks|faults|launch))(/|$)")
 
 # bubblescope_target(<out> <folder>): the target of a folder, core/formats/chrome is bubblescope_core_formats_chrome.
 function(bubblescope_target out folder)
@@ -179,12 +184,22 @@ function(bubblescope_library)
   if(NOT arg_SOURCES)
     file(GLOB arg_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   endif()
+  set(quickly OFF)
+  if(BUBBLESCOPE_FUZZ AND folder MATCHES "${bubblescope_not_fuzzed}")
+    set(quickly ON)
+  endif()
   if(NOT arg_PRECOMPILED)
     set(arg_PRECOMPILED bubblescope_headers)
+    if(quickly)
+      set(arg_PRECOMPILED bubblescope_quick_headers)
+    endif()
   endif()
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
     target_link_libraries(${name} PUBLIC bubblescope_options ${dependencies} ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
+    if(quickly)
+      bubblescope_compile_quickly(${name})
+    endif()
     bubblescope_precompiled(${name} ${arg_PRECOMPILED})
     bubblescope_together(${name})
   else()
