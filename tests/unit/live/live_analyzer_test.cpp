@@ -367,7 +367,7 @@ std::unique_ptr<Watch> watched(RecordedRanks& ranks, const Run& run, bool at_onc
 
 // Steps that come faster than they can be searched are searched some at once. What they say of the run is the same.
 TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
-    for (const unsigned seed : {1U, 2U, 3U}) {
+    for (unsigned seed = 1; seed <= (test::kSanitized ? 1U : 3U); ++seed) {
         for (const int steps : {3, 12, 29, 70}) {
             auto wanted = fourRanks(steps);
             const int onset = steps / 2;

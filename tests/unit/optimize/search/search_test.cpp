@@ -5,6 +5,7 @@
 #include "core/optimize/search/exact.h"
 #include "core/optimize/search/list_order.h"
 #include "core/optimize/search/step_bound.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/optimize/search/drawn_costs.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ TEST(SearchOrder, IsNeverWorseThanTheBestFamilyNorBetterThanTheBound) {
     const JobControl control;
     for (const int vpp : {1, 2}) {
         for (const int limit : {0, 4 * vpp, 6 * vpp}) {
-            SearchRequest request = requestOf(4, 8, vpp, static_cast<std::uint64_t>(vpp + limit));
+            SearchRequest request = requestOf(4, kSanitized ? 5 : 8, vpp, static_cast<std::uint64_t>(vpp + limit));
             if (limit > 0) request.activations = {limit};
             const auto found = searchOrder(request, control);
             ASSERT_TRUE(found.ok()) << found.error().text();
@@ -48,7 +49,7 @@ TEST(SearchOrder, IsNeverWorseThanTheBestFamilyNorBetterThanTheBound) {
 
 TEST(SearchOrder, GivesTheSameAnswerOnAnyNumberOfThreads) {
     const JobControl control;
-    SearchRequest request = requestOf(4, 6, 2, 5);
+    SearchRequest request = requestOf(kSanitized ? 3 : 4, 6, 2, 5);
     request.activations = {7};
     request.threads = 1;
     const auto one = searchOrder(request, control);
