@@ -46,7 +46,8 @@ std::string sayOf(Result<Run> loaded, ClockUse use) {
     options.memory_estimate.assign(static_cast<std::size_t>(loaded.value().schedule.pp), 1);
     const auto diagnosed = diagnoseRun(std::move(loaded).value(), options);
     if (!diagnosed.ok()) return fmt::format("exit {}: {}", exitCode(diagnosed.error().kind), diagnosed.error().text());
-    const auto& [run, report] = diagnosed.value();
+    const Run& run = diagnosed.value().run;
+    const RunReport& report = diagnosed.value().report;
     const auto documentFor = [&](report::Reader reader) {
         report::AnalysisOptions content;
         content.reader = reader;
