@@ -222,6 +222,7 @@ private slots:
             QVERIFY(w.window.windowTitle().contains(QLatin1String("beginning")));
             QVERIFY(w.child<QLabel>("plainReason").text().contains(QLatin1String("The rest is being loaded")));
             QVERIFY(!w.child<QToolButton>("plainTeach").isVisible());
+            QTRY_VERIFY(w.child<QLabel>("areaCaption").text().contains(QLatin1String("Beginning, ")));
             QVERIFY(w.page().view().trace()->trace().sliceCount() > 0);
             QVERIFY(w.child<QToolButton>("cancelLoad").isVisible());
             w.go_on = true;

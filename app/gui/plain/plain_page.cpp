@@ -108,8 +108,12 @@ QWidget* PlainPage::makeBar() {
     auto* row = new QHBoxLayout(bar);
     row->setContentsMargins(12, 5, 12, 5);
     row->addWidget(reason_, 1);
-    row->addWidget(teach_names_);
-    row->addWidget(teach_schedule_);
+    for (QToolButton* button : {teach_names_, teach_schedule_}) {
+        QSizePolicy stays = button->sizePolicy(); // nothing moves when the rest of a trace is there
+        stays.setRetainSizeWhenHidden(true);
+        button->setSizePolicy(stays);
+        row->addWidget(button);
+    }
     return bar;
 }
 
@@ -398,8 +402,9 @@ void PlainPage::takeArea(AreaTable table) {
     const bool whole = view_->area().empty();
     const TimeNs room = table.area.range.length() * std::max(1, table.lanes);
     const QString busy = percent(static_cast<double>(table.busy.count()) / static_cast<double>(room.count()));
-    const QString what = whole ? tr("Whole trace, %1").arg(shortTime(table.area.range.length()))
-                               : tr("Area of %1").arg(exactTime(table.area.range.length()));
+    const QString what = !whole                  ? tr("Area of %1").arg(exactTime(table.area.range.length()))
+                         : trace_->isBeginning() ? tr("Beginning, %1").arg(shortTime(table.area.range.length()))
+                                                 : tr("Whole trace, %1").arg(shortTime(table.area.range.length()));
     area_caption_->setText(
         tr("%1: %Ln slice(s) on %2, busy for %3 of the time", nullptr, static_cast<int>(table.slices))
             .arg(what, tr("%Ln lane(s)", nullptr, table.lanes), busy));
