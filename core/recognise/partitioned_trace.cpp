@@ -70,8 +70,8 @@ void fields(Wire& wire, ProcessGroup& value) {
 }
 template <class Wire>
 void fields(Wire& wire, TraceFile& value) {
-    auto& [path, format, rank, host, groups, world_size] = value;
-    wire(path, format, rank, host, groups, world_size);
+    auto& [path, format, rank, host, groups, world_size, offset] = value;
+    wire(path, format, rank, host, groups, world_size, offset);
 }
 template <class Wire>
 void fields(Wire& wire, TraceExtent& value) {

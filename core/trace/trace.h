@@ -39,6 +39,7 @@ struct TraceFile {
     std::string host = {};
     std::vector<ProcessGroup> groups = {};       ///< Kineto's, of its own rank
     std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
+    TimeNs offset{0};                            ///< was added to the times in the file: Kineto's baseTimeNanoseconds
 };
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; those that did not were moved to a
@@ -166,7 +167,10 @@ public:
     [[nodiscard]] std::size_t columnBytes() const;
 
     [[nodiscard]] TimeNs origin() const { return origin_; } ///< time 0 on the clock of the files
-    [[nodiscard]] TimeNs span() const { return span_; }     ///< first to last event
+    /// The same on the first file's own clock, before its offset: equal for a file and for a part of it that lacks what
+    /// states the offset.
+    [[nodiscard]] TimeNs originInFile() const { return files_.empty() ? origin_ : origin_ - files_.front().offset; }
+    [[nodiscard]] TimeNs span() const { return span_; } ///< first to last event
 
 private:
     friend class TraceBuilder;

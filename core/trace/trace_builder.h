@@ -59,6 +59,7 @@ public:
     /// move them beyond kFarthestTime is not applied (diagnostic "bad-time").
     void setFileOffset(std::uint32_t file, TimeNs offset) {
         offsets_[file] = offset;
+        trace_.files_[file].offset = offset;
         if (preview_ != nullptr) preview_->setOffset(offset);
     }
     /// Publishes slices there as they are added; null stops that.
