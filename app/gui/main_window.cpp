@@ -223,8 +223,10 @@ void MainWindow::clear() {
 void MainWindow::rebuild() {
     tabs_.saveViews();
     state_.setReference(nullptr);
+    PlainSnapshots plain = plain_->snapshots();
     clear();
     build();
+    plain_->setSnapshots(std::move(plain));
     if (manual_ != nullptr) manual_->setLanguage(languages_.current());
     if (remember_) welcome_->setRecent(RecentFiles::load());
     if (state_.session()) emit state_.sessionChanged(); // the new views have missed it
@@ -266,6 +268,7 @@ void MainWindow::buildCentre() {
     connect(timeline_, &TimelineView::menuRequested, this, [this, search](const ItemRef& item, const QPoint& where) {
         makeItemMenu({state_, *timeline_, notes_, *search}, item, this)->popup(where);
     });
+    connect(&tabs_, &TraceTabs::searchGoesOn, search, &SearchBar::find);
     connect(search, &SearchBar::stepped, this, [this](const QString& counter) { showMessage(counter, 2000); });
     connect(search, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
     connect(timeline_, &TimelineView::idealRequested, this, [this] { ideal_->setOn(!ideal_->on()); });

@@ -10,6 +10,7 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QLineEdit>
 #include <QSignalBlocker>
 #include <QTabBar>
 #include <QTimer>
@@ -50,6 +51,14 @@ TraceTab tabOf(const QStringList& paths, OpenedTrace trace, Taught taught) {
 void forgetPartOfTrace(ViewSnapshot& view) {
     view.reference = nullptr;
     if (view.selection.kind == ItemKind::Slice || view.selection.kind == ItemKind::Check) view.selection = {};
+}
+
+/// Of the steps of a trace of which slices of the beginning were shown; empty where these were all.
+ViewSnapshot viewOfSeen(const std::optional<TimeRange>& seen, const OpenedTrace& whole) {
+    ViewSnapshot view;
+    if (seen && whole.session && whole.session->run.trace)
+        view.range = rangeInWhole(*seen, *whole.session->run.trace).value_or(TimeRange{});
+    return view;
 }
 
 QStringList toStrings(const std::vector<std::filesystem::path>& paths) {
@@ -137,7 +146,8 @@ void TraceTabs::updateBar() {
 void TraceTabs::saveViews() {
     TraceTab& tab = inFront();
     tab.session = state_.session();
-    tab.view = state_.snapshot();
+    tab.view = state_.session() ? state_.snapshot() : ViewSnapshot{};
+    tab.seen = plain_->seenOfBeginning();
     tab.comparison = compare_->state();
     tab.ideal = ideal_->on();
     // These are restored separately.
@@ -359,8 +369,10 @@ void TraceTabs::finishLoad(const Request& request, Result<OpenedTrace> result) {
 void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
     const bool goes_on = front().first_steps_only;
     const bool keeps_view = goes_on && front().session && trace.session && viewIsUsed();
+    const bool searching = goes_on && plain_->searchLine().hasFocus();
+    const QString searched = plain_->searchLine().text();
     const bool same_page = goes_on && (front().session != nullptr) == (trace.session != nullptr);
-    const std::optional<TimeRange> seen = goes_on ? plain_->seenOfBeginning() : std::nullopt;
+    const ViewSnapshot seen = goes_on ? viewOfSeen(plain_->seenOfBeginning(), trace) : ViewSnapshot{};
     if (!goes_on && (request.own_tab || front().live)) {
         saveViews();
         addTab();
@@ -377,15 +389,17 @@ void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
     } else if (request.view && front().session) {
         state_.restore(front().session, *request.view);
     } else {
-        state_.setSession(front().session);
-        if (seen && front().session && front().session->run.trace) {
-            const TimeNs origin = front().session->run.trace->origin();
-            state_.range().show({seen->begin - origin, seen->end - origin});
-        }
+        state_.restore(front().session, seen);
     }
     updateBar();
     emit opened(request.paths);
-    if (!same_page) emit switched();
+    if (same_page) {
+        // The focus stays.
+    } else if (searching) {
+        emit searchGoesOn(searched);
+    } else {
+        emit switched();
+    }
     if (!goes_on) notes_.open(request.paths.front().toStdString());
     ideal_->setOn(ideal);
     if (!comparison.paths.isEmpty()) compare_->restore(comparison);
@@ -394,7 +408,7 @@ void TraceTabs::fillFront(const Request& request, OpenedTrace trace) {
 /// Replaces the first steps in a tab that is not in front by what was loaded.
 void TraceTabs::fillBehind(TraceTab& tab, const Request& request, OpenedTrace trace) {
     const TraceTab begun = std::exchange(tab, tabOf(request.paths, std::move(trace), request.taught));
-    tab.view = begun.view;
+    tab.view = begun.session ? begun.view : viewOfSeen(begun.seen, {tab.session, tab.plain});
     forgetPartOfTrace(tab.view);
     tab.view.selection = {};
     tab.view.highlights.clear();

@@ -32,6 +32,7 @@ struct TraceTab {
     SessionPtr session;
     PlainTracePtr plain; ///< instead of a session, for a trace without a pipeline
     ViewSnapshot view;
+    std::optional<TimeRange> seen; ///< of the beginning, see PlainPage::seenOfBeginning()
     SavedComparison comparison;
     bool ideal = false;            ///< whether the ideal step was shown
     Taught taught;                 ///< where the pipeline is, if the user stated that
@@ -109,6 +110,8 @@ signals:
     void opened(const QStringList& paths);
     /// The views show another tab.
     void switched();
+    /// Steps have taken the place of slices among which the user was searching for this.
+    void searchGoesOn(const QString& text);
     /// The window's title; empty while nothing is open.
     void titleChanged(const QString& title);
     /// Everything requested is loaded.

@@ -1,6 +1,7 @@
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
 #include "app/gui/panels/compare_panel.h"
+#include "app/gui/panels/search_bar.h"
 #include "app/gui/plain/plain_page.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/perfetto/writer.h"
@@ -14,7 +15,10 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenu>
+#include <QMouseEvent>
+#include <QPointer>
 #include <QScrollBar>
 #include <QSignalSpy>
 #include <QTabBar>
@@ -314,6 +318,119 @@ private slots:
         w.child<QTabBar>("traceTabs").setCurrentIndex(0);
         QCOMPARE(w.steps(), 7);
         QVERIFY(w.window.findChild<TimelineView*>()->isVisible());
+        QCOMPARE(w.window.state().step(), 1); // as ever
+        QVERIFY(w.window.state().range().range().length() > 20ms);
+    }
+
+    void slicesBehindAWatchedRunLeaveTheirPlaceInSight() {
+        SlowWindow w;
+        w.openForeign(large_);
+        w.page().view().range().show({2ms, 5ms});
+        LiveRun run;
+        w.window.watch(run.target());
+        w.go_on = true;
+        QTRY_COMPARE(w.loaded.count(), 1);
+        w.child<QTabBar>("traceTabs").setCurrentIndex(0);
+        QCOMPARE(w.window.state().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
+        QCOMPARE(w.window.state().step(), 0);
+    }
+
+    void slicesStayInAnotherLanguage() {
+        SlowWindow w;
+        w.openForeign(large_);
+        w.page().view().range().show({2ms, 5ms});
+        w.window.languages().choose(Language::Chinese);
+        QTRY_VERIFY(w.child<QLabel>("plainReason").text().contains(QStringLiteral("其余部分正在加载")));
+        QCOMPARE(w.page().view().range().range(), (TimeRange{2ms, 5ms}));
+        w.go_on = true;
+        QTRY_COMPARE(w.steps(), 7);
+        QCOMPARE(w.window.state().range().range(), (TimeRange{kLater + 2ms, kLater + 5ms}));
+    }
+
+    /// A session that is saved meanwhile shows the steps as ever.
+    void slicesLeaveNoViewInASession() {
+        SlowWindow w;
+        w.openForeign(large_);
+        const QString file = dir_.filePath(QStringLiteral("slices.bubblescope-session.json"));
+        w.window.saveSession(file);
+        QVERIFY(QFile::exists(file));
+        w.go_on = true;
+        SlowWindow other;
+        other.go_on = true;
+        other.window.open({file});
+        QTRY_COMPARE(other.steps(), 7);
+        QCOMPARE(other.window.state().step(), 1);
+        QVERIFY(other.window.state().range().range().length() > 20ms);
+    }
+
+    /// What a menu or a button that is held points at goes away with the slices.
+    void slicesMayGoAwayUnderAMenuAndADrag() {
+        for (const auto outcome : {SlowWindow::Outcome::Whole, SlowWindow::Outcome::Plain}) {
+            SlowWindow w;
+            w.openForeign(large_);
+            PlainView& view = w.page().view();
+            view.select(0);
+            const QPoint ruler(PlainView::kNameWidth + 100, PlainView::kRuler / 2);
+            QTest::mousePress(view.viewport(), Qt::LeftButton, {}, ruler);
+            QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
+            QCoreApplication::sendEvent(view.viewport(), &event);
+            const QPointer<QMenu> menu = w.window.findChild<QMenu*>(QStringLiteral("plainMenu"));
+            QVERIFY(menu != nullptr && menu->isVisible());
+            w.outcome = outcome;
+            w.go_on = true;
+            QTRY_COMPARE(w.loaded.count(), 1);
+            QTRY_VERIFY(menu == nullptr);
+            QMouseEvent move(QEvent::MouseMove, ruler + QPoint(60, 0), view.viewport()->mapToGlobal(ruler),
+                             Qt::LeftButton, Qt::LeftButton, {});
+            QCoreApplication::sendEvent(view.viewport(), &move);
+            QVERIFY(view.area().empty());
+        }
+    }
+
+    void aSearchAmongSlicesGoesOnAmongSteps() {
+        SlowWindow w;
+        w.openForeign(large_);
+        w.window.activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(&w.window));
+        auto& line = w.child<QLineEdit>("plainSearch");
+        line.setFocus();
+        QTest::keyClicks(&line, QStringLiteral("F3"));
+        w.go_on = true;
+        QTRY_COMPARE(w.steps(), 7);
+        auto* const search = w.window.findChild<SearchBar*>();
+        QTRY_VERIFY(search->line().hasFocus());
+        QTest::keyClicks(QApplication::focusWidget(), QStringLiteral(".0"));
+        QCOMPARE(search->line().text(), QStringLiteral("F3.0"));
+    }
+
+    /// Kineto states at the end from when its times count.
+    void aPartOfATraceHasTheWholesOwnClock() {
+        QFile file(dir_.filePath(QStringLiteral("kineto.json")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(R"({"schemaVersion": 1, "traceEvents": [)");
+        for (int i = 0; i < 1000; ++i)
+            file.write(
+                QStringLiteral(R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %1, "dur": 5},)")
+                    .arg(100 + 10 * i)
+                    .toUtf8());
+        file.write(R"({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1, "dur": 5}],)"
+                   R"("baseTimeNanoseconds": 1700000000000000000})");
+        file.close();
+        const RunLoader loader = loaderOf(Options{});
+        JobControl control;
+        LoadOptions part;
+        part.first_bytes = 20'000;
+        const auto begun = loader.trace({file.fileName().toStdString()}, control, part);
+        const auto whole = loader.trace({file.fileName().toStdString()}, control);
+        QVERIFY(begun.ok() && whole.ok());
+        const Trace& first = *begun.value().run.trace;
+        const Trace& all = *whole.value().run.trace;
+        QVERIFY(first.sliceCount() > 10 && first.sliceCount() < all.sliceCount());
+        QCOMPARE(first.originInFile(), TimeNs{100us});
+        QCOMPARE(all.originInFile(), TimeNs{1us});
+        const TimeRange seen{first.originInFile() + 10us, first.originInFile() + 20us};
+        QCOMPARE(rangeInWhole(seen, all).value(), (TimeRange{109us, 119us}));
+        QVERIFY(!rangeInWhole({TimeNs{1s}, TimeNs{2s}}, all));
     }
 
     void areNotLoadedOfASmallTrace() {

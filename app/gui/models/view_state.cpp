@@ -234,11 +234,13 @@ bool ViewState::holds(const ItemRef& item) const {
 
 void ViewState::restore(SessionPtr session, const ViewSnapshot& snapshot) {
     setSession(std::move(session));
-    if (!session_) return;
-    setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
-    if (snapshot.range.length() > TimeNs{0}) range_.reset(snapshot.range);
-    // The change of range may have chosen another step.
-    setStep(std::clamp(snapshot.step, 0, session_->stepCount() - 1));
+    if (!session_ || snapshot.range.length() <= TimeNs{0}) return;
+    const auto show_step = [&] {
+        if (snapshot.step >= 0) setStep(std::min(snapshot.step, session_->stepCount() - 1));
+    };
+    show_step();
+    range_.reset(snapshot.range);
+    show_step(); // the change of range may have chosen another one
     if (holds(snapshot.selection)) select(snapshot.selection);
     highlight(snapshot.highlights, snapshot.highlight_caption);
     if (!snapshot.reference || snapshot.reference->step < session_->stepCount()) setReference(snapshot.reference);
@@ -269,23 +271,23 @@ ItemRef ViewState::sameItem(const Session& later) const {
 
 void ViewState::followSession(SessionPtr session, const TimeRange& visible) {
     const int newest = session->stepCount() - 1;
-    showLater(std::move(session), newest, visible);
+    showLater(std::move(session), newest, visible, true);
 }
 
 void ViewState::completeSession(SessionPtr session) {
     const int same = std::max(0, session->indexOf(session_->step(step_)));
-    showLater(std::move(session), same, range_.range());
+    const bool has_same_lines = session->lanes.rankCount() == session_->lanes.rankCount() &&
+                                session->lanes.replicas() == session_->lanes.replicas();
+    showLater(std::move(session), same, range_.range(), has_same_lines);
 }
 
 /// Views are notified only when both the session and the range are new.
-void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible) {
+void ViewState::showLater(SessionPtr session, int step, const TimeRange& visible, bool keeps_rows) {
     const bool selected = static_cast<bool>(selection_); // what is known of it is new, even if it has the same place
-    const bool has_same_lines = session_ && session->lanes.rankCount() == session_->lanes.rankCount() &&
-                                session->lanes.replicas() == session_->lanes.replicas();
     selection_ = sameItem(*session);
     session_ = std::move(session);
     step_ = step;
-    if (!has_same_lines) resetRows();
+    if (!keeps_rows) resetRows();
     highlight({}, {});
     setReference(nullptr);
     {

@@ -128,7 +128,8 @@ public:
     /// whole has it.
     void completeSession(SessionPtr session);
     /// Saves what is shown, and restores it. restore() expects the session of the snapshot, leaves out what does not
-    /// fit it, and clears the history.
+    /// fit it, and clears the history. Without a range in the snapshot it shows what setSession() does, without a step
+    /// the one at the range.
     [[nodiscard]] ViewSnapshot snapshot() const;
     void restore(SessionPtr session, const ViewSnapshot& snapshot);
     /// Makes `step` current and zooms to it.
@@ -191,7 +192,7 @@ signals:
     void rankRequested(int rank);
 
 private:
-    void showLater(SessionPtr session, int step, const TimeRange& visible);
+    void showLater(SessionPtr session, int step, const TimeRange& visible, bool keeps_rows);
     void setStep(int step);
     void moveReference();
     [[nodiscard]] TimeRange limits() const;

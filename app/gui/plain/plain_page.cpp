@@ -81,7 +81,8 @@ PlainPage::PlainPage(ThemeManager& themes, QWidget* parent) : QWidget(parent), t
             teach(false);
             teach_->setExample(example);
         };
-        makePlainMenu({*view_, [this](const QString& name) { find(name); }, teach_by}, target, this)->popup(where);
+        menu_ = makePlainMenu({*view_, [this](const QString& name) { find(name); }, teach_by}, target, this);
+        menu_->popup(where);
     });
     connect(teach_, &TeachPanel::matched, this, [this] {
         marking_ = Marking::Matches;
@@ -219,13 +220,14 @@ void PlainPage::setTrace(PlainTracePtr trace) {
     if (const auto known = trace ? snapshots_.find(trace) : snapshots_.end(); known != snapshots_.end()) {
         view = known->second;
     } else if (const auto seen = seenOfBeginning(); seen && trace && trace_->run().files == trace->run().files) {
-        view.range = {seen->begin - trace->trace().origin(), seen->end - trace->trace().origin()};
+        view.range = rangeInWhole(*seen, trace->trace()).value_or(TimeRange{});
     }
     trace_ = trace;
     hits_.clear();
     hits_in_time_.clear();
     current_hit_.reset();
-    teach_->setTrace(trace); // before a slice is selected, which may be its example
+    if (menu_) menu_->close(); // of what was shown
+    teach_->setTrace(trace);   // before a slice is selected, which may be its example
     view_->setTrace(trace, view);
     showReason();
     area_model_->show(nullptr, {});
@@ -240,7 +242,7 @@ std::optional<TimeRange> PlainPage::seenOfBeginning() const {
     if (!trace_ || !trace_->isBeginning()) return std::nullopt;
     const VisibleRange& shown = view_->range();
     if (shown.range() == shown.limits()) return std::nullopt;
-    const TimeNs origin = trace_->trace().origin();
+    const TimeNs origin = trace_->trace().originInFile();
     return TimeRange{shown.range().begin + origin, shown.range().end + origin};
 }
 
@@ -266,6 +268,12 @@ void PlainPage::showReason() {
     }
     reason_->setText(text);
     reason_->setToolTip(tip);
+}
+
+PlainSnapshots PlainPage::snapshots() const {
+    PlainSnapshots all = snapshots_;
+    if (trace_) all[trace_] = view_->snapshot();
+    return all;
 }
 
 void PlainPage::teach(bool by_schedule) {
@@ -348,7 +356,7 @@ void PlainPage::stepHit(int direction) {
 
 void PlainPage::showHit() {
     if (line_->text().trimmed().isEmpty()) return hit_->clear();
-    if (hits_.empty()) return hit_->setText(tr("nothing"));
+    if (hits_.empty()) return hit_->setText(trace_ && trace_->isBeginning() ? tr("nothing yet") : tr("nothing"));
     hit_->setText(current_hit_ ? tr("%1 of %2").arg(*current_hit_ + 1).arg(hits_.size())
                                : tr("%Ln hit(s)", nullptr, static_cast<int>(hits_.size())));
 }

@@ -4,11 +4,14 @@
 #include "app/gui/plain/area_model.h"
 #include "app/gui/plain/plain_view.h"
 
+#include <QMenu>
+#include <QPointer>
 #include <QWidget>
 
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 class QLabel;
@@ -22,6 +25,8 @@ namespace bubblescope::gui {
 
 class TeachPanel;
 
+using PlainSnapshots = std::map<std::weak_ptr<const PlainTrace>, PlainSnapshot, std::owner_less<>>;
+
 /// The page of a trace without a pipeline: the lanes as they were recorded, a search, the selected slice, statistics of
 /// an area, and a way to teach where the pipeline is. Also the page of a trace of which only the beginning is loaded
 /// yet. Remembers what was shown of each trace. Lives on the GUI thread.
@@ -33,9 +38,14 @@ public:
 
     /// Null clears. The whole of a trace keeps the interval to which its beginning was zoomed.
     void setTrace(PlainTracePtr trace);
-    /// The interval in view, on the clock of the files, if this shows the beginning of a trace and not all of that.
+    /// The interval in view, on the clock of Trace::originInFile(), if this shows the beginning of a trace and not all
+    /// of that.
     [[nodiscard]] std::optional<TimeRange> seenOfBeginning() const;
+    /// What was shown of each trace, for the page that takes the place of this one. Set them before a trace.
+    [[nodiscard]] PlainSnapshots snapshots() const;
+    void setSnapshots(PlainSnapshots snapshots) { snapshots_ = std::move(snapshots); }
     [[nodiscard]] PlainView& view() { return *view_; }
+    [[nodiscard]] const QLineEdit& searchLine() const { return *line_; }
     [[nodiscard]] TeachPanel& teaching() { return *teach_; }
     /// Opens the panel that teaches.
     void teach(bool by_schedule);
@@ -72,7 +82,7 @@ private:
 
     ThemeManager& themes_;
     PlainTracePtr trace_;
-    std::map<std::weak_ptr<const PlainTrace>, PlainSnapshot, std::owner_less<>> snapshots_;
+    PlainSnapshots snapshots_;
 
     QLabel* reason_ = nullptr;
     QToolButton* teach_names_ = nullptr;
@@ -81,6 +91,7 @@ private:
     QLabel* hit_ = nullptr;
     PlainView* view_ = nullptr;
     TeachPanel* teach_ = nullptr;
+    QPointer<QMenu> menu_; ///< of a slice or a row
     QTreeWidget* facts_ = nullptr;
     QLabel* area_caption_ = nullptr;
     QTableView* area_table_ = nullptr;

@@ -173,6 +173,12 @@ Result<std::shared_ptr<const PlainTrace>> PlainTrace::build(LoadedTrace loaded, 
     return std::shared_ptr<const PlainTrace>(std::move(out));
 }
 
+std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole) {
+    const TimeRange range{seen.begin - whole.originInFile(), seen.end - whole.originInFile()};
+    if (range.end <= TimeNs{0} || range.begin >= whole.span()) return std::nullopt;
+    return range;
+}
+
 Result<OpenedTrace> openTrace(const RunLoader& loader, const std::vector<std::filesystem::path>& paths,
                               JobControl& control, const LoadOptions& taught) {
     BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loader.trace(paths, control, taught));

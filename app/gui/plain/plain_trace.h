@@ -93,6 +93,10 @@ private:
 
 using PlainTracePtr = std::shared_ptr<const PlainTrace>;
 
+/// The interval of a trace, of which `seen` was shown in its beginning, on the clock of originInFile(). None where the
+/// two do not meet.
+[[nodiscard]] std::optional<TimeRange> rangeInWhole(const TimeRange& seen, const Trace& whole);
+
 /// What a file holds: a run with its pipeline, or a plain trace.
 struct OpenedTrace {
     SessionPtr session;

@@ -36,6 +36,8 @@ PlainView::PlainView(ThemeManager& themes, QWidget* parent) : TimeView(themes, k
 
 void PlainView::setTrace(PlainTracePtr trace, const PlainSnapshot& snapshot) {
     trace_ = std::move(trace);
+    if (std::exchange(drag_, Drag::None) != Drag::None) viewport()->unsetCursor();
+    range_.endGesture();
     hover_ = selection_ = kNoId;
     selected_flows_.clear();
     area_ = {};
@@ -147,6 +149,7 @@ void PlainView::goTo(SliceId slice) {
 }
 
 void PlainView::zoomToSlice(SliceId slice) {
+    if (!trace_ || slice >= trace_->trace().sliceCount()) return;
     range_.show(padded({trace_->trace().start(slice), trace_->trace().end(slice)}, 1.0));
 }
 

@@ -262,7 +262,7 @@ void TeachPanel::setTrace(PlainTracePtr trace) {
 }
 
 void TeachPanel::setExample(SliceId slice) {
-    if (!trace_ || slice == kNoId) return;
+    if (!trace_ || trace_->isBeginning() || slice == kNoId) return;
     example_ = slice;
     const Trace& trace = trace_->trace();
     const std::string_view name = trace.name(slice);
