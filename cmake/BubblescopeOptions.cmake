@@ -141,7 +141,7 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_L
 
 # With BUBBLESCOPE_FUZZ these are compiled quickly: no fuzzed reader is among them or uses them, and their tests take little.
 set(bubblescope_not_fuzzed
-  "^(app/cli|bindings|core/(analysis/whatif|demo|optimize/(advice|fill)|report|request)|profiler/(inject|kernels)|runtime/(checks|faults|launch))(/|$)")
+  "^(app/cli|core/(analysis/whatif|demo|optimize/(advice|fill)|report|request)|profiler/kernels|runtime/(checks|faults|launch))(/|$)")
 
 # bubblescope_target(<out> <folder>): the target of a folder, core/formats/chrome is bubblescope_core_formats_chrome.
 function(bubblescope_target out folder)

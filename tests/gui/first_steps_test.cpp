@@ -50,7 +50,7 @@ Run runOf(int steps, int ranks = 4) {
     return run;
 }
 
-constexpr TimeNs kLater = std::chrono::milliseconds(10);
+constexpr TimeNs kLater = 10ms; ///< than the whole it begins
 
 /// Of a trace that states nothing about itself: the beginning of one of its threads.
 Run slicesOf(const Run& whole) {
@@ -92,6 +92,13 @@ public:
         QCOMPARE(steps(), 0);
     }
     [[nodiscard]] PlainPage& page() { return child<PlainPage>("plainPage"); }
+    /// Opens it.
+    [[nodiscard]] QMenu* menuOfTheFirstSlice() {
+        page().view().select(0);
+        QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
+        QCoreApplication::sendEvent(page().view().viewport(), &event);
+        return &child<QMenu>("plainMenu");
+    }
     [[nodiscard]] int steps() { return window.state().session() ? window.state().session()->stepCount() : 0; }
     template <class T>
     T& child(const char* name) {
@@ -272,24 +279,15 @@ private slots:
     void slicesAreNoExamplesToTeachBy() {
         SlowWindow w;
         w.openForeign(large_);
-        const auto menu = [&w] {
-            PlainView& view = w.page().view();
-            view.select(0);
-            QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
-            QCoreApplication::sendEvent(view.viewport(), &event);
-            auto* const found = w.window.findChild<QMenu*>(QStringLiteral("plainMenu"));
-            if (found == nullptr) qFatal("no menu");
-            return found;
-        };
         {
-            const std::unique_ptr<QMenu> begun(menu());
+            const std::unique_ptr<QMenu> begun(w.menuOfTheFirstSlice());
             QVERIFY(begun->findChild<QAction*>(QStringLiteral("plainCopyText")) != nullptr);
             QVERIFY(begun->findChild<QAction*>(QStringLiteral("plainExample")) == nullptr);
         }
         w.outcome = SlowWindow::Outcome::Plain;
         w.go_on = true;
         QTRY_COMPARE(w.loaded.count(), 1);
-        const std::unique_ptr<QMenu> whole(menu());
+        const std::unique_ptr<QMenu> whole(w.menuOfTheFirstSlice());
         QVERIFY(whole->findChild<QAction*>(QStringLiteral("plainExample")) != nullptr);
     }
 
@@ -369,13 +367,10 @@ private slots:
             SlowWindow w;
             w.openForeign(large_);
             PlainView& view = w.page().view();
-            view.select(0);
             const QPoint ruler(PlainView::kNameWidth + 100, PlainView::kRuler / 2);
             QTest::mousePress(view.viewport(), Qt::LeftButton, {}, ruler);
-            QContextMenuEvent event(QContextMenuEvent::Keyboard, {}, {});
-            QCoreApplication::sendEvent(view.viewport(), &event);
-            const QPointer<QMenu> menu = w.window.findChild<QMenu*>(QStringLiteral("plainMenu"));
-            QVERIFY(menu != nullptr && menu->isVisible());
+            const QPointer<QMenu> menu = w.menuOfTheFirstSlice();
+            QVERIFY(menu->isVisible());
             w.outcome = outcome;
             w.go_on = true;
             QTRY_COMPARE(w.loaded.count(), 1);
