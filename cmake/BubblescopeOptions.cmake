@@ -107,8 +107,8 @@ if(BUBBLESCOPE_FUZZ)
   endforeach()
 endif()
 
-# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile, without optimising, which takes half of
-# a compilation, above all with sanitizers. What they test is compiled as the preset says.
+# bubblescope_compile_quickly(<name>…): for tests and the headers they precompile, without optimising, which saves time,
+# above all with sanitizers. What they test is compiled as the preset says.
 function(bubblescope_compile_quickly)
   foreach(name IN LISTS ARGN)
     if(TARGET ${name})
