@@ -35,6 +35,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     "$<$<AND:$<OR:$<CONFIG:Release>,${sanitized}>,$<COMPILE_LANGUAGE:CXX>>:\
 -Wno-maybe-uninitialized;-Wno-array-bounds;-Wno-stringop-overread>")
 endif()
+# GCC looks for memory to use again from 128 MB on, which takes a sixth of the time to compile, and some 200 MB at most.
+target_compile_options(bubblescope_options INTERFACE
+  "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<COMPILE_LANGUAGE:CXX>>:--param=ggc-min-heapsize=1200000>")
 # GCC says that its thread sanitizer does not see the fences in Asio, which come beside atomics that it sees.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND BUBBLESCOPE_SANITIZE STREQUAL "thread")
   target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>")
@@ -87,24 +90,27 @@ if(BUBBLESCOPE_FUZZ)
   target_compile_options(bubblescope_options INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=\
 null,pointer-overflow,object-size,vptr,function,return,nonnull-attribute,returns-nonnull-attribute>")
   set(seen $<NOT:$<BOOL:$<TARGET_PROPERTY:BUBBLESCOPE_QUICKLY>>>)
-  # Counters of all branches: a reader's work is measured by them, see tests/fuzz/meter.h. The fuzz-fast preset, which is for
-  # the number of inputs, does without them and without sanitizers.
-  set(counters $<${sanitized}:-fprofile-instr-generate=/dev/null>)
   target_compile_options(bubblescope_options INTERFACE
-    "$<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link;${counters}>")
-  target_link_options(bubblescope_options INTERFACE ${counters})
+    "$<$<AND:${seen},$<COMPILE_LANGUAGE:CXX>>:-fsanitize=fuzzer-no-link>")
+  # Counters of all branches in the readers: their work is measured by them, see tests/fuzz/meter.h. Elsewhere they would
+  # make a fifth more to compile. The fuzz-fast preset, which is for the number of inputs, does without them and without
+  # sanitizers.
+  set(branch_counters $<${sanitized}:-fprofile-instr-generate=/dev/null>)
+  target_link_options(bubblescope_options INTERFACE ${branch_counters})
 endif()
 
-# GNU ld takes seconds for a program with sanitizers, of which there are dozens.
+# GNU ld takes seconds for a program with sanitizers, and the most of a second for any other: there are dozens of tests.
+include(CheckLinkerFlag)
+set(bubblescope_fast_linker "")
+foreach(linker mold lld gold)
+  check_linker_flag(CXX -fuse-ld=${linker} BUBBLESCOPE_HAS_${linker})
+  if(BUBBLESCOPE_HAS_${linker})
+    set(bubblescope_fast_linker -fuse-ld=${linker})
+    break()
+  endif()
+endforeach()
 if(BUBBLESCOPE_FUZZ)
-  include(CheckLinkerFlag)
-  foreach(linker mold lld gold)
-    check_linker_flag(CXX -fuse-ld=${linker} BUBBLESCOPE_HAS_${linker})
-    if(BUBBLESCOPE_HAS_${linker})
-      target_link_options(bubblescope_options INTERFACE -fuse-ld=${linker})
-      break()
-    endif()
-  endforeach()
+  target_link_options(bubblescope_options INTERFACE ${bubblescope_fast_linker})
 endif()
 
 # bubblescope_compile_quickly(<name>…): for tests and the headers they precompile, without optimising, which saves time,
@@ -142,6 +148,9 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_L
 # With BUBBLESCOPE_FUZZ these are compiled quickly: no fuzzed reader is among them or uses them, and their tests take little.
 set(bubblescope_not_fuzzed
   "^(app/cli|core/(analysis/whatif|demo|optimize/(advice|fill)|report|request)|profiler/kernels|runtime/(checks|faults|launch))(/|$)")
+
+# With BUBBLESCOPE_FUZZ the branches of these are counted: the readers, and the trace that they make.
+set(bubblescope_metered "^core/(base|formats|trace)(/|$)")
 
 # bubblescope_target(<out> <folder>): the target of a folder, core/formats/chrome is bubblescope_core_formats_chrome.
 function(bubblescope_target out folder)
@@ -199,6 +208,9 @@ function(bubblescope_library)
     target_link_libraries(${name} PUBLIC bubblescope_options ${dependencies} ${arg_LINK} PRIVATE ${arg_LINK_PRIVATE})
     if(quickly)
       bubblescope_compile_quickly(${name})
+    endif()
+    if(BUBBLESCOPE_FUZZ AND folder MATCHES "${bubblescope_metered}")
+      target_compile_options(${name} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${branch_counters}>")
     endif()
     bubblescope_precompiled(${name} ${arg_PRECOMPILED})
     bubblescope_together(${name})
