@@ -51,20 +51,38 @@ namespace {
 
 constexpr std::align_val_t kAlignment{512};
 
+/// One batch's rows x columns, unpacked column after column.
 template <class T>
-float value(const GemmMatrix& matrix, std::int64_t batch, std::int64_t row, std::int64_t column) {
+void unpack(const GemmMatrix& matrix, std::int64_t batch, std::int64_t rows, std::int64_t columns,
+            std::vector<float>& to) {
     const T* const data = static_cast<const T*>(matrix.data) + batch * matrix.stride;
-    return load(matrix.transposed ? data[row * matrix.leading + column] : data[column * matrix.leading + row]);
+    to.clear();
+    for (std::int64_t column = 0; column < columns; ++column) {
+        for (std::int64_t row = 0; row < rows; ++row)
+            to.push_back(load(matrix.transposed ? data[row * matrix.leading + column]
+                                                : data[column * matrix.leading + row]));
+    }
 }
 
+/// Each sum is made in the order of its terms.
 template <class In, class Out>
 void product(const Gemm& gemm) {
+    std::vector<float> a;
+    std::vector<float> b;
+    std::vector<float> sums(static_cast<std::size_t>(gemm.rows));
     for (std::int64_t batch = 0; batch < gemm.batch; ++batch) {
+        unpack<In>(gemm.a, batch, gemm.rows, gemm.inner, a);
+        unpack<In>(gemm.b, batch, gemm.inner, gemm.columns, b);
         for (std::int64_t column = 0; column < gemm.columns; ++column) {
+            std::ranges::fill(sums, 0.0F);
+            for (std::int64_t i = 0; i < gemm.inner; ++i) {
+                const float factor = b[static_cast<std::size_t>(column * gemm.inner + i)];
+                const float* const terms = a.data() + i * gemm.rows;
+                for (std::size_t row = 0; row < sums.size(); ++row)
+                    sums[row] += terms[row] * factor;
+            }
             for (std::int64_t row = 0; row < gemm.rows; ++row) {
-                float sum = 0.0F;
-                for (std::int64_t i = 0; i < gemm.inner; ++i)
-                    sum += value<In>(gemm.a, batch, row, i) * value<In>(gemm.b, batch, i, column);
+                float sum = sums[static_cast<std::size_t>(row)];
                 Out& to = static_cast<Out*>(
                     gemm.result.data)[batch * gemm.result.stride + column * gemm.result.leading + row];
                 sum *= gemm.scale;

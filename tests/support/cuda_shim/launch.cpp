@@ -42,12 +42,16 @@ struct Touched {
     std::optional<Access> other_read; ///< by another thread of the same interval, or of another block
 };
 
+/// Of so many bytes of memory the accesses are kept side by side.
+constexpr std::uintptr_t kLine = 64;
+using TouchedLine = std::array<Touched, kLine>;
+
 struct Fiber {
     enum class State { Ready, AtBarrier, AtExchange, Done };
     ucontext_t context{};
     jmp_buf place{};
     bool begun = false;
-    std::unique_ptr<char[]> stack;
+    char* stack = nullptr;
     State state = State::Ready;
     unsigned exchanges = 0; ///< so far
 };
@@ -85,10 +89,12 @@ private:
     [[nodiscard]] bool releaseWarps();
     [[nodiscard]] std::vector<unsigned> order(unsigned count);
     [[nodiscard]] bool isGlobal(std::uintptr_t at) const;
+    [[nodiscard]] Touched& touchedAt(std::uintptr_t byte);
     [[nodiscard]] bool conflict(const Access& one, const Access& two, bool global) const;
     static void enterFiber();
 
     std::mt19937 random_;
+    std::vector<std::unique_ptr<char[]>> stacks_; ///< of the launch with the most threads so far
     std::vector<Fiber> fibers_;
     std::vector<Warp> warps_;
     ucontext_t scheduler_{};
@@ -97,7 +103,9 @@ private:
     Access place_;
     const std::function<void(unsigned, unsigned)>* enter_ = nullptr;
     const std::function<void()>* run_ = nullptr;
-    std::unordered_map<std::uintptr_t, Touched> touched_;
+    std::unordered_map<std::uintptr_t, TouchedLine> touched_; ///< by the number of the line
+    std::uintptr_t latest_line_ = 0;
+    TouchedLine* latest_ = nullptr; ///< null before the launch's first access
 };
 
 thread_local Machine machine;
@@ -116,9 +124,14 @@ void Machine::launch(unsigned blocks, unsigned threads, const std::function<void
     shape = {blocks, threads};
     random_.seed(options.seed);
     touched_.clear();
+    latest_ = nullptr;
     enter_ = &enter;
     run_ = &run;
+    while (stacks_.size() < threads)
+        stacks_.push_back(std::make_unique_for_overwrite<char[]>(kStack));
     fibers_.resize(threads);
+    for (unsigned thread = 0; thread < threads; ++thread)
+        fibers_[thread].stack = stacks_[thread].get();
     warps_.assign((threads + kWarp - 1) / kWarp, {});
     const std::vector<unsigned> turns = order(blocks);
     for (const unsigned block : turns) {
@@ -135,12 +148,11 @@ void Machine::enterFiber() {
 
 void Machine::runBlock(const std::vector<unsigned>& turns) {
     for (Fiber& fiber : fibers_) {
-        if (!fiber.stack) fiber.stack = std::make_unique<char[]>(kStack);
         fiber.state = Fiber::State::Ready;
         fiber.exchanges = 0;
         fiber.begun = false;
         ::getcontext(&fiber.context);
-        fiber.context.uc_stack.ss_sp = fiber.stack.get();
+        fiber.context.uc_stack.ss_sp = fiber.stack;
         fiber.context.uc_stack.ss_size = kStack;
         fiber.context.uc_link = &scheduler_;
         ::makecontext(&fiber.context, &Machine::enterFiber, 0);
@@ -226,6 +238,15 @@ bool Machine::isGlobal(std::uintptr_t at) const {
     });
 }
 
+Touched& Machine::touchedAt(std::uintptr_t byte) {
+    const std::uintptr_t line = byte / kLine;
+    if (latest_ == nullptr || line != latest_line_) {
+        latest_ = &touched_[line];
+        latest_line_ = line;
+    }
+    return (*latest_)[byte % kLine];
+}
+
 bool Machine::conflict(const Access& one, const Access& two, bool global) const {
     if (one.block != two.block) return global; // nothing orders blocks; other memory is each one's own
     return one.interval == two.interval && one.thread != two.thread;
@@ -234,11 +255,11 @@ bool Machine::conflict(const Access& one, const Access& two, bool global) const 
 void Machine::touch(const void* at, std::size_t bytes, bool writes) {
     if (running_ == nullptr) return;
     const auto first = reinterpret_cast<std::uintptr_t>(at);
-    const auto stack = reinterpret_cast<std::uintptr_t>(running_->stack.get());
+    const auto stack = reinterpret_cast<std::uintptr_t>(running_->stack);
     if (first >= stack && first < stack + kStack) return;
     const bool global = isGlobal(first);
     for (std::uintptr_t byte = first; byte < first + bytes; ++byte) {
-        Touched& so_far = touched_[byte];
+        Touched& so_far = touchedAt(byte);
         const auto clashes = [&](const std::optional<Access>& other) {
             return other && conflict(*other, place_, global);
         };
