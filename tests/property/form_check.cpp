@@ -151,6 +151,11 @@ std::vector<double> simulatedQuantity(const StepTimeline& executed, const CostMo
     return {};
 }
 
+bool gridsAreFull() {
+    const char* const size = std::getenv("BUBBLESCOPE_GRIDS");
+    return size != nullptr && std::string_view(size) == "full";
+}
+
 } // namespace
 
 OpTimes wholeTimes(Ratio ratio) {
@@ -226,8 +231,11 @@ int checkQuotes(const Schedule& schedule, const CostModel& costs) {
 }
 
 bool inGrid(int p) {
-    const char* const size = std::getenv("BUBBLESCOPE_GRIDS");
-    return p <= 8 || p == 10 || p == 12 || p >= 16 || (size != nullptr && std::string_view(size) == "full");
+    return p <= 8 || p == 10 || p == 12 || p >= 16 || gridsAreFull();
+}
+
+bool timesInGrid(int p, int m, std::size_t index) {
+    return p <= 8 || (static_cast<std::size_t>(m) + index) % 2 == 0 || gridsAreFull();
 }
 
 void reportCompared(int compared) {

@@ -4,6 +4,7 @@
 #include "core/theory/closed_form.h"
 
 #include <array>
+#include <cstddef>
 
 namespace bubblescope::test {
 
@@ -42,6 +43,10 @@ int checkQuotes(const Schedule& schedule, const CostModel& costs);
 /// Whether a grid up to p = 16 takes `p`. 9, 11 and 13 to 15, which take longer than all others together and have never
 /// told more than they do, are taken with BUBBLESCOPE_GRIDS=full in the environment.
 [[nodiscard]] bool inGrid(int p);
+
+/// Whether such a grid takes the times of that index at p and m: all up to p = 8, beyond it every second one, the others
+/// at the next m. With BUBBLESCOPE_GRIDS=full it takes all.
+[[nodiscard]] bool timesInGrid(int p, int m, std::size_t index);
 
 /// Notes the number in the test's record and prints it.
 void reportCompared(int compared);
