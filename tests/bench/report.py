@@ -389,6 +389,8 @@ def main():
     parser.add_argument("--shared")
     parser.add_argument("--write")
     arguments = parser.parse_args()
+    if arguments.write and "<!-- report -->\n" not in pathlib.Path(arguments.write).read_text():
+        parser.error(f"{arguments.write} has no place for the tables: the lines <!-- report --> and <!-- end -->")
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
         report = Report(arguments, pathlib.Path(work))
