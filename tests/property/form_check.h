@@ -44,8 +44,8 @@ int checkQuotes(const Schedule& schedule, const CostModel& costs);
 /// told more than they do, are taken with BUBBLESCOPE_GRIDS=full in the environment.
 [[nodiscard]] bool inGrid(int p);
 
-/// Whether such a grid takes the times of that index at p and m: all up to p = 8, beyond it every second one, the others
-/// at the next m. With BUBBLESCOPE_GRIDS=full it takes all.
+/// Whether such a grid takes the times of that index at p and m: all up to p = 8, beyond it every second one, the
+/// others at the next m. With BUBBLESCOPE_GRIDS=full it takes all.
 [[nodiscard]] bool timesInGrid(int p, int m, std::size_t index);
 
 /// Notes the number in the test's record and prints it.

@@ -1,6 +1,6 @@
 // Every closed form of the families with whole backwards against simulation: all sizes that a family accepts up to
-// p = 16, m = 64, v = 6, at four time ratios (but see test::inGrid and test::timesInGrid). The simulation knows nothing of
-// the forms; consolidation gathers its idle time. One test case per family, flavor and p.
+// p = 16, m = 64, v = 6, at four time ratios (but see test::inGrid and test::timesInGrid). The simulation knows nothing
+// of the forms; consolidation gathers its idle time. One test case per family, flavor and p.
 
 #include "core/schedule/families/registry.h"
 #include "tests/property/form_check.h"

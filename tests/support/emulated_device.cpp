@@ -59,8 +59,8 @@ void unpack(const GemmMatrix& matrix, std::int64_t batch, std::int64_t rows, std
     to.clear();
     for (std::int64_t column = 0; column < columns; ++column) {
         for (std::int64_t row = 0; row < rows; ++row)
-            to.push_back(load(matrix.transposed ? data[row * matrix.leading + column]
-                                                : data[column * matrix.leading + row]));
+            to.push_back(
+                load(matrix.transposed ? data[row * matrix.leading + column] : data[column * matrix.leading + row]));
     }
 }
 
