@@ -79,6 +79,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
 bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
+    const std::set<std::int64_t> ended = ended_; // these write no more; who exits from now on may have written more
     const std::int64_t slowest = slowestStep(target);
     bool more = false;
     std::filesystem::path next_turn;
@@ -86,11 +87,13 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
         const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not finished
         for (; at != end; ++at) {
             File& file = at->second;
+            file.at_end = false;
             if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;
             const bool ahead = file.more && target.stepOf(file.stream) > slowest + kStepsAhead;
             const std::int64_t before = file.offset;
             const Reached reached = ahead ? Reached::NoRoom : readFile(file, target, now);
             if (reached != Reached::NoRoom) file.more = reached == Reached::More;
+            file.at_end = reached == Reached::End;
             more = more || ahead || reached == Reached::More;
             const auto next = std::next(at);
             if (file.offset != before) next_turn = next == files_.end() ? std::filesystem::path() : next->first.rank;
@@ -109,8 +112,8 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     readRanks(first, files_.end());
     readRanks(files_.begin(), first);
     turn_ = std::move(next_turn); // whoever comes last may find no room
-    if (!ended_.empty()) reportGone(target, now);
-    return more;
+    reportGone(ended, target);
+    return more || !std::ranges::includes(ended, ended_);
 }
 
 /// Of the files that have more and can be read.
@@ -156,7 +159,7 @@ void SegmentFollower::takeEvents() {
     for (int i = 0; i < count; ++i) {
         const auto pid = static_cast<std::int64_t>(events[static_cast<std::size_t>(i)].data.u64);
         if (pid == 0) continue;
-        ended_.push_back(pid);
+        ended_.insert(pid);
         writers_.erase(pid); // closed, so that it is reported once
     }
     alignas(inotify_event) std::array<char, 1 << 14> changes;
@@ -304,18 +307,19 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
         if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, process.get(), &event) == 0)
             writers_[file.pid] = std::move(process);
     } else if (errno == ESRCH) {
-        ended_.push_back(file.pid);
+        ended_.insert(file.pid);
     }
 }
 
-void SegmentFollower::reportGone(StreamTarget& target, TimeNs now) {
-    for (const std::int64_t pid : std::exchange(ended_, {})) {
-        // Read everything that it wrote first: any of its files may state the end.
-        for (auto& [place, file] : files_) {
-            if (file.pid == pid && !file.finished) readToEnd(file, target, now);
-        }
-        for (auto& [place, file] : files_) {
-            if (file.pid != pid || file.finished) continue;
+/// Once all that a process wrote is read: any of its files may state the end. They are read in turns, as ever.
+void SegmentFollower::reportGone(const std::set<std::int64_t>& ended, StreamTarget& target) {
+    for (const std::int64_t pid : ended) {
+        const auto isOpen = [pid](const File& file) { return file.pid == pid && !file.finished; };
+        const auto isUnread = [&](const auto& entry) { return isOpen(entry.second) && !entry.second.at_end; };
+        if (std::ranges::any_of(files_, isUnread)) continue;
+        ended_.erase(pid);
+        for (const auto& [place, file] : files_) {
+            if (!isOpen(file)) continue;
             target.gone(file.stream,
                         fmt::format("process {} is no more and did not close {}", pid, place.path.string()));
         }

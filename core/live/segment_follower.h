@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ private:
         StreamTarget::Stream stream = 0;
         bool finished = false; ///< read to its end, and nothing will follow
         bool more = false;     ///< the last read did not reach its end
+        bool at_end = false;   ///< this call of read() did
         bool seen = false;     ///< in the current listing of the folders
         std::int64_t pid = 0;  ///< the process whose exit is waited for; 0 = not known yet, negative = none
     };
@@ -84,7 +86,7 @@ private:
     Reached readFile(File& file, StreamTarget& target, TimeNs now);
     bool readToEnd(File& file, StreamTarget& target, TimeNs now);
     void watchWriter(File& file, const StreamTarget& target);
-    void reportGone(StreamTarget& target, TimeNs now);
+    void reportGone(const std::set<std::int64_t>& ended, StreamTarget& target);
     void watchFolder(const std::filesystem::path& folder);
 
     std::vector<std::filesystem::path> folders_;
@@ -93,7 +95,7 @@ private:
     std::map<std::filesystem::path, int> watched_;
     std::map<Place, File> files_;
     std::map<std::int64_t, Descriptor> writers_; ///< by process id
-    std::vector<std::int64_t> ended_;            ///< processes that have exited, not yet reported
+    std::set<std::int64_t> ended_;               ///< processes that have exited, not yet reported
     std::string own_clock_;
     std::string own_pids_;
     std::vector<char> buffer_;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fstream>
+#include <limits>
 
 namespace bubblescope::live {
 namespace {
@@ -98,6 +99,38 @@ TEST(SegmentFollower, ReadsTheStepsOfAllRanksSideBySide) {
     EXPECT_EQ(target.analyzer.counts().steps, kSteps);
     EXPECT_EQ(target.analyzer.counts().incomplete, 0);
     EXPECT_EQ(target.analyzer.counts().late, 0);
+}
+
+TEST(SegmentFollower, ReadsWhatADeadProcessLeftSideBySide) {
+    constexpr int kSteps = 400;
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+    ProcessInfo host = thisProcess();
+    host.pid = child;
+    const auto wanted = fourRanks(kSteps);
+    const auto run = test::makeJitteredRun(wanted, 1);
+    RecordedRanks ranks(infoOf(wanted));
+    for (int rank = 0; rank < 4; ++rank) {
+        ranks.start(rank, host);
+        for (int step = 0; step < kSteps; ++step)
+            ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+    }
+    ASSERT_TRUE(ranks.writer(0).appendEnd(0).ok());
+    NarrowTarget target;
+    target.left = std::numeric_limits<std::size_t>::max();
+    SegmentFollower follower = follow(ranks.dir());
+    TimeNs now{0};
+    for (bool more = true; more;) {
+        more = follower.read(target, now += 1ms);
+        (void)target.analyzer.advance(now);
+    }
+    EXPECT_EQ(target.analyzer.counts().steps, kSteps);
+    EXPECT_EQ(target.analyzer.counts().incomplete, 0);
+    EXPECT_EQ(target.analyzer.counts().late, 0);
+    EXPECT_EQ(target.analyzer.ranks()[0].state, RankState::Ended) << "it has said so";
+    for (const std::size_t rank : {1U, 2U, 3U})
+        EXPECT_EQ(target.analyzer.ranks()[rank].state, RankState::Gone);
 }
 
 TEST(SegmentFollower, PassesOverPipes) {
