@@ -283,6 +283,21 @@ class Report:
         self.row("slices a second written and watched live on two cores", f"{rate / 1e6:.2f} M",
                  f"one core watches {watching / 1e6:.2f} M, writes {writing / 1e6:.2f} M", "–", "≥ 1 M", rate >= 1e6)
 
+    def finished_run(self):
+        """What a monitor of a run that is over holds: its steps come from the files one by one."""
+        heard, most = [], []
+        for steps in (2500, 10000):
+            folder = self.work / "finished"
+            folder.mkdir()
+            out = subprocess.run(
+                [self.build / "tests/unit/live/live_load", "--pp", "64", "--microbatches", "1", "--steps-per-minute", "0",
+                 "--steps", str(steps), "--dir", folder], stdout=subprocess.PIPE, check=True, text=True).stdout
+            heard.append(json.loads(out.splitlines()[-1])["written"])
+            most.append(self.ours("monitor", folder, runs=1)[1])
+            shutil.rmtree(folder)
+        self.below("memory of monitor over a finished run of 64 ranks, a slice from step 2,500 to 10,000",
+                   (most[1] - most[0]) / (heard[1] - heard[0]), "bytes", 5)
+
     def real_traces(self):
         if not self.shared:
             return
