@@ -377,7 +377,7 @@ class Report:
     def measure(self):
         self.start = self.run([self.cli, "--version"])[0]
         for part in (self.make_traces, self.loading, self.our_runs, self.many_steps, self.analysis, self.breakdown, self.generators,
-                     self.recorder, self.live, self.real_traces, self.app):
+                     self.recorder, self.live, self.finished_run, self.real_traces, self.app):
             begin = time.monotonic()
             part()
             print(f"{part.__name__}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
