@@ -14,6 +14,7 @@
 #include <csignal>
 #include <fstream>
 #include <limits>
+#include <vector>
 
 namespace bubblescope::live {
 namespace {
@@ -55,10 +56,12 @@ TEST(SegmentFollower, ReadsFilesAsTheyGrow) {
 /// Takes few bytes at a time, as a network does, and hands them to an analyzer that holds few steps.
 class NarrowTarget final : public StreamTarget {
 public:
-    Stream open(const std::string& name) override { return analyzer.open(name); }
+    Stream open(const std::string& name) override { return opened.emplace_back(analyzer.open(name)); }
     void feed(Stream stream, std::string_view bytes, TimeNs now) override {
         left -= bytes.size();
         analyzer.feed(stream, bytes, now);
+        for (const Stream other : opened)
+            apart = std::max(apart, stepOf(stream) - stepOf(other));
     }
     std::size_t pending(Stream stream) const override { return analyzer.pending(stream); }
     void dropPending(Stream stream) override { analyzer.dropPending(stream); }
@@ -75,7 +78,9 @@ public:
         return options;
     }
     LiveAnalyzer analyzer{holdingFewSteps()};
+    std::vector<Stream> opened;
     std::size_t left = 0;
+    std::int64_t apart = 0; ///< steps by which a stream was ahead of another, at most
 };
 
 TEST(SegmentFollower, ReadsTheStepsOfAllRanksSideBySide) {
@@ -127,7 +132,7 @@ TEST(SegmentFollower, ReadsWhatADeadProcessLeftSideBySide) {
     }
     EXPECT_EQ(target.analyzer.counts().steps, kSteps);
     EXPECT_EQ(target.analyzer.counts().incomplete, 0);
-    EXPECT_EQ(target.analyzer.counts().late, 0);
+    EXPECT_LT(target.apart, 40) << "each step ahead is held in memory";
     EXPECT_EQ(target.analyzer.ranks()[0].state, RankState::Ended) << "it has said so";
     for (const std::size_t rank : {1U, 2U, 3U})
         EXPECT_EQ(target.analyzer.ranks()[rank].state, RankState::Gone);
