@@ -268,14 +268,18 @@ class Report:
         self.below(f"what writing at the ends of steps of {least['step_ms']:.1f} ms takes of them",
                    least["processor_us"] / least["step_ms"] / 10, "%", 0.5)
 
+    def live_load(self, *options):
+        """What it says at its end of a job that writes as fast as it can."""
+        out = subprocess.run([self.build / "tests/unit/live/live_load", "--steps-per-minute", "0", *options],
+                             stdout=subprocess.PIPE, check=True, text=True).stdout
+        return json.loads(out.splitlines()[-1])
+
     def live(self):
         """A monitor beside the writers of eight ranks, as fast as they can. One thread follows them, with the help of
         others; two cores carry what fits into them with the writing, and no more than that thread can follow."""
         best = None
         for _ in range(RUNS):
-            out = subprocess.run([self.build / "tests/unit/live/live_load", "--steps-per-minute", "0", "--steps", "600"],
-                                 stdout=subprocess.PIPE, check=True, text=True).stdout
-            run = json.loads(out.splitlines()[-1])
+            run = self.live_load("--steps", "600")
             if best is None or run["slices_per_cpu_s"] > best["slices_per_cpu_s"]:
                 best = run
         watching, writing = best["slices_per_cpu_s"], best["heard"] / best["producer_cpu_s"]
@@ -285,18 +289,16 @@ class Report:
 
     def finished_run(self):
         """What a monitor of a run that is over holds: its steps come from the files one by one."""
-        heard, most = [], []
+        written, most = [], []
         for steps in (2500, 10000):
             folder = self.work / "finished"
             folder.mkdir()
-            out = subprocess.run(
-                [self.build / "tests/unit/live/live_load", "--pp", "64", "--microbatches", "1", "--steps-per-minute", "0",
-                 "--steps", str(steps), "--dir", folder], stdout=subprocess.PIPE, check=True, text=True).stdout
-            heard.append(json.loads(out.splitlines()[-1])["written"])
+            run = self.live_load("--pp", "64", "--microbatches", "1", "--steps", str(steps), "--dir", folder)
+            written.append(run["written"])
             most.append(self.ours("monitor", folder, runs=1)[1])
             shutil.rmtree(folder)
         self.below("memory of monitor over a finished run of 64 ranks, a slice from step 2,500 to 10,000",
-                   (most[1] - most[0]) / (heard[1] - heard[0]), "bytes", 5)
+                   (most[1] - most[0]) / (written[1] - written[0]), "bytes", 5)
 
     def real_traces(self):
         if not self.shared:

@@ -132,6 +132,7 @@ TEST(SegmentFollower, ReadsWhatADeadProcessLeftSideBySide) {
     }
     EXPECT_EQ(target.analyzer.counts().steps, kSteps);
     EXPECT_EQ(target.analyzer.counts().incomplete, 0);
+    EXPECT_EQ(target.analyzer.counts().late, 0);
     EXPECT_LT(target.apart, 40) << "each step ahead is held in memory";
     EXPECT_EQ(target.analyzer.ranks()[0].state, RankState::Ended) << "it has said so";
     for (const std::size_t rank : {1U, 2U, 3U})
