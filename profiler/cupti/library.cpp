@@ -2,9 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope::profiler::cupti {
@@ -19,6 +21,43 @@ constexpr int kDefaultThreadIds = 0;
 constexpr int kSystemThreadIds = 1; // ids as gettid() returns them, which NVTX's events carry
 constexpr std::uint32_t kForced = 1;
 constexpr int kOfOurs = 3; // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
+
+/// Calls that only ask something: they start nothing and wait for nothing. Frameworks and libraries make several around
+/// each launch, so most records of calls would be theirs.
+constexpr std::array<std::string_view, 33> kQuestions{"cudaDeviceGetAttribute",
+                                                      "cudaEventElapsedTime",
+                                                      "cudaEventQuery",
+                                                      "cudaFuncGetAttributes",
+                                                      "cudaGetDevice",
+                                                      "cudaGetDeviceCount",
+                                                      "cudaGetDeviceProperties",
+                                                      "cudaGetLastError",
+                                                      "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                                                      "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                                                      "cudaOccupancyMaxActiveClusters",
+                                                      "cudaPeekAtLastError",
+                                                      "cudaPointerGetAttributes",
+                                                      "cudaStreamGetCaptureInfo",
+                                                      "cudaStreamGetCaptureInfo_v2",
+                                                      "cudaStreamIsCapturing",
+                                                      "cudaStreamQuery",
+                                                      "cuCtxGetCurrent",
+                                                      "cuCtxGetDevice",
+                                                      "cuDeviceGet",
+                                                      "cuDeviceGetAttribute",
+                                                      "cuDevicePrimaryCtxGetState",
+                                                      "cuEventQuery",
+                                                      "cuFuncGetAttribute",
+                                                      "cuGetProcAddress",
+                                                      "cuGetProcAddress_v2",
+                                                      "cuKernelGetAttribute",
+                                                      "cuKernelGetFunction",
+                                                      "cuKernelGetName",
+                                                      "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+                                                      "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                                                      "cuPointerGetAttribute",
+                                                      "cuStreamIsCapturing"};
+constexpr std::uint32_t kMostCalls = 2048; ///< numbers of a domain; CUPTI 13 has fewer than 900
 
 using Subscriber = void*;
 using Callback = void (*)(void* user, int domain, std::uint32_t number, const void* data);
@@ -63,6 +102,8 @@ public:
         get(push_, "cuptiActivityPushExternalCorrelationId", false);
         get(pop_, "cuptiActivityPopExternalCorrelationId", false);
         get(stream_id_, "cuptiGetStreamIdEx", false);
+        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // since 12.1, as the next one
+        get(enable_driver_call_, "cuptiActivityEnableDriverApi", false);
         return missing.empty();
     }
 
@@ -102,7 +143,11 @@ public:
         return register_(request, complete) == kSuccess;
     }
     bool useClock(Now now) override { return timestamps_ != nullptr && timestamps_(now) == kSuccess; }
-    bool enable(std::uint32_t kind) override { return enable_(static_cast<int>(kind)) == kSuccess; }
+    bool enable(std::uint32_t kind) override {
+        if (enable_(static_cast<int>(kind)) != kSuccess) return false;
+        if (kind == kind::kRuntime || kind == kind::kDriver) leaveOutQuestions(kind == kind::kRuntime);
+        return true;
+    }
     void disable(std::uint32_t kind) override { disable_(static_cast<int>(kind)); }
     void flush(bool forced) override { flush_all_(forced ? kForced : 0); }
     std::uint8_t* next(std::uint8_t* buffer, std::size_t valid, std::uint8_t* record) override {
@@ -140,6 +185,16 @@ public:
     }
 
 private:
+    /// To be called after the kind of all calls was enabled, which includes these.
+    void leaveOutQuestions(bool runtime) {
+        const auto enable_call = runtime ? enable_runtime_call_ : enable_driver_call_;
+        if (enable_call == nullptr) return;
+        for (std::uint32_t number = 1; number < kMostCalls; ++number) {
+            std::string name = callName(runtime, number);
+            if (name.ends_with("_ptsz")) name.resize(name.size() - 5);
+            if (std::ranges::count(kQuestions, std::string_view(name)) > 0) enable_call(number, 0);
+        }
+    }
     [[nodiscard]] std::string textOf(Code code) const {
         const char* text = nullptr;
         if (result_text_ != nullptr) result_text_(code, &text);
@@ -165,6 +220,8 @@ private:
     Code (*push_)(int, std::uint64_t) = nullptr;
     Code (*pop_)(int, std::uint64_t*) = nullptr;
     Code (*stream_id_)(void*, void*, std::uint8_t, std::uint32_t*) = nullptr;
+    Code (*enable_runtime_call_)(std::uint32_t, std::uint8_t) = nullptr;
+    Code (*enable_driver_call_)(std::uint32_t, std::uint8_t) = nullptr;
 };
 
 /// A library that the job has loaded fits the job; the system's may be of another version.

@@ -101,33 +101,34 @@ void KernelRecorder::stopAtExit() noexcept {
 
 void KernelRecorder::recordInto(Recorder& recorder, std::optional<Rank> only) {
     collector_.flush();
+    collected_.clear();
+    perfetto::CaptureCounts lost;
+    collector_.collect(collected_, lost); // what was left since the run before belongs to none
+    waiting_.clear();
+    labels_.clear();
+    streams_.clear();
+    threads_.clear();
+    only_ = only;
     {
         const std::lock_guard lock(mutex_);
-        collected_.clear();
-        collector_.collect(collected_, lost_); // what was left since the run before belongs to none
-        waiting_.clear();
         into_ = &recorder;
-        only_ = only;
         first_of_run_ = numbers_ + 1;
-        labels_.clear();
-        streams_.clear();
-        threads_.clear();
+        news_ = {};
         counts_ = {};
-        lost_ = {};
     }
     recorder.setSource([this](bool last) { collect(last); });
 }
 
 std::uint64_t KernelRecorder::number(Label label) {
     const std::lock_guard lock(mutex_);
-    labels_.emplace_hint(labels_.end(), ++numbers_, std::move(label));
+    news_.labels.emplace_back(++numbers_, std::move(label));
     return numbers_;
 }
 
 void KernelRecorder::addRank(Rank rank) {
     collector_.api().pushExternal(number({rank, std::nullopt}));
     const std::lock_guard lock(mutex_);
-    threads_[ownThread()] = rank;
+    news_.threads.emplace_back(ownThread(), rank);
 }
 
 void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpose) {
@@ -135,7 +136,7 @@ void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpo
     const std::optional<std::uint32_t> id = collector_.api().streamNumber(stream);
     if (!id) return;
     const std::lock_guard lock(mutex_);
-    streams_.try_emplace(*id, Stream{rank, "stream: " + purpose}); // a name in use must not move
+    news_.streams.emplace_back(*id, Stream{rank, "stream: " + purpose});
 }
 
 void KernelRecorder::beginOp(Rank rank, LaunchingOp op) {
@@ -149,9 +150,7 @@ void KernelRecorder::endOp() {
 
 KernelCounts KernelRecorder::counts() const {
     const std::lock_guard lock(mutex_);
-    KernelCounts counts = counts_;
-    counts.lost += lost_.lost_in_cupti + lost_.lost_buffers + lost_.damaged;
-    return counts;
+    return counts_;
 }
 
 std::string_view KernelRecorder::rowOf(Rank rank, const cupti::Activity& work) {
@@ -163,7 +162,16 @@ std::string_view KernelRecorder::rowOf(Rank rank, const cupti::Activity& work) {
     return place->second;
 }
 
-bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batches& batches) {
+void KernelRecorder::learn(News news) {
+    for (auto& [number, label] : news.labels)
+        labels_.emplace_hint(labels_.end(), number, std::move(label));
+    for (const auto& [thread, rank] : news.threads)
+        threads_[thread] = rank;
+    for (auto& [id, stream] : news.streams)
+        streams_.try_emplace(id, std::move(stream)); // a name in use must not move
+}
+
+bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batches& batches, KernelCounts& counts) {
     const cupti::Activity& activity = given.activity;
     const std::uint64_t id = given.external != 0 ? given.external : collector_.externalOf(activity.correlation);
     if (id == 0 && may_wait && !only_) return false;
@@ -180,10 +188,10 @@ bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batc
         if (const auto stream = streams_.find(activity.stream); stream != streams_.end()) rank = stream->second.rank;
     }
     if (!rank) {
-        ++counts_.foreign;
+        ++counts.foreign;
         return true;
     }
-    ++(isCall(activity) ? counts_.calls : counts_.work);
+    ++(isCall(activity) ? counts.calls : counts.work);
     DeviceSlice slice = sliceOf(activity);
     slice.name = names_.of(given);
     slice.row = rowOf(*rank, activity);
@@ -196,40 +204,53 @@ void KernelRecorder::collect(bool last) {
     const TimeNs now = readSystemClock(CLOCK_MONOTONIC);
     if (!last && now < flushed_ + kCollectEvery) return;
     flushed_ = now;
-    collector_.flush(last); // without the lock: CUPTI takes its own
+    collector_.flush(last);
     collected_.clear();
-    Batches batches;
+    perfetto::CaptureCounts lost;
+    collector_.collect(collected_, lost);
+    // Ranks take the lock before each op: it is held only to take what they said, after what they started was taken.
     Recorder* into = nullptr;
+    News news;
     {
         const std::lock_guard lock(mutex_);
-        into = into_;
-        collector_.collect(collected_, lost_);
-        leaveOutInnerCalls(collected_);
-        for (cupti::OwnedActivity& one : collected_) {
-            if (!cupti::isWork(one.activity) && !isCall(one.activity)) continue;
-            if (one.activity.isUntimed())
-                ++counts_.lost;
-            else
-                waiting_.push_back({std::move(one), now});
-        }
-        std::deque<Waiting> still;
-        for (Waiting& one : waiting_) {
-            const bool in_order = last || now >= one.since + kBuffersComeWithin;
-            if (!in_order || !sort(one.activity, !last && now < one.since + kNumberComesWithin, batches))
-                still.push_back(std::move(one));
-        }
-        waiting_ = std::move(still);
-        if (last) into_ = nullptr;
+        into = last ? std::exchange(into_, nullptr) : into_;
+        std::swap(news, news_);
     }
-    if (into == nullptr) return;
-    // A label that is used here is removed by this thread alone.
+    learn(std::move(news));
+    KernelCounts counts;
+    counts.lost = lost.lost_in_cupti + lost.lost_buffers + lost.damaged;
+    const Batches batches = sortAll(now, last, counts);
+    if (into != nullptr) {
+        for (const auto& [rank, slices] : batches)
+            into->addSlices(rank, slices);
+    }
+    forgetOldLabels();
+    const std::lock_guard lock(mutex_);
+    counts_ += counts;
+}
+
+KernelRecorder::Batches KernelRecorder::sortAll(TimeNs now, bool last, KernelCounts& counts) {
+    leaveOutInnerCalls(collected_);
+    for (cupti::OwnedActivity& one : collected_) {
+        if (!cupti::isWork(one.activity) && !isCall(one.activity)) continue;
+        if (one.activity.isUntimed())
+            ++counts.lost;
+        else
+            waiting_.push_back({std::move(one), now});
+    }
+    Batches batches;
+    std::deque<Waiting> still;
+    for (Waiting& one : waiting_) {
+        const bool in_order = last || now >= one.since + kBuffersComeWithin;
+        if (!in_order || !sort(one.activity, !last && now < one.since + kNumberComesWithin, batches, counts))
+            still.push_back(std::move(one));
+    }
+    waiting_ = std::move(still);
     for (auto& [rank, slices] : batches) {
         std::ranges::stable_sort(slices, {},
                                  [](const DeviceSlice& slice) { return std::pair(slice.start, slice.end); });
-        into->addSlices(rank, slices);
     }
-    const std::lock_guard lock(mutex_);
-    forgetOldLabels();
+    return batches;
 }
 
 void KernelRecorder::forgetOldLabels() {

@@ -82,12 +82,23 @@ private:
     };
     using Batches = std::map<Rank, std::vector<DeviceSlice>>;
 
+    /// What ranks said since the last collection.
+    struct News {
+        std::vector<std::pair<std::uint64_t, Label>> labels;   ///< by number, ascending
+        std::vector<std::pair<std::uint32_t, Stream>> streams; ///< by CUPTI's number
+        std::vector<std::pair<std::uint32_t, Rank>> threads;   ///< by the system's id
+    };
+
     explicit KernelRecorder(std::unique_ptr<cupti::Api> api);
     void stopAtExit() noexcept;
     [[nodiscard]] std::uint64_t number(Label label);
     void collect(bool last);
+    void learn(News news);
+    /// What is known well enough to be written, in the order of its times.
+    [[nodiscard]] Batches sortAll(TimeNs now, bool last, KernelCounts& counts);
     /// False if the number of its call may yet come.
-    [[nodiscard]] bool sort(const cupti::OwnedActivity& activity, bool may_wait, Batches& batches);
+    [[nodiscard]] bool sort(const cupti::OwnedActivity& activity, bool may_wait, Batches& batches,
+                            KernelCounts& counts);
     [[nodiscard]] std::string_view rowOf(Rank rank, const cupti::Activity& work);
     void forgetOldLabels();
 
@@ -96,18 +107,20 @@ private:
     std::vector<cupti::OwnedActivity> collected_;
     std::deque<Waiting> waiting_; ///< for buffers with earlier work and for the number of their call
     std::map<std::pair<Rank, std::uint32_t>, std::string> unnamed_;
-    TimeNs flushed_{0};
-
-    mutable std::mutex mutex_; ///< guards the members below; not held while CUPTI is called
-    Recorder* into_ = nullptr;
-    std::optional<Rank> only_;
-    std::uint64_t numbers_ = 0;
-    std::uint64_t first_of_run_ = 0;
     std::map<std::uint64_t, Label> labels_;
     std::unordered_map<std::uint32_t, Stream> streams_; ///< by CUPTI's number
     std::unordered_map<std::uint32_t, Rank> threads_;   ///< by the system's id
+    std::optional<Rank> only_;
+    std::uint64_t first_of_run_ = 0;
+    TimeNs flushed_{0};
+
+    /// Guards the members below. Ranks wait for it before each op, so it is never held while CUPTI is called or its
+    /// records are sorted.
+    mutable std::mutex mutex_;
+    Recorder* into_ = nullptr;
+    std::uint64_t numbers_ = 0;
+    News news_;
     KernelCounts counts_;
-    perfetto::CaptureCounts lost_;
 };
 
 } // namespace bubblescope::profiler

@@ -92,6 +92,7 @@ inline constexpr int kInvalid = 1;
 inline constexpr int kMaxLimitReached = 12;
 inline constexpr int kQueueEmpty = 18;
 inline constexpr int kMultipleSubscribers = 39;
+inline constexpr std::uint32_t kGetLastError = 10;
 inline constexpr std::uint32_t kLaunchKernel = 211;
 inline constexpr std::uint32_t kMemcpyAsync = 41;
 inline constexpr std::uint32_t kMemsetAsync = 51;

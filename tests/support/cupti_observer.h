@@ -28,10 +28,12 @@ public:
     void deliver(const cupti::Delivery& how) const { deliver_(&how); }
 
     std::uint32_t called(Kind kind, bool graph) override {
+        constexpr std::uint32_t kGetLastError = 10;
         constexpr std::uint32_t kLaunchKernel = 211;
         constexpr std::uint32_t kMemcpyAsync = 41;
         constexpr std::uint32_t kMemsetAsync = 51;
         constexpr std::uint32_t kGraphLaunch = 311;
+        (void)call_(kGetLastError); // as programs do around each launch
         if (graph) return call_(kGraphLaunch);
         return call_(kind == Kind::Kernel ? kLaunchKernel : kind == Kind::Copy ? kMemcpyAsync : kMemsetAsync);
     }

@@ -101,6 +101,12 @@ public:
     int enable(std::uint32_t kind, bool on) {
         const std::lock_guard lock(mutex_);
         on ? void(enabled_.insert(kind)) : void(enabled_.erase(kind));
+        if (kind == kRuntime) left_out_.clear(); // a kind includes all its calls
+        return kSuccess;
+    }
+    int enableCall(std::uint32_t number, bool on) {
+        const std::lock_guard lock(mutex_);
+        on ? void(left_out_.erase(number)) : void(left_out_.insert(number));
         return kSuccess;
     }
     std::uint32_t streamNumber(void* stream) {
@@ -119,7 +125,7 @@ public:
     std::uint32_t call(std::uint32_t number) {
         const std::lock_guard lock(mutex_);
         const std::uint32_t correlation = ++correlations_;
-        if (!enabled_.contains(kRuntime)) return correlation;
+        if (!enabled_.contains(kRuntime) || left_out_.contains(number)) return correlation;
         for (const auto& [kind, ids] : pushed) {
             if (ids.empty() || !enabled_.contains(kExternalCorrelation)) continue;
             append(ExternalRecord{kExternalCorrelation, kind, ids.back(), correlation, 0});
@@ -220,6 +226,7 @@ private:
     CompleteBuffer complete_ = nullptr;
     Clock clock_ = realtime;
     std::set<std::uint32_t> enabled_;
+    std::set<std::uint32_t> left_out_; ///< calls of the runtime
     Delivery delivery_;
     Buffer buffer_;
     std::vector<Buffer> full_;
@@ -263,6 +270,9 @@ STAND_IN int cuptiActivityEnable(int kind) {
 STAND_IN int cuptiActivityDisable(int kind) {
     return StandIn::get().enable(static_cast<std::uint32_t>(kind), false);
 }
+STAND_IN int cuptiActivityEnableRuntimeApi(std::uint32_t number, std::uint8_t on) {
+    return StandIn::get().enableCall(number, on != 0);
+}
 STAND_IN int cuptiActivityFlushAll(std::uint32_t flag) {
     StandIn::get().flush(flag != 0);
     return standin::kSuccess;
@@ -299,6 +309,7 @@ STAND_IN int cuptiGetCallbackName(int domain, std::uint32_t number, const char**
     constexpr int kRuntimeDomain = 2;
     if (domain != kRuntimeDomain) return standin::kInvalid;
     switch (number) {
+    case standin::kGetLastError: *name = "cudaGetLastError_v3020"; break;
     case standin::kLaunchKernel: *name = "cudaLaunchKernel_v7000"; break;
     case standin::kMemcpyAsync: *name = "cudaMemcpyAsync_v3020"; break;
     case standin::kMemsetAsync: *name = "cudaMemsetAsync_v3020"; break;
