@@ -31,44 +31,47 @@ constexpr int kGap = 4;
 
 /// Rows of a tile as they lie in memory: pairs of features.
 template <int kWidth>
-struct TileOfRows {
+struct alignas(16) TileOfRows {
     static constexpr int kStride = kWidth / 2 + kGap;
     unsigned pairs[kPassing<kWidth> * kStride];
-
-    /// The word of the right factor whose columns are rows of this tile, at this inner index.
-    __device__ unsigned at(int column, int inner) const { return pairs[column * kStride + inner / 2]; }
 };
 
-/// The same, turned: for each feature the pairs of rows.
-template <int kWidth>
-struct TurnedTile {
-    static constexpr int kStride = kPassing<kWidth> / 2 + kGap;
-    unsigned pairs[kWidth * kStride];
-
-    /// The word of the right factor whose columns are features.
-    __device__ unsigned at(int column, int inner) const { return pairs[column * kStride + inner / 2]; }
-};
-
-/// Eight 16-bit numbers, and two: read and written at once, whatever the type of the memory.
-struct __attribute__((may_alias, aligned(16))) EightNumbers {
-    unsigned words[4];
-};
+/// Two 16-bit numbers: read and written at once, whatever the type of the memory.
 using TwoNumbers = unsigned __attribute__((may_alias));
-
-__device__ EightNumbers eightAt(const Bf16* from, bool inside) {
-    return inside ? *reinterpret_cast<const EightNumbers*>(from) : EightNumbers{};
-}
 
 __device__ unsigned wordAt(const Bf16* from) {
     return *reinterpret_cast<const TwoNumbers*>(from);
 }
 
+/// Two numbers rounded as store() does, and side by side.
 __device__ unsigned pairOf(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    unsigned pair = 0;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+#else
     Bf16 first{};
     Bf16 second{};
     store(first, low);
     store(second, high);
     return first.bits | static_cast<unsigned>(second.bits) << 16U;
+#endif
+}
+
+/// e^x of a score, which is rounded to 16 bits afterwards: on GPUs the hardware's, within 2^-21 of it for what is not
+/// negligible.
+__device__ float weightOf(float x) {
+#ifdef __CUDA_ARCH__
+    return __expf(x);
+#else
+    return elementaryExp(x);
+#endif
+}
+
+/// A number of columns as a small number, for comparing: of all that are beyond a tile the last.
+__device__ int within(std::int64_t columns) {
+    constexpr std::int64_t kBeyond = 1 << 20;
+    return static_cast<int>(columns > kBeyond ? kBeyond : columns < -kBeyond ? -kBeyond : columns);
 }
 
 /// sum += left · right, for the places of the lane.
@@ -132,49 +135,126 @@ __device__ void takeLeft(unsigned (&left)[kWidth / 16][4], const Bf16* first, st
     }
 }
 
+/// Copies some bytes to shared memory, or clears them there, while the thread goes on: see awaitCopies().
+template <int kBytes>
+__device__ void copyAhead(void* to, const void* from, bool inside) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;"
+                 :
+                 : "r"(at), "l"(from), "n"(kBytes), "r"(inside ? kBytes : 0)
+                 : "memory");
+#else
+    struct __attribute__((may_alias, aligned(4))) Bytes {
+        unsigned words[kBytes / 4];
+    };
+    *static_cast<Bytes*>(to) = inside ? *static_cast<const Bytes*>(from) : Bytes{};
+#endif
+}
+
+/// Ends a group of copies.
+__device__ void endCopies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/// Waits for the thread's own copies, but those of the last group.
+__device__ void awaitCopies() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+}
+
 /// Fills a tile with the rows from `first` on, and with zeros where there are no more.
 template <int kWidth>
-__device__ void fill(TileOfRows<kWidth>& tile, const Bf16* first, std::int64_t stride, std::int64_t inside,
-                     const TilePlace& place) {
+__device__ void fill(TileOfRows<kWidth>& tile, const HeadRows<const Bf16>& rows, const Bf16* head, std::int64_t first,
+                     std::int64_t end, const TilePlace& place) {
     constexpr int kEights = kWidth / 8;
     for (int i = place.thread; i < kPassing<kWidth> * kEights; i += kTileThreads) {
         const int row = i / kEights;
         const int eight = i % kEights;
-        *reinterpret_cast<EightNumbers*>(&tile.pairs[row * TileOfRows<kWidth>::kStride + eight * 4]) =
-            eightAt(first + row * stride + eight * 8, row < inside);
+        const bool inside = first + row < end;
+        copyAhead<16>(&tile.pairs[row * TileOfRows<kWidth>::kStride + eight * 4],
+                      head + (inside ? first + row : 0) * rows.row + eight * 8, inside);
     }
 }
 
+template <int kCount>
+__device__ void clear(float (&sums)[kCount][4]) {
+    BUBBLESCOPE_UNROLL
+    for (int n = 0; n < kCount; ++n)
+        sums[n][0] = sums[n][1] = sums[n][2] = sums[n][3] = 0.0F;
+}
+
+#ifdef __CUDACC__
+/// Four matrices of 8 x 8 numbers in shared memory, of which the lanes 8i to 8i + 7 name the rows of number i. A lane
+/// has the words (g, 2t) of each; turned, the numbers (2t, g) and (2t + 1, g).
+__device__ void readMatrices(unsigned (&words)[4], const unsigned* row) {
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(at)
+                 : "memory");
+}
+
+__device__ void readTurnedMatrices(unsigned (&words)[4], const unsigned* row) {
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(row));
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(at)
+                 : "memory");
+}
+#endif
+
+/// The words of two right factors side by side, whose columns are rows of the tile from `column` on, at the inner
+/// indices from `inner` on.
 template <int kWidth>
-__device__ void fill(TurnedTile<kWidth>& tile, const Bf16* first, std::int64_t stride, std::int64_t inside,
-                     const TilePlace& place) {
-    constexpr int kPairs = kPassing<kWidth> / 2;
-    for (int i = place.thread; i < kPairs * (kWidth / 8); i += kTileThreads) {
-        const int pair = i % kPairs; // of neighbouring threads other pairs, so that they write to other banks
-        const int eight = i / kPairs;
-        const Bf16* const from = first + 2 * pair * stride + eight * 8;
-        const EightNumbers low = eightAt(from, 2 * pair < inside);
-        const EightNumbers high = eightAt(from + stride, 2 * pair + 1 < inside);
-        BUBBLESCOPE_UNROLL
-        for (int word = 0; word < 4; ++word) {
-            unsigned* const to = &tile.pairs[(eight * 8 + 2 * word) * TurnedTile<kWidth>::kStride + pair];
-            to[0] = (low.words[word] & 0xFFFFU) | high.words[word] << 16U;
-            to[TurnedTile<kWidth>::kStride] = low.words[word] >> 16U | (high.words[word] & 0xFFFF0000U);
-        }
+__device__ void takeRight(unsigned (&words)[4], const TileOfRows<kWidth>& tile, int column, int inner,
+                          const TilePlace& place) {
+#ifdef __CUDACC__
+    const int lane = place.thread % 32;
+    readMatrices(words, &tile.pairs[(column + lane / 16 * 8 + lane % 8) * TileOfRows<kWidth>::kStride +
+                                    (inner + lane / 8 % 2 * 8) / 2]);
+#else
+    for (int word = 0; word < 4; ++word)
+        words[word] = tile.pairs[(column + word / 2 * 8 + place.g) * TileOfRows<kWidth>::kStride +
+                                 (inner + word % 2 * 8) / 2 + place.t];
+#endif
+}
+
+/// The same, whose columns are features from `column` on, and whose inner indices are rows of the tile.
+template <int kWidth>
+__device__ void takeTurnedRight(unsigned (&words)[4], const TileOfRows<kWidth>& tile, int column, int inner,
+                                const TilePlace& place) {
+#ifdef __CUDACC__
+    const int lane = place.thread % 32;
+    readTurnedMatrices(words,
+                       &tile.pairs[(inner + lane % 16) * TileOfRows<kWidth>::kStride + (column + lane / 16 * 8) / 2]);
+#else
+    for (int word = 0; word < 4; ++word) {
+        const int feature = column + word / 2 * 8 + place.g;
+        const unsigned* const at =
+            &tile.pairs[(inner + word % 2 * 8 + 2 * place.t) * TileOfRows<kWidth>::kStride + feature / 2];
+        const int shift = feature % 2 * 16;
+        words[word] = (at[0] >> shift & 0xFFFFU) | (at[TileOfRows<kWidth>::kStride] >> shift & 0xFFFFU) << 16U;
     }
+#endif
 }
 
 /// The products of 16 rows with all rows of a tile.
 template <int kWidth>
 __device__ void multiplyRows(float (&products)[kPassing<kWidth> / 8][4], const unsigned (&left)[kWidth / 16][4],
                              const TileOfRows<kWidth>& tile, const TilePlace& place) {
+    clear(products);
     BUBBLESCOPE_UNROLL
-    for (int n = 0; n < kPassing<kWidth> / 8; ++n) {
-        products[n][0] = products[n][1] = products[n][2] = products[n][3] = 0.0F;
+    for (int n = 0; n < kPassing<kWidth> / 8; n += 2) {
         BUBBLESCOPE_UNROLL
         for (int k = 0; k < kWidth / 16; ++k) {
-            addProduct(products[n], left[k], tile.at(n * 8 + place.g, k * 16 + 2 * place.t),
-                       tile.at(n * 8 + place.g, k * 16 + 2 * place.t + 8));
+            unsigned right[4];
+            takeRight<kWidth>(right, tile, n * 8, k * 16, place);
+            addProduct(products[n], left[k], right[0], right[1]);
+            addProduct(products[n + 1], left[k], right[2], right[3]);
         }
     }
 }
@@ -182,7 +262,7 @@ __device__ void multiplyRows(float (&products)[kPassing<kWidth> / 8][4], const u
 /// sums += weights · the rows of a tile.
 template <int kWidth>
 __device__ void addWeighted(float (&sums)[kWidth / 8][4], const float (&weights)[kPassing<kWidth> / 8][4],
-                            const TurnedTile<kWidth>& tile, const TilePlace& place) {
+                            const TileOfRows<kWidth>& tile, const TilePlace& place) {
     BUBBLESCOPE_UNROLL
     for (int k = 0; k < kPassing<kWidth> / 16; ++k) {
         const float(&low)[4] = weights[2 * k];
@@ -190,9 +270,11 @@ __device__ void addWeighted(float (&sums)[kWidth / 8][4], const float (&weights)
         const unsigned left[4] = {pairOf(low[0], low[1]), pairOf(low[2], low[3]), pairOf(high[0], high[1]),
                                   pairOf(high[2], high[3])};
         BUBBLESCOPE_UNROLL
-        for (int n = 0; n < kWidth / 8; ++n) {
-            addProduct(sums[n], left, tile.at(n * 8 + place.g, k * 16 + 2 * place.t),
-                       tile.at(n * 8 + place.g, k * 16 + 2 * place.t + 8));
+        for (int n = 0; n < kWidth / 8; n += 2) {
+            unsigned right[4];
+            takeTurnedRight<kWidth>(right, tile, n * 8, k * 16, place);
+            addProduct(sums[n], left, right[0], right[1]);
+            addProduct(sums[n + 1], left, right[2], right[3]);
         }
     }
 }
@@ -218,13 +300,6 @@ __device__ void writeRows(T* first, std::int64_t stride, std::int64_t inside, co
     }
 }
 
-template <int kCount>
-__device__ void clear(float (&sums)[kCount][4]) {
-    BUBBLESCOPE_UNROLL
-    for (int n = 0; n < kCount; ++n)
-        sums[n][0] = sums[n][1] = sums[n][2] = sums[n][3] = 0.0F;
-}
-
 /// The rows of a block, and which of them are a warp's.
 struct BlockRows {
     std::int64_t pair;  ///< sequence and head
@@ -245,10 +320,10 @@ __device__ std::int64_t smaller(std::int64_t a, std::int64_t b) {
 template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention attention, std::int64_t tiles) {
     constexpr int kKeys = kPassing<kWidth>;
-    __shared__ struct alignas(16) {
+    __shared__ struct Tiles {
         TileOfRows<kWidth> keys;
-        TurnedTile<kWidth> values;
-    } shared;
+        TileOfRows<kWidth> values;
+    } shared[2];
     const TilePlace place;
     const AttentionSizes& sizes = attention.sizes;
     const BlockRows rows(tiles, true, place);
@@ -264,17 +339,24 @@ __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention atte
     float largest[2] = {lowestFloat(), lowestFloat()};
     float total[2] = {0.0F, 0.0F}; // of the lane's columns
     const std::int64_t end = smaller(sizes.seen, past + rows.first + kTileRows);
+    const auto fetch = [&](Tiles& into, std::int64_t first) {
+        if (first < end) {
+            fill<kWidth>(into.keys, attention.keys, keys, first, sizes.seen, place);
+            fill<kWidth>(into.values, attention.values, values, first, sizes.seen, place);
+        }
+        endCopies();
+    };
+    fetch(shared[0], 0);
     for (std::int64_t first = 0; first < end; first += kKeys) {
-        __syncthreads(); // the previous tiles have been read
-        fill<kWidth>(shared.keys, keys + first * attention.keys.row, attention.keys.row, sizes.seen - first, place);
-        fill<kWidth>(shared.values, values + first * attention.values.row, attention.values.row, sizes.seen - first,
-                     place);
+        Tiles& now = shared[first / kKeys % 2];
+        fetch(shared[(first / kKeys + 1) % 2], first + kKeys);
+        awaitCopies();
         __syncthreads();
         float weights[kKeys / 8][4];
-        multiplyRows<kWidth>(weights, queries, shared.keys, place);
+        multiplyRows<kWidth>(weights, queries, now.keys, place);
         BUBBLESCOPE_UNROLL
         for (int half = 0; half < 2; ++half) {
-            const std::int64_t visible = past + rows.own + place.g + 8 * half - first; // the last visible column
+            const int visible = within(past + rows.own + place.g + 8 * half - first); // the last visible column
             float most = largest[half];
             BUBBLESCOPE_UNROLL
             for (int n = 0; n < kKeys / 8; ++n) {
@@ -286,14 +368,14 @@ __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention atte
                 }
             }
             most = largestOfRow(most);
-            const float shrink = elementaryExp(largest[half] - most);
+            const float shrink = weightOf(largest[half] - most);
             largest[half] = most;
             total[half] *= shrink;
             BUBBLESCOPE_UNROLL
             for (int n = 0; n < kKeys / 8; ++n) {
                 BUBBLESCOPE_UNROLL
                 for (int i = 2 * half; i < 2 * half + 2; ++i) {
-                    weights[n][i] = elementaryExp(weights[n][i] - most);
+                    weights[n][i] = weightOf(weights[n][i] - most);
                     total[half] += weights[n][i];
                 }
             }
@@ -303,7 +385,8 @@ __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention atte
                 sums[n][2 * half + 1] *= shrink;
             }
         }
-        addWeighted<kWidth>(sums, weights, shared.values, place);
+        addWeighted<kWidth>(sums, weights, now.values, place);
+        __syncthreads(); // the tiles have been read
     }
     const float sum = sumOfRow(total[0]);
     const float sum_below = sumOfRow(total[1]);
@@ -321,11 +404,10 @@ template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads)
     queriesGradientKernel(FusedAttentionGradient attention, std::int64_t tiles) {
     constexpr int kKeys = kPassing<kWidth>;
-    __shared__ struct alignas(16) {
+    __shared__ struct Tiles {
         TileOfRows<kWidth> keys;
         TileOfRows<kWidth> values;
-        TurnedTile<kWidth> turned_keys;
-    } shared;
+    } shared[2];
     const TilePlace place;
     const AttentionSizes& sizes = attention.sizes;
     const BlockRows rows(tiles, true, place);
@@ -366,28 +448,36 @@ __global__ void __launch_bounds__(kTileThreads)
     float sums[kWidth / 8][4];
     clear(sums);
     const std::int64_t end = smaller(sizes.seen, past + rows.first + kTileRows);
+    const auto fetch = [&](Tiles& into, std::int64_t first) {
+        if (first < end) {
+            fill<kWidth>(into.keys, attention.keys, keys, first, sizes.seen, place);
+            fill<kWidth>(into.values, attention.values, values, first, sizes.seen, place);
+        }
+        endCopies();
+    };
+    fetch(shared[0], 0);
     for (std::int64_t first = 0; first < end; first += kKeys) {
-        const std::int64_t there = sizes.seen - first;
-        __syncthreads(); // the previous tiles have been read
-        fill<kWidth>(shared.keys, keys + first * attention.keys.row, attention.keys.row, there, place);
-        fill<kWidth>(shared.values, values + first * attention.values.row, attention.values.row, there, place);
-        fill<kWidth>(shared.turned_keys, keys + first * attention.keys.row, attention.keys.row, there, place);
+        Tiles& now = shared[first / kKeys % 2];
+        fetch(shared[(first / kKeys + 1) % 2], first + kKeys);
+        awaitCopies();
         __syncthreads();
         float weights[kKeys / 8][4];
         float weights_grad[kKeys / 8][4];
-        multiplyRows<kWidth>(weights, queries, shared.keys, place);
-        multiplyRows<kWidth>(weights_grad, grads, shared.values, place);
+        multiplyRows<kWidth>(weights, queries, now.keys, place);
+        multiplyRows<kWidth>(weights_grad, grads, now.values, place);
+        const int visible = within(past + rows.own + place.g - first); // the last visible column of the upper row
         BUBBLESCOPE_UNROLL
         for (int n = 0; n < kKeys / 8; ++n) {
             BUBBLESCOPE_UNROLL
             for (int i = 0; i < 4; ++i) {
                 const int half = i / 2;
-                const bool seen = n * 8 + 2 * place.t + i % 2 <= past + rows.own + place.g + 8 * half - first;
-                const float weight = elementaryExp(weights[n][i] * sizes.scale - logs[half]);
+                const bool seen = n * 8 + 2 * place.t + i % 2 <= visible + 8 * half;
+                const float weight = weightOf(weights[n][i] * sizes.scale - logs[half]);
                 weights[n][i] = seen ? weight * (weights_grad[n][i] - along[half]) : 0.0F;
             }
         }
-        addWeighted<kWidth>(sums, weights, shared.turned_keys, place);
+        addWeighted<kWidth>(sums, weights, now.keys, place);
+        __syncthreads(); // the tiles have been read
     }
     writeRows<kWidth>(headOf(attention.queries_grad, sizes, rows.pair) + rows.own * attention.queries_grad.row,
                       attention.queries_grad.row, inside, sums, sizes.scale, sizes.scale, place);
@@ -400,14 +490,12 @@ __global__ void __launch_bounds__(kTileThreads)
     keysGradientKernel(FusedAttentionGradient attention, HeadRows<T> keys_grad, HeadRows<T> values_grad,
                        std::int64_t tiles) {
     constexpr int kQueries = kPassing<kWidth>;
-    __shared__ struct alignas(16) {
+    __shared__ struct Tiles {
         TileOfRows<kWidth> queries;
         TileOfRows<kWidth> grads;
-        TurnedTile<kWidth> turned_queries;
-        TurnedTile<kWidth> turned_grads;
         float logs[kPassing<kWidth>];
         float along[kPassing<kWidth>];
-    } shared;
+    } shared[2];
     const TilePlace place;
     const AttentionSizes& sizes = attention.sizes;
     const BlockRows rows(tiles, false, place);
@@ -428,38 +516,46 @@ __global__ void __launch_bounds__(kTileThreads)
     clear(values_sum);
     // The first query that sees a key of the block, in whole tiles.
     const std::int64_t begin = rows.first > past ? (rows.first - past) / kQueries * kQueries : 0;
+    const auto fetch = [&](Tiles& into, std::int64_t first) {
+        if (first < sizes.rows) {
+            fill<kWidth>(into.queries, attention.queries, queries, first, sizes.rows, place);
+            fill<kWidth>(into.grads, attention.output_grad, grads, first, sizes.rows, place);
+            if (place.thread < kQueries) {
+                const bool is_there = first + place.thread < sizes.rows;
+                const std::int64_t at = rows.pair * sizes.rows + (is_there ? first + place.thread : 0);
+                copyAhead<4>(&into.logs[place.thread], attention.logs + at, is_there);
+                copyAhead<4>(&into.along[place.thread], attention.along + at, is_there);
+            }
+        }
+        endCopies();
+    };
+    fetch(shared[begin / kQueries % 2], begin);
     for (std::int64_t first = begin; first < sizes.rows; first += kQueries) {
         const std::int64_t there = sizes.rows - first;
-        __syncthreads(); // the previous tiles have been read
-        fill<kWidth>(shared.queries, queries + first * attention.queries.row, attention.queries.row, there, place);
-        fill<kWidth>(shared.grads, grads + first * attention.output_grad.row, attention.output_grad.row, there, place);
-        fill<kWidth>(shared.turned_queries, queries + first * attention.queries.row, attention.queries.row, there,
-                     place);
-        fill<kWidth>(shared.turned_grads, grads + first * attention.output_grad.row, attention.output_grad.row, there,
-                     place);
-        if (place.thread < kQueries) {
-            const std::int64_t at = rows.pair * sizes.rows + first + place.thread;
-            shared.logs[place.thread] = place.thread < there ? attention.logs[at] : 0.0F;
-            shared.along[place.thread] = place.thread < there ? attention.along[at] : 0.0F;
-        }
+        Tiles& now = shared[first / kQueries % 2];
+        fetch(shared[(first / kQueries + 1) % 2], first + kQueries);
+        awaitCopies();
         __syncthreads();
         float weights[kQueries / 8][4];
         float weights_grad[kQueries / 8][4];
-        multiplyRows<kWidth>(weights, keys, shared.queries, place);
-        multiplyRows<kWidth>(weights_grad, values, shared.grads, place);
+        multiplyRows<kWidth>(weights, keys, now.queries, place);
+        multiplyRows<kWidth>(weights_grad, values, now.grads, place);
+        const int inside_tile = within(there);
+        const int from = within(rows.own + place.g - past - first); // the first query that sees the upper row
         BUBBLESCOPE_UNROLL
         for (int n = 0; n < kQueries / 8; ++n) {
             BUBBLESCOPE_UNROLL
             for (int i = 0; i < 4; ++i) {
                 const int query = n * 8 + 2 * place.t + i % 2;
-                const bool seen = query < there && rows.own + place.g + 8 * (i / 2) <= past + first + query;
-                const float weight = seen ? elementaryExp(weights[n][i] * sizes.scale - shared.logs[query]) : 0.0F;
+                const bool seen = query < inside_tile && from + 8 * (i / 2) <= query;
+                const float weight = seen ? weightOf(weights[n][i] * sizes.scale - now.logs[query]) : 0.0F;
                 weights[n][i] = weight;
-                weights_grad[n][i] = weight * (weights_grad[n][i] - shared.along[query]);
+                weights_grad[n][i] = weight * (weights_grad[n][i] - now.along[query]);
             }
         }
-        addWeighted<kWidth>(values_sum, weights, shared.turned_grads, place);
-        addWeighted<kWidth>(keys_sum, weights_grad, shared.turned_queries, place);
+        addWeighted<kWidth>(values_sum, weights, now.grads, place);
+        addWeighted<kWidth>(keys_sum, weights_grad, now.queries, place);
+        __syncthreads(); // the tiles have been read
     }
     writeRows<kWidth>(headOf(keys_grad, sizes, rows.pair) + rows.own * keys_grad.row, keys_grad.row, inside, keys_sum,
                       sizes.scale, sizes.scale, place);
