@@ -41,7 +41,7 @@ public:
 
     CheckContext(CheckSetup& run_setup, const RankContext& of)
         : setup(run_setup), rank(of), executions(of.faults), digest_cost(run_setup.shareOfOne()),
-          repeat_cost(run_setup.shareOfOne()) {}
+          repeat_cost(run_setup.shareOfOne()), checked_steps(run_setup.chooses_steps ? run_setup.options.cost : 1) {}
 
     CheckSetup& setup;
     const RankContext rank;
@@ -55,11 +55,12 @@ public:
     bool emulated = true;  ///< see IdleClock::emulates()
     CheckCost digest_cost; ///< of digests of what is computed and sent
     CheckCost repeat_cost; ///< of what is kept to be run again
+    CheckedSteps checked_steps;
     /// Replaces the study's plan, see CheckSetup::measured; may be null.
     const MeasuredPlan* measured = nullptr;
 
     /// Whether the current step is checked.
-    [[nodiscard]] bool active() const { return step % setup.options.every == 0; }
+    [[nodiscard]] bool active() const { return step % setup.options.every == 0 && checked_steps.done(); }
     /// Whether digests are made in the current step.
     [[nodiscard]] bool digests() const { return active() && (measured == nullptr || digest_cost.done()); }
     [[nodiscard]] const RankPlan& plan() const {

@@ -2,7 +2,12 @@
 
 #include "core/base/time.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <vector>
 
 namespace bubblescope::runtime {
 
@@ -57,6 +62,66 @@ private:
     TimeNs cost_{0};
     TimeNs step_time_{0};
     int interval_ = 1;
+};
+
+/// Chooses the steps of a run that are checked where the host queues ahead of a device: what checks cost shows only in
+/// whole steps there. The first steps go with and without checks in turn. Then as few are checked as keep the mean step
+/// within a share of what steps without checks take; at least every other step goes without, which shows how long
+/// bubbles are. Checked are the steps whose number is a multiple of a power of two: see CheckCost. For the rank's
+/// thread.
+class CheckedSteps {
+public:
+    static constexpr int kTried = 16;
+    static constexpr int kLongestInterval = 1024;
+
+    /// `share` of 1 or more: every step.
+    explicit CheckedSteps(double share) : share_(share), interval_(share >= 1 ? 1 : 2) {}
+
+    [[nodiscard]] bool limits() const { return share_ < 1; }
+    void beginStep(int step, TimeNs begin) {
+        // Steps from the second one on: the first one warms up.
+        if (limits() && step == step_ + 1 && step_ > 0) note(begin - began_);
+        step_ = step;
+        began_ = begin;
+        done_ = isDue(step);
+        checked_ += done_ ? 1 : 0;
+    }
+    /// Whether the current step is checked.
+    [[nodiscard]] bool done() const { return done_; }
+    /// Whether a later step will be, as far as is known.
+    [[nodiscard]] bool isDue(int step) const { return step % interval_ == 0; }
+    /// The number of checked steps before the current one.
+    [[nodiscard]] int before() const { return checked_ - (done_ ? 1 : 0); }
+    [[nodiscard]] int interval() const { return interval_; }
+
+private:
+    void note(TimeNs took) {
+        std::deque<TimeNs>& last = took_[done_ ? 1 : 0];
+        last.push_back(took);
+        if (last.size() > kLast) last.pop_front();
+        if (step_ + 1 < kTried || took_[0].empty() || took_[1].empty()) return;
+        const double without = median(took_[0]);
+        const double allowed = share_ * without;
+        const double more = median(took_[1]) - without;
+        interval_ = 2;
+        while (more > allowed * interval_ && interval_ < kLongestInterval)
+            interval_ *= 2;
+    }
+    /// Not the mean: a step that something else has held up says nothing about checks.
+    static double median(const std::deque<TimeNs>& times) {
+        std::vector<TimeNs> sorted(times.begin(), times.end());
+        std::ranges::sort(sorted);
+        return static_cast<double>(sorted[sorted.size() / 2].count());
+    }
+
+    static constexpr std::size_t kLast = 9;
+    double share_;
+    int interval_;
+    int step_ = -2; ///< before the first step, which follows none
+    TimeNs began_{0};
+    bool done_ = true;
+    int checked_ = 0;
+    std::array<std::deque<TimeNs>, 2> took_; ///< by the last steps without checks, and with
 };
 
 } // namespace bubblescope::runtime

@@ -75,8 +75,9 @@ Result<std::unique_ptr<CheckSetup>> CheckSetup::make(const Of& of, const AadiffO
 
 CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, PlanLimits by, AadiffStudy planned)
     : options(wanted), limits(std::move(by)), study(std::move(planned)), measured(!of.paced && of.on_host),
-      holds(of.paced && study.retiming()), broker(std::make_unique<LocalCheckBroker>(of.ranks_here)),
-      layers_(runtime::layersOf(of)), ranks_here_(of.ranks_here), dir_(of.dir) {
+      chooses_steps(!of.paced && !of.on_host), holds(of.paced && study.retiming()),
+      broker(std::make_unique<LocalCheckBroker>(of.ranks_here)), layers_(runtime::layersOf(of)),
+      ranks_here_(of.ranks_here), dir_(of.dir) {
     head_ = of.model.layersBefore(of.schedule.stages() / routes(of.schedule.placement)) + 1;
 }
 

@@ -36,6 +36,9 @@ public:
     /// Whether each rank plans by what its own steps leave idle, see MeasuredPlan, not by the study. So on the host
     /// where ops take the time of their maths.
     const bool measured;
+    /// Whether steps are checked as often as AadiffOptions::cost allows, see CheckedSteps. So on devices where ops take
+    /// the time of their maths.
+    const bool chooses_steps;
     /// Whether ops are held back until the plan's times, so that the idle time of a step is contiguous.
     const bool holds;
     /// The broker of the ranks of this process; to be replaced before the run if other processes can be asked.

@@ -109,6 +109,8 @@ private:
     bool swap(const CheckUnit& unit, const Op& op, int layer, TimeNs end, IdleClock& clock);
 
     CheckContext context_;
+    int next_step_ = 0;
+    bool tried_answers_ = false; ///< on a device
     SlotSchedule slots_;
     ReexecutionCosts costs_;
     std::optional<MeasuredPlan> measured_; ///< none where the study's plan holds

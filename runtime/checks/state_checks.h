@@ -21,6 +21,8 @@ public:
     /// Where steps must not become longer: records those of one layer, another one at each call, if `wanted`. Of all,
     /// if other ranks have copies of the weights.
     void weightsWrittenOfOne(bool wanted);
+    /// The recorded weights are not the last ones any more.
+    void forgetWeights() { weights_.clear(); }
     /// The longest time of all checks of known answers.
     [[nodiscard]] static TimeNs knownAnswersTime();
     /// The time to check the recorded weights.

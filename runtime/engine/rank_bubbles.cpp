@@ -99,7 +99,7 @@ bool RankBubbles::allThere(std::size_t index, TimeNs now, bool held_counts, cons
 
 void RankBubbles::beginStep() {
     next_bubble_ = 0;
-    if (rank_.device && works()) rank_.hooks.idle->stepBegan(rank_.device->device().stepBegan());
+    if (rank_.device && rank_.hooks.idle) rank_.hooks.idle->stepBegan(rank_.device->device().stepBegan());
 }
 
 void RankBubbles::before(std::size_t index) {
@@ -133,17 +133,19 @@ void RankBubbles::reportIdle(std::size_t index) {
 }
 
 void RankBubbles::inputsReady(std::size_t index, TimeNs ready) {
-    if (ready > TimeNs{0} && works()) rank_.hooks.idle->inputsReady(index, ready);
+    if (ready > TimeNs{0} && (works() || (rank_.device && rank_.hooks.idle)))
+        rank_.hooks.idle->inputsReady(index, ready);
 }
 
 void RankBubbles::opsDone() {
-    if (!rank_.device || !works()) return;
+    if (!rank_.device || !rank_.hooks.idle) return;
     const std::span<const Op> ops = rank_.ops();
     for (const DoneOp& done : rank_.device->done()) {
         const auto index = static_cast<std::size_t>(std::ranges::find(ops, done.op) - ops.begin());
         if (index == ops.size()) continue; // the optimizer
         inputsReady(index, std::max(done.ready, heldUntil(index).value_or(TimeNs{0})));
     }
+    if (!works()) return;
     DeviceIdleClock clock(*this, ops.size());
     rank_.hooks.idle->onOpsDone(rank_.device->done(), clock);
 }

@@ -71,5 +71,57 @@ TEST(CheckCost, WorkThatBecomesCheaperIsDoneMoreOften) {
     EXPECT_GT(late, 6 * early) << "three times the steps, a tenth of the cost";
 }
 
+/// Steps of 10 ms, or longer by `cost` with checks; every tenth one is held up by something else. Returns those with.
+std::vector<int> checked(CheckedSteps& steps, TimeNs cost, int count) {
+    std::vector<int> with;
+    TimeNs now{0};
+    for (int step = 0; step < count; ++step) {
+        steps.beginStep(step, now);
+        now += step % 10 == 9 ? 200ms : 10ms;
+        if (!steps.done()) continue;
+        EXPECT_EQ(steps.before(), static_cast<int>(with.size()));
+        with.push_back(step);
+        now += cost;
+    }
+    return with;
+}
+
+TEST(CheckedSteps, KeepTheMeanStepWithinAShare) {
+    for (const double share : {0.003, 0.01, 0.1}) {
+        for (const TimeNs cost : {TimeNs(20us), TimeNs(1ms), TimeNs(15ms)}) {
+            CheckedSteps steps(share);
+            constexpr int kSteps = 1 << 14;
+            const auto with = static_cast<double>(checked(steps, cost, kSteps).size());
+            const double first = CheckedSteps::kTried / 2.0;
+            EXPECT_LE((with - first) * static_cast<double>(cost.count()), share * kSteps * 10e6 * 1.01)
+                << share << " " << cost.count();
+            EXPECT_GT(with, first);
+        }
+    }
+}
+
+TEST(CheckedSteps, AtLeastEveryOtherStepGoesWithout) {
+    CheckedSteps steps(0.003);
+    const std::vector<int> with = checked(steps, 0us, 1000);
+    EXPECT_EQ(with.size(), 500U) << "they show how long bubbles are";
+    EXPECT_TRUE(steps.isDue(1000));
+    EXPECT_FALSE(steps.isDue(1001));
+}
+
+TEST(CheckedSteps, ThoseThatAreRarerAreAmongThoseThatAreNot) {
+    CheckedSteps often(0.1);
+    CheckedSteps seldom(0.003);
+    const std::vector<int> many = checked(often, 2ms, 4000);
+    const std::vector<int> few = checked(seldom, 2ms, 4000);
+    EXPECT_LT(few.size(), many.size());
+    EXPECT_TRUE(std::ranges::includes(many, few));
+}
+
+TEST(CheckedSteps, WithoutALimitEveryStepIsChecked) {
+    CheckedSteps steps(1);
+    EXPECT_FALSE(steps.limits());
+    EXPECT_EQ(checked(steps, 50ms, 100).size(), 100U);
+}
+
 } // namespace
 } // namespace bubblescope::runtime
