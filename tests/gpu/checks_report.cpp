@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <utility>
+#include <vector>
 
 namespace bubblescope::runtime {
 
 void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs, int width) {
-    constexpr int kSteps = 25;
+    constexpr int kSteps = 49;
+    constexpr double kCost = 0.003; // as --aadiff-cost by default
     for (const auto& [name, vpp] : {std::pair{"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"gpipe", 1}}) {
         if (!budget.left()) {
             fmt::print("{:<12}  no time left\n", name);
@@ -24,17 +28,20 @@ void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& b
             model.batch = 4;
             model.layers_per_stage = 2;
             Run run(gpu, scheduleOf(name, 4, 8, vpp), model, {}, false);
-            run.check(2);
+            run.divide();
+            run.check(kCost);
             const Measured measured = run.measure(kSteps);
-            std::vector<TimeNs> with;
-            std::vector<TimeNs> without;
-            for (std::size_t step = 0; step < measured.whole.size(); ++step)
-                (step % 2 == 0 ? with : without).push_back(measured.whole[step]);
-            const double on = seconds(median(with)) * 1e3;
-            const double off = seconds(median(without)) * 1e3;
-            fmt::print("{:<12}{}  {:.3f} ms with, {:.3f} ms without: ratio {:.4f}; {} checks, {} left out, {} alarms\n",
-                       name, graphs ? " graphs" : "", on, off, on / off, measured.equal, measured.left_out,
-                       measured.mismatches.size());
+            std::array<std::vector<TimeNs>, 2> took; // by steps without checks and with; the first one warms up
+            for (std::size_t step = 1; step < measured.whole.size(); ++step)
+                took[measured.checked[step] ? 1 : 0].push_back(measured.whole[step]);
+            const double off = seconds(median(took[0])) * 1e3;
+            const double on = took[1].empty() ? off : seconds(median(took[1])) * 1e3;
+            const double share = static_cast<double>(took[1].size()) / (kSteps - 1);
+            fmt::print(
+                "{:<12}{}  {:.3f} ms without, {:.3f} ms with, in {} of {} steps: {:+.2f} % in the mean; {} checks, "
+                "{} left out, {} alarms\n",
+                name, graphs ? " graphs" : "", off, on, took[1].size(), kSteps - 1, 100 * share * (on - off) / off,
+                measured.equal, measured.left_out, measured.mismatches.size());
         } catch (const std::exception& e) {
             fmt::print("{:<12}  {}\n", name, e.what());
         }
@@ -52,35 +59,40 @@ void reportCampaign(const std::shared_ptr<Accelerator>& gpu, const Budget& budge
         try {
             const Schedule schedule = scheduleOf(name, 4, 8, 1);
             Run clean(gpu, schedule, model, times, true);
-            clean.check(1);
+            clean.check(1.0);
             const Measured quiet = clean.measure(10);
             int planted = 0;
             int found = 0;
             int named = 0;
             std::size_t number = 0;
-            for (std::size_t r = 0; r < 4 && budget.left(); ++r) {
+            // As many flips of each family, of checks all over the plan's second step.
+            constexpr std::size_t kFlips = 12;
+            std::vector<std::pair<std::size_t, PlannedCheck>> places;
+            for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
                 const RankPlan& plan = clean.checks().study.plan().ranks[r];
                 if (plan.steps.empty()) continue;
-                for (const PlannedCheck& check : plan.steps[1 % plan.steps.size()]) {
-                    if (!budget.left()) break;
-                    const Op op = clean.checks().study.timeline().ranks[r][check.op].op;
-                    const CheckUnit& unit = plan.units[check.unit];
-                    const int layer = clean.checks().layersOf(schedule.stageOf(Rank{r}, unit.chunk)).first + unit.layer;
-                    if (layer == clean.checks().headLayer() && op.kind == OpKind::Forward) continue; // has no output
-                    const char* const tensor = op.kind == OpKind::Forward          ? "output"
-                                               : op.kind == OpKind::BackwardWeight ? "weight-gradient"
-                                                                                   : "input-gradient";
-                    Run run(gpu, schedule, model, times, true);
-                    run.check(1, {parseFault(fmt::format("flip:{},rank={},step=1,layer={},tensor={},bit={}", opName(op),
-                                                         r, layer, tensor, 37 * ++number % 2048))
-                                      .value()});
-                    const Measured measured = run.measure(2);
-                    ++planted;
-                    if (measured.mismatches.empty()) continue;
-                    ++found;
-                    const CheckRecord& first = measured.mismatches.front();
-                    named += first.rank == Rank{r} && first.layer == layer && opName(first.op) == opName(op) ? 1 : 0;
-                }
+                for (const PlannedCheck& check : plan.steps[1 % plan.steps.size()])
+                    places.emplace_back(r, check);
+            }
+            for (std::size_t i = 0; i < places.size() && budget.left(); i += (places.size() + kFlips - 1) / kFlips) {
+                const auto& [r, check] = places[i];
+                const Op op = clean.checks().study.timeline().ranks[r][check.op].op;
+                const CheckUnit& unit = clean.checks().study.plan().ranks[r].units[check.unit];
+                const int layer = clean.checks().layersOf(schedule.stageOf(Rank{r}, unit.chunk)).first + unit.layer;
+                if (layer == clean.checks().headLayer() && op.kind == OpKind::Forward) continue; // has no output
+                const char* const tensor = op.kind == OpKind::Forward          ? "output"
+                                           : op.kind == OpKind::BackwardWeight ? "weight-gradient"
+                                                                               : "input-gradient";
+                Run run(gpu, schedule, model, times, true);
+                run.check(1.0, {parseFault(fmt::format("flip:{},rank={},step=1,layer={},tensor={},bit={}", opName(op),
+                                                       r, layer, tensor, 37 * ++number % 2048))
+                                    .value()});
+                const Measured measured = run.measure(2);
+                ++planted;
+                if (measured.mismatches.empty()) continue;
+                ++found;
+                const CheckRecord& first = measured.mismatches.front();
+                named += first.rank == Rank{r} && first.layer == layer && opName(first.op) == opName(op) ? 1 : 0;
             }
             fmt::print("{:<12}  {} flips planted, {} found, {} of them named right; {} clean checks, {} alarms\n", name,
                        planted, found, named, quiet.equal, quiet.mismatches.size());

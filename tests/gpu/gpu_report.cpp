@@ -75,6 +75,7 @@ void reportPreset(const ReportDevice& device, const ModelPreset& preset, int pp,
     }
 }
 
+/// Ops are held for nominal times, or take as long as their kernels do on processors of their rank's own.
 void reportBubbles(const ReportDevice& device, const Budget& budget, bool paced) {
     CostModel times;
     times.times.forward = TimeNs{2'000'000};
@@ -82,8 +83,10 @@ void reportBubbles(const ReportDevice& device, const Budget& budget, bool paced)
     times.times.input_grad = TimeNs{2'000'000};
     times.times.weight_grad = TimeNs{2'000'000};
     ModelConfig model;
-    model.width = device.bubble_width;
-    model.sequence = device.bubble_width;
+    model.width = paced ? device.bubble_width : device.checked_width;
+    model.sequence = paced ? device.bubble_width : device.checked_width;
+    model.heads = paced ? model.heads : std::max(device.checked_width / 64, 1);
+    model.batch = paced ? model.batch : 8;
     model.layers_per_stage = 2;
     for (const auto& [name, vpp] :
          {std::pair{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}}) {
@@ -94,6 +97,7 @@ void reportBubbles(const ReportDevice& device, const Budget& budget, bool paced)
         try {
             const Schedule schedule = scheduleOf(name, 4, 8, vpp);
             Run run(device.plain, schedule, model, times, paced);
+            if (!paced) run.divide();
             const Measured measured = run.measure(6);
             const StepAnalysis analysis = analyzeStep(measured.steps[3], schedule);
             fmt::print("{:<12}", name);
@@ -188,12 +192,16 @@ Result<ReportArguments> parseArguments(std::span<char*> given) {
 void reportBubblesOf(const ReportDevice& device, const Budget& budget) {
     fmt::print("\nBubbles by rank in ms (theory), 4 ranks, 8 micro-batches, ops held for their nominal times:\n");
     reportBubbles(device, budget, true);
-    fmt::print("\nThe same, ops as long as their kernels; theory with the median times that were measured:\n");
+    fmt::print(
+        "\nThe same, ops as long as their kernels, each rank on processors of its own; theory with the median times "
+        "that were measured:\n");
     reportBubbles(device, budget, false);
 }
 
 void reportChecks(const ReportDevice& device, const Budget& budget) {
-    fmt::print("\nChecks in bubbles, on in every other step (medians of the steps), 4 ranks, 8 micro-batches, bf16:\n");
+    fmt::print(
+        "\nChecks in bubbles, on in every other step (medians of the steps), 4 ranks with processors of their own, "
+        "8 micro-batches, bf16:\n");
     reportCheckedSteps(device.plain, budget, false, device.checked_width);
     reportCheckedSteps(device.graphs, budget, true, device.checked_width);
     fmt::print("\nBits flipped in what is checked, ops held for their nominal times:\n");

@@ -29,6 +29,7 @@ struct Measured {
     std::int64_t peak = 0; ///< bytes that the ranks took from the GPU
     // Where the run checks itself:
     std::vector<CheckRecord> mismatches;
+    std::vector<bool> checked; ///< by step: whether it had checks
     std::int64_t equal = 0;    ///< checks that found nothing
     std::int64_t left_out = 0; ///< aborted and skipped
 };
@@ -51,10 +52,17 @@ public:
         : backend_("cuda", gpu, Storage::Bf16, std::make_shared<MonotonicClock>()), schedule_(std::move(schedule)),
           model_(std::move(model)), times_(std::move(times)), paced_(paced) {}
 
-    /// Lets it check itself.
-    void check(int every, std::vector<Fault> faults = {}) {
+    /// Gives each rank processors of its own, so that a rank that waits leaves some unused.
+    void divide() {
+        Result<std::unique_ptr<DividedDevice>> made = backend_.divide(schedule_.pp);
+        if (!made.ok()) throw std::runtime_error(made.error().text());
+        divided_ = std::move(made).value();
+    }
+
+    /// Lets it check itself. Where ops take their own time, checks may take `cost` of it.
+    void check(double cost, std::vector<Fault> faults = {}) {
         AadiffOptions options;
-        options.every = every;
+        options.cost = cost;
         faults_ = std::move(faults);
         Result<std::unique_ptr<CheckSetup>> made =
             CheckSetup::make({schedule_, times_, model_, paced_, false, 1, {}}, options);
@@ -105,7 +113,7 @@ public:
 
 private:
     std::shared_ptr<RankDevice> open() {
-        std::shared_ptr<RankDevice> rank = backend_.openRank();
+        std::shared_ptr<RankDevice> rank = divided_ ? divided_->openRank() : backend_.openRank();
         const std::lock_guard lock(mutex_);
         queues_.push_back(std::dynamic_pointer_cast<RankQueue>(rank));
         return rank;
@@ -113,6 +121,7 @@ private:
 
     void collect(Measured& measured, int steps) {
         measured.steps.resize(static_cast<std::size_t>(steps));
+        measured.checked.resize(measured.steps.size());
         std::vector<TimeNs> ends(measured.steps.size(), TimeNs::min());
         for (StepTimeline& step : measured.steps) {
             step.pp = schedule_.pp;
@@ -126,8 +135,10 @@ private:
             std::vector<profiler::SliceRecord> records;
             rings_[r]->drain(records);
             for (const profiler::SliceRecord& record : records) {
-                if (record.category == profiler::SliceRecord::Category::Check)
+                if (record.category == profiler::SliceRecord::Category::Check) {
                     ++(record.asCheck().outcome == CheckOutcome::Equal ? measured.equal : measured.left_out);
+                    measured.checked[static_cast<std::size_t>(record.step)] = true;
+                }
                 if (record.category != profiler::SliceRecord::Category::Op) continue;
                 const auto at = static_cast<std::size_t>(record.step);
                 ends[at] = std::max(ends[at], record.end);
@@ -144,6 +155,7 @@ private:
     }
 
     AcceleratorBackend backend_;
+    std::unique_ptr<DividedDevice> divided_;
     Schedule schedule_;
     ModelConfig model_;
     CostModel times_;
