@@ -43,6 +43,11 @@ bool Collector::start(Scope scope, std::string& notice) {
     switch (api_->subscribe(reason)) {
     case Api::Subscription::Ours: break;
     case Api::Subscription::Busy:
+        if (reason.ends_with(kOurName)) {
+            notice = "kernels are not recorded: the program is one of Bubblescope's, which records them into its own "
+                     "trace (--out)";
+            return false;
+        }
         notice = "kernels are not recorded: CUPTI is held by " +
                  (reason.empty() ? "another tool" : "'" + reason + "'") +
                  ", and only one may; ranges and NCCL's operations are recorded all the same";

@@ -63,6 +63,9 @@ public:
 /// Returns null if there is none, with the reason in `why_not`. The variable BUBBLESCOPE_CUPTI names another file.
 [[nodiscard]] std::unique_ptr<Api> loadCupti(std::string& why_not);
 
+/// By this name CUPTI tells other tools who holds it.
+inline constexpr const char* kOurName = "Bubblescope";
+
 /// What is recorded.
 enum class Scope : std::uint8_t {
     Everything,

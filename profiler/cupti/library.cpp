@@ -102,7 +102,7 @@ public:
         get(push_, "cuptiActivityPushExternalCorrelationId", false);
         get(pop_, "cuptiActivityPopExternalCorrelationId", false);
         get(stream_id_, "cuptiGetStreamIdEx", false);
-        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // since 12.1, as the next one
+        get(enable_runtime_call_, "cuptiActivityEnableRuntimeApi", false); // not in old versions, as the next one
         get(enable_driver_call_, "cuptiActivityEnableDriverApi", false);
         return missing.empty();
     }
@@ -116,8 +116,7 @@ public:
         std::array<char, 128> holder{};
         Code code = kSuccess;
         if (subscribe_v2_ != nullptr) {
-            SubscriberParameters parameters{sizeof(SubscriberParameters), "Bubblescope", holder.data(),
-                                            holder.size() - 1};
+            SubscriberParameters parameters{sizeof(SubscriberParameters), kOurName, holder.data(), holder.size() - 1};
             code = subscribe_v2_(&subscriber_, ignoreCallback, nullptr, &parameters);
         } else {
             code = subscribe_(&subscriber_, ignoreCallback, nullptr);

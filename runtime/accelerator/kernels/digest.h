@@ -13,7 +13,8 @@ struct DigestKernel {
     const unsigned char* data;
     std::int64_t bytes;
     static constexpr std::int64_t kWord = 8;
-    static constexpr std::int64_t kBlock = 1 << 11; ///< words: few, so that a tensor of some MiB has a block of threads for each processor
+    static constexpr std::int64_t kBlock =
+        1 << 11; ///< words: few, so that a tensor of some MiB has a block of threads for each processor
 
     struct State {
         std::uint64_t sum;

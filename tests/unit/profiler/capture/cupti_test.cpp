@@ -278,6 +278,7 @@ public:
     static constexpr std::size_t kRecord = 216;
     struct State {
         Subscription subscription = Subscription::Ours;
+        std::string holder = "CUPTI for PyTorch";
         std::set<std::uint32_t> enabled;
         bool subscribed = false;
         bool has_clock = false;
@@ -291,7 +292,7 @@ public:
 
     std::uint32_t version() override { return kVersion13; }
     Subscription subscribe(std::string& told) override {
-        if (state_.subscription == Subscription::Busy) told = "CUPTI for PyTorch";
+        if (state_.subscription == Subscription::Busy) told = state_.holder;
         state_.subscribed = state_.subscription == Subscription::Ours;
         return state_.subscription;
     }
@@ -383,6 +384,16 @@ TEST(CuptiCollector, BacksOffWhereAnotherToolHoldsCupti) {
     EXPECT_EQ(state.request, nullptr) << "nothing of CUPTI's was touched";
     collector.stop();
     EXPECT_EQ(state.flushes, 0);
+}
+
+TEST(CuptiCollector, LeavesARunOfOursToItself) {
+    FakeCupti::State state;
+    state.subscription = Api::Subscription::Busy;
+    state.holder = "CUPTI for Bubblescope"; // as CUPTI 13 names a subscriber
+    Collector collector(std::make_unique<FakeCupti>(state), 4096);
+    std::string told;
+    EXPECT_FALSE(collector.start(Scope::Everything, told));
+    EXPECT_THAT(told, HasSubstr("into its own trace (--out)"));
 }
 
 TEST(CuptiCollector, CountsWhatItHasNoRoomFor) {
