@@ -22,41 +22,41 @@ constexpr int kSystemThreadIds = 1; // ids as gettid() returns them, which NVTX'
 constexpr std::uint32_t kForced = 1;
 constexpr int kOfOurs = 3; // CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0
 
-/// Calls that only ask something: they start nothing and wait for nothing. Frameworks and libraries make several around
+/// Calls that only query: they start nothing and wait for nothing. Frameworks and libraries make several around
 /// each launch, so most records of calls would be theirs.
-constexpr std::array<std::string_view, 33> kQuestions{"cudaDeviceGetAttribute",
-                                                      "cudaEventElapsedTime",
-                                                      "cudaEventQuery",
-                                                      "cudaFuncGetAttributes",
-                                                      "cudaGetDevice",
-                                                      "cudaGetDeviceCount",
-                                                      "cudaGetDeviceProperties",
-                                                      "cudaGetLastError",
-                                                      "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-                                                      "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-                                                      "cudaOccupancyMaxActiveClusters",
-                                                      "cudaPeekAtLastError",
-                                                      "cudaPointerGetAttributes",
-                                                      "cudaStreamGetCaptureInfo",
-                                                      "cudaStreamGetCaptureInfo_v2",
-                                                      "cudaStreamIsCapturing",
-                                                      "cudaStreamQuery",
-                                                      "cuCtxGetCurrent",
-                                                      "cuCtxGetDevice",
-                                                      "cuDeviceGet",
-                                                      "cuDeviceGetAttribute",
-                                                      "cuDevicePrimaryCtxGetState",
-                                                      "cuEventQuery",
-                                                      "cuFuncGetAttribute",
-                                                      "cuGetProcAddress",
-                                                      "cuGetProcAddress_v2",
-                                                      "cuKernelGetAttribute",
-                                                      "cuKernelGetFunction",
-                                                      "cuKernelGetName",
-                                                      "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-                                                      "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-                                                      "cuPointerGetAttribute",
-                                                      "cuStreamIsCapturing"};
+constexpr std::array<std::string_view, 33> kQueries{"cudaDeviceGetAttribute",
+                                                    "cudaEventElapsedTime",
+                                                    "cudaEventQuery",
+                                                    "cudaFuncGetAttributes",
+                                                    "cudaGetDevice",
+                                                    "cudaGetDeviceCount",
+                                                    "cudaGetDeviceProperties",
+                                                    "cudaGetLastError",
+                                                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+                                                    "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                                                    "cudaOccupancyMaxActiveClusters",
+                                                    "cudaPeekAtLastError",
+                                                    "cudaPointerGetAttributes",
+                                                    "cudaStreamGetCaptureInfo",
+                                                    "cudaStreamGetCaptureInfo_v2",
+                                                    "cudaStreamIsCapturing",
+                                                    "cudaStreamQuery",
+                                                    "cuCtxGetCurrent",
+                                                    "cuCtxGetDevice",
+                                                    "cuDeviceGet",
+                                                    "cuDeviceGetAttribute",
+                                                    "cuDevicePrimaryCtxGetState",
+                                                    "cuEventQuery",
+                                                    "cuFuncGetAttribute",
+                                                    "cuGetProcAddress",
+                                                    "cuGetProcAddress_v2",
+                                                    "cuKernelGetAttribute",
+                                                    "cuKernelGetFunction",
+                                                    "cuKernelGetName",
+                                                    "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+                                                    "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
+                                                    "cuPointerGetAttribute",
+                                                    "cuStreamIsCapturing"};
 constexpr std::uint32_t kMostCalls = 2048; ///< numbers of a domain; CUPTI 13 has fewer than 900
 
 using Subscriber = void*;
@@ -144,7 +144,7 @@ public:
     bool useClock(Now now) override { return timestamps_ != nullptr && timestamps_(now) == kSuccess; }
     bool enable(std::uint32_t kind) override {
         if (enable_(static_cast<int>(kind)) != kSuccess) return false;
-        if (kind == kind::kRuntime || kind == kind::kDriver) leaveOutQuestions(kind == kind::kRuntime);
+        if (kind == kind::kRuntime || kind == kind::kDriver) leaveOutQueries(kind == kind::kRuntime);
         return true;
     }
     void disable(std::uint32_t kind) override { disable_(static_cast<int>(kind)); }
@@ -185,13 +185,13 @@ public:
 
 private:
     /// To be called after the kind of all calls was enabled, which includes these.
-    void leaveOutQuestions(bool runtime) {
+    void leaveOutQueries(bool runtime) {
         const auto enable_call = runtime ? enable_runtime_call_ : enable_driver_call_;
         if (enable_call == nullptr) return;
         for (std::uint32_t number = 1; number < kMostCalls; ++number) {
             std::string name = callName(runtime, number);
             if (name.ends_with("_ptsz")) name.resize(name.size() - 5);
-            if (std::ranges::count(kQuestions, std::string_view(name)) > 0) enable_call(number, 0);
+            if (std::ranges::count(kQueries, std::string_view(name)) > 0) enable_call(number, 0);
         }
     }
     [[nodiscard]] std::string textOf(Code code) const {

@@ -113,7 +113,7 @@ void KernelRecorder::recordInto(Recorder& recorder, std::optional<Rank> only) {
         const std::lock_guard lock(mutex_);
         into_ = &recorder;
         first_of_run_ = numbers_ + 1;
-        news_ = {};
+        registered_ = {};
         counts_ = {};
     }
     recorder.setSource([this](bool last) { collect(last); });
@@ -121,14 +121,14 @@ void KernelRecorder::recordInto(Recorder& recorder, std::optional<Rank> only) {
 
 std::uint64_t KernelRecorder::number(Label label) {
     const std::lock_guard lock(mutex_);
-    news_.labels.emplace_back(++numbers_, std::move(label));
+    registered_.labels.emplace_back(++numbers_, std::move(label));
     return numbers_;
 }
 
 void KernelRecorder::addRank(Rank rank) {
     collector_.api().pushExternal(number({rank, std::nullopt}));
     const std::lock_guard lock(mutex_);
-    news_.threads.emplace_back(ownThread(), rank);
+    registered_.threads.emplace_back(ownThread(), rank);
 }
 
 void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpose) {
@@ -136,7 +136,7 @@ void KernelRecorder::addStream(Rank rank, void* stream, const std::string& purpo
     const std::optional<std::uint32_t> id = collector_.api().streamNumber(stream);
     if (!id) return;
     const std::lock_guard lock(mutex_);
-    news_.streams.emplace_back(*id, Stream{rank, "stream: " + purpose});
+    registered_.streams.emplace_back(*id, Stream{rank, "stream: " + purpose});
 }
 
 void KernelRecorder::beginOp(Rank rank, LaunchingOp op) {
@@ -162,12 +162,12 @@ std::string_view KernelRecorder::rowOf(Rank rank, const cupti::Activity& work) {
     return place->second;
 }
 
-void KernelRecorder::learn(News news) {
-    for (auto& [number, label] : news.labels)
+void KernelRecorder::takeRegistered(Registrations registered) {
+    for (auto& [number, label] : registered.labels)
         labels_.emplace_hint(labels_.end(), number, std::move(label));
-    for (const auto& [thread, rank] : news.threads)
+    for (const auto& [thread, rank] : registered.threads)
         threads_[thread] = rank;
-    for (auto& [id, stream] : news.streams)
+    for (auto& [id, stream] : registered.streams)
         streams_.try_emplace(id, std::move(stream)); // a name in use must not move
 }
 
@@ -208,15 +208,16 @@ void KernelRecorder::collect(bool last) {
     collected_.clear();
     perfetto::CaptureCounts lost;
     collector_.collect(collected_, lost);
-    // Ranks take the lock before each op: it is held only to take what they said, after what they started was taken.
+    // Ranks take the lock before each op: it is held only to take what they registered, after the records of what they
+    // started.
     Recorder* into = nullptr;
-    News news;
+    Registrations registered;
     {
         const std::lock_guard lock(mutex_);
         into = last ? std::exchange(into_, nullptr) : into_;
-        std::swap(news, news_);
+        std::swap(registered, registered_);
     }
-    learn(std::move(news));
+    takeRegistered(std::move(registered));
     KernelCounts counts;
     counts.lost = lost.lost_in_cupti + lost.lost_buffers + lost.damaged;
     const Batches batches = sortAll(now, last, counts);

@@ -82,8 +82,8 @@ private:
     };
     using Batches = std::map<Rank, std::vector<DeviceSlice>>;
 
-    /// What ranks said since the last collection.
-    struct News {
+    /// What ranks registered since the last collection.
+    struct Registrations {
         std::vector<std::pair<std::uint64_t, Label>> labels;   ///< by number, ascending
         std::vector<std::pair<std::uint32_t, Stream>> streams; ///< by CUPTI's number
         std::vector<std::pair<std::uint32_t, Rank>> threads;   ///< by the system's id
@@ -93,7 +93,7 @@ private:
     void stopAtExit() noexcept;
     [[nodiscard]] std::uint64_t number(Label label);
     void collect(bool last);
-    void learn(News news);
+    void takeRegistered(Registrations registered);
     /// What is known well enough to be written, in the order of its times.
     [[nodiscard]] Batches sortAll(TimeNs now, bool last, KernelCounts& counts);
     /// False if the number of its call may yet come.
@@ -119,7 +119,7 @@ private:
     mutable std::mutex mutex_;
     Recorder* into_ = nullptr;
     std::uint64_t numbers_ = 0;
-    News news_;
+    Registrations registered_;
     KernelCounts counts_;
 };
 

@@ -135,7 +135,7 @@ TEST(CuptiRun, KernelsLieUnderTheRankThatLaunchedThem) {
             calls.insert(std::string(recorded->run.trace->name(slice)));
     }
     EXPECT_THAT(calls, testing::IsSupersetOf({"cudaLaunchKernel", "cudaMemcpyAsync"}));
-    EXPECT_FALSE(calls.contains("cudaGetLastError")) << "calls that only ask would be most records";
+    EXPECT_FALSE(calls.contains("cudaGetLastError")) << "calls that only query would be most records";
 }
 
 TEST(CuptiRun, OpsLastFromTheirFirstKernelToTheirLast) {
