@@ -86,7 +86,7 @@ void reportBubbles(const ReportDevice& device, const Budget& budget, bool paced)
     model.width = paced ? device.bubble_width : device.checked_width;
     model.sequence = paced ? device.bubble_width : device.checked_width;
     model.heads = paced ? model.heads : std::max(device.checked_width / 64, 1);
-    model.batch = paced ? model.batch : 8;
+    model.batch = paced ? model.batch : std::max(device.checked_width / 128, 1);
     model.layers_per_stage = 2;
     for (const auto& [name, vpp] :
          {std::pair{"gpipe", 1}, {"1f1b", 1}, {"interleaved", 2}, {"zb-h1", 1}, {"zb-v", 2}}) {
@@ -199,9 +199,8 @@ void reportBubblesOf(const ReportDevice& device, const Budget& budget) {
 }
 
 void reportChecks(const ReportDevice& device, const Budget& budget) {
-    fmt::print(
-        "\nChecks in bubbles, on in every other step (medians of the steps), 4 ranks with processors of their own, "
-        "8 micro-batches, bf16:\n");
+    fmt::print("\nChecks in bubbles (medians of steps), 4 ranks with processors of their own, "
+               "8 micro-batches, bf16:\n");
     reportCheckedSteps(device.plain, budget, false, device.checked_width);
     reportCheckedSteps(device.graphs, budget, true, device.checked_width);
     fmt::print("\nBits flipped in what is checked, ops held for their nominal times:\n");

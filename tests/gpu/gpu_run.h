@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -52,11 +53,15 @@ public:
         : backend_("cuda", gpu, Storage::Bf16, std::make_shared<MonotonicClock>()), schedule_(std::move(schedule)),
           model_(std::move(model)), times_(std::move(times)), paced_(paced) {}
 
-    /// Gives each rank processors of its own, so that a rank that waits leaves some unused.
+    /// Gives each rank processors of its own, so that a rank that waits leaves some unused. Where the device cannot,
+    /// the reason goes to standard error, and ranks share all.
     void divide() {
         Result<std::unique_ptr<DividedDevice>> made = backend_.divide(schedule_.pp);
-        if (!made.ok()) throw std::runtime_error(made.error().text());
-        divided_ = std::move(made).value();
+        if (made.ok()) {
+            divided_ = std::move(made).value();
+        } else {
+            std::fprintf(stderr, "not divided: %s\n", made.error().text().c_str());
+        }
     }
 
     /// Lets it check itself. Where ops take their own time, checks may take `cost` of it.
