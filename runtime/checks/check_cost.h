@@ -1,8 +1,8 @@
 #pragma once
 
+#include "core/base/median.h"
 #include "core/base/time.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +11,16 @@
 
 namespace bubblescope::runtime {
 
+/// Of how many steps one may cost this much more, if each may cost `allowed` in the mean: `least` or it doubled, up to
+/// 1,024.
+[[nodiscard]] inline int intervalFor(double cost, double allowed, int least) {
+    constexpr int kLongest = 1024;
+    int interval = least;
+    while (cost > allowed * interval && interval < kLongest)
+        interval *= 2;
+    return interval;
+}
+
 /// Chooses the steps of a rank that carry work which makes its ops longer, so that on average this takes no more than a
 /// share of the time. Work is done in the first steps, which shows what it takes, and then in every step whose number
 /// is a multiple of a power of two: steps of ranks and of runs that are rarer are among those that are more frequent.
@@ -18,7 +28,6 @@ namespace bubblescope::runtime {
 class CheckCost {
 public:
     static constexpr int kTried = 4; ///< steps in which the work is always done; the first one warms up
-    static constexpr int kLongestInterval = 1024;
 
     /// `share` of 1 or more: in every step.
     explicit CheckCost(double share) : share_(share) {}
@@ -45,9 +54,7 @@ private:
         if (share_ >= 1) return;
         const double allowed = share_ / kOthers * static_cast<double>(step_time_.count());
         const auto of_one = static_cast<double>(cost_.count());
-        interval_ = 1;
-        while (of_one > allowed * interval_ && interval_ < kLongestInterval)
-            interval_ *= 2;
+        interval_ = intervalFor(of_one, allowed, 1);
     }
 
     /// How many times as much a step is longer than one rank's ops are at most: ranks wait for one another in turn, and
@@ -72,7 +79,6 @@ private:
 class CheckedSteps {
 public:
     static constexpr int kTried = 16;
-    static constexpr int kLongestInterval = 1024;
 
     /// `share` of 1 or more: every step.
     explicit CheckedSteps(double share) : share_(share), interval_(share >= 1 ? 1 : 2) {}
@@ -100,18 +106,14 @@ private:
         last.push_back(took);
         if (last.size() > kLast) last.pop_front();
         if (step_ + 1 < kTried || took_[0].empty() || took_[1].empty()) return;
-        const double without = median(took_[0]);
+        const double without = usual(took_[0]);
         const double allowed = share_ * without;
-        const double more = median(took_[1]) - without;
-        interval_ = 2;
-        while (more > allowed * interval_ && interval_ < kLongestInterval)
-            interval_ *= 2;
+        const double more = usual(took_[1]) - without;
+        interval_ = intervalFor(more, allowed, 2);
     }
     /// Not the mean: a step that something else has held up says nothing about checks.
-    static double median(const std::deque<TimeNs>& times) {
-        std::vector<TimeNs> sorted(times.begin(), times.end());
-        std::ranges::sort(sorted);
-        return static_cast<double>(sorted[sorted.size() / 2].count());
+    static double usual(const std::deque<TimeNs>& times) {
+        return static_cast<double>(median({times.begin(), times.end()}).count());
     }
 
     static constexpr std::size_t kLast = 9;

@@ -1,5 +1,6 @@
 // What checks in bubbles cost on a GPU, and what they find there.
 
+#include "core/base/median.h"
 #include "tests/gpu/gpu_run.h"
 
 #include <fmt/format.h>
@@ -34,8 +35,8 @@ void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& b
             std::array<std::vector<TimeNs>, 2> took; // by steps without checks and with; the first one warms up
             for (std::size_t step = 1; step < measured.whole.size(); ++step)
                 took[measured.checked[step] ? 1 : 0].push_back(measured.whole[step]);
-            const double off = seconds(median(took[0])) * 1e3;
-            const double on = took[1].empty() ? off : seconds(median(took[1])) * 1e3;
+            const double off = seconds(bubblescope::median(took[0])) * 1e3;
+            const double on = took[1].empty() ? off : seconds(bubblescope::median(took[1])) * 1e3;
             const double share = static_cast<double>(took[1].size()) / (kSteps - 1);
             fmt::print(
                 "{:<12}{}  {:.3f} ms without, {:.3f} ms with, in {} of {} steps: {:+.2f} % in the mean; {} checks, "

@@ -197,8 +197,8 @@ inline TimeNs median(std::vector<TimeNs> times) {
     return times[times.size() / 2];
 }
 
-/// What checks in bubbles cost: they are on in every other step of one run, of a model of this width. Ops take as long
-/// as their kernels.
+/// What checks in bubbles cost: steps of one run with and without them, of a model of this width. Ops take as long as
+/// their kernels.
 void reportCheckedSteps(const std::shared_ptr<Accelerator>& gpu, const Budget& budget, bool graphs, int width);
 
 /// A small campaign: a bit is flipped once in what a run checks in its second step, run by run.
