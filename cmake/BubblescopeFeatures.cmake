@@ -7,7 +7,6 @@ find_package(simdjson REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_package(SQLite3 REQUIRED)
-find_package(TBB REQUIRED)
 find_package(Threads REQUIRED)
 find_package(OpenSSL QUIET) # encrypted streams between collectors
 find_path(ASIO_INCLUDE_DIR asio.hpp REQUIRED)

@@ -2,93 +2,77 @@
 
 #include "core/parallel/core_count.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
-#include <semaphore>
 #include <thread>
-
-// oneTBB is not instrumented, so the thread sanitizer does not see its synchronization.
-#ifdef __has_feature
-#if __has_feature(thread_sanitizer)
-#define BUBBLESCOPE_OWN_THREADS
-#endif
-#endif
-#ifdef __SANITIZE_THREAD__
-#define BUBBLESCOPE_OWN_THREADS
-#endif
-
-#ifndef BUBBLESCOPE_OWN_THREADS
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
-#endif
+#include <utility>
 
 namespace bubblescope::detail {
 namespace {
 
-/// Calls functions on other threads, approximately in the order of submission. There is one thread per core, not
-/// counting those that wait for results.
+/// Calls functions on other threads, begun in the order of submission. A thread is started when there is work and none
+/// is idle, up to one per core, not counting those that wait for results. Idle ones sleep: a pool whose idle threads
+/// look for work for a while takes that time from the threads that have some: frames of the timeline took a fifth
+/// longer.
 class Threads {
 public:
-    /// Never destroyed: work may run until the process ends.
+    /// Never destroyed: work may run until the process ends. A process that was forked, where none of the threads is
+    /// left, begins with new ones.
     static Threads& shared() {
-        static auto& threads = *new Threads;
-        return threads;
+        Threads* known = current_.load();
+        if (known == nullptr) {
+            auto made = std::make_unique<Threads>();
+            if (current_.compare_exchange_strong(known, made.get())) known = made.release();
+            static const int forgets = pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
+            (void)forgets;
+        }
+        return *known;
     }
     void enqueue(std::function<void()> work) {
-        {
-            const std::lock_guard lock(mutex_);
-            waiting_.push_back(std::move(work));
-        }
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(std::move(work));
+        if (idle_ < waiting_.size() && started_ < coreCount()) startOne();
+        ready_.notify_one();
+    }
+
+private:
+    static inline std::atomic<Threads*> current_{nullptr};
+
+    void startOne() {
         try {
-            wakeOne();
+            std::thread([this] { serve(); }).detach();
+            ++started_;
         } catch (const std::exception&) { // NOLINT(bugprone-empty-catch)
             // The system has no room for another thread. Those that wait for work that has not begun do it themselves.
         }
     }
-
-private:
-    /// Runs the work that has waited longest, if any is left.
-    void runNext() {
+    [[noreturn]] void serve() {
         std::unique_lock lock(mutex_);
-        if (waiting_.empty()) return;
-        const std::function<void()> work = std::move(waiting_.front());
-        waiting_.pop_front();
-        lock.unlock();
-        work();
-    }
-
-    // Work is queued here and not in oneTBB, whose memory leak checkers do not see.
-    std::mutex mutex_;
-    std::deque<std::function<void()>> waiting_;
-
-#ifndef BUBBLESCOPE_OWN_THREADS
-    void wakeOne() {
-        arena_.enqueue([this] { runNext(); });
-    }
-
-    oneapi::tbb::global_control limit_{oneapi::tbb::global_control::max_allowed_parallelism, coreCount() + 1};
-    oneapi::tbb::task_arena arena_{static_cast<int>(coreCount()), 0};
-#else
-    Threads() {
-        for (std::size_t i = 0; i < coreCount(); ++i) {
-            std::thread([this] {
-                while (true) {
-                    ready_.acquire();
-                    runNext();
-                }
-            }).detach();
+        while (true) {
+            ++idle_;
+            ready_.wait(lock, [this] { return !waiting_.empty(); });
+            --idle_;
+            std::function<void()> work = std::move(waiting_.front());
+            waiting_.pop_front();
+            lock.unlock();
+            work();
+            work = nullptr;
+            lock.lock();
         }
     }
-    void wakeOne() {
-        ready_.release();
-    }
 
-    std::counting_semaphore<> ready_{0};
-#endif
+    std::mutex mutex_;
+    std::condition_variable ready_;
+    std::deque<std::function<void()>> waiting_;
+    std::size_t started_ = 0;
+    std::size_t idle_ = 0; ///< of these
 };
 
 } // namespace

@@ -14,9 +14,8 @@
 
 namespace bubblescope {
 
-// Work on all cores. The threads are those of oneTBB: started once and shared by the whole program. Everything here may
-// be nested, and nothing waits for work that no thread has begun: whoever needs a result computes it if no other thread
-// does.
+// Work on all cores. The threads are started once and shared by the whole program. Everything here may be nested, and
+// nothing waits for work that no thread has begun: whoever needs a result computes it if no other thread does.
 
 namespace detail {
 

@@ -98,6 +98,19 @@ TEST(ParallelFor, DoesWithoutThreadsThatCannotBeStarted) {
     EXPECT_EQ(result.said, "each");
 }
 
+/// In a forked process, such as a worker of Python's multiprocessing, none of the threads is left.
+TEST(ParallelFor, HasThreadsInAForkedProcess) {
+    parallelFor(100, [](std::size_t) { std::this_thread::yield(); });
+    const test::ChildResult result = test::inChild([] {
+        const std::size_t threads = std::min<std::size_t>(2, coreCount());
+        std::latch meet(static_cast<std::ptrdiff_t>(threads));
+        parallelFor(threads, [&meet](std::size_t) { meet.arrive_and_wait(); });
+        return std::string("two threads");
+    });
+    EXPECT_EQ(result.exit_code, 0) << "signal " << result.signal;
+    EXPECT_EQ(result.said, "two threads");
+}
+
 TEST(ParallelFor, MayBeNested) {
     std::vector<std::vector<int>> calls(50, std::vector<int>(200));
     parallelFor(calls.size(), [&calls](std::size_t row) {
