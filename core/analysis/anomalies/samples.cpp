@@ -71,6 +71,11 @@ void OpSamples::eachSteadyOf(Rank rank, const Visit& visit) const {
     });
 }
 
+std::size_t OpSamples::rowOf(std::size_t sample) const {
+    const auto row = std::ranges::partition_point(rows_, [sample](const OpRow& r) { return r.end() <= sample; });
+    return static_cast<std::size_t>(row - rows_.begin());
+}
+
 std::size_t OpSamples::medianSteps() const {
     std::size_t all = 0;
     std::size_t steady = 0;

@@ -65,6 +65,8 @@ public:
     [[nodiscard]] Chunk chunkOf(std::size_t sample) const { return Chunk{placeOf(groups_[sample]) / kKinds % chunks_}; }
 
     [[nodiscard]] std::span<const OpRow> rows() const { return rows_; } ///< by step, then rank
+    /// The row of a sample, by its place in rows().
+    [[nodiscard]] std::size_t rowOf(std::size_t sample) const;
     [[nodiscard]] std::size_t size() const { return groups_.size(); }
     [[nodiscard]] std::size_t group(std::size_t sample) const { return groups_[sample]; }
     /// ns

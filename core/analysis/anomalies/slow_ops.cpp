@@ -1,6 +1,7 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -37,6 +38,13 @@ public:
         }
         fitSlopes();
     }
+    /// Of how many samples it is known.
+    [[nodiscard]] std::size_t known() const {
+        std::size_t known = 0;
+        for (std::size_t group = 0; group < samples_.groupCount(); ++group)
+            known += samples_.count(group) >= kFewestLikes && samples_.median(group) > 0 ? samples_.count(group) : 0;
+        return known;
+    }
     /// ns; 0 if the usual time is unknown.
     [[nodiscard]] double of(std::size_t sample) const {
         const std::size_t group = samples_.group(sample);
@@ -72,6 +80,23 @@ struct SlowOps {
     std::vector<std::size_t> samples; ///< of one row
     double deviations = 0;            ///< of the worst
     double chance = 1;                ///< of the worst
+
+    void add(std::size_t sample, double its_deviations, double its_chance) {
+        samples.push_back(sample);
+        takeWorse(its_deviations, its_chance);
+    }
+    /// Of the same row, behind these.
+    void append(const SlowOps& others) {
+        samples.insert(samples.end(), others.samples.begin(), others.samples.end());
+        takeWorse(others.deviations, others.chance);
+    }
+
+private:
+    void takeWorse(double its_deviations, double its_chance) {
+        if (its_deviations <= deviations) return;
+        deviations = its_deviations;
+        chance = its_chance;
+    }
 };
 
 /// By row: step after step, in each rank after rank.
@@ -260,6 +285,46 @@ Anomaly describeAll(const AnomalyInput& input, const OpSamples& samples, const U
     return anomaly;
 }
 
+/// The ops that take much longer than usual by the spread of all.
+SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const UsualTimes& usual,
+                    const Anomalies& found) {
+    const std::size_t known = usual.known();
+    if (known == 0) return {};
+    const auto residual = [&](std::size_t i, double own) { return samples.duration(i) / own - 1; };
+    // Made anew for each pass: a list of them would be 8 bytes an op.
+    const auto eachResidual = [&](std::size_t begin, std::size_t end, const auto& use) {
+        for (std::size_t i = begin; i < end; ++i) {
+            if (const double own = usual.of(i); own > 0) use(residual(i, own));
+        }
+    };
+    // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
+    const double sigma = std::max(statistics::robustSigmaInPasses(samples.size(), eachResidual), 1e-3);
+    std::vector<SlowByRow> pieces(samples.size() / kParallelItems + 1);
+    parallelPieces(samples.size(), [&](std::size_t begin, std::size_t end) {
+        SlowByRow& by_row = pieces[begin / kParallelItems];
+        std::size_t r = samples.rowOf(begin);
+        for (std::size_t i = begin; i < end; ++i) {
+            while (samples.rows()[r].end() <= i)
+                ++r;
+            const OpRow& row = samples.rows()[r];
+            const double own = usual.of(i);
+            if (own <= 0) continue;
+            const double deviations = residual(i, own) / sigma;
+            if (deviations < input.limits.op_deviations) continue;
+            // Bonferroni: Holm's first step, and the rest are no stricter.
+            const double chance = statistics::normalTail(deviations) * static_cast<double>(known);
+            if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
+            by_row[r].add(i, deviations, chance);
+        }
+    });
+    SlowByRow by_row = std::move(pieces.front());
+    for (std::size_t piece = 1; piece < pieces.size(); ++piece) {
+        for (const auto& [row, slow] : pieces[piece])
+            by_row[row].append(slow);
+    }
+    return by_row;
+}
+
 /// What every process pays for once, lazy initialisation, autotuning, cold caches, makes the steps of the warm-up slow
 /// on most ranks: nobody's fault, and told as a long warm-up where it is long.
 void takeOutWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRow& by_row) {
@@ -280,40 +345,7 @@ void takeOutWarmUp(const AnomalyInput& input, const OpSamples& samples, SlowByRo
 void findSlowOps(const AnomalyInput& input, const OpSamples& samples, const std::vector<std::vector<double>>& levels,
                  Anomalies& found) {
     const UsualTimes usual(input.run.steps, samples, levels);
-    std::size_t known = 0;
-    const auto residual = [&](std::size_t i, double own) { return samples.duration(i) / own - 1; };
-    const auto eachResidual = [&](const auto& use) { // made anew each time: a list of them would be 8 bytes an op
-        known = 0;
-        for (std::size_t i = 0; i < samples.size(); ++i) {
-            const double own = usual.of(i);
-            if (own <= 0) continue;
-            ++known;
-            use(residual(i, own));
-        }
-    };
-    // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
-    const double sigma = std::max(statistics::robustSigmaInPasses(samples.size(), eachResidual), 1e-3);
-    if (known == 0) return;
-
-    SlowByRow by_row;
-    for (std::size_t r = 0; r < samples.rows().size(); ++r) {
-        const OpRow& row = samples.rows()[r];
-        for (std::size_t i = row.begin; i < row.end(); ++i) {
-            const double own = usual.of(i);
-            if (own <= 0) continue;
-            const double deviations = residual(i, own) / sigma;
-            if (deviations < input.limits.op_deviations) continue;
-            // Bonferroni: Holm's first step, and the rest are no stricter.
-            const double chance = statistics::normalTail(deviations) * static_cast<double>(known);
-            if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
-            SlowOps& slow = by_row[r];
-            slow.samples.push_back(i);
-            if (deviations > slow.deviations) {
-                slow.deviations = deviations;
-                slow.chance = chance;
-            }
-        }
-    }
+    SlowByRow by_row = slowByRow(input, samples, usual, found);
     takeOutWarmUp(input, samples, by_row);
     std::optional<std::pair<std::size_t, StepCosts>> costs; // of a step: rows go step after step
     std::map<std::pair<int, Rank>, SlowPlace> by_place;     // by replica and rank

@@ -328,20 +328,13 @@ std::vector<double> usualOfKinds(const OpSamples& samples) {
     std::vector<std::size_t> count(OpSamples::kKinds, 0);
     for (std::size_t group = 0; group < samples.groupCount(); ++group)
         count[group % OpSamples::kKinds] += samples.count(group);
-    std::vector<statistics::MultiPassMedian> medians(count.begin(), count.end());
-    std::vector<char> needs_pass(medians.size(), 1);
-    while (std::ranges::find(needs_pass, 1) != needs_pass.end()) {
-        for (std::size_t i = 0; i < samples.size(); ++i) {
-            const std::size_t kind = samples.kindOf(i);
-            if (needs_pass[kind] != 0) medians[kind].add(samples.duration(i));
-        }
-        for (std::size_t kind = 0; kind < medians.size(); ++kind) {
-            if (needs_pass[kind] != 0) needs_pass[kind] = medians[kind].endPass() ? 1 : 0;
-        }
-    }
-    std::vector<double> usual;
-    for (const statistics::MultiPassMedian& median : medians)
-        usual.push_back(std::max(1.0, median.value()));
+    std::vector<double> usual = statistics::mediansInPasses(
+        count, samples.size(), [&samples](std::size_t begin, std::size_t end, const auto& use) {
+            for (std::size_t i = begin; i < end; ++i)
+                use(samples.kindOf(i), samples.duration(i));
+        });
+    for (double& median : usual)
+        median = std::max(1.0, median);
     return usual;
 }
 

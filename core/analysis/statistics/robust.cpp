@@ -34,63 +34,81 @@ constexpr std::size_t kApart = 256; ///< four standard deviations of the place o
 } // namespace
 
 MultiPassMedian::MultiPassMedian(std::size_t most) {
-    if (most > kFewToSample) sampled_ = UINT64_MAX / most * kSampleSize;
+    pass_.sampled_ = most > kFewToSample ? UINT64_MAX / most * kSampleSize : Share::kAll;
 }
 
-bool MultiPassMedian::endPass() {
-    if (keepsAll()) {
-        value_ = medianInPlace(kept_);
-        return false;
-    }
-    if (samples_) {
-        samples_ = false;
-        if (count_ == 0) return false;
-        sample_ = std::move(kept_);
+MultiPassMedian::Share MultiPassMedian::share(std::size_t first) const {
+    Share share;
+    share.sampled_ = pass_.sampled_;
+    share.first_ = first;
+    share.low_ = pass_.low_;
+    share.high_ = pass_.high_;
+    return share;
+}
+
+void MultiPassMedian::add(Share&& share) {
+    count_ += share.count_;
+    pass_.below_ += share.below_;
+    pass_.equal_low_ += share.equal_low_;
+    pass_.equal_high_ += share.equal_high_;
+    if (pass_.kept_.empty())
+        pass_.kept_ = std::move(share.kept_);
+    else
+        pass_.kept_.insert(pass_.kept_.end(), share.kept_.begin(), share.kept_.end());
+}
+
+void MultiPassMedian::endPass() {
+    const auto endWith = [this](double value) {
+        value_ = value;
+        ended_ = true;
+        std::vector<double>().swap(pass_.kept_);
+    };
+    if (pass_.sampled_ == Share::kAll) return endWith(medianInPlace(pass_.kept_));
+    if (pass_.sampled_ > 0) {
+        if (count_ == 0) return endWith(0);
+        pass_.sampled_ = 0;
+        sample_ = std::move(pass_.kept_);
         std::ranges::sort(sample_);
         apart_ = kApart;
-        setRange();
-        return true;
+        return setRange();
     }
     const std::size_t middle = count_ / 2;
     double upper = 0;
     double lower = 0;
-    if (find(middle, upper) && (count_ % 2 == 1 || find(middle - 1, lower))) {
-        value_ = count_ % 2 == 1 ? upper : (upper + lower) / 2;
-        std::vector<double>().swap(kept_);
-        return false;
-    }
-    if (std::isinf(low_)) return false; // some are no numbers
-    apart_ *= 8;                        // the sample was not one of all
+    if (find(middle, upper) && (count_ % 2 == 1 || find(middle - 1, lower)))
+        return endWith(count_ % 2 == 1 ? upper : (upper + lower) / 2);
+    if (std::isinf(pass_.low_)) return endWith(0); // some are no numbers
+    apart_ *= 8;                                   // the sample was not one of all
     setRange();
-    return true;
 }
 
 /// The values that the next pass keeps.
 void MultiPassMedian::setRange() {
     const std::size_t middle = sample_.size() / 2;
     const bool inside = apart_ < middle && middle + apart_ < sample_.size();
-    low_ = inside ? sample_[middle - apart_] : -std::numeric_limits<double>::infinity();
-    high_ = inside ? sample_[middle + apart_] : std::numeric_limits<double>::infinity();
-    below_ = equal_low_ = equal_high_ = 0;
-    kept_.clear();
+    pass_.low_ = inside ? sample_[middle - apart_] : -std::numeric_limits<double>::infinity();
+    pass_.high_ = inside ? sample_[middle + apart_] : std::numeric_limits<double>::infinity();
+    pass_.below_ = pass_.equal_low_ = pass_.equal_high_ = 0;
+    pass_.kept_.clear();
 }
 
 /// The value at a place in sorted order, if it lies in the range of the latest pass.
 bool MultiPassMedian::find(std::size_t place, double& value) {
-    if (place < below_) return false;
-    place -= below_;
-    if (place < equal_low_) {
-        value = low_;
+    std::vector<double>& kept = pass_.kept_;
+    if (place < pass_.below_) return false;
+    place -= pass_.below_;
+    if (place < pass_.equal_low_) {
+        value = pass_.low_;
         return true;
     }
-    place -= equal_low_;
-    if (place < kept_.size()) {
-        nthElement(std::span(kept_), place);
-        value = kept_[place];
+    place -= pass_.equal_low_;
+    if (place < kept.size()) {
+        nthElement(std::span(kept), place);
+        value = kept[place];
         return true;
     }
-    value = high_;
-    return place - kept_.size() < equal_high_;
+    value = pass_.high_;
+    return place - kept.size() < pass_.equal_high_;
 }
 
 RunningMedian::RunningMedian(std::span<const double> values) : above_(values.begin(), values.end()) {

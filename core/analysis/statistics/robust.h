@@ -1,9 +1,14 @@
 #pragma once
 
+#include "core/parallel/parallel.h"
+
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::statistics {
@@ -33,63 +38,103 @@ private:
 /// hundredths are kept. Mostly two passes are needed.
 class MultiPassMedian {
 public:
+    /// What one thread finds in its share of the values of a pass.
+    class Share {
+    public:
+        void add(double value) {
+            if (sampled_ > 0) {
+                // A sample without any order: values may repeat after some.
+                if (sampled_ == kAll || mixed(first_ + count_) < sampled_) kept_.push_back(value);
+                ++count_;
+            } else if (value < low_) {
+                ++below_;
+            } else if (value == low_) {
+                ++equal_low_;
+            } else if (value < high_) {
+                kept_.push_back(value);
+            } else if (value == high_) {
+                ++equal_high_;
+            }
+        }
+
+    private:
+        friend class MultiPassMedian;
+        static constexpr std::uint64_t kAll = UINT64_MAX;
+
+        /// Spreads whole numbers over all 64-bit ones (the finaliser of SplitMix64). Multiples of one number would not
+        /// do: among them are periods that values may have too.
+        static constexpr std::uint64_t mixed(std::uint64_t number) {
+            number = (number ^ number >> 30U) * 0xbf58476d1ce4e5b9;
+            number = (number ^ number >> 27U) * 0x94d049bb133111eb;
+            return number ^ number >> 31U;
+        }
+
+        std::uint64_t sampled_ = 0; ///< in the first pass: values whose mixed number is below it are in the sample
+        std::size_t first_ = 0;     ///< the number of the first value
+        std::size_t count_ = 0;     ///< in the first pass
+        double low_ = 0;            ///< in later ones the middle probably lies from here
+        double high_ = 0;           ///< to here
+        std::size_t below_ = 0;     ///< values before `low_`
+        std::size_t equal_low_ = 0;
+        std::size_t equal_high_ = 0;
+        std::vector<double> kept_; ///< the sample, then the values in between
+    };
+
     /// `most` is the number of values, or more.
     explicit MultiPassMedian(std::size_t most);
 
-    void add(double value) {
-        if (samples_) {
-            // A sample without any order: values may repeat after some.
-            if (keepsAll() || mixed(++count_) < sampled_) kept_.push_back(value);
-            return;
-        }
-        if (value < low_)
-            ++below_;
-        else if (value == low_)
-            ++equal_low_;
-        else if (value < high_)
-            kept_.push_back(value);
-        else if (value == high_)
-            ++equal_high_;
-    }
-    /// Call when all values were added. True if another pass is needed: over the same values in the same order.
-    [[nodiscard]] bool endPass();
+    /// For the values of a pass from the `first`-th on; any thread.
+    [[nodiscard]] Share share(std::size_t first) const;
+    void add(Share&& share);
+    /// Call when the shares of all values were added. Then value() is the median, or else another pass is needed, over
+    /// the same values in the same order.
+    void endPass();
+    [[nodiscard]] bool ended() const { return ended_; }
     [[nodiscard]] double value() const { return value_; } ///< after the last pass
-    [[nodiscard]] std::size_t kept() const { return kept_.capacity(); }
+    [[nodiscard]] std::size_t kept() const { return pass_.kept_.capacity(); }
 
 private:
-    /// Spreads whole numbers over all 64-bit ones (the finaliser of SplitMix64). Multiples of one number would not do:
-    /// among them are periods that values may have too.
-    static constexpr std::uint64_t mixed(std::uint64_t number) {
-        number = (number ^ number >> 30U) * 0xbf58476d1ce4e5b9;
-        number = (number ^ number >> 27U) * 0x94d049bb133111eb;
-        return number ^ number >> 31U;
-    }
-    [[nodiscard]] bool keepsAll() const { return sampled_ == UINT64_MAX; }
     void setRange();
     [[nodiscard]] bool find(std::size_t place, double& value);
 
-    std::uint64_t sampled_ = UINT64_MAX; ///< values whose mixed number is below it are in the sample
-    bool samples_ = true;                ///< in the first pass
-    std::size_t count_ = 0;
+    Share pass_;
+    std::size_t count_ = 0;      ///< of all values
     std::vector<double> sample_; ///< sorted
-    std::size_t apart_ = 0;      ///< places in the sample from its middle to `low_` and `high_`
-    double low_ = 0;             ///< the middle probably lies from here
-    double high_ = 0;            ///< to here
-    std::size_t below_ = 0;      ///< values before `low_`
-    std::size_t equal_low_ = 0;
-    std::size_t equal_high_ = 0;
-    std::vector<double> kept_; ///< the sample, then the values in between
+    std::size_t apart_ = 0;      ///< places in the sample from its middle to the range's begin and end
+    bool ended_ = false;
     double value_ = 0;
 };
 
-/// Calls `each(use)`, which calls use(value) for each value, for as many passes as the median needs.
+/// The medians of lists whose values are made anew for as many passes as these need. `each(begin, end, use)` calls
+/// use(list, value) for the values of `items` in [begin, end), on several threads; list i has `most[i]` values or
+/// fewer.
 template <class Each>
-[[nodiscard]] MultiPassMedian medianInPasses(std::size_t most, const Each& each) {
-    MultiPassMedian median(most);
-    do
-        each([&median](double value) { median.add(value); });
-    while (median.endPass());
-    return median;
+[[nodiscard]] std::vector<double> mediansInPasses(std::span<const std::size_t> most, std::size_t items,
+                                                  const Each& each) {
+    std::vector<MultiPassMedian> medians(most.begin(), most.end());
+    while (!std::ranges::all_of(medians, &MultiPassMedian::ended)) {
+        std::vector<std::vector<MultiPassMedian::Share>> pieces(items / kParallelItems + 1);
+        parallelPieces(items, [&](std::size_t begin, std::size_t end) {
+            std::vector<MultiPassMedian::Share> shares;
+            for (const MultiPassMedian& median : medians)
+                shares.push_back(median.share(begin));
+            each(begin, end, [&](std::size_t list, double value) {
+                if (!medians[list].ended()) shares[list].add(value);
+            });
+            pieces[begin / kParallelItems] = std::move(shares);
+        });
+        for (std::size_t list = 0; list < medians.size(); ++list) {
+            if (medians[list].ended()) continue;
+            for (std::vector<MultiPassMedian::Share>& piece : pieces) {
+                if (!piece.empty()) medians[list].add(std::move(piece[list]));
+            }
+            medians[list].endPass();
+        }
+    }
+    std::vector<double> values;
+    for (const MultiPassMedian& median : medians)
+        values.push_back(median.value());
+    return values;
 }
 
 /// Median distance from the median; 0 of none.
@@ -100,12 +145,19 @@ template <class Each>
 
 inline constexpr double kSigmaOfDeviation = 1.482602218505602; ///< 1 / the normal distribution's quantile at 3/4
 
-/// robustSigma() of values that are made anew for each pass, as medianInPasses() takes them.
+/// robustSigma() of values that are made anew for each pass: `each` is as mediansInPasses() takes it, but calls
+/// use(value).
 template <class Each>
-[[nodiscard]] double robustSigmaInPasses(std::size_t most, const Each& each) {
-    const double middle = medianInPasses(most, each).value();
-    const auto distances = [&](const auto& use) { each([&](double value) { use(std::abs(value - middle)); }); };
-    return kSigmaOfDeviation * medianInPasses(most, distances).value();
+[[nodiscard]] double robustSigmaInPasses(std::size_t items, const Each& each) {
+    const auto medianOf = [&](const auto& of_value) {
+        return mediansInPasses(std::array{items}, items,
+                               [&](std::size_t begin, std::size_t end, const auto& use) {
+                                   each(begin, end, [&](double value) { use(0, of_value(value)); });
+                               })
+            .front();
+    };
+    const double middle = medianOf([](double value) { return value; });
+    return kSigmaOfDeviation * medianOf([middle](double value) { return std::abs(value - middle); });
 }
 
 /// Value at a share in [0, 1] of the sorted values, straight between neighbours (R's type 7); 0 of none.

@@ -62,14 +62,17 @@ struct InPasses {
 InPasses inPasses(const std::vector<double>& values, std::size_t most) {
     MultiPassMedian median(most);
     InPasses result;
-    bool again = true;
-    while (again) {
-        for (const double value : values) {
-            median.add(value);
-            result.kept = std::max(result.kept, median.kept());
+    while (!median.ended()) {
+        const std::size_t third = values.size() / 3;
+        for (const auto& [begin, end] : {std::pair{std::size_t{0}, third}, std::pair{third, values.size()}}) {
+            auto share = median.share(begin); // as of two threads
+            for (std::size_t i = begin; i < end; ++i)
+                share.add(values[i]);
+            median.add(std::move(share));
         }
+        result.kept = std::max(result.kept, median.kept());
         ++result.passes;
-        again = median.endPass();
+        median.endPass();
     }
     result.median = median.value();
     return result;
@@ -95,7 +98,9 @@ TEST(Robust, MediansInPassesAreThoseOfAListAndKeepFew) {
                 EXPECT_LE(result.kept, 1U << 15) << list;
             }
             EXPECT_EQ(inPasses(lists[list], 2 * size + 1).median, result.median) << "fewer than were expected";
-            const auto each = [&](const auto& use) { std::ranges::for_each(lists[list], use); };
+            const auto each = [&](std::size_t begin, std::size_t end, const auto& use) {
+                std::ranges::for_each(std::span(lists[list]).subspan(begin, end - begin), use);
+            };
             EXPECT_EQ(robustSigmaInPasses(size, each), robustSigma(lists[list])) << size << ' ' << list;
         }
     }
@@ -107,6 +112,28 @@ TEST(Robust, MediansInPassesAreThoseOfAListAndKeepFew) {
     EXPECT_EQ(inPasses(values, values.size()).median, median(values));
     std::fill(values.begin(), values.end(), std::numeric_limits<double>::quiet_NaN());
     (void)inPasses(values, values.size()); // ends
+}
+
+TEST(Robust, MediansOfSeveralListsInPasses) {
+    std::mt19937 random(12);
+    constexpr std::size_t kItems = 400'000;
+    std::vector<double> values(kItems);
+    for (double& value : values)
+        value = std::normal_distribution(0.0, 1.0)(random);
+    // Item i belongs to a list of every second, of every third, to a short one, or to none.
+    const auto listOf = [](std::size_t i) { return i % 2 == 0 ? 0U : i % 3 == 0 ? 1U : i % 1999 == 0 ? 2U : 4U; };
+    std::vector<std::vector<double>> lists(4);
+    for (std::size_t i = 0; i < kItems; ++i) {
+        if (listOf(i) < lists.size()) lists[listOf(i)].push_back(values[i]);
+    }
+    const std::vector<std::size_t> most{lists[0].size(), lists[1].size() + 7, lists[2].size(), 0};
+    const auto medians = mediansInPasses(most, kItems, [&](std::size_t begin, std::size_t end, const auto& use) {
+        for (std::size_t i = begin; i < end; ++i) {
+            if (listOf(i) < lists.size()) use(listOf(i), values[i]);
+        }
+    });
+    for (std::size_t list = 0; list < lists.size(); ++list)
+        EXPECT_EQ(medians[list], median(lists[list])) << list;
 }
 
 /// As of a run whose steps are alike. Of some periods, such as these, a sample of evenly spread places holds few
