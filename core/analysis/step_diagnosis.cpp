@@ -89,6 +89,11 @@ StepStandards StepStandards::of(const Run& run, const StepSelection& selection, 
     return {UsualTimes(run.steps, selection), plannedOrder(run), knownOfSteps(run, clock_error)};
 }
 
+StepStandards StepStandards::of(const Run& run, std::span<const StepSamples> samples, const StepSelection& selection,
+                                TimeNs clock_error) {
+    return {UsualTimes(run.steps, samples, selection), plannedOrder(run), knownOfSteps(run, clock_error)};
+}
+
 StepDiagnoser::StepDiagnoser(const StepStandards& standards) : standards_(standards) {}
 StepDiagnoser::~StepDiagnoser() = default;
 StepDiagnoser::StepDiagnoser(StepDiagnoser&&) noexcept = default;

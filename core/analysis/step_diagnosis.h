@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/analysis/accounting/accounting.h"
+#include "core/analysis/accounting/usual_times.h"
 #include "core/analysis/attribution/attribution.h"
 #include "core/analysis/attribution/critical_path.h"
 #include "core/recognise/run.h"
@@ -9,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +53,9 @@ struct StepStandards {
     /// the run's steps. Linear in ops.
     [[nodiscard]] static StepStandards of(const Run& run, const StepSelection& selection,
                                           TimeNs clock_error = TimeNs{0});
+    /// The same, faster; `samples` are those of the run's steps.
+    [[nodiscard]] static StepStandards of(const Run& run, std::span<const StepSamples> samples,
+                                          const StepSelection& selection, TimeNs clock_error);
 };
 
 /// Diagnoses steps, one after another: those of one order share work. One thread at a time. Linear in ops and

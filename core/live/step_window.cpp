@@ -71,12 +71,13 @@ std::vector<ReducedReplica> StepWindow::add(std::vector<StepTimeline> timelines,
     for (StepTimeline& timeline : timelines) {
         analyses_.push_back(analyzer_->analyze(timeline));
         records_ += recordsOf(timeline);
+        samples_.emplace_back(timeline);
         run_.steps.push_back(std::move(timeline));
     }
     takeChecks(std::move(checks));
     countChecks(from);
     std::vector<ReducedReplica> replicas;
-    const StepStandards standards = StepStandards::of(run_, selectSteps(run_.steps), clocks_.bound());
+    const StepStandards standards = StepStandards::of(run_, samples_, selectSteps(run_.steps), clocks_.bound());
     const std::vector<StepReplays> replays = replaysOf(run_.checks, std::span(run_.steps).subspan(from));
     StepDiagnoser diagnoser(standards);
     for (std::size_t s = from; s < run_.steps.size(); ++s) {
@@ -136,6 +137,7 @@ void StepWindow::trim() {
         records_ -= recordsOf(step);
     const auto drop = [begin, count](auto& list) { list.erase(list.begin() + begin, list.begin() + begin + count); };
     drop(run_.steps);
+    drop(samples_);
     drop(analyses_);
     drop(accounts_);
     std::erase_if(run_.checks.checks, [goes](const CheckRecord& check) { return check.step == goes; });

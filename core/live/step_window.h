@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/accounting/usual_times.h"
 #include "core/analysis/report.h"
 #include "core/live/live_view.h"
 
@@ -53,7 +54,8 @@ private:
     Limits limits_;
     RunClocks clocks_;
     std::unique_ptr<StepAnalyzer> analyzer_;
-    std::vector<StepAnalysis> analyses_;   ///< one per run_.steps
+    std::vector<StepSamples> samples_;     ///< one per run_.steps
+    std::vector<StepAnalysis> analyses_;   ///< likewise
     std::vector<StepAccounting> accounts_; ///< likewise; each as of the arrival of its step
     std::size_t records_ = 0;
     std::int64_t changes_ = 0;

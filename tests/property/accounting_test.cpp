@@ -1,6 +1,7 @@
 // A step's accounting is exact, whatever the step, and every cause lands in its own entry.
 
 #include "core/analysis/accounting/accounting.h"
+#include "core/analysis/accounting/usual_times.h"
 #include "core/analysis/report.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/recognise/run.h"
@@ -87,6 +88,42 @@ TEST(Accounting, IsExactForHostileTimelines) {
             step.ranks.size(), {{TimeNs{10}, TimeNs{30}}, {TimeNs{100}, TimeNs{170}}});
         expectExact(step, accountOf(step, &plan, {TimeNs{5}, seed % 2 == 0, replays}), where);
     }
+}
+
+/// How many of the steps' ops have other usual times by the samples of the steps than by the steps themselves.
+int differentBySamples(const std::vector<StepTimeline>& steps) {
+    const StepSelection selection = selectSteps(steps);
+    const std::vector<StepSamples> samples(steps.begin(), steps.end());
+    const UsualTimes by_steps(steps, selection);
+    const UsualTimes by_samples(steps, samples, selection);
+    int different = 0;
+    for (const StepTimeline& step : steps) {
+        for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+            for (std::size_t i = 0; i < step.ranks[r].size(); ++i) {
+                const auto expected = by_steps.of(step, Rank{r}, i);
+                const auto found = by_samples.of(step, Rank{r}, i);
+                different +=
+                    found.usual != expected.usual || found.typical != expected.typical || found.known != expected.known;
+            }
+        }
+    }
+    return different;
+}
+
+TEST(UsualTimes, AreTheSameBySamplesOfSteps) {
+    unsigned seed = 500;
+    for (const Schedule& order : test::familyOrders()) {
+        std::vector<StepTimeline> steps;
+        for (int index = 0; index < 6; ++index) { // one of them is slow and set aside
+            const bool slow = index == 3;
+            steps.push_back(
+                test::measuredStep(order, test::randomTimes(order, seed++, slow ? 900 : 50, slow ? 999 : 150)));
+            steps.back().index = index;
+        }
+        EXPECT_EQ(differentBySamples(steps), 0) << order.name << ' ' << order.flavor;
+    }
+    for (unsigned hostile = 0; hostile < 1000; ++hostile)
+        EXPECT_EQ(differentBySamples({test::hostileStep(hostile), test::hostileStep(hostile + 1)}), 0) << hostile;
 }
 
 TEST(Accounting, SchedulesBubbleIsTheClosedFormWhereOneHolds) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <optional>
 
 namespace bubblescope {
 namespace {
@@ -22,111 +23,197 @@ TimeNs realTime(const StepTimeline& step, std::span<const TimelineOp> ops, std::
 
 } // namespace
 
-std::size_t UsualTimes::keyOf(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
+std::size_t LikeKeys::of(Rank rank, std::span<const TimelineOp> ops, std::size_t index) const {
     const auto known = [&](const Op& op) {
-        return op.kind != OpKind::Optimizer && op.chunk.value >= 0 && op.chunk.value < vpp_ && op.sequence >= 0 &&
-               op.sequence < slices_;
+        return op.kind != OpKind::Optimizer && op.chunk.value >= 0 && op.chunk.value < vpp && op.sequence >= 0 &&
+               op.sequence < slices;
     };
     const Op& op = ops[index].op;
-    if (rank.index() >= ranks_ || !known(op)) return kNoKey;
-    if (!beginsPair(ops, index)) return keyAlone(rank, op.kind, op.chunk, op.sequence);
-    return known(ops[index + 1].op) ? keyOfPair(rank, op.chunk, ops[index + 1].op.chunk) : kNoKey;
+    if (rank.index() >= ranks || !known(op)) return kNone;
+    if (!beginsPair(ops, index)) return ofOp(rank, op.kind, op.chunk, op.sequence);
+    return known(ops[index + 1].op) ? ofPair(rank, op.chunk, ops[index + 1].op.chunk) : kNone;
 }
 
-// Kind after kind, so that all times of one lie together; pairs, by their two chunks, are the last.
-std::size_t UsualTimes::keyAlone(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const {
-    const std::size_t stage = rank.index() * static_cast<std::size_t>(vpp_) + chunk.index();
-    return keysOfKind() * static_cast<std::size_t>(kind) + stage * static_cast<std::size_t>(slices_) +
+std::size_t LikeKeys::ofOp(Rank rank, OpKind kind, Chunk chunk, std::int32_t sequence) const {
+    const std::size_t stage = rank.index() * static_cast<std::size_t>(vpp) + chunk.index();
+    return ofKind() * static_cast<std::size_t>(kind) + stage * static_cast<std::size_t>(slices) +
            static_cast<std::size_t>(sequence);
 }
 
-std::size_t UsualTimes::keyOfPair(Rank rank, Chunk first, Chunk second) const {
-    const auto chunks = static_cast<std::size_t>(vpp_);
-    return keysOfKind() * kAlone + (rank.index() * chunks + first.index()) * chunks + second.index();
+std::size_t LikeKeys::ofPair(Rank rank, Chunk first, Chunk second) const {
+    const auto chunks = static_cast<std::size_t>(vpp);
+    return ofKind() * kAlone + (rank.index() * chunks + first.index()) * chunks + second.index();
 }
 
+namespace {
+
+constexpr int kMaxSlices = 4096; ///< bounds what a damaged file can ask for
+
+/// Of the sequence, as far as this op shows.
+int slicesWith(const TimelineOp& op) {
+    return std::min<int>(op.op.sequence, kMaxSlices - 1) + 1;
+}
+
+/// Calls visit(index, pair) for each op of a rank that runs alone and for each pair.
+template <class Visit>
+void eachLike(std::span<const TimelineOp> ops, const Visit& visit) {
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+        const bool pair = beginsPair(ops, i);
+        visit(i, pair);
+        i += pair ? 1 : 0;
+    }
+}
+
+} // namespace
+
+StepSamples::StepSamples(const StepTimeline& step) {
+    by_.vpp = std::max(1, step.vpp);
+    by_.ranks = step.ranks.size();
+    for (const auto& rank : step.ranks) {
+        for (const TimelineOp& op : rank)
+            by_.slices = std::max(by_.slices, slicesWith(op));
+    }
+    keys_.reserve(step.opCount());
+    times_.reserve(step.opCount());
+    if (by_.count() > UINT32_MAX) return;
+    for (std::size_t r = 0; r < step.ranks.size(); ++r) {
+        const std::span<const TimelineOp> ops(step.ranks[r]);
+        eachLike(ops, [&](std::size_t i, bool pair) {
+            const std::size_t key = by_.of(Rank{r}, ops, i);
+            if (key == LikeKeys::kNone) return;
+            keys_.push_back(static_cast<std::uint32_t>(key));
+            times_.push_back(realTime(step, ops, i, pair));
+        });
+    }
+}
+
+/// The times by key, one list behind the other: those of steady steps, or all where a key has none of these. Several
+/// threads may count and add, each other keys.
+class UsualTimes::Lists {
+public:
+    explicit Lists(std::size_t keys) : begin_(keys + 1, 0), unsteady_(keys, 0) {}
+
+    void count(std::size_t key, bool steady) { ++(steady ? begin_[key + 1] : unsteady_[key]); }
+    /// Call when all are counted.
+    void makeRoom() {
+        for (std::size_t key = 0; key < unsteady_.size(); ++key) {
+            if (begin_[key + 1] > 0) unsteady_[key] = 0;
+            begin_[key + 1] += begin_[key] + unsteady_[key];
+        }
+        resizeLarge(times_, begin_.back());
+        next_.assign(begin_.begin(), begin_.end() - 1);
+    }
+    [[nodiscard]] bool takes(std::size_t key, bool steady) const { return steady || unsteady_[key] > 0; }
+    void add(std::size_t key, TimeNs time) { times_[next_[key]++] = time; }
+    [[nodiscard]] std::size_t size() const { return times_.size(); }
+    /// Of the keys in [from, to); leaves their times in another order.
+    [[nodiscard]] TimeNs median(std::size_t from, std::size_t to) {
+        return medianInPlace(std::span(times_).subspan(begin_[from], begin_[to] - begin_[from]));
+    }
+
+private:
+    std::vector<std::size_t> begin_;
+    std::vector<std::size_t> unsteady_; ///< per key
+    std::vector<std::size_t> next_;
+    ListToFill<TimeNs> times_;
+};
+
 UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection& selection) {
-    constexpr int kMaxSlices = 4096; // bounds what a damaged file can ask for
     std::size_t ops = 0;
     for (const StepTimeline& step : steps) {
-        vpp_ = std::max(vpp_, step.vpp);
-        ranks_ = std::max(ranks_, step.ranks.size());
-        for (const auto& rank : step.ranks)
-            ops += rank.size();
+        by_.vpp = std::max(by_.vpp, step.vpp);
+        by_.ranks = std::max(by_.ranks, step.ranks.size());
+        ops += step.opCount();
     }
     // A key is of one rank, so that several threads can read ranks: neighbours by one, since their counts are
     // neighbours in memory.
     constexpr std::size_t kTogether = 8;
     const auto eachSample = [&](auto visit) {
-        const std::size_t groups = (ranks_ + kTogether - 1) / kTogether;
+        const std::size_t groups = (by_.ranks + kTogether - 1) / kTogether;
         parallelGroups(groups, ops, [&](std::size_t group) {
-            const std::size_t end = std::min(ranks_, (group + 1) * kTogether);
+            const std::size_t end = std::min(by_.ranks, (group + 1) * kTogether);
             for (std::size_t s = 0; s < steps.size(); ++s) {
                 const bool steady = selection.isSteady(s);
                 for (std::size_t r = group * kTogether; r < std::min(end, steps[s].ranks.size()); ++r) {
                     const std::span<const TimelineOp> list(steps[s].ranks[r]);
-                    for (std::size_t i = 0; i < list.size(); ++i) {
-                        const bool pair = beginsPair(list, i);
-                        visit(keyOf(Rank{r}, list, i), steps[s], list, i, pair, steady);
-                        i += pair ? 1 : 0;
-                    }
+                    eachLike(list, [&](std::size_t i, bool pair) {
+                        visit(by_.of(Rank{r}, list, i), steps[s], list, i, pair, steady);
+                    });
                 }
             }
         });
     };
     // Sequences are mostly not split, so that this counts once and not twice.
-    std::vector<std::size_t> begin;
-    std::vector<std::size_t> unsteady; // per key
-    std::size_t keys = 0;
+    std::optional<Lists> lists;
     std::atomic<int> slices{1};
     const auto noteSlice = [&slices](const TimelineOp& op) {
-        const int wanted = std::min<int>(op.op.sequence, kMaxSlices - 1) + 1;
+        const int wanted = slicesWith(op);
         for (int known = slices.load(std::memory_order_relaxed); wanted > known;) {
             if (slices.compare_exchange_weak(known, wanted)) break;
         }
     };
     do {
-        slices_ = slices;
-        keys = keysOfKind() * kAlone + ranks_ * static_cast<std::size_t>(vpp_) * static_cast<std::size_t>(vpp_);
-        begin.assign(keys + 1, 0);
-        unsteady.assign(keys, 0);
+        by_.slices = slices;
+        lists.emplace(by_.count());
         eachSample([&](std::size_t key, const StepTimeline&, std::span<const TimelineOp> list, std::size_t i, bool pair,
                        bool steady) {
             noteSlice(list[i]);
             if (pair) noteSlice(list[i + 1]);
-            if (key != kNoKey) ++(steady ? begin[key + 1] : unsteady[key]);
+            if (key != LikeKeys::kNone) lists->count(key, steady);
         });
-    } while (slices != slices_);
-    for (std::size_t key = 0; key < keys; ++key) {
-        if (begin[key + 1] > 0) unsteady[key] = 0;
-        begin[key + 1] += begin[key] + unsteady[key];
-    }
-    ListToFill<TimeNs> times; // by key
-    resizeLarge(times, begin[keys]);
-    std::vector<std::size_t> next(begin.begin(), begin.end() - 1);
+    } while (slices != by_.slices);
+    lists->makeRoom();
     eachSample([&](std::size_t key, const StepTimeline& step, std::span<const TimelineOp> list, std::size_t i,
                    bool pair, bool steady) {
-        if (key != kNoKey && (steady || unsteady[key] > 0)) times[next[key]++] = realTime(step, list, i, pair);
+        if (key != LikeKeys::kNone && lists->takes(key, steady)) lists->add(key, realTime(step, list, i, pair));
     });
-    const auto medianOf = [&](std::size_t from, std::size_t to) {
-        return medianInPlace(std::span(times).subspan(begin[from], begin[to] - begin[from]));
+    findMedians(*lists);
+}
+
+UsualTimes::UsualTimes(std::span<const StepTimeline> steps, std::span<const StepSamples> samples,
+                       const StepSelection& selection) {
+    const auto differs = [&](const StepSamples& step) {
+        return step.by_ != samples.front().by_ || step.by_.count() > UINT32_MAX;
     };
-    usual_.resize(keys);
-    parallelGroups(keys, times.size(), [&](std::size_t key) { usual_[key] = medianOf(key, key + 1); });
-    parallelGroups(typical_.size(), times.size(), [&](std::size_t kind) { // last, since it mixes keys
-        typical_[kind] = medianOf(kind * keysOfKind(), kind < kAlone ? (kind + 1) * keysOfKind() : keys);
+    if (samples.empty() || std::ranges::any_of(samples, differs)) {
+        *this = UsualTimes(steps, selection);
+        return;
+    }
+    by_ = samples.front().by_;
+    Lists lists(by_.count());
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+        const bool steady = selection.isSteady(s);
+        for (const std::uint32_t key : samples[s].keys_)
+            lists.count(key, steady);
+    }
+    lists.makeRoom();
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+        const bool steady = selection.isSteady(s);
+        for (std::size_t i = 0; i < samples[s].keys_.size(); ++i) {
+            if (lists.takes(samples[s].keys_[i], steady)) lists.add(samples[s].keys_[i], samples[s].times_[i]);
+        }
+    }
+    findMedians(lists);
+}
+
+void UsualTimes::findMedians(Lists& lists) {
+    usual_.resize(by_.count());
+    parallelGroups(usual_.size(), lists.size(), [&](std::size_t key) { usual_[key] = lists.median(key, key + 1); });
+    parallelGroups(typical_.size(), lists.size(), [&](std::size_t kind) { // last, since it mixes keys
+        const bool alone = kind < LikeKeys::kAlone;
+        typical_[kind] = lists.median(kind * by_.ofKind(), alone ? (kind + 1) * by_.ofKind() : by_.count());
     });
 }
 
 UsualTimes::Times UsualTimes::of(const StepTimeline& step, Rank rank, std::size_t index) const {
     const std::span<const TimelineOp> ops(step.ranks[rank.index()]);
     const bool pair = beginsPair(ops, index);
-    const std::size_t key = keyOf(rank, ops, index);
-    if (key == kNoKey) {
+    const std::size_t key = by_.of(rank, ops, index);
+    if (key == LikeKeys::kNone) {
         const TimeNs real = realTime(step, ops, index, pair);
         return {real, real, false};
     }
-    return {typical_[pair ? kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key], true};
+    return {typical_[pair ? LikeKeys::kAlone : static_cast<std::size_t>(ops[index].op.kind)], usual_[key], true};
 }
 
 UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& graph, std::size_t unit) const {
@@ -138,11 +225,11 @@ UsualTimes::Times UsualTimes::of(const StepTimeline& step, const StepGraph& grap
         return of(step, rank, StepGraph::at(graph.op[unit]));
     if (pair) {
         const Chunk second = graph.ops().op(first + 1).chunk;
-        return {typical_[kAlone], usual_[keyOfPair(rank, graph.chunk[unit], second)], true};
+        return {typical_[LikeKeys::kAlone], usual_[by_.ofPair(rank, graph.chunk[unit], second)], true};
     }
-    const std::int32_t sequence = slices_ == 1 ? 0 : graph.ops().op(first).sequence;
+    const std::int32_t sequence = by_.slices == 1 ? 0 : graph.ops().op(first).sequence;
     return {typical_[static_cast<std::size_t>(graph.kind[unit])],
-            usual_[keyAlone(rank, graph.kind[unit], graph.chunk[unit], sequence)], true};
+            usual_[by_.ofOp(rank, graph.kind[unit], graph.chunk[unit], sequence)], true};
 }
 
 UnitTimes::UnitTimes(const UsualTimes& usual_times, const StepTimeline& step, const StepGraph& graph) {
