@@ -100,6 +100,7 @@ TEST(ParallelFor, DoesWithoutThreadsThatCannotBeStarted) {
 
 /// In a forked process, such as a worker of Python's multiprocessing, none of the threads is left.
 TEST(ParallelFor, HasThreadsInAForkedProcess) {
+    if (test::kSanitized) GTEST_SKIP() << "the thread sanitizer starts none there";
     parallelFor(100, [](std::size_t) { std::this_thread::yield(); });
     const test::ChildResult result = test::inChild([] {
         const std::size_t threads = std::min<std::size_t>(2, coreCount());
