@@ -124,7 +124,7 @@ BENCHMARK_CAPTURE(analysis, interleaved_v4, Shape{"interleaved", 64, 4})
     ->Arg(8)
     ->Arg(32)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(ranks)->RangeMultiplier(4)->Range(16, 1024)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
+BENCHMARK(ranks)->RangeMultiplier(4)->Range(4, 4096)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK(steps)->RangeMultiplier(10)->Range(10, 10'000)->Unit(benchmark::kMillisecond)->MeasureProcessCPUTime();
 BENCHMARK_CAPTURE(diagnosis, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes)->MeasureProcessCPUTime();
 BENCHMARK_CAPTURE(findings, 1f1b, Shape{"1f1b", 64, 1})->Apply(sizes)->MeasureProcessCPUTime();
