@@ -18,9 +18,8 @@ namespace bubblescope::detail {
 namespace {
 
 /// Calls functions on other threads, begun in the order of submission. A thread is started when there is work and none
-/// is idle, up to one per core, not counting those that wait for results. Idle ones sleep: a pool whose idle threads
-/// look for work for a while takes that time from the threads that have some: frames of the timeline took a fifth
-/// longer.
+/// is idle, up to one per core, not counting those that wait for results. Idle ones sleep: were they to look for work
+/// for a while, they would take that time from threads that have some (a fifth of the timeline's frames on two cores).
 class Threads {
 public:
     /// Never destroyed: work may run until the process ends. A process that was forked, where none of the threads is

@@ -12,8 +12,8 @@
 
 namespace bubblescope {
 
-/// Numbers for what ops are usually as long as: kind, rank, chunk and slice of the sequence, or a pair of two chunks on
-/// a rank. Kind after kind, so that all ops of one are neighbours; pairs are the last.
+/// Numbers groups of like ops: those of one kind, rank, chunk and slice of the sequence, and overlapped pairs by rank
+/// and both chunks. Kind after kind, so that all groups of one are neighbours; pairs are the last.
 struct LikeKeys {
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
     static constexpr std::size_t kAlone = 4; ///< kinds that run alone, the optimizer aside
@@ -37,8 +37,8 @@ struct LikeKeys {
     friend bool operator==(const LikeKeys&, const LikeKeys&) = default;
 };
 
-/// What the ops of one step took, as UsualTimes takes it: for those who keep steps and need what is usual again after
-/// each new one. 12 bytes an op.
+/// What the ops of one step took, as UsualTimes reads it: for a window of steps whose usual times are needed again
+/// after each new step. 12 bytes an op.
 class StepSamples {
 public:
     explicit StepSamples(const StepTimeline& step);
