@@ -77,12 +77,21 @@ void parallelCalls(std::size_t items, const Work&... work) {
 }
 
 /// Calls `work(begin, end)` for pieces of [0, count), as parallelFor() does. Few items stay on the calling thread.
+/// Returns what the calls return, if anything, in the order of the pieces; of no items there is one piece.
 template <class Work>
-void parallelPieces(std::size_t count, const Work& work) {
-    if (count <= kParallelItems) return work(std::size_t{0}, count);
-    parallelFor((count + kParallelItems - 1) / kParallelItems, [&](std::size_t piece) {
-        work(piece * kParallelItems, std::min(count, (piece + 1) * kParallelItems));
-    });
+auto parallelPieces(std::size_t count, const Work& work) {
+    using Result = std::invoke_result_t<const Work&, std::size_t, std::size_t>;
+    if constexpr (std::is_void_v<Result>) {
+        if (count <= kParallelItems) return work(std::size_t{0}, count);
+        parallelFor((count + kParallelItems - 1) / kParallelItems, [&](std::size_t piece) {
+            work(piece * kParallelItems, std::min(count, (piece + 1) * kParallelItems));
+        });
+    } else {
+        std::vector<Result> results(std::max<std::size_t>(1, (count + kParallelItems - 1) / kParallelItems));
+        parallelPieces(count,
+                       [&](std::size_t begin, std::size_t end) { results[begin / kParallelItems] = work(begin, end); });
+        return results;
+    }
 }
 
 /// parallelFor() over groups that hold `items` in all. Few items stay on the calling thread.

@@ -73,9 +73,9 @@ StepSamples::StepSamples(const StepTimeline& step) {
         for (const TimelineOp& op : rank)
             by_.slices = std::max(by_.slices, slicesWith(op));
     }
+    if (!fits()) return;
     keys_.reserve(step.opCount());
     times_.reserve(step.opCount());
-    if (by_.count() > UINT32_MAX) return;
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
         const std::span<const TimelineOp> ops(step.ranks[r]);
         eachLike(ops, [&](std::size_t i, bool pair) {
@@ -172,10 +172,8 @@ UsualTimes::UsualTimes(std::span<const StepTimeline> steps, const StepSelection&
 
 UsualTimes::UsualTimes(std::span<const StepTimeline> steps, std::span<const StepSamples> samples,
                        const StepSelection& selection) {
-    const auto differs = [&](const StepSamples& step) {
-        return step.by_ != samples.front().by_ || step.by_.count() > UINT32_MAX;
-    };
-    if (samples.empty() || std::ranges::any_of(samples, differs)) {
+    const auto fits = [&](const StepSamples& step) { return step.fits() && step.by_ == samples.front().by_; };
+    if (samples.empty() || !std::ranges::all_of(samples, fits)) {
         *this = UsualTimes(steps, selection);
         return;
     }

@@ -46,6 +46,9 @@ public:
 private:
     friend class UsualTimes;
 
+    /// Whether keys fit into 32 bits; none are kept otherwise.
+    [[nodiscard]] bool fits() const { return by_.count() <= UINT32_MAX; }
+
     LikeKeys by_; ///< of this step alone
     std::vector<std::uint32_t> keys_;
     std::vector<TimeNs> times_;

@@ -42,19 +42,22 @@ public:
     [[nodiscard]] std::size_t known() const {
         std::size_t known = 0;
         for (std::size_t group = 0; group < samples_.groupCount(); ++group)
-            known += samples_.count(group) >= kFewestLikes && samples_.median(group) > 0 ? samples_.count(group) : 0;
+            known += isKnown(group) ? samples_.count(group) : 0;
         return known;
     }
     /// ns; 0 if the usual time is unknown.
     [[nodiscard]] double of(std::size_t sample) const {
         const std::size_t group = samples_.group(sample);
-        if (samples_.count(group) < kFewestLikes) return 0;
+        if (!isKnown(group)) return 0;
         if (levels_.empty()) return samples_.median(group);
         const double slope = slopes_[samples_.placeOf(group)];
         return samples_.median(group) * std::max(0.1, 1 + slope * (static_cast<double>(levels_[sample]) - 1));
     }
 
 private:
+    [[nodiscard]] bool isKnown(std::size_t group) const {
+        return samples_.count(group) >= kFewestLikes && samples_.median(group) > 0;
+    }
     /// By place the median of how much longer ops are, over how much longer their micro-batch is.
     void fitSlopes() {
         constexpr double kTelling = 0.1; // nearer to the usual it is noise
@@ -299,9 +302,8 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
     };
     // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
     const double sigma = std::max(statistics::robustSigmaInPasses(samples.size(), eachResidual), 1e-3);
-    std::vector<SlowByRow> pieces(samples.size() / kParallelItems + 1);
-    parallelPieces(samples.size(), [&](std::size_t begin, std::size_t end) {
-        SlowByRow& by_row = pieces[begin / kParallelItems];
+    auto pieces = parallelPieces(samples.size(), [&](std::size_t begin, std::size_t end) {
+        SlowByRow by_row;
         std::size_t r = samples.rowOf(begin);
         for (std::size_t i = begin; i < end; ++i) {
             while (samples.rows()[r].end() <= i)
@@ -316,6 +318,7 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
             if (chance > input.limits.chance || toldBefore(found, input.run.steps[row.step], row.rank)) continue;
             by_row[r].add(i, deviations, chance);
         }
+        return by_row;
     });
     SlowByRow by_row = std::move(pieces.front());
     for (std::size_t piece = 1; piece < pieces.size(); ++piece) {

@@ -113,21 +113,19 @@ template <class Each>
                                                   const Each& each) {
     std::vector<MultiPassMedian> medians(most.begin(), most.end());
     while (!std::ranges::all_of(medians, &MultiPassMedian::ended)) {
-        std::vector<std::vector<MultiPassMedian::Share>> pieces(items / kParallelItems + 1);
-        parallelPieces(items, [&](std::size_t begin, std::size_t end) {
+        auto pieces = parallelPieces(items, [&](std::size_t begin, std::size_t end) {
             std::vector<MultiPassMedian::Share> shares;
             for (const MultiPassMedian& median : medians)
                 shares.push_back(median.share(begin));
             each(begin, end, [&](std::size_t list, double value) {
                 if (!medians[list].ended()) shares[list].add(value);
             });
-            pieces[begin / kParallelItems] = std::move(shares);
+            return shares;
         });
         for (std::size_t list = 0; list < medians.size(); ++list) {
             if (medians[list].ended()) continue;
-            for (std::vector<MultiPassMedian::Share>& piece : pieces) {
-                if (!piece.empty()) medians[list].add(std::move(piece[list]));
-            }
+            for (std::vector<MultiPassMedian::Share>& piece : pieces)
+                medians[list].add(std::move(piece[list]));
             medians[list].endPass();
         }
     }

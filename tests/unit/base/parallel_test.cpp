@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -139,6 +140,21 @@ TEST(ParallelPieces, CoverEachItemOnce) {
                 ++seen[i];
         });
         EXPECT_EQ(seen, std::vector<int>(count, 1));
+    }
+}
+
+TEST(ParallelPieces, GiveTheirResultsInOrder) {
+    for (const std::size_t count :
+         {std::size_t{0}, std::size_t{7}, kParallelItems, 3 * kParallelItems, 3 * kParallelItems + 1}) {
+        const auto pieces =
+            parallelPieces(count, [](std::size_t begin, std::size_t end) { return std::pair(begin, end); });
+        ASSERT_FALSE(pieces.empty());
+        std::size_t next = 0;
+        for (const auto& [begin, end] : pieces) {
+            EXPECT_EQ(begin, next) << count;
+            next = end;
+        }
+        EXPECT_EQ(next, count);
     }
 }
 
