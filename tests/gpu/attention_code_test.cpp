@@ -111,14 +111,15 @@ TEST(AttentionCode, OfAllWidths) {
 }
 
 TEST(AttentionCode, OfSizesThatTilesDoNotDivide) {
-    for (const std::int64_t rows : {1, 7, 16, 63, 64, 65, 129})
+    for (const std::int64_t rows : {1, 7, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129})
         runCase({16, 1, 2, rows, 0});
+    runCase({64, 1, 1, 145, 0});
     runCase({128, 1, 1, 97, 0});
 }
 
 TEST(AttentionCode, WithKeysOfEarlierSlices) {
-    for (const std::int64_t past : {1, 33, 64, 100}) {
-        for (const std::int64_t rows : {1, 40, 66})
+    for (const std::int64_t past : {1, 30, 33, 64, 100, 130}) {
+        for (const std::int64_t rows : {1, 40, 66, 129})
             runCase({16, 2, 1, rows, past, true});
     }
     runCase({64, 1, 2, 20, 70, true});
@@ -126,8 +127,8 @@ TEST(AttentionCode, WithKeysOfEarlierSlices) {
 }
 
 TEST(AttentionCode, ABlockHasRowsOfOneHead) {
-    runCase({16, 5, 4, 65, 0});
-    EXPECT_EQ(cuda_shim::lastShape().blocks, 5U * 4U * 2U);
+    runCase({16, 5, 4, 129, 0});
+    EXPECT_EQ(cuda_shim::lastShape().blocks, 5U * 4U * 3U) << "64 keys each";
 }
 
 TEST(AttentionCode, IsLoadedTogether) {
