@@ -1,17 +1,20 @@
 #include "runtime/accelerator/work_queue.h"
 
+#include "core/aadiff/digest.h"
+
 namespace bubblescope::runtime {
 
-void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes) {
-    DigestKernel kernel{to, static_cast<const unsigned char*>(data), bytes};
-    if (kernel.rows() == 1) return on.launch(kernel);
-    const Buffer sums = on.pool().take(kernel.rows() * static_cast<std::int64_t>(sizeof(std::uint64_t)));
-    kernel.to = sums.as<std::uint64_t>();
-    on.launch(kernel);
-    on.launch(DigestTotalKernel{to, sums.as<std::uint64_t>(), kernel.rows(), bytes});
+void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy) {
+    if (bytes == 0) return;
+    on.launch(DigestKernel{to, static_cast<const unsigned char*>(data), bytes, static_cast<unsigned char*>(copy)});
 }
 
-std::uint64_t DigestPage::value(std::size_t index) {
+DigestPage::DigestPage(WorkQueue& home, WorkQueue& first)
+    : home_(home), buffer_(home.pool().take(static_cast<std::int64_t>(kDigests * sizeof(std::uint64_t)))) {
+    first.device().zero(buffer_.as<void>(), buffer_.bytes(), first.stream());
+}
+
+std::uint64_t DigestPage::sum(std::size_t index) {
     if (index >= fetched_.size()) {
         // Fetches all digests handed out so far: their kernels are queued, and a caller that needs one needs others
         // soon.
@@ -23,9 +26,13 @@ std::uint64_t DigestPage::value(std::size_t index) {
     return fetched_[index];
 }
 
-DeviceDigest DigestPages::next() {
-    if (!page_ || page_->full()) page_ = std::make_shared<DigestPage>(home_);
-    return {page_, page_->take()};
+std::uint64_t DeviceDigest::value() const {
+    return digest::finish(page_->sum(index_), static_cast<std::uint64_t>(bytes_));
+}
+
+DeviceDigest DigestPages::next(std::int64_t bytes, WorkQueue& user) {
+    if (!page_ || page_->full()) page_ = std::make_shared<DigestPage>(home_, user);
+    return {page_, page_->take(), bytes};
 }
 
 } // namespace bubblescope::runtime

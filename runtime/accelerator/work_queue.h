@@ -57,22 +57,23 @@ private:
     MemoryPool pool_;
 };
 
-/// Queues the digest (core/aadiff/digest.h) of device memory into 8 bytes of device memory.
-void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes);
+/// Queues the sum of the terms of a digest (core/aadiff/digest.h) of device memory, to be added to 8 bytes of device
+/// memory; the host makes the digest of it, digest::finish(). Also copies the memory, if `copy` is not null.
+void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy = nullptr);
 
-/// Device memory for many digests, which are copied to the host together.
+/// Device memory for the sums of many digests, which are copied to the host together.
 class DigestPage {
 public:
     static constexpr std::size_t kDigests = 1024;
 
-    explicit DigestPage(WorkQueue& home)
-        : home_(home), buffer_(home.pool().take(static_cast<std::int64_t>(kDigests * sizeof(std::uint64_t)))) {}
+    /// In the memory of `home`; cleared by `first`, which has the first use.
+    DigestPage(WorkQueue& home, WorkQueue& first);
 
     [[nodiscard]] bool full() const { return used_ == kDigests; }
     [[nodiscard]] std::size_t take() { return used_++; }
     [[nodiscard]] std::uint64_t* at(std::size_t index) const { return buffer_.as<std::uint64_t>() + index; }
-    /// Waits for the owning queue; digests queued elsewhere must be complete.
-    [[nodiscard]] std::uint64_t value(std::size_t index);
+    /// Waits for the owning queue; sums queued elsewhere must be complete.
+    [[nodiscard]] std::uint64_t sum(std::size_t index);
 
 private:
     WorkQueue& home_;
@@ -81,16 +82,20 @@ private:
     std::vector<std::uint64_t> fetched_;
 };
 
-/// One digest of a page.
+/// The digest of a buffer of `bytes` bytes, in a page.
 class DeviceDigest {
 public:
-    DeviceDigest(std::shared_ptr<DigestPage> page, std::size_t index) : page_(std::move(page)), index_(index) {}
+    DeviceDigest(std::shared_ptr<DigestPage> page, std::size_t index, std::int64_t bytes)
+        : page_(std::move(page)), index_(index), bytes_(bytes) {}
+    /// Where its sum is.
     [[nodiscard]] std::uint64_t* at() const { return page_->at(index_); }
-    [[nodiscard]] std::uint64_t value() const { return page_->value(index_); }
+    [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+    [[nodiscard]] std::uint64_t value() const;
 
 private:
     std::shared_ptr<DigestPage> page_;
     std::size_t index_;
+    std::int64_t bytes_;
 };
 
 /// The pending digests of a rank. For the rank's thread.
@@ -98,7 +103,8 @@ class DigestPages {
 public:
     /// `home` is the queue that copies them to the host; it must outlive the pages.
     explicit DigestPages(WorkQueue& home) : home_(home) {}
-    [[nodiscard]] DeviceDigest next();
+    /// For a buffer of `bytes` bytes, whose sum is queued next, by `user`: `home`, or a queue for which it waits.
+    [[nodiscard]] DeviceDigest next(std::int64_t bytes, WorkQueue& user);
 
 private:
     WorkQueue& home_;

@@ -119,11 +119,10 @@ void StageParameters<T>::step(const float* sum, int microbatches) {
 template <class T>
 std::uint64_t StageParameters<T>::digest() const {
     if (size_ == 0) return 0;
-    std::uint64_t digest = 0;
-    const Buffer made = queue_.pool().take(sizeof digest);
-    queueDigest(queue_, made.as<std::uint64_t>(), exact_.as<void>(), exact_.bytes());
-    queue_.device().copyOut(&digest, made.as<void>(), sizeof digest, queue_.stream());
-    return digest;
+    DigestPages pages(queue_);
+    const DeviceDigest made = pages.next(exact_.bytes(), queue_);
+    queueDigest(queue_, made.at(), exact_.as<void>(), exact_.bytes());
+    return made.value();
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 // blocks and warps do not divide, on memory that ends where the sizes say, with threads that take turns in several
 // orders.
 
+#include "core/aadiff/digest.h"
 #include "runtime/backend/cuda/kernels.h"
 #include "tests/support/cuda_shim/kernel_log.h"
 #include "tests/support/run_kernel.h"
@@ -170,7 +171,6 @@ void runKernelsOfNumbers(const Sizes& sizes) {
         on.run(RoundKernel{on.room<Bf16>(size), on.numbers<float>(size), size});
         on.run(UniformKernel{on.room<float>(size), size, 99, 0.02F, 3, 7});
         on.run(LossKernel{on.room<double>(1), on.numbers<float>(size), size, 0.5});
-        on.run(DigestTotalKernel{on.room<std::uint64_t>(1), on.whole<std::uint64_t>(size, 1U << 30U), size, 8 * size});
         const unsigned char* const text = on.whole<unsigned char>(500, 256);
         const int length = static_cast<int>(size);
         on.run(TokensKernel{on.room<int>(2 * size), on.room<int>(2 * size), text, 500, 400, 1, 2, 3, 4, 2, 1, length});
@@ -180,13 +180,17 @@ void runKernelsOfNumbers(const Sizes& sizes) {
 void runKernelsOfDigests(const Sizes& sizes) {
     for (const std::int64_t bytes : sizes) {
         for (const std::int64_t offset : {0, 3}) {
-            Exact on;
-            const unsigned char* const data = on.whole<unsigned char>(bytes + offset, 256) + offset;
-            DigestKernel kernel{};
-            kernel.data = data;
-            kernel.bytes = bytes;
-            kernel.to = on.room<std::uint64_t>(kernel.rows());
-            on.run(kernel);
+            for (const bool copies : {false, true}) {
+                Exact on;
+                const unsigned char* const data = on.whole<unsigned char>(bytes + offset, 256) + offset;
+                auto* const sum = on.room<std::uint64_t>(1);
+                *sum = 0;
+                auto* const copy = copies ? on.room<unsigned char>(bytes) : nullptr;
+                on.run(DigestKernel{sum, data, bytes, copy});
+                EXPECT_EQ(digest::finish(*sum, static_cast<std::uint64_t>(bytes)),
+                          digest::of(data, static_cast<std::size_t>(bytes)));
+                if (copies) EXPECT_TRUE(std::equal(data, data + bytes, copy));
+            }
         }
     }
 }

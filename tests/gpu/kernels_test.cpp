@@ -415,12 +415,15 @@ TEST_F(PlainKernels, DigestsAreThoseOfTheHost) {
     for (std::size_t i = 0; i < data.size(); ++i)
         data[i] = static_cast<unsigned char>(mixBits(i));
     const Buffer on = device_.put(data);
-    const Buffer result = device_.put(std::vector<std::uint64_t>(1, 0));
+    DigestPages pages(*queue_);
     const auto expectThatOfTheHost = [&](std::int64_t from, std::int64_t bytes) {
-        queueDigest(*queue_, result.as<std::uint64_t>(), on.as<unsigned char>() + from, bytes);
-        EXPECT_EQ(device_.get<std::uint64_t>(result)[0],
-                  digest::of(data.data() + from, static_cast<std::size_t>(bytes)))
+        const DeviceDigest digest = pages.next(bytes, *queue_);
+        const Buffer copy = queue_->pool().take(bytes);
+        queueDigest(*queue_, digest.at(), on.as<unsigned char>() + from, bytes, copy.as<void>());
+        const auto begin = data.begin() + from;
+        EXPECT_EQ(digest.value(), digest::of(&*begin, static_cast<std::size_t>(bytes)))
             << bytes << " bytes from " << from;
+        EXPECT_EQ(device_.get<unsigned char>(copy), std::vector<unsigned char>(begin, begin + bytes));
     };
     for (std::int64_t bytes = 0; bytes < 70; ++bytes) {
         for (const std::int64_t from : {0, 1, 2, 3, 4, 6, 7, 8})
@@ -436,11 +439,12 @@ TEST_F(PlainKernels, DigestTellsEveryBitAndPlace) {
     std::vector<std::uint32_t> words(41);
     for (std::size_t i = 0; i < words.size(); ++i)
         words[i] = static_cast<std::uint32_t>(i * 2654435761U);
+    DigestPages pages(*queue_);
     const auto digestOf = [&](const std::vector<std::uint32_t>& data) {
         const Buffer on = device_.put(data);
-        const Buffer result = device_.put(std::vector<std::uint64_t>(1, 0));
-        queueDigest(*queue_, result.as<std::uint64_t>(), on.as<void>(), on.bytes());
-        return device_.get<std::uint64_t>(result)[0];
+        const DeviceDigest digest = pages.next(on.bytes(), *queue_);
+        queueDigest(*queue_, digest.at(), on.as<void>(), on.bytes());
+        return digest.value();
     };
     std::set<std::uint64_t> digests{digestOf(words)};
     for (std::size_t bit = 0; bit < 32 * words.size(); ++bit) {

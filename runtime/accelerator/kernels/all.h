@@ -33,7 +33,6 @@
     BUBBLESCOPE_KERNELS_OF(X, Bf16)  \
     X(AddKernel)                     \
     X(DigestKernel)                  \
-    X(DigestTotalKernel)             \
     X(FillKernel)                    \
     X(LossKernel)                    \
     X(RoundKernel)                   \

@@ -6,8 +6,8 @@ namespace bubblescope::runtime {
 
 // A kernel is a small value with pointers and sizes that defines the computation of one element. A form defines how the
 // elements are distributed; there are five. A GPU assigns each element to a thread (runtime/backend/cuda/kernels.cu), a
-// CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp). Sums never use atomics: their order
-// follows from the form and the processor alone. The elements of a kernel are independent of each other.
+// CPU processes them in vectorised loops (runtime/backend/cpu/cpu_device.cpp). Sums of floats never use atomics: their
+// order follows from the form and the processor alone. The elements of a kernel are independent of each other.
 
 /// Whether a kernel's arguments are others in each op of a kind, so that it cannot be part of a batch that recurs: it
 /// has

@@ -54,4 +54,14 @@ BUBBLESCOPE_PORTABLE inline void store(Bf16& to, float x) {
     to.bits = static_cast<std::uint16_t>(bits >> 16U);
 }
 
+/// Adds to a whole number that other threads add to: the sum does not depend on their order.
+BUBBLESCOPE_PORTABLE inline void addAtomically(std::uint64_t* to, std::uint64_t value) {
+#ifdef __CUDA_ARCH__
+    static_assert(sizeof(unsigned long long) == sizeof(std::uint64_t), "atomicAdd() takes this type");
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(value));
+#else
+    __atomic_fetch_add(to, value, __ATOMIC_RELAXED);
+#endif
+}
+
 } // namespace bubblescope::runtime

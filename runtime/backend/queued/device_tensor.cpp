@@ -34,13 +34,10 @@ void DeviceTensor::disturb(std::uint64_t chance) {
 
 ShownTensor DeviceTensor::show(CheckedTensor tensor, bool with_values) {
     const std::int64_t bytes = count_ * bytesOf(storage_);
-    DeviceDigest digest = rank_.digests().next();
-    queueDigest(on_, digest.at(), data_, bytes);
+    DeviceDigest digest = rank_.digests().next(bytes, on_);
     Buffer values;
-    if (with_values) {
-        values = on_.pool().take(bytes);
-        on_.device().copy(values.as<void>(), data_, bytes, on_.stream());
-    }
+    if (with_values) values = on_.pool().take(bytes);
+    queueDigest(on_, digest.at(), data_, bytes, values.as<void>());
     ShownTensor shown;
     shown.tensor = tensor;
     shown.type = storage_ == Storage::Float ? ElementType::Float32 : ElementType::BFloat16;

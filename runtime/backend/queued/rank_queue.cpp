@@ -74,8 +74,10 @@ RankQueue::~RankQueue() {
     for (Accelerator::Event event : {gathered_, step_mark_, check_marks_[0], check_marks_[1], checked_from_}) {
         if (event != nullptr) device().destroy(event);
     }
-    for (Accelerator::Event event : marks_)
-        device().destroy(event);
+    for (const auto& events : {marks_, hand_overs_}) {
+        for (Accelerator::Event event : events)
+            device().destroy(event);
+    }
 }
 
 void RankQueue::beginStep() {
@@ -133,6 +135,23 @@ Buffer RankQueue::copyFrom(QueuedArray& sent, Incoming& way) {
 void RankQueue::freeLater(Tensor tensor) {
     const std::lock_guard lock(returned_mutex_);
     returned_.push_back(std::move(tensor));
+}
+
+Accelerator::Event RankQueue::takeHandOver() {
+    {
+        const std::lock_guard lock(returned_mutex_);
+        if (!hand_overs_.empty()) {
+            Accelerator::Event event = hand_overs_.back();
+            hand_overs_.pop_back();
+            return event;
+        }
+    }
+    return device().makeEvent(timesHandOvers());
+}
+
+void RankQueue::returnHandOver(Accelerator::Event event) {
+    const std::lock_guard lock(returned_mutex_);
+    hand_overs_.push_back(event);
 }
 
 void RankQueue::freeReturned() {
@@ -301,11 +320,11 @@ QueuedArray::QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, std::i
     : queue_(std::move(queue)), buffer_(std::move(buffer)), rows_(rows), cols_(cols), storage_(storage) {}
 
 QueuedArray::~QueuedArray() {
-    if (ready_ != nullptr) queue_->device().destroy(ready_);
+    if (ready_ != nullptr) queue_->returnHandOver(ready_);
 }
 
 void QueuedArray::markReady() {
-    if (ready_ == nullptr) ready_ = queue_->device().makeEvent(queue_->timesHandOvers());
+    if (ready_ == nullptr) ready_ = queue_->takeHandOver();
     queue_->device().record(ready_, queue_->stream());
 }
 
@@ -355,6 +374,8 @@ QueuedArray& queuedArray(const Tensor& tensor) {
 
 void RankQueue::prepareChecks() {
     if (checks_) return;
+    for (Accelerator::Event event : std::exchange(hand_overs_, {}))
+        device().destroy(event); // from now on they are timed
     checks_ = std::make_unique<WorkQueue>(sharedDevice(), Accelerator::Priority::Low);
     addStream("checks", checks_->stream());
     step_stamp_ = pool().take(sizeof(std::uint64_t));
@@ -411,7 +432,7 @@ bool RankQueue::arrived(const Tensor& tensor, std::optional<TimeNs> latency, Tim
 
 std::shared_ptr<const LateTensor> RankQueue::adopt(std::shared_ptr<const LateTensor> note) {
     const auto& theirs = dynamic_cast<const DeviceSnapshot&>(*note);
-    DeviceDigest own = digests_.next();
+    DeviceDigest own = digests_.next(theirs.slot().bytes(), *this);
     device().copy(own.at(), theirs.slot().at(), sizeof(std::uint64_t), stream());
     return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own), Buffer(), Storage::Float);
 }

@@ -128,6 +128,10 @@ public:
         ops_.clear();
         received_.clear();
     }
+    /// An event for the hand-over of a tensor. Events are used again: drivers take long to make one, and to destroy it,
+    /// while other threads launch kernels. Thread-safe.
+    [[nodiscard]] Accelerator::Event takeHandOver();
+    void returnHandOver(Accelerator::Event event);
     /// Keeps a tensor that another thread has done with until this rank's thread frees its memory, which this rank's
     /// stream may have used last: only this thread may submit work there. Thread-safe.
     void freeLater(Tensor tensor);
@@ -189,7 +193,8 @@ private:
     std::int64_t steps_ = 0;
     std::optional<std::size_t> ahead_;
     std::mutex returned_mutex_;
-    std::vector<Tensor> returned_; ///< to be freed by this rank's thread
+    std::vector<Tensor> returned_;               ///< to be freed by this rank's thread
+    std::vector<Accelerator::Event> hand_overs_; ///< that are not in use
     DigestPages digests_;
     std::unique_ptr<WorkQueue> checks_; ///< null if the run has no checks
     bool in_check_ = false;

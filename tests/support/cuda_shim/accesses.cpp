@@ -2,6 +2,7 @@
 // functions. The library that usually takes them knows threads of the system; here they are those of a block.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace cuda_shim {
 
@@ -34,6 +35,12 @@ void __tsan_read_range(void* at, std::size_t bytes) {
 }
 void __tsan_write_range(void* at, std::size_t bytes) {
     cuda_shim::touched(at, bytes, true);
+}
+/// Not reported: blocks of a kernel may meet here.
+std::uint64_t __tsan_atomic64_fetch_add(volatile std::uint64_t* at, std::uint64_t value, int /*order*/) {
+    const std::uint64_t was = *at;
+    *at = was + value;
+    return was;
 }
 void __tsan_init() {}
 void __tsan_func_entry(void* /*caller*/) {}
