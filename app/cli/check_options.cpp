@@ -51,7 +51,7 @@ void announce(const runtime::PlannedCoverage& plan) {
     printError(fmt::format("aadiff: {}: {:.1f} replays a step are planned, which cover {} of {} kinds of op of a layer "
                            "within {} steps{}",
                            ranks, plan.per_step, plan.covered, plan.units, plan.steps,
-                           plan.covered == plan.units ? "" : "; the others fit into no time that leaves a core idle"));
+                           plan.covered == plan.units ? "" : "; the others fit into no idle time"));
 }
 
 } // namespace

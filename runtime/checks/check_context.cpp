@@ -80,19 +80,26 @@ TimeNs ReexecutionCosts::of(const CapturedLayer& layer, TimeNs nominal) const {
         const TimeNs first{static_cast<std::int64_t>(static_cast<double>(nominal.count()) * fraction)};
         return layer.part == LayerPart::InputGradient ? first : nominal - first;
     }
-    const auto usual = usual_.find({layer.run.op.kind, layer.part, layer.run.layer});
-    if (usual != usual_.end()) return usual->second;
+    return usual(layer.run.op.kind, layer.part, layer.run.layer).value_or(kUnknown);
+}
+
+std::optional<TimeNs> ReexecutionCosts::usual(OpKind kind, LayerPart part, int layer) const {
+    const auto found = usual_.find({kind, part, layer});
+    if (found != usual_.end()) return found->second;
     const auto like = std::ranges::find_if(usual_, [&](const auto& one) {
-        return std::get<LayerPart>(one.first) == layer.part &&
-               kindOf(std::get<int>(one.first)) == kindOf(layer.run.layer);
+        return std::get<LayerPart>(one.first) == part && kindOf(std::get<int>(one.first)) == kindOf(layer);
     });
-    return like == usual_.end() ? kUnknown : like->second;
+    return like == usual_.end() ? std::nullopt : std::optional(like->second);
 }
 
 std::optional<TimeNs> ReexecutionCosts::measured(OpKind kind, int layer) const {
     std::optional<TimeNs> sum;
-    for (const auto& [of, time] : usual_) {
-        if (std::get<OpKind>(of) == kind && std::get<int>(of) == layer) sum = sum.value_or(TimeNs{0}) + time;
+    for (const auto& [part, of] : {std::pair{LayerPart::Forward, OpKind::Forward},
+                                   {LayerPart::InputGradient, OpKind::BackwardInput},
+                                   {LayerPart::WeightGradient, OpKind::BackwardWeight}}) {
+        if (kind != of && (kind != OpKind::Backward || of == OpKind::Forward)) continue;
+        const std::optional<TimeNs> time = usual(kind, part, layer);
+        if (time) sum = sum.value_or(TimeNs{0}) + *time;
     }
     return sum;
 }

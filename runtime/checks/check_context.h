@@ -118,7 +118,7 @@ public:
     /// `nominal` is the layer's part of the nominal time of its op. Returns a time that exceeds every slot if the cost
     /// is not known.
     [[nodiscard]] TimeNs of(const CapturedLayer& layer, TimeNs nominal) const;
-    /// The measured time of all parts of a layer's op; nothing before all have run.
+    /// The measured time of the parts of a layer's op, or of a layer of its kind; nothing before these have run.
     [[nodiscard]] std::optional<TimeNs> measured(OpKind kind, int layer) const;
     /// Records a measured time; not to be called where executions take nominal times.
     void note(const CapturedLayer& layer, TimeNs took);
@@ -126,6 +126,9 @@ public:
     [[nodiscard]] int kindOf(int layer) const { return layer == 0 ? 0 : layer == context_.setup.headLayer() ? 2 : 1; }
 
 private:
+    /// Of the same part of the same layer, or of one of its kind.
+    [[nodiscard]] std::optional<TimeNs> usual(OpKind kind, LayerPart part, int layer) const;
+
     const CheckContext& context_;
     std::map<std::tuple<OpKind, LayerPart, int>, TimeNs> usual_; ///< by op, part and kind of layer
 };

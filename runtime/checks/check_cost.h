@@ -72,13 +72,14 @@ private:
 };
 
 /// Chooses the steps of a run that are checked where the host queues ahead of a device: what checks cost shows only in
-/// whole steps there. The first steps go with and without checks in turn. Then as few are checked as keep the mean step
-/// within a share of what steps without checks take; at least every other step goes without, which shows how long
-/// bubbles are. Checked are the steps whose number is a multiple of a power of two: see CheckCost. For the rank's
-/// thread.
+/// whole steps there. The first one is checked, and then none until bubbles are known (see MeasuredPlan). The next ones
+/// go with and without checks in turn. Then as few are checked as keep the mean step within a share of what steps
+/// without checks take; at least every other step goes without, which shows how long bubbles are. Checked are the steps
+/// whose number is a multiple of a power of two: see CheckCost. For the rank's thread.
 class CheckedSteps {
 public:
-    static constexpr int kTried = 16;
+    static constexpr int kFirst = 8;           ///< steps until bubbles are known
+    static constexpr int kTried = kFirst + 16; ///< steps until it is known what checks cost
 
     /// `share` of 1 or more: every step.
     explicit CheckedSteps(double share) : share_(share), interval_(share >= 1 ? 1 : 2) {}
@@ -90,14 +91,15 @@ public:
         step_ = step;
         began_ = begin;
         done_ = isDue(step);
-        checked_ += done_ ? 1 : 0;
     }
     /// Whether the current step is checked.
     [[nodiscard]] bool done() const { return done_; }
     /// Whether a later step will be, as far as is known.
-    [[nodiscard]] bool isDue(int step) const { return step % interval_ == 0; }
-    /// The number of checked steps before the current one.
-    [[nodiscard]] int before() const { return checked_ - (done_ ? 1 : 0); }
+    [[nodiscard]] bool isDue(int step) const {
+        return !limits() || step == 0 || (step >= kFirst && step % interval_ == 0);
+    }
+    /// Whether the interval rests on what checks have cost.
+    [[nodiscard]] bool tried() const { return !limits() || step_ >= kTried; }
     [[nodiscard]] int interval() const { return interval_; }
 
 private:
@@ -122,7 +124,6 @@ private:
     int step_ = -2; ///< before the first step, which follows none
     TimeNs began_{0};
     bool done_ = true;
-    int checked_ = 0;
     std::array<std::deque<TimeNs>, 2> took_; ///< by the last steps without checks, and with
 };
 

@@ -74,7 +74,7 @@ Result<std::unique_ptr<CheckSetup>> CheckSetup::make(const Of& of, const AadiffO
 }
 
 CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, PlanLimits by, AadiffStudy planned)
-    : options(wanted), limits(std::move(by)), study(std::move(planned)), measured(!of.paced && of.on_host),
+    : options(wanted), limits(std::move(by)), study(std::move(planned)), measured(!of.paced),
       chooses_steps(!of.paced && !of.on_host), holds(of.paced && study.retiming()),
       broker(std::make_unique<LocalCheckBroker>(of.ranks_here)), layers_(runtime::layersOf(of)),
       ranks_here_(of.ranks_here), dir_(of.dir) {
@@ -83,7 +83,7 @@ CheckSetup::CheckSetup(const Of& of, const AadiffOptions& wanted, PlanLimits by,
 
 double CheckSetup::shareOfOne() const {
     constexpr double kKinds = 2;
-    return !measured || options.cost >= 1 ? 1 : options.cost / kKinds;
+    return !measured || chooses_steps || options.cost >= 1 ? 1 : options.cost / kKinds;
 }
 
 void CheckSetup::planned(Rank world, const RankPlan& plan, int interval) {

@@ -33,8 +33,8 @@ public:
     const AadiffOptions options;
     const PlanLimits limits;
     const AadiffStudy study;
-    /// Whether each rank plans by what its own steps leave idle, see MeasuredPlan, not by the study. So on the host
-    /// where ops take the time of their maths.
+    /// Whether each rank plans by what its own steps leave idle, see MeasuredPlan, not by the study. So where ops take
+    /// the time of their maths.
     const bool measured;
     /// Whether steps are checked as often as AadiffOptions::cost allows, see CheckedSteps. So on devices where ops take
     /// the time of their maths.

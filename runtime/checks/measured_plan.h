@@ -21,7 +21,8 @@ namespace bubblescope::runtime {
 ///
 /// The first steps only measure. From then on each bubble counts as long as the shortest of the last few at the same
 /// place, and no longer than a core was free in it; checks are planned for the next few steps, then again. Where cores
-/// are short, some steps from time to time measure again for how long one is free. For the rank's thread.
+/// are short, some steps from time to time measure again for how long one is free. On a device, steps without checks
+/// measure. For the rank's thread.
 class MeasuredPlan {
 public:
     static constexpr int kMeasuredSteps = 8; ///< in a row

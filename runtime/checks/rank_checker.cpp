@@ -70,9 +70,10 @@ void RankChecker::watch(std::vector<std::pair<Stage, StageModel*>> stages) {
 }
 
 void RankChecker::weightsWritten() {
-    if (context_.checked_steps.limits() && !context_.checked_steps.isDue(next_step_)) return state_.forgetWeights();
     if (!measured_) return state_.weightsWritten();
-    context_.timed(context_.digest_cost, [&] { state_.weightsWrittenOfOne(context_.digests()); });
+    const bool limits = context_.checked_steps.limits();
+    if (limits && !context_.checked_steps.isDue(next_step_)) return state_.forgetWeights();
+    context_.timed(context_.digest_cost, [&] { state_.weightsWrittenOfOne(limits || context_.digests()); });
 }
 
 void RankChecker::beginStep(int step, TimeNs begin) {
@@ -81,7 +82,7 @@ void RankChecker::beginStep(int step, TimeNs begin) {
     context_.checked_steps.beginStep(step, begin);
     next_step_ = step + 1;
     checked_.clear();
-    if (measured_ && active()) beginMeasuredStep(step, begin);
+    if (measured_ && (active() || context_.device != nullptr)) beginMeasuredStep(step, begin);
     capture_.beginStep(active() ? planned() : std::span<const PlannedCheck>());
 }
 
@@ -89,10 +90,11 @@ void RankChecker::beginMeasuredStep(int step, TimeNs begin) {
     const int number = step / context_.setup.options.every;
     context_.digest_cost.beginStep(number, begin);
     context_.repeat_cost.beginStep(number, begin);
-    const bool first = measured_->beginStep(context_.repeat_cost.done());
-    // How often there are checks is known after those of the first step that had any.
-    if (untold_plan_ && measured_->repeats()) {
-        context_.setup.planned(context_.rank.world, *measured_->first(), context_.repeat_cost.interval());
+    const bool first = measured_->beginStep(active() && context_.repeat_cost.done());
+    // How often there are checks is known when steps that had some have shown what they cost.
+    if (untold_plan_ && measured_->repeats() && context_.checked_steps.tried()) {
+        const int interval = std::max(context_.repeat_cost.interval(), context_.checked_steps.interval());
+        context_.setup.planned(context_.rank.world, *measured_->first(), interval);
         untold_plan_ = false;
     }
     untold_plan_ = untold_plan_ || first;
@@ -102,8 +104,7 @@ std::span<const PlannedCheck> RankChecker::planned() const {
     if (measured_) return measured_->checks();
     const RankPlan& plan = context_.plan();
     if (plan.steps.empty()) return {};
-    const int number = context_.checked_steps.limits() ? context_.checked_steps.before()
-                                                       : context_.step / context_.setup.options.every;
+    const int number = context_.step / context_.setup.options.every;
     return plan.steps[static_cast<std::size_t>(number) % plan.steps.size()];
 }
 
@@ -125,13 +126,28 @@ void RankChecker::receivedGradients(Stage stage, Arrival& arrival) {
         context_.timed(context_.digest_cost, [&] { state_.checkReceivedGradients(stage, arrival); });
 }
 
-void RankChecker::inputsReady(std::size_t index, TimeNs ready) {
-    if (measured_) return measured_->inputsReady(index, ready);
-    // Where ops take their own time, a check that was late delays the ends of this step's bubbles, and the next ones
-    // would be taken for as long: there the steps without checks tell. Elsewhere these say nothing, since the plan
-    // holds ops back in the others.
-    if (context_.active() == context_.checked_steps.limits()) return;
-    slots_.ended(index, ready - context_.step_begin);
+void RankChecker::inputsReady(std::size_t index, TimeNs ready, std::optional<TimeNs> idle_since) {
+    if (!measured_) {
+        // Steps without checks show nothing: in the others the plan holds ops back.
+        if (context_.active()) slots_.ended(index, ready - context_.step_begin);
+        return;
+    }
+    if (idle_since) {
+        // On a device a check that was late delays the ends of later bubbles, which would be taken for as long.
+        if (measured_->repeats()) return;
+        measured_->idleSince(index, *idle_since);
+    }
+    measured_->inputsReady(index, ready);
+}
+
+bool RankChecker::hasWork(std::size_t index) const {
+    if (!measured_) return slots_.hasSlotBefore(index);
+    if (context_.device == nullptr) return true;
+    // It keeps the host from queueing ahead.
+    if (!measured_->repeats() || measured_->room(index) <= TimeNs{0}) return false;
+    const std::optional<std::size_t> slot = measured_->slotBefore(index);
+    return index == 0 || isLast(index) ||
+           std::ranges::any_of(planned(), [&](const PlannedCheck& check) { return slot && check.slot == *slot; });
 }
 
 void RankChecker::onIdle(std::size_t index, IdleClock& clock) {
@@ -154,7 +170,7 @@ void RankChecker::onIdle(std::size_t index, IdleClock& clock) {
 
 void RankChecker::onMeasuredIdle(std::size_t index, IdleClock& clock) {
     const TimeNs began = clock.now();
-    measured_->idleSince(index, began);
+    if (context_.device == nullptr) measured_->idleSince(index, began);
     if (measured_->measures()) {
         measured_->noteLoad(clock.load());
         if (MeasuredPlan::coresAreShort(clock.load())) watchCores(index, began, clock);
@@ -169,8 +185,7 @@ void RankChecker::onMeasuredIdle(std::size_t index, IdleClock& clock) {
     for (const PlannedCheck& check : planned()) {
         if (slot && check.slot == *slot) runPlanned(check, index, end, clock);
     }
-    const bool last = index == context_.rank.schedule.ranks[context_.rank.place.rank.index()].size();
-    if (last && clock.now() + state_.weightsTime() <= end && !MeasuredPlan::crowded(clock.load()))
+    if (isLast(index) && clock.now() + state_.weightsTime() <= end && !MeasuredPlan::crowded(clock.load()))
         state_.checkWeights(end, clock);
     if (MeasuredPlan::crowded(clock.load()) || over(index, clock)) return;
     context_.setup.broker->onIdle(end - clock.now());
@@ -190,8 +205,7 @@ bool RankChecker::over(std::size_t index, IdleClock& clock) const {
     if (clock.arrived()) return true;
     // The ends of others cannot be seen after the last op, but on one machine that nobody works any more.
     const std::optional<HostLoad> load = clock.load();
-    const bool last = index == context_.rank.schedule.ranks[context_.rank.place.rank.index()].size();
-    return last && load && load->ranks == context_.rank.mesh.ranks() && load->busy == 0;
+    return isLast(index) && load && load->ranks == context_.rank.mesh.ranks() && load->busy == 0;
 }
 
 void RankChecker::runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock) {

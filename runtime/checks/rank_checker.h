@@ -83,9 +83,9 @@ public:
     void stepBegan(TimeNs begin) override { context_.step_begin = begin; }
     [[nodiscard]] TimeNs stepBegin() const override { return context_.step_begin; }
     [[nodiscard]] std::optional<TimeNs> heldSinceStep(std::size_t index) const override { return slots_.held(index); }
-    [[nodiscard]] bool hasWork(std::size_t index) const override { return measured_ || slots_.hasSlotBefore(index); }
+    [[nodiscard]] bool hasWork(std::size_t index) const override;
     void onIdle(std::size_t index, IdleClock& clock) override;
-    void inputsReady(std::size_t index, TimeNs ready) override;
+    void inputsReady(std::size_t index, TimeNs ready, std::optional<TimeNs> idle_since) override;
     void onOpsDone(std::span<const DoneOp> done, IdleClock& clock) override;
     void onStepEnd() override { peers_.endStep(); }
     void drain() override { peers_.drain(); }
@@ -96,6 +96,10 @@ private:
     void beginMeasuredStep(int step, TimeNs begin);
     /// The checks of the current step; empty if none is planned.
     [[nodiscard]] std::span<const PlannedCheck> planned() const;
+    /// Whether it identifies the bubble after the last op.
+    [[nodiscard]] bool isLast(std::size_t index) const {
+        return index == context_.rank.schedule.ranks[context_.rank.place.rank.index()].size();
+    }
     /// In the bubble before `index`, which ends at `end`.
     void runPlanned(const PlannedCheck& check, std::size_t index, TimeNs end, IdleClock& clock);
     /// onIdle() where the rank plans by its own steps.

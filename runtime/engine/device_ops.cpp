@@ -85,7 +85,7 @@ void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, i
     }
     ready = std::max(ready, there);
     for (const Op& op : queued.ops)
-        done_.push_back({op, there, times.op.begin});
+        done_.push_back({op, there, times.op.begin, times.op.end});
     for (std::size_t i = 0; i < arrivals.size(); ++i)
         record_.received(queued.messages[i].op, arrivals[i], free_at_, ready, step);
     const TimeNs exposed = recordSums(queued, times, step);

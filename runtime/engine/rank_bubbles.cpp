@@ -133,20 +133,31 @@ void RankBubbles::reportIdle(std::size_t index) {
 }
 
 void RankBubbles::inputsReady(std::size_t index, TimeNs ready) {
-    if (ready > TimeNs{0} && (works() || (rank_.device && rank_.hooks.idle)))
-        rank_.hooks.idle->inputsReady(index, ready);
+    if (ready > TimeNs{0} && works()) rank_.hooks.idle->inputsReady(index, ready, std::nullopt);
 }
 
-void RankBubbles::opsDone() {
-    if (!rank_.device || !rank_.hooks.idle) return;
+void RankBubbles::opsDone(TimeNs met) {
     const std::span<const Op> ops = rank_.ops();
+    if (!rank_.device) return inputsReady(ops.size(), met);
+    if (!rank_.hooks.idle) return;
+    TimeNs idle_since = rank_.hooks.idle->stepBegin();
     for (const DoneOp& done : rank_.device->done()) {
         const auto index = static_cast<std::size_t>(std::ranges::find(ops, done.op) - ops.begin());
-        if (index == ops.size()) continue; // the optimizer
-        inputsReady(index, std::max(done.ready, heldUntil(index).value_or(TimeNs{0})));
+        const TimeNs ready = std::max(done.ready, heldUntil(index).value_or(TimeNs{0}));
+        if (ready > TimeNs{0}) rank_.hooks.idle->inputsReady(index, ready, idle_since);
+        idle_since = done.end;
     }
+    rank_.hooks.idle->inputsReady(ops.size(), met, idle_since);
+    settle();
+}
+
+void RankBubbles::optimizerDone() {
+    if (rank_.device) settle();
+}
+
+void RankBubbles::settle() {
     if (!works()) return;
-    DeviceIdleClock clock(*this, ops.size());
+    DeviceIdleClock clock(*this, rank_.ops().size());
     rank_.hooks.idle->onOpsDone(rank_.device->done(), clock);
 }
 

@@ -22,8 +22,10 @@ public:
     void before(std::size_t index);
     /// All inputs of the op at `index` had arrived at `ready`; 0 if it has none.
     void inputsReady(std::size_t index, TimeNs ready);
-    /// To be called after the device has finished ops and all ranks have met since.
-    void opsDone();
+    /// To be called when all ranks have met behind their ops of the step, at `met`.
+    void opsDone(TimeNs met);
+    /// To be called when all ranks have met behind the optimizer.
+    void optimizerDone();
 
     /// The earliest begin of the op at `index`, relative to the begin of the step or as a time; nothing if it is not
     /// held back.
@@ -37,6 +39,8 @@ private:
     /// Whether there is an idle hook that works in the current step.
     [[nodiscard]] bool works() const { return rank_.hooks.idle && rank_.hooks.idle->active(); }
     void callBubbleHook(std::size_t index);
+    /// On a device: the hook may do what it could not do within the ops that are done.
+    void settle();
     void work(std::size_t index);
     /// Publishes that the rank waits, see Transport::report().
     void reportIdle(std::size_t index);

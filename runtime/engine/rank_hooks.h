@@ -35,6 +35,7 @@ struct DoneOp {
     Op op;
     TimeNs ready{0}; ///< arrival of the last message that it needed; 0 if it needed none
     TimeNs begin{0};
+    TimeNs end{0};
 };
 
 /// Observes what a rank computes and exchanges, step by step. All calls come from the rank's thread; an exception ends
@@ -109,8 +110,9 @@ public:
     [[nodiscard]] virtual bool hasWork(std::size_t index) const = 0;
     /// The rank is idle until the op at `index` can begin.
     virtual void onIdle(std::size_t index, IdleClock& clock) = 0;
-    /// The time at which all inputs of the op at `index` had arrived.
-    virtual void inputsReady(std::size_t index, TimeNs ready) = 0;
+    /// The time at which all inputs of the op at `index` had arrived. On a device, where only the end of the step shows
+    /// it, also of steps in which the hook does not work; then `idle_since` is when the bubble before the op began.
+    virtual void inputsReady(std::size_t index, TimeNs ready, std::optional<TimeNs> idle_since) = 0;
     /// The rank's device has finished these ops, and all ranks have met since. Work may still be done.
     virtual void onOpsDone(std::span<const DoneOp> done, IdleClock& clock) = 0;
 

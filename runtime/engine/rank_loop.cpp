@@ -64,13 +64,12 @@ void RankLoop::runStep() {
     rank_.current.reset();
     bubbles_.before(ops.size());
     rank_.clock.alignTo(exchange_.barrier(finish()));
-    bubbles_.inputsReady(ops.size(), rank_.clock.freeAt());
-    bubbles_.opsDone();
+    bubbles_.opsDone(rank_.clock.freeAt());
     runOptimizer();
     rank_.current.reset();
     if (rank_.step + 1 < rank_.config.steps) exchange_.expectStep();
     rank_.clock.alignTo(exchange_.barrier(finish()));
-    bubbles_.opsDone();
+    bubbles_.optimizerDone();
     if (rank_.hooks.idle) rank_.hooks.idle->onStepEnd();
     endStep();
 }

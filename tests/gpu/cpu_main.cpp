@@ -9,7 +9,7 @@ bool timeIsMadeUp() {
     return false;
 }
 
-std::shared_ptr<Accelerator> testDevice(bool /*batches*/) {
+std::shared_ptr<Accelerator> testDevice(bool /*batches*/, TimeNs /*kernel*/) {
     return cpuDevice();
 }
 

@@ -9,9 +9,11 @@ bool timeIsMadeUp() {
     return true;
 }
 
-std::shared_ptr<Accelerator> testDevice(bool /*batches*/) {
+std::shared_ptr<Accelerator> testDevice(bool /*batches*/, TimeNs kernel) {
     static unsigned seed = 0;
-    return std::make_shared<EmulatedDevice>(++seed);
+    auto device = std::make_shared<EmulatedDevice>(++seed);
+    device->kernel_time = kernel;
+    return device;
 }
 
 } // namespace bubblescope::runtime::test

@@ -14,8 +14,9 @@
 namespace bubblescope::runtime::test {
 
 /// The accelerator that the tests in this folder run on: an emulated one in every build, and a GPU where there is one.
-/// Each program has its own function. `batches`: one that takes batches of work as one piece.
-[[nodiscard]] std::shared_ptr<Accelerator> testDevice(bool batches = false);
+/// Each program has its own function. `batches`: one that takes batches of work as one piece. `kernel`: how long each
+/// kernel takes where time is made up.
+[[nodiscard]] std::shared_ptr<Accelerator> testDevice(bool batches = false, TimeNs kernel = TimeNs{0});
 
 /// Whether its time follows from the schedule alone.
 [[nodiscard]] bool timeIsMadeUp();
