@@ -51,18 +51,21 @@ public:
             values[i] = static_cast<T>(random_() % static_cast<std::uint64_t>(below));
         return values;
     }
+    /// Begins `misplaced` numbers after memory that is aligned as a device's is.
     template <class T>
     [[nodiscard]] T* room(std::int64_t count) {
-        const std::int64_t bytes = count * static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t bytes = (count + misplaced) * static_cast<std::int64_t>(sizeof(T));
         void* const data = ::operator new(static_cast<std::size_t>(bytes));
         std::memset(data, 0xFF, static_cast<std::size_t>(bytes));
         memory_.emplace(data, bytes);
-        return static_cast<T*>(data);
+        return static_cast<T*>(data) + misplaced;
     }
     template <class Kernel>
     void run(const Kernel& kernel) {
         runKernel(kernel, memory_);
     }
+
+    std::int64_t misplaced = 0;
 
 private:
     std::map<void*, std::int64_t> memory_;
@@ -195,6 +198,48 @@ void runKernelsOfDigests(const Sizes& sizes) {
     }
 }
 
+// Rows and columns of which a thread has eight neighbours at a time, with arrays that are aligned for that and with
+// others: each must leave the bits of the form, which knows nothing of where arrays begin.
+
+template <class T>
+void runNormalisation(const Sizes& widths, std::int64_t rows) {
+    for (const std::int64_t width : widths) {
+        for (const std::int64_t misplaced : {0, 1}) {
+            Exact on;
+            on.misplaced = misplaced;
+            const auto values = [&] { return on.numbers<T>(rows * width); };
+            on.run(NormaliseKernel<T>{on.room<T>(rows * width), on.room<float>(rows), values(), rows, width});
+            on.run(NormaliseAndScaleKernel<T>{{on.room<T>(rows * width), on.room<float>(rows), values(), rows, width},
+                                              on.room<T>(rows * width),
+                                              on.numbers<float>(width),
+                                              on.numbers<float>(width)});
+            on.run(ScaleKernel<T>{on.room<T>(rows * width), values(), on.numbers<float>(width),
+                                  on.numbers<float>(width), rows, width});
+            for (T* const beside : {static_cast<T*>(nullptr), values()})
+                on.run(NormGradientKernel<T>{on.room<T>(rows * width), beside, values(), values(),
+                                             on.positive<float>(rows), on.numbers<float>(width), rows, width});
+        }
+    }
+}
+
+template <class T>
+void runColumnSums(const Sizes& widths, const Sizes& heights) {
+    for (const std::int64_t width : widths) {
+        for (const std::int64_t rows : heights) {
+            for (const std::int64_t misplaced : {0, 1}) {
+                Exact on;
+                on.misplaced = misplaced;
+                const bool accumulate = rows % 2 == 1;
+                on.run(BiasGradientKernel<T>{on.numbers<float>(width), on.numbers<T>(rows * width), rows, width,
+                                             accumulate});
+                on.run(NormWeightGradientKernel<T>{on.numbers<float>(width), on.numbers<float>(width),
+                                                   on.numbers<T>(rows * width), on.numbers<T>(rows * width), rows,
+                                                   width, accumulate});
+            }
+        }
+    }
+}
+
 template <class T>
 class KernelCode : public testing::Test {};
 
@@ -213,6 +258,18 @@ TYPED_TEST(KernelCode, OfColumns) {
     runKernelsOfColumns<TypeParam>({1, 31, 33, 65});
 }
 
+/// Widths around those of a run, of a warp's and of a block's runs, and of the longest rows that are held.
+TYPED_TEST(KernelCode, OfNeighboursInRows) {
+    runNormalisation<TypeParam>({1, 7, 8, 9, 16, 248, 256, 264, 768, 1000, 1020, 1024, 1032, 1600}, 5);
+    runNormalisation<TypeParam>({8, 776}, 9);
+    runNormalisation<TypeParam>({2048, 4088, 4096, 4100, 4104}, 2);
+}
+
+/// Heights around the lanes of a column and the rows that a lane adds at once.
+TYPED_TEST(KernelCode, OfNeighboursInColumns) {
+    runColumnSums<TypeParam>({3, 8, 13, 16, 24, 40}, {1, 2, 255, 256, 257, 1023, 1024, 1300});
+}
+
 TYPED_TEST(KernelCode, OfEmbeddings) {
     runKernelsOfEmbeddings<TypeParam>({1, 33, 257});
 }
@@ -222,7 +279,7 @@ TEST(KernelCodeOfOneType, OfNumbers) {
 }
 
 TEST(KernelCodeOfOneType, OfDigests) {
-    constexpr std::int64_t kBlock = DigestKernel::kBlock * 8;
+    constexpr std::int64_t kBlock = DigestKernel::kBlock * DigestKernel::kRun * DigestKernel::kWord;
     runKernelsOfDigests({0, 1, 7, 8, 2055, kBlock, kBlock + 9});
 }
 

@@ -35,7 +35,7 @@ protected:
 using Storages = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(Kernels, Storages);
 
-constexpr std::array<Eigen::Index, 4> kWidths{5, 255, 256, 900};
+constexpr std::array<Eigen::Index, 5> kWidths{5, 255, 256, 900, 1032};
 
 TYPED_TEST(Kernels, Normalisation) {
     using T = TypeParam;
@@ -410,7 +410,7 @@ TEST_F(PlainKernels, RoundsToNearestEvenAndKeepsWhatIsNoNumber) {
 }
 
 TEST_F(PlainKernels, DigestsAreThoseOfTheHost) {
-    constexpr std::int64_t kBlock = DigestKernel::kBlock * DigestKernel::kWord;
+    constexpr std::int64_t kBlock = DigestKernel::kBlock * DigestKernel::kRun * DigestKernel::kWord;
     std::vector<unsigned char> data(static_cast<std::size_t>(2 * kBlock + 100));
     for (std::size_t i = 0; i < data.size(); ++i)
         data[i] = static_cast<unsigned char>(mixBits(i));

@@ -2,14 +2,13 @@
 
 #include "runtime/accelerator/kernels/forms.h"
 
-#include <array>
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 namespace bubblescope::runtime::test {
 
 // The forms of runtime/accelerator/kernels/forms.h, sum for sum in the order of a GPU.
-
-inline constexpr int kWarp = 32;
 
 template <class Kernel>
 void runInGpuOrder(const Kernel& kernel, EachForm /*form*/) {
@@ -23,36 +22,41 @@ void runInGpuOrder(const Kernel& kernel, GridForm /*form*/) {
         kernel(i / kernel.columns(), i % kernel.columns());
 }
 
-/// A warp adds up in a butterfly, then the sums of the warps are added in order.
-template <class Kernel>
-typename Kernel::Part combineLanes(int pass, std::array<typename Kernel::Part, kLanes> parts) {
-    for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-        auto next = parts;
-        for (int lane = 0; lane < kLanes; ++lane) {
-            const auto at = static_cast<std::size_t>(lane);
-            next[at] = Kernel::combine(pass, parts[at], parts[at ^ static_cast<std::size_t>(distance)]);
-        }
-        parts = next;
+/// The sum of parts of neighbouring lanes in a butterfly: `combine` adds two of them.
+template <class Part, class Combine>
+Part combineInWarp(std::vector<Part> parts, const Combine& combine) {
+    for (std::size_t distance = parts.size() / 2; distance > 0; distance /= 2) {
+        const std::vector<Part> before = parts;
+        for (std::size_t lane = 0; lane < parts.size(); ++lane)
+            parts[lane] = combine(before[lane], before[lane ^ distance]);
     }
-    auto total = parts[0];
-    for (std::size_t warp = 1; warp < kLanes / kWarp; ++warp)
-        total = Kernel::combine(pass, total, parts[warp * kWarp]);
-    return total;
+    return parts[0];
+}
+
+/// Warps add up in a butterfly, then the sums of the warps are added in order.
+template <class Part, class Combine>
+Part combineLanes(const std::vector<Part>& parts, int lanes_of_warp, const Combine& combine) {
+    std::optional<Part> total;
+    for (auto warp = parts.begin(); warp != parts.end(); warp += lanes_of_warp) {
+        const Part sum = combineInWarp(std::vector<Part>(warp, warp + lanes_of_warp), combine);
+        total = total ? combine(*total, sum) : sum;
+    }
+    return *total;
 }
 
 template <class Kernel>
 void runInGpuOrder(const Kernel& kernel, RowForm /*form*/) {
+    const RowLanes lanes = rowLanes(kernel);
     for (std::int64_t row = 0; row < kernel.rows(); ++row) {
         typename Kernel::State state{};
         for (int pass = 0; pass < Kernel::kPasses; ++pass) {
-            std::array<typename Kernel::Part, kLanes> parts{};
-            for (int lane = 0; lane < kLanes; ++lane) {
-                auto part = Kernel::zero(pass);
-                for (std::int64_t i = lane; i < kernel.terms(row); i += kLanes)
-                    part = Kernel::combine(pass, part, kernel.term(pass, row, i, state));
-                parts[static_cast<std::size_t>(lane)] = part;
+            const auto combine = [&](const auto& a, const auto& b) { return Kernel::combine(pass, a, b); };
+            std::vector<typename Kernel::Part> parts(static_cast<std::size_t>(lanes.lanes), Kernel::zero(pass));
+            for (std::int64_t i = 0; i < kernel.terms(row); ++i) {
+                auto& part = parts[static_cast<std::size_t>(i / lanes.run % lanes.lanes)];
+                part = combine(part, kernel.term(pass, row, i, state));
             }
-            kernel.total(pass, combineLanes<Kernel>(pass, parts), state);
+            kernel.total(pass, combineLanes(parts, kWarp, combine), state);
         }
         for (std::int64_t column = 0; column < kernel.columns(); ++column)
             kernel.write(row, column, state);
@@ -63,14 +67,12 @@ void runInGpuOrder(const Kernel& kernel, RowForm /*form*/) {
 template <class Kernel>
 void runInGpuOrder(const Kernel& kernel, ColumnForm /*form*/) {
     for (std::int64_t column = 0; column < kernel.columns(); ++column) {
-        auto total = Kernel::zero();
-        for (int lane = 0; lane < kColumnLanes; ++lane) {
-            auto sum = Kernel::zero();
-            for (std::int64_t row = lane; row < kernel.rows(); row += kColumnLanes)
-                sum = Kernel::combine(sum, kernel.part(row, column));
-            total = Kernel::combine(total, sum);
+        std::vector<typename Kernel::Part> parts(kColumnLanes, Kernel::zero());
+        for (std::int64_t row = 0; row < kernel.rows(); ++row) {
+            auto& part = parts[static_cast<std::size_t>(row % kColumnLanes)];
+            part = Kernel::combine(part, kernel.part(row, column));
         }
-        kernel.finish(column, total);
+        kernel.finish(column, combineLanes(parts, kColumnWarpLanes, &Kernel::combine));
     }
 }
 

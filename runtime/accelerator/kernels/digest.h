@@ -13,10 +13,12 @@ struct DigestKernel {
     std::uint64_t* to;
     const unsigned char* data;
     std::int64_t bytes;
-    unsigned char* copy; ///< as many bytes, or nullptr; aligned to words
+    unsigned char* copy; ///< as many bytes, or nullptr; aligned to kAligned bytes
     static constexpr std::int64_t kWord = 8;
-    static constexpr std::int64_t kBlock =
-        1 << 11; ///< words: few, so that a tensor of some MiB has a block of threads for each processor
+    static constexpr std::int64_t kAligned = 16; ///< what a GPU moves at once
+    static constexpr std::int64_t kRun = 4;      ///< words of a term of the form: they are on their way together
+    /// Runs of a row: few, so that a tensor of some MiB has blocks of threads for all processors.
+    static constexpr std::int64_t kBlock = 1 << 9;
 
     struct State {
         std::uint64_t sum;
@@ -25,19 +27,24 @@ struct DigestKernel {
     static constexpr int kPasses = 1;
 
     BUBBLESCOPE_PORTABLE std::int64_t words() const { return (bytes + kWord - 1) / kWord; }
-    BUBBLESCOPE_PORTABLE std::int64_t rows() const { return (words() + kBlock - 1) / kBlock; }
+    BUBBLESCOPE_PORTABLE std::int64_t runs() const { return (words() + kRun - 1) / kRun; }
+    BUBBLESCOPE_PORTABLE std::int64_t rows() const { return (runs() + kBlock - 1) / kBlock; }
     BUBBLESCOPE_PORTABLE static std::int64_t columns() { return 0; }
     BUBBLESCOPE_PORTABLE std::int64_t terms(std::int64_t row) const {
-        const std::int64_t left = words() - row * kBlock;
+        const std::int64_t left = runs() - row * kBlock;
         return left < kBlock ? left : kBlock;
     }
     BUBBLESCOPE_PORTABLE static Part zero(int /*pass*/) { return 0; }
     BUBBLESCOPE_PORTABLE Part term(int /*pass*/, std::int64_t row, std::int64_t i, const State& /*state*/) const {
-        const bool aligned = reinterpret_cast<std::uintptr_t>(data) % kWord == 0;
-        const std::int64_t at = row * kBlock + i;
-        const std::uint64_t word = this->word(at, aligned);
-        if (copy != nullptr) put(at, word);
-        return digest::term(static_cast<std::uint64_t>(at), word);
+        const std::int64_t first = (row * kBlock + i) * kRun;
+        std::uint64_t run[kRun];
+        fetch(run, first);
+        if (copy != nullptr) put(run, first);
+        Part sum = 0;
+        for (std::int64_t word = 0; word < kRun; ++word) {
+            if (first + word < words()) sum += digest::term(static_cast<std::uint64_t>(first + word), run[word]);
+        }
+        return sum;
     }
     BUBBLESCOPE_PORTABLE static Part combine(int /*pass*/, Part a, Part b) { return a + b; }
     BUBBLESCOPE_PORTABLE void total(int /*pass*/, Part sum, State& state) const { state.sum = sum; }
@@ -45,27 +52,37 @@ struct DigestKernel {
     BUBBLESCOPE_PORTABLE void finish(std::int64_t /*row*/, const State& state) const { addAtomically(to, state.sum); }
 
 private:
-    BUBBLESCOPE_PORTABLE std::uint64_t word(std::int64_t i, bool aligned) const {
-        const unsigned char* const at = data + i * kWord;
-        const std::int64_t there = bytes - i * kWord;
-        std::uint64_t word = 0;
-        if (aligned && there >= kWord) {
-            memcpy(&word, __builtin_assume_aligned(at, kWord), kWord);
-            return word;
-        }
-        for (std::int64_t byte = 0; byte < kWord && byte < there; ++byte)
-            word |= static_cast<std::uint64_t>(at[byte]) << static_cast<unsigned>(8 * byte);
-        return word;
+    /// Whether all of a run can be moved kAligned bytes at a time.
+    BUBBLESCOPE_PORTABLE bool whole(std::int64_t first) const {
+        return (first + kRun) * kWord <= bytes && reinterpret_cast<std::uintptr_t>(data) % kAligned == 0;
     }
-    BUBBLESCOPE_PORTABLE void put(std::int64_t i, std::uint64_t word) const {
-        unsigned char* const at = copy + i * kWord;
-        const std::int64_t there = bytes - i * kWord;
-        if (there >= kWord) {
-            memcpy(__builtin_assume_aligned(at, kWord), &word, kWord);
+    BUBBLESCOPE_PORTABLE void fetch(std::uint64_t (&run)[kRun], std::int64_t first) const {
+        if (whole(first)) {
+            memcpy(run, __builtin_assume_aligned(data + first * kWord, kAligned), sizeof run);
             return;
         }
-        for (std::int64_t byte = 0; byte < there; ++byte)
-            at[byte] = static_cast<unsigned char>(word >> static_cast<unsigned>(8 * byte));
+        for (std::int64_t word = 0; word < kRun; ++word)
+            run[word] = wordAt(first + word);
+    }
+    BUBBLESCOPE_PORTABLE std::uint64_t wordAt(std::int64_t i) const {
+        std::uint64_t word = 0;
+        BUBBLESCOPE_ROLLED
+        for (std::int64_t byte = 0; byte < kWord && i * kWord + byte < bytes; ++byte)
+            word |= static_cast<std::uint64_t>(data[i * kWord + byte]) << static_cast<unsigned>(8 * byte);
+        return word;
+    }
+    BUBBLESCOPE_PORTABLE void put(const std::uint64_t (&run)[kRun], std::int64_t first) const {
+        if (whole(first)) {
+            memcpy(__builtin_assume_aligned(copy + first * kWord, kAligned), run, sizeof run);
+            return;
+        }
+        for (std::int64_t word = 0; word < kRun; ++word)
+            putAt(first + word, run[word]);
+    }
+    BUBBLESCOPE_PORTABLE void putAt(std::int64_t i, std::uint64_t word) const {
+        BUBBLESCOPE_ROLLED
+        for (std::int64_t byte = 0; byte < kWord && i * kWord + byte < bytes; ++byte)
+            copy[i * kWord + byte] = static_cast<unsigned char>(word >> static_cast<unsigned>(8 * byte));
     }
 };
 

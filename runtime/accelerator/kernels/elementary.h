@@ -30,10 +30,24 @@ BUBBLESCOPE_PORTABLE inline float elementaryExp(float x) {
 #endif
 }
 
-/// tanh x, to 5 units in the last place; NaN stays NaN.
+#ifdef __CUDA_ARCH__
+/// 1 + tanh x = 2 / (1 + e^(-2x)), without a branch: CUDA's tanhf has one, and takes several times as long. The errors
+/// that PTX states for the two instructions and rounding make up 2e-6 of a result above 1e-6, and an absolute error of
+/// 5e-7. On the two sides the result becomes 0 and 2. NaN stays NaN.
+__device__ inline float fastOnePlusTanh(float x) {
+    float power = 0;
+    float inverse = 0;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * -2.88539008F)); // -2 / ln 2
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(1.0F + power));
+    return 2.0F * inverse;
+}
+#endif
+
+/// tanh x; NaN stays NaN. On a host to 5 units in the last place. On a GPU the absolute error is below 1e-6, of small
+/// results too: for uses that add the result to 1, as GELU and its derivative do.
 BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
 #ifdef __CUDA_ARCH__
-    return tanhf(x);
+    return fastOnePlusTanh(x) - 1.0F;
 #else
     // An odd polynomial over an even one; from 7.9 on the result is 1 (coefficients as in Eigen's ptanh).
     const float below = x > 7.90531110763549805F ? 7.90531110763549805F : x;
@@ -51,6 +65,15 @@ BUBBLESCOPE_PORTABLE inline float elementaryTanh(float x) {
     q = q * square + 2.26843463243900e-03F;
     q = q * square + 4.89352518554385e-03F;
     return inside * p / q;
+#endif
+}
+
+/// 1 + tanh x. On a host the sum of both; on a GPU the error is below 2e-6 of a result above 1e-6.
+BUBBLESCOPE_PORTABLE inline float onePlusTanh(float x) {
+#ifdef __CUDA_ARCH__
+    return fastOnePlusTanh(x);
+#else
+    return 1.0F + elementaryTanh(x);
 #endif
 }
 

@@ -2,6 +2,8 @@
 
 #include "runtime/accelerator/kernels/portable.h"
 
+#include <utility>
+
 namespace bubblescope::runtime {
 
 // A kernel is a small value with pointers and sizes that defines the computation of one element. A form defines how the
@@ -26,10 +28,21 @@ constexpr bool kVaries<Kernel, typename Kernel::Varies> = true;
 struct EachForm {};
 inline constexpr int kAtOnce = 8;
 
+/// Whether a kernel names its arrays.
+struct AnyVisitor;
+template <class Kernel, class = void>
+constexpr bool kNamesArrays = false;
+template <class Kernel>
+constexpr bool kNamesArrays<Kernel, decltype(std::declval<Kernel&>().visitArrays(std::declval<AnyVisitor&>()))> = true;
+
 /// Elements of a matrix, row by row. A kernel K has
 ///   std::int64_t rows() const;
 ///   std::int64_t columns() const;
 ///   void operator()(std::int64_t row, std::int64_t column) const;
+/// It may name its arrays as in EachForm, if element (row, column) concerns nothing but place row · columns() + column
+/// of these, place `column` of others, which are named with visitor.readOfColumn(array), and place `row` of others,
+/// named with visitor.readOfRow(array). An array that is nullptr instead of many zeros is named with
+/// visitor.readIfAny(array).
 struct GridForm {};
 
 /// Sums over each row in several passes, where a pass may use the totals of earlier ones, then a write of each element.
@@ -46,21 +59,48 @@ struct GridForm {};
 ///   void total(int pass, Part, State&) const;
 ///   void write(std::int64_t row, std::int64_t column, const State&) const;
 ///   void finish(std::int64_t row, const State&) const;    once a row
-/// On a GPU kLanes threads share a row: a lane has the terms lane, lane + kLanes, … of it.
+/// If every row has columns() terms, it may name the arrays of term() and write() as in GridForm. A GPU then reads each
+/// element once.
 struct RowForm {};
 inline constexpr int kLanes = 256;
 
-/// Sums down the columns of a matrix. On a GPU the rows of a column are distributed over kColumnLanes threads, whose
-/// sums are then added in thread order. A kernel K has
+/// How a GPU distributes a row: it belongs to `lanes` threads, of which lane l has the terms i with i / run % lanes =
+/// l. A lane adds its terms in ascending order, a warp adds the sums of its lanes in a butterfly, and the sums of the
+/// warps are added in order. All this follows from the kernel's type and the length of its rows alone.
+struct RowLanes {
+    int lanes;
+    int run;
+};
+inline constexpr int kWarp = 32;
+inline constexpr int kRowWarps = 4; ///< of a row too long for one warp
+inline constexpr int kRowRuns = 4;  ///< at most so many runs of kAtOnce terms a lane holds in registers
+
+template <class Kernel>
+RowLanes rowLanes(const Kernel& kernel) {
+    if constexpr (kNamesArrays<Kernel>) {
+        constexpr std::int64_t kOfWarp = std::int64_t{kWarp} * kAtOnce * kRowRuns;
+        const std::int64_t columns = kernel.columns();
+        if (columns % kAtOnce == 0 && columns <= kRowWarps * kOfWarp)
+            return {columns <= kOfWarp ? kWarp : kRowWarps * kWarp, kAtOnce};
+    }
+    (void)kernel;
+    return {kLanes, 1};
+}
+
+/// Sums down the columns of a matrix. On a GPU the rows are distributed over kColumnLanes threads: a lane adds up the
+/// rows lane, lane + kColumnLanes, … A warp has kColumnWarpLanes neighbouring lanes, adds their sums in a butterfly,
+/// and the sums of the warps are added in order. A kernel K has
 ///   std::int64_t columns() const;
 ///   std::int64_t rows() const;
 ///   using Part = …;
 ///   static Part zero();
-///   static Part combine(Part, Part);
+///   static Part combine(Part, Part);               commutative
 ///   Part part(std::int64_t row, std::int64_t column) const;
 ///   void finish(std::int64_t column, Part) const;
+/// and names the arrays of part() as in GridForm: a lane has kAtOnce columns.
 struct ColumnForm {};
-inline constexpr int kColumnLanes = 32;
+inline constexpr int kColumnLanes = 256;
+inline constexpr int kColumnWarpLanes = 16;
 
 /// Adds the rows of a matrix that belong to the same entry of a table, in row order. On a GPU a block owns an entry and
 /// some columns, and looks at every row once. A kernel K has

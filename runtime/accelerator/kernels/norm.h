@@ -26,6 +26,11 @@ struct NormaliseKernel {
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return tokens; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t terms(std::int64_t /*row*/) const { return width; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.write(normalised);
+        visitor.read(input);
+    }
     BUBBLESCOPE_PORTABLE static Part zero(int /*pass*/) { return 0.0F; }
     BUBBLESCOPE_PORTABLE Part term(int pass, std::int64_t row, std::int64_t i, const State& state) const {
         const float x = load(input[row * width + i]);
@@ -57,6 +62,13 @@ struct NormaliseAndScaleKernel : NormaliseKernel<T> {
     const float* gain;
     const float* bias;
 
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        NormaliseKernel<T>::visitArrays(visitor);
+        visitor.write(output);
+        visitor.readOfColumn(gain);
+        visitor.readOfColumn(bias);
+    }
     BUBBLESCOPE_PORTABLE void write(std::int64_t row, std::int64_t i, const State& state) const {
         NormaliseKernel<T>::write(row, i, state);
         const std::int64_t at = row * this->width + i;
@@ -77,6 +89,13 @@ struct ScaleKernel {
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return tokens; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.write(output);
+        visitor.read(normalised);
+        visitor.readOfColumn(gain);
+        visitor.readOfColumn(bias);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t row, std::int64_t column) const {
         const std::int64_t i = row * width + column;
         store(output[i], load(normalised[i]) * gain[column] + bias[column]);
@@ -107,6 +126,15 @@ struct NormGradientKernel {
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return tokens; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t terms(std::int64_t /*row*/) const { return width; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.write(input_grad);
+        visitor.readIfAny(beside);
+        visitor.read(output_grad);
+        visitor.read(normalised);
+        visitor.readOfRow(inverse_deviations);
+        visitor.readOfColumn(gain);
+    }
     BUBBLESCOPE_PORTABLE static Part zero(int /*pass*/) { return {0.0F, 0.0F}; }
     BUBBLESCOPE_PORTABLE Part term(int /*pass*/, std::int64_t row, std::int64_t i, const State& /*state*/) const {
         const float grad = load(output_grad[row * width + i]) * gain[i];
@@ -145,6 +173,11 @@ struct NormWeightGradientKernel {
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return tokens; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.read(normalised);
+        visitor.read(output_grad);
+    }
     BUBBLESCOPE_PORTABLE static Part zero() { return {0.0F, 0.0F}; }
     BUBBLESCOPE_PORTABLE static Part combine(Part a, Part b) { return {a.gain + b.gain, a.bias + b.bias}; }
     BUBBLESCOPE_PORTABLE Part part(std::int64_t row, std::int64_t column) const {
@@ -171,6 +204,10 @@ struct BiasGradientKernel {
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return tokens; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.read(output_grad);
+    }
     BUBBLESCOPE_PORTABLE static Part zero() { return 0.0F; }
     BUBBLESCOPE_PORTABLE static Part combine(Part a, Part b) { return a + b; }
     BUBBLESCOPE_PORTABLE Part part(std::int64_t row, std::int64_t column) const {

@@ -81,6 +81,12 @@ struct AddWithBiasKernel {
 
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t rows() const { return tokens; }
     [[nodiscard]] BUBBLESCOPE_PORTABLE std::int64_t columns() const { return width; }
+    template <class Visitor>
+    BUBBLESCOPE_PORTABLE void visitArrays(Visitor& visitor) {
+        visitor.change(to);
+        visitor.read(from);
+        visitor.readOfColumn(bias);
+    }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t row, std::int64_t column) const {
         const std::int64_t i = row * width + column;
         store(to[i], load(to[i]) + (from[i] + bias[column]));
@@ -109,8 +115,8 @@ struct AddColumnsKernel {
 };
 
 // GELU in its tanh form (Hendrycks and Gimpel 2016).
-BUBBLESCOPE_PORTABLE inline float geluTanh(float x) {
-    return elementaryTanh(0.7978845608F * (x + 0.044715F * x * x * x));
+BUBBLESCOPE_PORTABLE inline float geluInner(float x) {
+    return 0.7978845608F * (x + 0.044715F * x * x * x);
 }
 
 template <class T>
@@ -128,7 +134,7 @@ struct GeluKernel {
     }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
         const float x = load(from[i]);
-        store(to[i], 0.5F * x * (1.0F + geluTanh(x)));
+        store(to[i], 0.5F * x * onePlusTanh(geluInner(x)));
     }
 };
 
@@ -148,7 +154,7 @@ struct GeluGradientKernel {
     }
     BUBBLESCOPE_PORTABLE void operator()(std::int64_t i) const {
         const float x = load(before[i]);
-        const float t = geluTanh(x);
+        const float t = elementaryTanh(geluInner(x));
         const float slope =
             0.5F * (1.0F + t) + 0.5F * x * (1.0F - t * t) * (0.7978845608F * (1.0F + 0.134145F * x * x));
         store(grad[i], load(grad[i]) * slope);

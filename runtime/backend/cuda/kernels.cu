@@ -1,14 +1,11 @@
 #include "runtime/backend/cuda/kernels.h"
 
+#include "runtime/backend/cuda/neighbours.h"
 #include "runtime/backend/cuda/unroll.h"
-
-#include <type_traits>
-#include <utility>
 
 namespace bubblescope::runtime {
 namespace {
 
-constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFFU;
 
 template <class Kernel>
@@ -18,87 +15,6 @@ __global__ void eachKernel(Kernel kernel, std::int64_t count) {
         kernel(i);
 }
 
-/// Whether a kernel names its arrays: see EachForm.
-struct ArraysAligned {
-    bool all = true;
-
-    template <class T>
-    BUBBLESCOPE_PORTABLE void read(T* array) {
-        all = all && reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
-    }
-    template <class T>
-    BUBBLESCOPE_PORTABLE void write(T* array) {
-        read(array);
-    }
-    template <class T>
-    BUBBLESCOPE_PORTABLE void change(T* array) {
-        read(array);
-    }
-};
-template <class Kernel, class = void>
-constexpr bool kNamesArrays = false;
-template <class Kernel>
-constexpr bool kNamesArrays<Kernel, decltype(std::declval<Kernel&>().visitArrays(std::declval<ArraysAligned&>()))> =
-    true;
-
-/// kAtOnce numbers of an array, moved 16 bytes at a time.
-template <class T>
-struct alignas(16) Neighbours {
-    T values[kAtOnce];
-};
-
-/// Room for neighbours of several arrays, which the compiler keeps in registers.
-struct NeighboursRoom {
-    static constexpr int kArrays = 5;
-    alignas(16) unsigned char bytes[kArrays][sizeof(Neighbours<float>)];
-
-    template <class T>
-    __device__ Neighbours<std::remove_const_t<T>>& of(int array) {
-        return *reinterpret_cast<Neighbours<std::remove_const_t<T>>*>(bytes[array]);
-    }
-};
-
-/// Points a kernel's arrays to their neighbours from `first` on, in registers.
-struct TakeNeighbours {
-    NeighboursRoom& room;
-    std::int64_t first;
-    int used = 0;
-
-    template <class T>
-    __device__ void write(T*& array) {
-        array = room.of<T>(used++).values;
-    }
-    template <class T>
-    __device__ void read(T*& array) {
-        room.of<T>(used) = *reinterpret_cast<const Neighbours<std::remove_const_t<T>>*>(array + first);
-        write(array);
-    }
-    template <class T>
-    __device__ void change(T*& array) {
-        read(array);
-    }
-};
-
-/// Writes back what a kernel has changed.
-struct PutNeighbours {
-    NeighboursRoom& room;
-    std::int64_t first;
-    int used = 0;
-
-    template <class T>
-    __device__ void read(T*& /*array*/) {
-        ++used;
-    }
-    template <class T>
-    __device__ void write(T*& array) {
-        *reinterpret_cast<Neighbours<T>*>(array + first) = room.of<T>(used++);
-    }
-    template <class T>
-    __device__ void change(T*& array) {
-        write(array);
-    }
-};
-
 /// As eachKernel, with kAtOnce elements for each thread.
 template <class Kernel>
 __global__ void neighboursKernel(Kernel kernel, std::int64_t count) {
@@ -107,15 +23,12 @@ __global__ void neighboursKernel(Kernel kernel, std::int64_t count) {
          first < count; first += stride) {
         if (first + kAtOnce <= count) {
             NeighboursRoom room;
-            Kernel local = kernel;
-            TakeNeighbours take{room, first};
-            local.visitArrays(take);
+            visited(kernel, FetchElements{room, first, true});
+            const Kernel local = visited(kernel, PointToRoom{room});
             BUBBLESCOPE_UNROLL
             for (int i = 0; i < kAtOnce; ++i)
                 local(i);
-            Kernel target = kernel;
-            PutNeighbours put{room, first};
-            target.visitArrays(put);
+            visited(kernel, PutElements{room, first});
         } else {
             for (std::int64_t i = first; i < count; ++i)
                 kernel(i);
@@ -129,6 +42,31 @@ __global__ void gridKernel(Kernel kernel, std::int64_t rows, std::int64_t column
     for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
         for (std::int64_t column = threadIdx.x; column < columns; column += blockDim.x)
             kernel(row, column);
+    }
+}
+
+/// As gridKernel. A warp has kAtOnce neighbouring columns for each lane, of every kGridRows'th row from its own on and
+/// kRowsOfLane of them: what is read of columns is read once.
+constexpr int kGridRows = 8;
+constexpr int kRowsOfLane = 4;
+template <class Kernel>
+__global__ void __launch_bounds__(kWarp* kGridRows)
+    gridNeighboursKernel(Kernel kernel, std::int64_t rows, std::int64_t columns, std::int64_t strips) {
+    const std::int64_t column = (blockIdx.x % strips * kWarp + threadIdx.x) * kAtOnce;
+    if (column >= columns) return;
+    NeighboursRoom room;
+    visited(kernel, FetchColumns{room, column});
+    const std::int64_t first = blockIdx.x / strips * (kGridRows * kRowsOfLane) + threadIdx.y;
+    BUBBLESCOPE_UNROLL
+    for (int n = 0; n < kRowsOfLane; ++n) {
+        const std::int64_t row = first + n * kGridRows;
+        if (row >= rows) return;
+        visited(kernel, FetchElements{room, row * columns + column, true});
+        const Kernel local = visited(kernel, PointToRoom{room, row});
+        BUBBLESCOPE_UNROLL
+        for (int i = 0; i < kAtOnce; ++i)
+            local(0, i);
+        visited(kernel, PutElements{room, row * columns + column});
     }
 }
 
@@ -180,23 +118,26 @@ __device__ Part fromLane(const Part& part, int distance) {
     return other;
 }
 
-/// A butterfly reduction in each warp, then over the warps.
-template <class Kernel>
+/// A butterfly reduction in each of a block's warps, then over the warps.
+template <int kWarps, class Kernel>
 __device__ typename Kernel::Part combineLanes(int pass, typename Kernel::Part part) {
     using Part = typename Kernel::Part;
+    BUBBLESCOPE_UNROLL
     for (int distance = kWarp / 2; distance > 0; distance /= 2)
         part = Kernel::combine(pass, part, fromLane(part, distance));
-    __shared__ Part warps[kLanes / kWarp];
+    if constexpr (kWarps == 1) return part;
+    __shared__ Part warps[kWarps];
     const int lane = static_cast<int>(threadIdx.x);
     if (lane % kWarp == 0) warps[lane / kWarp] = part;
     __syncthreads();
     Part total = warps[0];
-    for (int warp = 1; warp < kLanes / kWarp; ++warp)
+    for (int warp = 1; warp < kWarps; ++warp)
         total = Kernel::combine(pass, total, warps[warp]);
     __syncthreads(); // the next pass writes to the same shared memory
     return total;
 }
 
+/// A block for each row, whose elements are read in each pass.
 template <class Kernel>
 __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
     const auto row = static_cast<std::int64_t>(blockIdx.x);
@@ -207,7 +148,7 @@ __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
         typename Kernel::Part part = Kernel::zero(pass);
         for (std::int64_t i = lane; i < terms; i += kLanes)
             part = Kernel::combine(pass, part, kernel.term(pass, row, i, state));
-        kernel.total(pass, combineLanes<Kernel>(pass, part), state);
+        kernel.total(pass, combineLanes<kLanes / kWarp, Kernel>(pass, part), state);
     }
     const std::int64_t columns = kernel.columns();
     for (std::int64_t column = lane; column < columns; column += kLanes)
@@ -215,24 +156,140 @@ __global__ void __launch_bounds__(kLanes) rowKernel(Kernel kernel) {
     if (lane == 0) kernel.finish(row, state);
 }
 
-template <class Kernel>
-__global__ void __launch_bounds__(kWarp* kColumnLanes) columnKernel(Kernel kernel) {
-    using Part = typename Kernel::Part;
-    __shared__ Part parts[kColumnLanes][kWarp];
-    const auto column = static_cast<std::int64_t>(blockIdx.x) * kWarp + threadIdx.x;
-    const bool inside = column < kernel.columns();
-    Part sum = Kernel::zero();
-    if (inside) {
-        for (std::int64_t row = threadIdx.y; row < kernel.rows(); row += kColumnLanes)
-            sum = Kernel::combine(sum, kernel.part(row, column));
+constexpr int kHeldRowThreads = kRowWarps * kWarp;
+
+/// What a lane has of a row: runs of kAtOnce elements, in registers.
+struct HeldRow {
+    std::int64_t row;
+    std::int64_t columns;
+    int lane;
+    int lanes;
+    bool wide; ///< whether memory is accessed 16 bytes at a time
+    NeighboursRoom runs[kRowRuns];
+
+    __device__ HeldRow(std::int64_t at, std::int64_t width, int place, int places, bool by_16_bytes)
+        : row(at), columns(width), lane(place), lanes(places), wide(by_16_bytes) {}
+
+    [[nodiscard]] __device__ std::int64_t column(int run) const { return (run * lanes + lane) * kAtOnce; }
+
+    /// Calls use(run) for the runs of the lane.
+    template <class Use>
+    __device__ void forRuns(const Use& use) const {
+        BUBBLESCOPE_UNROLL
+        for (int run = 0; run < kRowRuns; ++run) {
+            if (column(run) < columns) use(run);
+        }
     }
-    parts[threadIdx.y][threadIdx.x] = sum;
+    template <class Kernel>
+    __device__ void fetch(const Kernel& kernel, bool by_16_bytes) {
+        forRuns([&](int run) { visited(kernel, FetchElements{runs[run], row * columns + column(run), by_16_bytes}); });
+    }
+    template <class Kernel>
+    __device__ typename Kernel::Part sum(const Kernel& kernel, int pass, const typename Kernel::State& state) {
+        typename Kernel::Part part = Kernel::zero(pass);
+        forRuns([&](int run) {
+            visited(kernel, FetchColumns{runs[run], column(run), wide});
+            const Kernel local = visited(kernel, PointToRoom{runs[run], row});
+            BUBBLESCOPE_UNROLL
+            for (int i = 0; i < kAtOnce; ++i)
+                part = Kernel::combine(pass, part, local.term(pass, 0, i, state));
+        });
+        return part;
+    }
+    template <class Kernel>
+    __device__ void write(const Kernel& kernel, const typename Kernel::State& state) {
+        forRuns([&](int run) {
+            visited(kernel, FetchColumns{runs[run], column(run), wide});
+            const Kernel local = visited(kernel, PointToRoom{runs[run], row});
+            BUBBLESCOPE_UNROLL
+            for (int i = 0; i < kAtOnce; ++i)
+                local.write(0, i, state);
+            visited(kernel, PutElements{runs[run], row * columns + column(run), wide});
+        });
+    }
+};
+
+/// As rowKernel, with kWarps warps for a row, which read it once: see rowLanes().
+template <int kWarps, class Kernel>
+__global__ void __launch_bounds__(kHeldRowThreads) heldRowKernel(Kernel kernel, bool wide) {
+    constexpr int kRowLanes = kWarps * kWarp;
+    const auto thread = static_cast<int>(threadIdx.x);
+    const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * (kRowWarps / kWarps);
+    HeldRow held(first_row + thread / kRowLanes, kernel.columns(), thread % kRowLanes, kRowLanes, wide);
+    if (held.row >= kernel.rows()) return; // with all lanes of the row
+
+    // Decided once, not for each load, so that all loads are under way together.
+    if (wide) {
+        held.fetch(kernel, true);
+    } else {
+        held.fetch(kernel, false);
+    }
+    typename Kernel::State state{};
+    BUBBLESCOPE_UNROLL
+    for (int pass = 0; pass < Kernel::kPasses; ++pass)
+        kernel.total(pass, combineLanes<kWarps, Kernel>(pass, held.sum(kernel, pass, state)), state);
+    held.write(kernel, state);
+    if (held.lane == 0) kernel.finish(held.row, state);
+}
+
+// A block of a ColumnForm has 16 columns: few, so that there are blocks for many processors, but in each row they fill
+// the 32 bytes of which a cache moves no part, with 16-bit numbers too.
+constexpr int kStripLanes = kWarp / kColumnWarpLanes;
+constexpr int kStrip = kStripLanes * kAtOnce;
+constexpr int kColumnThreads = kColumnLanes * kStripLanes;
+
+/// Adds kRows rows, kColumnLanes apart, to a lane's sums of kAtOnce columns. All loads are under way together.
+template <int kRows, class Kernel>
+__device__ void addRows(const Kernel& kernel, typename Kernel::Part (&sums)[kAtOnce], std::int64_t row,
+                        std::int64_t column, bool wide) {
+    const std::int64_t columns = kernel.columns();
+    const std::int64_t left = columns - column;
+    const int count = left < kAtOnce ? static_cast<int>(left) : kAtOnce;
+    NeighboursRoom rooms[kRows];
+    BUBBLESCOPE_UNROLL
+    for (int i = 0; i < kRows; ++i)
+        visited(kernel, FetchElements{rooms[i], (row + i * kColumnLanes) * columns + column, wide, count});
+    BUBBLESCOPE_UNROLL
+    for (int i = 0; i < kRows; ++i) {
+        const Kernel local = visited(kernel, PointToRoom{rooms[i]});
+        BUBBLESCOPE_UNROLL
+        for (int c = 0; c < kAtOnce; ++c)
+            sums[c] = Kernel::combine(sums[c], local.part(0, c));
+    }
+}
+
+template <class Kernel>
+__global__ void __launch_bounds__(kColumnThreads) columnKernel(Kernel kernel, bool wide) {
+    using Part = typename Kernel::Part;
+    constexpr int kWarps = kColumnThreads / kWarp;
+    constexpr int kRowsAtOnce = 4;
+    __shared__ Part parts[kWarps][kStrip];
+    const auto thread = static_cast<int>(threadIdx.x);
+    const int in_strip = thread % kStripLanes * kAtOnce;
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kStrip;
+    const std::int64_t column = first + in_strip;
+    const std::int64_t rows = column < kernel.columns() ? kernel.rows() : 0;
+    Part sums[kAtOnce];
+    BUBBLESCOPE_UNROLL
+    for (Part& sum : sums)
+        sum = Kernel::zero();
+    std::int64_t row = thread / kStripLanes;
+    for (; row + (kRowsAtOnce - 1) * kColumnLanes < rows; row += kRowsAtOnce * kColumnLanes)
+        addRows<kRowsAtOnce>(kernel, sums, row, column, wide);
+    for (; row < rows; row += kColumnLanes)
+        addRows<1>(kernel, sums, row, column, wide);
+    BUBBLESCOPE_UNROLL
+    for (int c = 0; c < kAtOnce; ++c) {
+        for (int distance = kWarp / 2; distance >= kStripLanes; distance /= 2)
+            sums[c] = Kernel::combine(sums[c], fromLane(sums[c], distance));
+        if (thread % kWarp < kStripLanes) parts[thread / kWarp][in_strip + c] = sums[c];
+    }
     __syncthreads();
-    if (threadIdx.y != 0 || !inside) return;
-    Part total = Kernel::zero();
-    for (int lane = 0; lane < kColumnLanes; ++lane)
-        total = Kernel::combine(total, parts[lane][threadIdx.x]);
-    kernel.finish(column, total);
+    if (thread >= kStrip || first + thread >= kernel.columns()) return;
+    Part total = parts[0][thread];
+    for (int warp = 1; warp < kWarps; ++warp)
+        total = Kernel::combine(total, parts[warp][thread]);
+    kernel.finish(first + thread, total);
 }
 
 constexpr int kThreads = 256;
@@ -260,10 +317,7 @@ void launchForm(const Kernel& kernel, EachForm, cudaStream_t stream) {
     const std::int64_t count = kernel.count();
     if (count <= 0) return;
     if constexpr (kNamesArrays<Kernel>) {
-        Kernel named = kernel;
-        ArraysAligned aligned;
-        named.visitArrays(aligned);
-        if (aligned.all) {
+        if (arraysAligned(kernel)) {
             const unsigned blocks = blocksFor((count + kAtOnce - 1) / kAtOnce);
             return start(neighboursKernel<Kernel>, blocks, kThreads, stream, kernel, count);
         }
@@ -276,6 +330,16 @@ void launchForm(const Kernel& kernel, GridForm, cudaStream_t stream) {
     const std::int64_t rows = kernel.rows();
     const std::int64_t columns = kernel.columns();
     if (rows <= 0 || columns <= 0) return;
+    if constexpr (kNamesArrays<Kernel>) {
+        if (columns % kAtOnce == 0 && arraysAligned(kernel)) {
+            constexpr int kRows = kGridRows * kRowsOfLane;
+            constexpr int kColumns = kWarp * kAtOnce;
+            const std::int64_t strips = (columns + kColumns - 1) / kColumns;
+            const auto blocks = static_cast<unsigned>((rows + kRows - 1) / kRows * strips);
+            return start(gridNeighboursKernel<Kernel>, blocks, dim3(kWarp, kGridRows), stream, kernel, rows, columns,
+                         strips);
+        }
+    }
     const auto blocks = static_cast<unsigned>(rows < kMaxBlocks ? rows : kMaxBlocks);
     const std::int64_t warps = (columns + kWarp - 1) / kWarp;
     const auto threads = static_cast<unsigned>(warps * kWarp < kThreads ? warps * kWarp : kThreads);
@@ -289,17 +353,30 @@ void launchForm(const Kernel& kernel, TableForm, cudaStream_t stream) {
     start(tableKernel<Kernel>, static_cast<unsigned>(kernel.entries() * tiles), kLanes, stream, kernel, tiles);
 }
 
+template <int kWarps, class Kernel>
+void startHeldRows(const Kernel& kernel, cudaStream_t stream) {
+    constexpr int kRows = kRowWarps / kWarps;
+    const auto blocks = static_cast<unsigned>((kernel.rows() + kRows - 1) / kRows);
+    start(heldRowKernel<kWarps, Kernel>, blocks, kHeldRowThreads, stream, kernel, arraysAligned(kernel));
+}
+
 template <class Kernel>
 void launchForm(const Kernel& kernel, RowForm, cudaStream_t stream) {
     if (kernel.rows() <= 0) return;
+    if constexpr (kNamesArrays<Kernel>) {
+        const int lanes = rowLanes(kernel).lanes;
+        if (lanes == kWarp) return startHeldRows<1>(kernel, stream);
+        if (lanes == kRowWarps * kWarp) return startHeldRows<kRowWarps>(kernel, stream);
+    }
     start(rowKernel<Kernel>, static_cast<unsigned>(kernel.rows()), kLanes, stream, kernel);
 }
 
 template <class Kernel>
 void launchForm(const Kernel& kernel, ColumnForm, cudaStream_t stream) {
     if (kernel.columns() <= 0) return;
-    const std::int64_t blocks = (kernel.columns() + kWarp - 1) / kWarp;
-    start(columnKernel<Kernel>, static_cast<unsigned>(blocks), dim3(kWarp, kColumnLanes), stream, kernel);
+    const bool wide = kernel.columns() % kAtOnce == 0 && arraysAligned(kernel);
+    const auto blocks = static_cast<unsigned>((kernel.columns() + kStrip - 1) / kStrip);
+    start(columnKernel<Kernel>, blocks, kColumnThreads, stream, kernel, wide);
 }
 
 __device__ std::uint64_t nanoseconds() {
@@ -322,46 +399,55 @@ __global__ void holdKernel(const std::uint64_t* since, std::uint64_t length) {
         __nanosleep(100);
 }
 
-template <class Kernel>
-cudaError_t loadForm(EachForm) {
+template <class... Functions>
+cudaError_t load(const Functions&... functions) {
     cudaFuncAttributes attributes;
-    cudaError_t result = cudaFuncGetAttributes(&attributes, eachKernel<Kernel>);
-    if constexpr (kNamesArrays<Kernel>) {
-        if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, neighboursKernel<Kernel>);
-    }
+    cudaError_t result = cudaSuccess;
+    ((result = result == cudaSuccess ? cudaFuncGetAttributes(&attributes, functions) : result), ...);
     return result;
 }
 
 template <class Kernel>
+cudaError_t loadForm(EachForm) {
+    if constexpr (kNamesArrays<Kernel>) {
+        return load(eachKernel<Kernel>, neighboursKernel<Kernel>);
+    } else {
+        return load(eachKernel<Kernel>);
+    }
+}
+
+template <class Kernel>
 cudaError_t loadForm(GridForm) {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, gridKernel<Kernel>);
+    if constexpr (kNamesArrays<Kernel>) {
+        return load(gridKernel<Kernel>, gridNeighboursKernel<Kernel>);
+    } else {
+        return load(gridKernel<Kernel>);
+    }
 }
 
 template <class Kernel>
 cudaError_t loadForm(TableForm) {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, tableKernel<Kernel>);
+    return load(tableKernel<Kernel>);
 }
 
 template <class Kernel>
 cudaError_t loadForm(RowForm) {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, rowKernel<Kernel>);
+    if constexpr (kNamesArrays<Kernel>) {
+        return load(rowKernel<Kernel>, heldRowKernel<1, Kernel>, heldRowKernel<kRowWarps, Kernel>);
+    } else {
+        return load(rowKernel<Kernel>);
+    }
 }
 
 template <class Kernel>
 cudaError_t loadForm(ColumnForm) {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, columnKernel<Kernel>);
+    return load(columnKernel<Kernel>);
 }
 
 } // namespace
 
 cudaError_t loadKernels() {
-    cudaFuncAttributes attributes;
-    cudaError_t result = cudaFuncGetAttributes(&attributes, stampKernel);
-    if (result == cudaSuccess) result = cudaFuncGetAttributes(&attributes, holdKernel);
+    cudaError_t result = load(stampKernel, holdKernel);
 #define BUBBLESCOPE_LOAD(Kernel) \
     if (result == cudaSuccess) result = loadForm<Kernel>(Kernel::Form{});
     BUBBLESCOPE_KERNELS(BUBBLESCOPE_LOAD)

@@ -1,0 +1,242 @@
+#pragma once
+
+#include "runtime/accelerator/kernels/forms.h"
+#include "runtime/backend/cuda/unroll.h"
+
+#include <cstring>
+#include <type_traits>
+
+namespace bubblescope::runtime {
+
+// Access to kAtOnce neighbouring numbers of each array that a kernel names (see EachForm): they are moved between
+// memory and a thread's registers 16 bytes at a time, and the kernel computes in the registers. Where an array is not
+// aligned so, its numbers are moved one by one; the arithmetic is the same code either way, so that the results have
+// the same bits.
+
+/// Whether all arrays can be accessed 16 bytes at a time.
+struct ArraysAligned {
+    bool all = true;
+
+    template <class T>
+    BUBBLESCOPE_PORTABLE void read(T* array) {
+        all = all && reinterpret_cast<std::uintptr_t>(array) % 16 == 0;
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void readIfAny(T* array) {
+        read(array);
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void write(T* array) {
+        read(array);
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void change(T* array) {
+        read(array);
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void readOfColumn(T* array) {
+        read(array);
+    }
+    template <class T>
+    BUBBLESCOPE_PORTABLE void readOfRow(T* /*array*/) {}
+};
+template <class Kernel>
+[[nodiscard]] bool arraysAligned(Kernel kernel) {
+    ArraysAligned aligned;
+    kernel.visitArrays(aligned);
+    return aligned.all;
+}
+
+template <class T>
+struct alignas(16) Neighbours {
+    T values[kAtOnce];
+};
+
+/// The same as words, which is how they are moved: where ways to load them meet, the compiler would otherwise take
+/// every word apart into its 16-bit numbers.
+template <class T>
+struct NeighboursWords {
+    struct __attribute__((may_alias, aligned(16))) Access {
+        std::uint32_t words[4];
+    };
+    static constexpr int kAccesses = sizeof(Neighbours<T>) / sizeof(Access);
+    Access accesses[kAccesses];
+};
+
+/// The numbers from `from` on; 0 in the place of those from number `count` on, which are not accessed.
+template <class T>
+__device__ NeighboursWords<T> fetchNeighbours(const T* from, bool wide, int count = kAtOnce) {
+    using Words = NeighboursWords<T>;
+    Words result;
+    if (wide) {
+        BUBBLESCOPE_UNROLL
+        for (int i = 0; i < Words::kAccesses; ++i)
+            result.accesses[i] = reinterpret_cast<const typename Words::Access*>(from)[i];
+        return result;
+    }
+    Neighbours<T> values;
+    BUBBLESCOPE_UNROLL
+    for (int i = 0; i < kAtOnce; ++i)
+        values.values[i] = i < count ? from[i] : T{};
+    memcpy(&result, &values, sizeof result);
+    return result;
+}
+
+/// Room for neighbours of several arrays, which the compiler keeps in registers.
+struct NeighboursRoom {
+    static constexpr int kArrays = 5;
+    alignas(16) unsigned char bytes[kArrays][sizeof(Neighbours<float>)];
+
+    template <class T>
+    __device__ Neighbours<std::remove_const_t<T>>& of(int array) {
+        return *reinterpret_cast<Neighbours<std::remove_const_t<T>>*>(bytes[array]);
+    }
+    template <class T>
+    __device__ void put(int array, const NeighboursWords<T>& words) {
+        memcpy(bytes[array], &words, sizeof words);
+    }
+};
+
+/// Fills a room with the elements that a kernel reads, from place `at` of its arrays on.
+struct FetchElements {
+    NeighboursRoom& room;
+    std::int64_t at;
+    bool wide; ///< 16 bytes at a time
+    int count = kAtOnce;
+    int used = 0;
+
+    template <class T>
+    __device__ void read(T*& array) {
+        room.put(used++, fetchNeighbours<std::remove_const_t<T>>(array + at, wide, count));
+    }
+    template <class T>
+    __device__ void readIfAny(T*& array) {
+        NeighboursWords<std::remove_const_t<T>> words{};
+        if (array != nullptr) words = fetchNeighbours<std::remove_const_t<T>>(array + at, wide, count);
+        room.put(used++, words);
+    }
+    template <class T>
+    __device__ void write(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void change(T*& array) {
+        read(array);
+    }
+    template <class T>
+    __device__ void readOfColumn(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void readOfRow(T*& /*array*/) {}
+};
+
+/// Fills a room with what a kernel reads of columns, from `column` on.
+struct FetchColumns {
+    NeighboursRoom& room;
+    std::int64_t column;
+    bool wide = true;
+    int used = 0;
+
+    template <class T>
+    __device__ void read(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void readIfAny(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void write(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void change(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void readOfColumn(T*& array) {
+        room.put(used++, fetchNeighbours<std::remove_const_t<T>>(array + column, wide));
+    }
+    template <class T>
+    __device__ void readOfRow(T*& /*array*/) {}
+};
+
+/// Points a kernel's arrays to a room, so that place 0 is the room's first.
+struct PointToRoom {
+    NeighboursRoom& room;
+    std::int64_t row = 0;
+    int used = 0;
+
+    template <class T>
+    __device__ void read(T*& array) {
+        array = room.of<T>(used++).values;
+    }
+    template <class T>
+    __device__ void readIfAny(T*& array) {
+        read(array);
+    }
+    template <class T>
+    __device__ void write(T*& array) {
+        read(array);
+    }
+    template <class T>
+    __device__ void change(T*& array) {
+        read(array);
+    }
+    template <class T>
+    __device__ void readOfColumn(T*& array) {
+        read(array);
+    }
+    template <class T>
+    __device__ void readOfRow(T*& array) {
+        array += row;
+    }
+};
+
+/// Writes back what a kernel has changed.
+struct PutElements {
+    NeighboursRoom& room;
+    std::int64_t at;
+    bool wide = true;
+    int used = 0;
+
+    template <class T>
+    __device__ void read(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void readIfAny(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void write(T*& array) {
+        const Neighbours<T>& from = room.of<T>(used++);
+        if (wide) {
+            *reinterpret_cast<Neighbours<T>*>(array + at) = from;
+            return;
+        }
+        BUBBLESCOPE_UNROLL
+        for (int i = 0; i < kAtOnce; ++i)
+            array[at + i] = from.values[i];
+    }
+    template <class T>
+    __device__ void change(T*& array) {
+        write(array);
+    }
+    template <class T>
+    __device__ void readOfColumn(T*& /*array*/) {
+        ++used;
+    }
+    template <class T>
+    __device__ void readOfRow(T*& /*array*/) {}
+};
+
+/// The kernel with its arrays visited.
+template <class Kernel, class Visitor>
+__device__ Kernel visited(Kernel kernel, Visitor visitor) {
+    kernel.visitArrays(visitor);
+    return kernel;
+}
+
+} // namespace bubblescope::runtime
