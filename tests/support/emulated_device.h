@@ -133,7 +133,7 @@ public:
     [[nodiscard]] std::int64_t hostWaits() const;
     [[nodiscard]] std::int64_t batches() const;
     /// How many batches, or parts of them between calls that cannot be in one, were not the same as an earlier one of
-    /// their stream and key: a GPU captures these.
+    /// their stream and key: a GPU makes these one by one, and captures them when they come again.
     [[nodiscard]] std::int64_t capturedBatches() const;
     /// For every stream and key of its batches, how many different lists of calls they held.
     [[nodiscard]] std::vector<std::size_t> batchShapes() const;

@@ -14,19 +14,6 @@ struct DestroyGraph {
 };
 
 /// CUDA 12 changed the signature.
-bool update(cudaGraphExec_t made, cudaGraph_t graph) {
-#if CUDART_VERSION >= 12000
-    cudaGraphExecUpdateResultInfo info{};
-    const cudaError_t result = cudaGraphExecUpdate(made, graph, &info);
-#else
-    cudaGraphNode_t node = nullptr;
-    cudaGraphExecUpdateResult info{};
-    const cudaError_t result = cudaGraphExecUpdate(made, graph, &node, &info);
-#endif
-    if (result != cudaSuccess) (void)cudaGetLastError(); // a different shape is not a failure
-    return result == cudaSuccess;
-}
-
 cudaGraphExec_t instantiate(cudaGraph_t graph) {
     cudaGraphExec_t made = nullptr;
 #if CUDART_VERSION >= 12000
@@ -81,20 +68,21 @@ void OpGraphs::launch() {
     gathering_ = false;
     if (calls_.empty()) return;
     const std::uint64_t key = mixBits(key_) + part_++;
-    if (cudaGraphExec_t* const known = made_.find(key, calls_.arguments()); known != nullptr && *known != nullptr) {
-        calls_.clear();
-        checkCuda(cudaGraphLaunch(*known, stream_), "run a graph");
-        return;
+    cudaGraphExec_t* const known = made_.find(key, calls_.arguments());
+    if (known == nullptr) {
+        cudaGraphExec_t& oldest = made_.add(key, calls_.arguments());
+        if (oldest != nullptr) (void)cudaGraphExecDestroy(oldest); // if it is queued, it still runs
+        oldest = nullptr;
+        for (const auto& call : calls_.calls())
+            call();
+        return calls_.clear();
     }
-    const std::unique_ptr<CUgraph_st, DestroyGraph> graph(capture());
-    cudaGraphExec_t& made = made_.add(key, calls_.arguments());
+    if (*known == nullptr) {
+        const std::unique_ptr<CUgraph_st, DestroyGraph> graph(capture());
+        *known = instantiate(graph.get());
+    }
     calls_.clear();
-    if (made != nullptr && !update(made, graph.get())) {
-        (void)cudaGraphExecDestroy(made); // the queued launches still run
-        made = nullptr;
-    }
-    if (made == nullptr) made = instantiate(graph.get());
-    checkCuda(cudaGraphLaunch(made, stream_), "run a graph");
+    checkCuda(cudaGraphLaunch(*known, stream_), "run a graph");
 }
 
 cudaGraph_t OpGraphs::capture() {

@@ -13,8 +13,8 @@ namespace bubblescope::runtime {
 
 /// Turns batches of a stream's work into CUDA graphs, so that the many kernels of an op are submitted in one launch.
 /// The calls of a batch are kept until it ends. If the same calls were made before under its key, with the same
-/// addresses, their graph is launched again as it is. Otherwise they are captured: a new graph is made, or the one of
-/// the key that was not used for longest is updated, or made again if the calls differ in more than arguments.
+/// addresses, their graph is launched; it is made when they come for the second time. What comes for the first time may
+/// never come again, as in steps whose checks no other step makes: these calls are made one by one.
 ///
 /// Work that cannot be part of a graph (waiting for or marking work of other streams, or waiting for the device) goes
 /// between pause() and resume(), and splits the batch into several graphs. So does work whose arguments are others each
