@@ -17,9 +17,9 @@ namespace {
 
 using profiler::SliceRecord;
 
-/// On a real device ops are long enough for the bubbles between them to hold checks.
+/// On a real device ops are long enough for checks to begin some 50 us later than planned.
 CostModel opTimes() {
-    return someTimes(TimeNs{timeIsMadeUp() ? 100'000 : 1'000'000});
+    return someTimes(TimeNs{timeIsMadeUp() ? 100'000 : 4'000'000});
 }
 
 /// A paced run on the test's device; checked unless told otherwise.

@@ -7,8 +7,9 @@ mkdir -p "$pack/bin" "$pack/share"
 cp "$1" "$pack/run-on-gpu"
 cat >"$pack/bin/bubblescope" <<'STUB'
 #!/bin/sh
-[ "$2" = --help ] && exit 0
+[ "$2" = --help-all ] && exit 0
 case "$*" in
+"record --out"*) mkdir -p "$3" ;;
 "info --json"*/torch-1) printf '{"kernel": 20,\n"kernel":6}\n' ;;
 "info --json"*/torch-none) echo '{"kernel": 6}' ;;
 *) echo "$@" ;;
