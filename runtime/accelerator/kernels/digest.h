@@ -64,10 +64,14 @@ private:
         for (std::int64_t word = 0; word < kRun; ++word)
             run[word] = wordAt(first + word);
     }
+    /// Of a word, which may be the last or none.
+    BUBBLESCOPE_PORTABLE std::int64_t bytesOf(std::int64_t i) const {
+        const std::int64_t there = bytes - i * kWord;
+        return there < kWord ? there : kWord;
+    }
     BUBBLESCOPE_PORTABLE std::uint64_t wordAt(std::int64_t i) const {
         std::uint64_t word = 0;
-        BUBBLESCOPE_ROLLED
-        for (std::int64_t byte = 0; byte < kWord && i * kWord + byte < bytes; ++byte)
+        for (std::int64_t byte = 0, there = bytesOf(i); byte < there; ++byte)
             word |= static_cast<std::uint64_t>(data[i * kWord + byte]) << static_cast<unsigned>(8 * byte);
         return word;
     }
@@ -80,8 +84,7 @@ private:
             putAt(first + word, run[word]);
     }
     BUBBLESCOPE_PORTABLE void putAt(std::int64_t i, std::uint64_t word) const {
-        BUBBLESCOPE_ROLLED
-        for (std::int64_t byte = 0; byte < kWord && i * kWord + byte < bytes; ++byte)
+        for (std::int64_t byte = 0, there = bytesOf(i); byte < there; ++byte)
             copy[i * kWord + byte] = static_cast<unsigned char>(word >> static_cast<unsigned>(8 * byte));
     }
 };

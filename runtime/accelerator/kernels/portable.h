@@ -13,13 +13,6 @@
 #define BUBBLESCOPE_PORTABLE
 #endif
 
-/// Before a loop that runs seldom: it is to cost the rest of a GPU's kernel no registers.
-#ifdef __CUDACC__
-#define BUBBLESCOPE_ROLLED _Pragma("unroll 1")
-#else
-#define BUBBLESCOPE_ROLLED
-#endif
-
 namespace bubblescope::runtime {
 
 /// bfloat16: the upper half of a float. Rounds to nearest, ties to even, as GPUs do; NaN stays NaN.
