@@ -1,7 +1,5 @@
 #include "runtime/accelerator/work_queue.h"
 
-#include "core/aadiff/digest.h"
-
 namespace bubblescope::runtime {
 
 void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy) {
@@ -9,8 +7,7 @@ void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_
     on.launch(DigestKernel{to, static_cast<const unsigned char*>(data), bytes, static_cast<unsigned char*>(copy)});
 }
 
-DigestPage::DigestPage(WorkQueue& home, WorkQueue& first)
-    : home_(home), buffer_(home.pool().take(static_cast<std::int64_t>(kDigests * sizeof(std::uint64_t)))) {
+DigestPage::DigestPage(WorkQueue& home, WorkQueue& first) : home_(home), buffer_(home.pool().take(kBytes)) {
     first.device().zero(buffer_.as<void>(), buffer_.bytes(), first.stream());
 }
 
@@ -27,7 +24,7 @@ std::uint64_t DigestPage::sum(std::size_t index) {
 }
 
 std::uint64_t DeviceDigest::value() const {
-    return digest::finish(page_->sum(index_), static_cast<std::uint64_t>(bytes_));
+    return DigestKernel::digestOf(page_->sum(index_), bytes_);
 }
 
 DeviceDigest DigestPages::next(std::int64_t bytes, WorkQueue& user) {

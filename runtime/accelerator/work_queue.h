@@ -65,6 +65,7 @@ void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_
 class DigestPage {
 public:
     static constexpr std::size_t kDigests = 1024;
+    static constexpr std::int64_t kBytes = kDigests * sizeof(std::uint64_t);
 
     /// In the memory of `home`; cleared by `first`, which has the first use.
     DigestPage(WorkQueue& home, WorkQueue& first);

@@ -5,7 +5,7 @@
 
 namespace bubblescope::runtime {
 
-/// Adds the terms of a buffer of any size and alignment to `*to`, from which digest::finish() makes the digest of
+/// Adds the terms of a buffer of any size and alignment to `*to`, of which digestOf() makes the digest of
 /// core/aadiff/digest.h. On the way it copies the buffer, if `copy` is not null: one kernel where a digest, its total
 /// and a copy would be three, which follow each other within ops.
 struct DigestKernel {
@@ -19,6 +19,11 @@ struct DigestKernel {
     static constexpr std::int64_t kRun = 4;      ///< words of a term of the form: they are on their way together
     /// Runs of a row: few, so that a tensor of some MiB has blocks of threads for all processors.
     static constexpr std::int64_t kBlock = 1 << 9;
+
+    /// What the host makes of the sum.
+    static std::uint64_t digestOf(std::uint64_t sum, std::int64_t bytes) {
+        return digest::finish(sum, static_cast<std::uint64_t>(bytes));
+    }
 
     struct State {
         std::uint64_t sum;
