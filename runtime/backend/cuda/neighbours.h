@@ -97,46 +97,9 @@ struct NeighboursRoom {
     }
 };
 
-/// Fills a room with the elements that a kernel reads, from place `at` of its arrays on.
-struct FetchElements {
-    NeighboursRoom& room;
-    std::int64_t at;
-    bool wide; ///< 16 bytes at a time
-    int count = kAtOnce;
-    int used = 0;
-
-    template <class T>
-    __device__ void read(T*& array) {
-        room.put(used++, fetchNeighbours<std::remove_const_t<T>>(array + at, wide, count));
-    }
-    template <class T>
-    __device__ void readIfAny(T*& array) {
-        NeighboursWords<std::remove_const_t<T>> words{};
-        if (array != nullptr) words = fetchNeighbours<std::remove_const_t<T>>(array + at, wide, count);
-        room.put(used++, words);
-    }
-    template <class T>
-    __device__ void write(T*& /*array*/) {
-        ++used;
-    }
-    template <class T>
-    __device__ void change(T*& array) {
-        read(array);
-    }
-    template <class T>
-    __device__ void readOfColumn(T*& /*array*/) {
-        ++used;
-    }
-    template <class T>
-    __device__ void readOfRow(T*& /*array*/) {}
-};
-
-/// Fills a room with what a kernel reads of columns, from `column` on.
-struct FetchColumns {
-    NeighboursRoom& room;
-    std::int64_t column;
-    bool wide = true;
-    int used = 0;
+/// Passes over a kernel's arrays: visitors of some of them take these functions for the others.
+struct PassOverArrays {
+    int used = 0; ///< place in the room
 
     template <class T>
     __device__ void read(T*& /*array*/) {
@@ -155,11 +118,52 @@ struct FetchColumns {
         ++used;
     }
     template <class T>
-    __device__ void readOfColumn(T*& array) {
-        room.put(used++, fetchNeighbours<std::remove_const_t<T>>(array + column, wide));
+    __device__ void readOfColumn(T*& /*array*/) {
+        ++used;
     }
     template <class T>
     __device__ void readOfRow(T*& /*array*/) {}
+};
+
+/// Fills a room with the elements that a kernel reads, from place `at` of its arrays on.
+struct FetchElements : PassOverArrays {
+    NeighboursRoom& room;
+    std::int64_t at;
+    bool wide; ///< 16 bytes at a time
+    int count;
+
+    __device__ FetchElements(NeighboursRoom& into, std::int64_t from, bool by_16_bytes, int there = kAtOnce)
+        : room(into), at(from), wide(by_16_bytes), count(there) {}
+
+    template <class T>
+    __device__ void read(T*& array) {
+        room.put(used++, fetchNeighbours<std::remove_const_t<T>>(array + at, wide, count));
+    }
+    template <class T>
+    __device__ void readIfAny(T*& array) {
+        NeighboursWords<std::remove_const_t<T>> words{};
+        if (array != nullptr) words = fetchNeighbours<std::remove_const_t<T>>(array + at, wide, count);
+        room.put(used++, words);
+    }
+    template <class T>
+    __device__ void change(T*& array) {
+        read(array);
+    }
+};
+
+/// Fills a room with what a kernel reads of columns, from `column` on.
+struct FetchColumns : PassOverArrays {
+    NeighboursRoom& room;
+    std::int64_t column;
+    bool wide;
+
+    __device__ FetchColumns(NeighboursRoom& into, std::int64_t from, bool by_16_bytes = true)
+        : room(into), column(from), wide(by_16_bytes) {}
+
+    template <class T>
+    __device__ void readOfColumn(T*& array) {
+        room.put(used++, fetchNeighbours<std::remove_const_t<T>>(array + column, wide));
+    }
 };
 
 /// Points a kernel's arrays to a room, so that place 0 is the room's first.
@@ -195,20 +199,14 @@ struct PointToRoom {
 };
 
 /// Writes back what a kernel has changed.
-struct PutElements {
+struct PutElements : PassOverArrays {
     NeighboursRoom& room;
     std::int64_t at;
-    bool wide = true;
-    int used = 0;
+    bool wide;
 
-    template <class T>
-    __device__ void read(T*& /*array*/) {
-        ++used;
-    }
-    template <class T>
-    __device__ void readIfAny(T*& /*array*/) {
-        ++used;
-    }
+    __device__ PutElements(NeighboursRoom& from, std::int64_t to, bool by_16_bytes = true)
+        : room(from), at(to), wide(by_16_bytes) {}
+
     template <class T>
     __device__ void write(T*& array) {
         const Neighbours<T>& from = room.of<T>(used++);
@@ -224,12 +222,6 @@ struct PutElements {
     __device__ void change(T*& array) {
         write(array);
     }
-    template <class T>
-    __device__ void readOfColumn(T*& /*array*/) {
-        ++used;
-    }
-    template <class T>
-    __device__ void readOfRow(T*& /*array*/) {}
 };
 
 /// The kernel with its arrays visited.
