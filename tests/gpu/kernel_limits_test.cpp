@@ -13,13 +13,8 @@ namespace {
 using M = Matrix<double>;
 
 template <class T>
-class KernelLimits : public testing::Test {
-protected:
-    std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
-    OnDevice device_{queue_};
-};
+class KernelLimits : public DeviceTest {};
 
-using Storages = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(KernelLimits, Storages);
 
 /// Arrays that begin one number after where a GPU could access 16 bytes at a time.

@@ -20,19 +20,16 @@ namespace {
 using M = Matrix<double>;
 
 template <class T>
-class Kernels : public testing::Test {
+class Kernels : public DeviceTest {
 protected:
     /// What the device has: numbers as T stores them.
     Matrix<float> stored(Eigen::Index rows, Eigen::Index columns, float scale = 1.0F) {
         return rounded<T>(numbers_.matrix(rows, columns, scale));
     }
 
-    std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
-    OnDevice device_{queue_};
     Numbers numbers_{7};
 };
 
-using Storages = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(Kernels, Storages);
 
 constexpr std::array<Eigen::Index, 5> kWidths{5, 255, 256, 900, 1032};
@@ -347,11 +344,7 @@ TYPED_TEST(Kernels, Products) {
     }
 }
 
-class PlainKernels : public testing::Test {
-protected:
-    std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
-    OnDevice device_{queue_};
-};
+class PlainKernels : public DeviceTest {};
 
 TEST_F(PlainKernels, NumbersAreThoseOfTheHost) {
     const Synthetic synthetic(9);

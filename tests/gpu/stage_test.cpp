@@ -53,7 +53,7 @@ void shake(reference::Stage& stage) {
 }
 
 template <class T>
-class Stage : public testing::Test {
+class Stage : public DeviceTest {
 protected:
     std::unique_ptr<GptStage<T>> make(const ModelConfig& config, StageTask task) {
         return std::make_unique<GptStage<T>>(queue_, config, std::move(task));
@@ -69,12 +69,9 @@ protected:
     }
     static constexpr bool kExact = sizeof(T) == sizeof(float);
 
-    std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
-    OnDevice device_{queue_};
     Numbers numbers_{3};
 };
 
-using Storages = testing::Types<float, Bf16>;
 TYPED_TEST_SUITE(Stage, Storages);
 
 TYPED_TEST(Stage, BeginsWithTheStatedWeights) {

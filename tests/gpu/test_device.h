@@ -115,4 +115,14 @@ private:
 template <class T>
 constexpr double kRounding = sizeof(T) == sizeof(float) ? 2e-6 : 6e-3;
 
+/// Tests of what a rank's queue computes.
+class DeviceTest : public testing::Test {
+protected:
+    std::shared_ptr<RankQueue> queue_ = makeQueue(testDevice());
+    OnDevice device_{queue_};
+};
+
+/// How a device stores numbers.
+using Storages = testing::Types<float, Bf16>;
+
 } // namespace bubblescope::runtime::test
