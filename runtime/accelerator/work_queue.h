@@ -58,7 +58,7 @@ private:
 };
 
 /// Queues the sum of the terms of a digest (core/aadiff/digest.h) of device memory, to be added to 8 bytes of device
-/// memory; the host makes the digest of it, digest::finish(). Also copies the memory, if `copy` is not null.
+/// memory; the host makes the digest of it, DigestKernel::digestOf(). Also copies the memory, if `copy` is not null.
 void queueDigest(WorkQueue& on, std::uint64_t* to, const void* data, std::int64_t bytes, void* copy = nullptr);
 
 /// Device memory for the sums of many digests, which are copied to the host together.

@@ -32,26 +32,42 @@ __device__ void passBy(Tiles (&tiles)[2], int begin, int end, const Fetch& fetch
     }
 }
 
+/// Keys and values that pass by a block of queries.
+template <int kWidth>
+struct KeyTiles {
+    TileOfRows<kWidth> keys;
+    TileOfRows<kWidth> values;
+};
+
+/// Fetches those of a head from `first` on.
+template <class Attention>
+struct FetchKeys {
+    const Attention& attention;
+    const Bf16* keys;
+    const Bf16* values;
+    int end;
+    const TilePlace& place;
+
+    template <int kWidth>
+    __device__ void operator()(KeyTiles<kWidth>& into, int first) const {
+        fill<kWidth>(into.keys, attention.keys, keys, first, end, place);
+        fill<kWidth>(into.values, attention.values, values, first, end, place);
+    }
+};
+
 template <int kWidth>
 __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention attention) {
     using Divided = AttendDivision<kWidth>;
     constexpr int kStrips = Divided::kStrips;
     constexpr int kStep = Divided::kStep;
-    __shared__ struct Tiles {
-        TileOfRows<kWidth> keys;
-        TileOfRows<kWidth> values;
-    } shared[2];
+    __shared__ KeyTiles<kWidth> shared[2];
     const TilePlace place;
     const AttentionSizes& sizes = attention.sizes;
     const OwnRows own(Divided{}, sizes, sizes.rows, true, place);
     const int past = static_cast<int>(sizes.seen - sizes.rows);
     const int end = smaller(static_cast<int>(sizes.seen), past + own.block + Divided::kBlockRows);
-    const Bf16* const keys = headOf(attention.keys, sizes, own.pair);
-    const Bf16* const values = headOf(attention.values, sizes, own.pair);
-    const auto fetch = [&](Tiles& into, int first) {
-        fill<kWidth>(into.keys, attention.keys, keys, first, end, place);
-        fill<kWidth>(into.values, attention.values, values, first, end, place);
-    };
+    const FetchKeys<FusedAttention> fetch{attention, headOf(attention.keys, sizes, own.pair),
+                                          headOf(attention.values, sizes, own.pair), end, place};
     fetch(shared[0], 0); // while the block's own rows are read
     unsigned queries[kStrips][kWidth / 16][4];
     takeLeft<kWidth>(queries, attention.queries, sizes, own, place);
@@ -66,7 +82,7 @@ __global__ void __launch_bounds__(kTileThreads) attendKernel(FusedAttention atte
         total[eight] = 0.0F;
     }
     const float scale = sizes.scale * kLogOfE;
-    const auto take_keys = [&](const Tiles& now, int row, int first) {
+    const auto take_keys = [&](const KeyTiles<kWidth>& now, int row, int first) {
         const int hidden = first - past - own.first; // row r of the warp sees column c if c + hidden <= r
         if (hidden >= Divided::kWarpRows) return;
         float weights[kStrips][kStep / 8][4];
@@ -122,21 +138,14 @@ __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAtten
     using Divided = QueriesDivision<kWidth>;
     constexpr int kStrips = Divided::kStrips;
     constexpr int kStep = Divided::kStep;
-    __shared__ struct Tiles {
-        TileOfRows<kWidth> keys;
-        TileOfRows<kWidth> values;
-    } shared[2];
+    __shared__ KeyTiles<kWidth> shared[2];
     const TilePlace place;
     const AttentionSizes& sizes = attention.sizes;
     const OwnRows own(Divided{}, sizes, sizes.rows, true, place);
     const int past = static_cast<int>(sizes.seen - sizes.rows);
     const int end = smaller(static_cast<int>(sizes.seen), past + own.block + Divided::kBlockRows);
-    const Bf16* const keys = headOf(attention.keys, sizes, own.pair);
-    const Bf16* const values = headOf(attention.values, sizes, own.pair);
-    const auto fetch = [&](Tiles& into, int first) {
-        fill<kWidth>(into.keys, attention.keys, keys, first, end, place);
-        fill<kWidth>(into.values, attention.values, values, first, end, place);
-    };
+    const FetchKeys<FusedAttentionGradient> fetch{attention, headOf(attention.keys, sizes, own.pair),
+                                                  headOf(attention.values, sizes, own.pair), end, place};
     fetch(shared[0], 0); // while the block's own rows are read
     unsigned queries[kStrips][kWidth / 16][4];
     unsigned grads[kStrips][kWidth / 16][4];
@@ -168,7 +177,7 @@ __global__ void __launch_bounds__(kTileThreads) queriesGradientKernel(FusedAtten
     float sums[kStrips][kWidth / 8][4];
     clear(sums);
     const float scale = sizes.scale * kLogOfE;
-    const auto take_keys = [&](const Tiles& now, int row, int first) {
+    const auto take_keys = [&](const KeyTiles<kWidth>& now, int row, int first) {
         const int hidden = first - past - own.first; // row r of the warp sees column c if c + hidden <= r
         if (hidden >= Divided::kWarpRows) return;
         float weights[kStrips][kStep / 8][4];
