@@ -8,6 +8,7 @@
 #include "app/cli/svg_options.h"
 #include "core/analysis/distributed.h"
 #include "core/formats/source/replacing_file.h"
+#include "core/live/long_run.h"
 #include "core/report/csv.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
@@ -37,6 +38,7 @@ struct AnalyzeArguments {
     std::string html;
     std::string csv;
     std::string clocks = "auto";
+    std::string in_parts = "auto";
     std::string threshold_file;
     std::vector<std::string> thresholds;
     MemoryRequest memory;
@@ -52,20 +54,44 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
     return thresholds;
 }
 
-/// What the diagnosis takes besides the run.
-Result<DiagnosisOptions> diagnosisOptions(const Run& run, const AnalyzeArguments& options, StepRequest request) {
+/// What the diagnosis takes besides the run, but for what is estimated of it.
+Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options, StepRequest request) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
     diagnosis.request = std::move(request);
     diagnosis.clocks = options.clocks == "align" ? ClockUse::Align
                        : options.clocks == "off" ? ClockUse::Off
                                                  : ClockUse::Auto;
-    BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(run.schedule));
-    if (memory) {
-        for (const RankMemory& rank : memory->ranks)
-            diagnosis.memory_estimate.push_back(rank.peak());
-    }
     return diagnosis;
+}
+
+Status addMemoryEstimate(DiagnosisOptions& diagnosis, const Run& run, const AnalyzeArguments& options) {
+    BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(run.schedule));
+    if (!memory) return {};
+    for (const RankMemory& rank : memory->ranks)
+        diagnosis.memory_estimate.push_back(rank.peak());
+    return {};
+}
+
+/// Nothing where the run is to be loaded whole.
+Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& options, const LoadOptions& known_of,
+                                                   const std::vector<std::filesystem::path>& files,
+                                                   const DiagnosisOptions& diagnosis) {
+    constexpr std::uint64_t kLong = std::uint64_t{1} << 30; // bytes; a whole run takes as much memory
+    const bool always = options.in_parts == "always";
+    const bool recognises = !known_of.rules.empty() || known_of.mesh || known_of.schedule || known_of.family;
+    const bool needs_all = recognises || options.memory.hasModel() || diagnosis.clocks != ClockUse::Auto;
+    if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
+        return std::optional<DiagnosedRun>();
+    live::PartLimits limits;
+    if (!always) limits.least_bytes = kLong;
+    JobControl control;
+    return watchLoad(control, [&] { return live::diagnoseLongRun(files, diagnosis, limits, control); });
+}
+
+Result<DiagnosedRun> analyzeWhole(LoadedTrace loaded, const AnalyzeArguments& options, DiagnosisOptions diagnosis) {
+    BUBBLESCOPE_TRY(addMemoryEstimate(diagnosis, loaded.run, options));
+    return diagnoseRun(std::move(loaded.run), diagnosis);
 }
 
 /// The step, drawn with the times that are typical of it.
@@ -135,27 +161,8 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     return 0;
 }
 
-CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
-    std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
-    if (team != nullptr && team->size() > 1) {
-        if (team->isRoot()) {
-            lead.emplace(*team);
-        } else {
-            BUBBLESCOPE_TRY(help(options, *team));
-            return 0;
-        }
-    }
-    BUBBLESCOPE_TRY(options.budgets.parse());
-    BUBBLESCOPE_ASSIGN(StepRequest request, options.steps.request());
-    JobControl control;
-    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
-    const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, watchLoad(control, [&] {
-                           return loadTrace(files, control, known_of, lead ? &*lead : nullptr);
-                       }));
-    if (loaded.no_pipeline) return analyzeActivity(loaded, options);
-    BUBBLESCOPE_ASSIGN(const DiagnosisOptions diagnosis, diagnosisOptions(loaded.run, options, std::move(request)));
-    BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, diagnoseRun(std::move(loaded.run), diagnosis));
+/// Prints and writes the report of a run with a pipeline.
+CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& options) {
     const Run& run = diagnosed.run;
     const RunReport& report = diagnosed.report;
     BUBBLESCOPE_TRY(drawStep(run, report, options));
@@ -171,6 +178,35 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
     const bool over =
         options.budgets.exceeded(report.selection.stepTime(), report.steps[report.typicalStep()].rates.over_makespan);
     return failed || over ? 1 : 0;
+}
+
+CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
+    std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
+    if (team != nullptr && team->size() > 1) {
+        if (team->isRoot()) {
+            lead.emplace(*team);
+        } else {
+            BUBBLESCOPE_TRY(help(options, *team));
+            return 0;
+        }
+    }
+    BUBBLESCOPE_TRY(options.budgets.parse());
+    BUBBLESCOPE_ASSIGN(StepRequest request, options.steps.request());
+    JobControl control;
+    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
+    const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
+    BUBBLESCOPE_ASSIGN(DiagnosisOptions diagnosis, diagnosisOptions(options, std::move(request)));
+    std::optional<DiagnosedRun> in_parts; // several processes share what is loaded
+    if (!lead) {
+        BUBBLESCOPE_ASSIGN(in_parts, analyzeInParts(options, known_of, files, diagnosis));
+    }
+    if (in_parts) return show(*in_parts, options);
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, watchLoad(control, [&] {
+                           return loadTrace(files, control, known_of, lead ? &*lead : nullptr);
+                       }));
+    if (loaded.no_pipeline) return analyzeActivity(loaded, options);
+    BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, analyzeWhole(std::move(loaded), options, std::move(diagnosis)));
+    return show(diagnosed, options);
 }
 
 } // namespace
@@ -214,6 +250,14 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
                    "Align the ranks' clocks: where hosts differ or events call for it (auto), always, or never")
         .typeName("auto|align|off")
         .oneOf({"auto", "align", "off"})
+        .rare();
+    command
+        .addOption(
+            "--in-parts", options->in_parts,
+            "Judge a recording part by part, in bounded memory: folders of our own runs from 1 GiB on (auto), of "
+            "any size, or never")
+        .typeName("auto|always|never")
+        .oneOf({"auto", "always", "never"})
         .rare();
     command.addOption("--thresholds", options->threshold_file, "Thresholds of findings, as a JSON object")
         .typeName("FILE")

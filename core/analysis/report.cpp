@@ -55,18 +55,20 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
     }
     // Asks other processes, if there are any: one thread does.
     BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, options.clocks, !options.memory_estimate.empty()));
-    report.anomalies = findAnomalies({.run = run,
-                                      .analyses = report.steps,
-                                      .selection = report.selection,
-                                      .clocks = options.clocks,
-                                      .limits = options.thresholds,
-                                      .memory_estimate = options.memory_estimate,
-                                      .known = knownOfSteps(run, options.clocks.bound()),
-                                      .replays = std::move(replays),
-                                      .coverage = report.coverage ? &*report.coverage : nullptr,
-                                      .slices = std::move(slices),
-                                      .communication = communicationCosts(report.accounts),
-                                      .first_ran = ran.get()});
+    const AnomalyInput input{.run = run,
+                             .analyses = report.steps,
+                             .selection = report.selection,
+                             .clocks = options.clocks,
+                             .limits = options.thresholds,
+                             .memory_estimate = options.memory_estimate,
+                             .known = knownOfSteps(run, options.clocks.bound()),
+                             .replays = std::move(replays),
+                             .coverage = report.coverage ? &*report.coverage : nullptr,
+                             .slices = std::move(slices),
+                             .communication = communicationCosts(report.accounts),
+                             .first_ran = ran.get(),
+                             .reference = options.reference};
+    report.anomalies = options.part_of_run ? findInSteps(input) : findAnomalies(input);
     return report;
 }
 
@@ -74,6 +76,10 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
 
 RunReport analyzeRun(const Run& run, const ReportOptions& options) {
     return makeReport(run, options, nullptr).value();
+}
+
+Result<RunReport> analyzeRun(const Run& run, const ReportOptions& options, const JobControl& control) {
+    return makeReport(run, options, &control);
 }
 
 Result<AlignedRun> alignedRun(Run run, const DiagnosisOptions& options) {

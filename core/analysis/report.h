@@ -52,6 +52,7 @@ struct RunReport {
     std::vector<Anomaly> anomalies;        ///< what costs a step most first
     RunClocks clocks;                      ///< as ReportOptions gave them
     std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none
+    std::size_t parts = 1;                 ///< in which the run was judged, see PartwiseDiagnosis
 
     /// Index into `steps` of the typical one.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
@@ -68,6 +69,8 @@ struct ReportOptions {
     std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
     StepRequest request;                       ///< which steps to report
     bool steps_in_full = false;                ///< RunReport::steps are all in full: views show them side by side
+    bool part_of_run = false;                  ///< findings are those of steps alone, see findInSteps()
+    std::size_t reference = 0;                 ///< of the run's timelines, see AnomalyInput
 };
 
 /// What a user may ask of a diagnosis.
@@ -103,5 +106,7 @@ struct AlignedRun {
 /// The same for a run whose clocks are aligned, or need not be, and whose raw slices are in this process, if anywhere.
 /// `run.steps` must not be empty and hold what is requested.
 [[nodiscard]] RunReport analyzeRun(const Run& run, const ReportOptions& options = {});
+/// The same; `control` may stop it between steps. Errors: those of selectSteps(), and Cancelled.
+[[nodiscard]] Result<RunReport> analyzeRun(const Run& run, const ReportOptions& options, const JobControl& control);
 
 } // namespace bubblescope

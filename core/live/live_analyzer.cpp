@@ -202,6 +202,10 @@ LiveCounts LiveAnalyzer::counts() const {
     return all;
 }
 
+std::int64_t LiveAnalyzer::cutStreams() const {
+    return std::ranges::count_if(sources_, [](const auto& source) { return source && source->stream().pending() > 0; });
+}
+
 // ---- The run and its ranks ------------------------------------------------------------------------------
 
 std::pair<int, int> LiveAnalyzer::replicas() const {
@@ -607,6 +611,7 @@ void LiveAnalyzer::closeStep(ClosedStep closed, FollowingSteps following) {
     step.mismatches = std::move(checks.mismatches);
     const bool any = !closed.timelines.empty();
     const RunClocks clocks = clocks_.align(closed.timelines, ranks_);
+    if (options_.take_steps) return handOut(std::move(closed), clocks);
     clocks_.align(checks.records);
     step.replicas = window_->add(std::move(closed.timelines), clocks, std::move(checks.records));
     for (ReducedReplica& replica : step.replicas) {
@@ -629,6 +634,13 @@ void LiveAnalyzer::closeStep(ClosedStep closed, FollowingSteps following) {
     if (searchIsDue(following)) searched = search(longest(step));
     keepStep(std::move(step));
     if (searched) reportSearch(searched->step, searched->steps);
+}
+
+void LiveAnalyzer::handOut(ClosedStep closed, const RunClocks& clocks) {
+    const auto [first, last] = replicas();
+    ++counts_.steps;
+    if (static_cast<int>(closed.timelines.size()) < last - first + 1) ++counts_.incomplete;
+    if (!closed.timelines.empty()) options_.take_steps(std::move(closed.timelines), clocks);
 }
 
 /// Closes the steps that are due of those that other collectors report, and takes their searches.

@@ -11,6 +11,7 @@
 #include "core/live/step_window.h"
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,8 @@ struct LiveOptions {
     std::size_t history = 2000;   ///< number of reduced steps to keep
     ReplicaRange replicas;        ///< those analysed here; other collectors may report the others
     bool report_searches = false; ///< as events, for a SummaryWriter
+    /// If set, closed steps go there, their complete timelines on one clock, and are neither analysed nor kept here.
+    std::function<void(std::vector<StepTimeline>, const RunClocks&)> take_steps = {};
     /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock. Empty
     /// = not measured.
     std::string own_clock;
@@ -69,6 +72,8 @@ public:
     void takeRun(const Run& run, bool settled);
     /// Whether this stream belongs to such a job.
     [[nodiscard]] bool isCaptured(Stream stream) const;
+    /// How many streams end inside a packet, so far.
+    [[nodiscard]] std::int64_t cutStreams() const;
     /// Whether nothing more is to come of a stream: it states its end, or its writer has exited.
     [[nodiscard]] bool streamEnded(Stream stream) const;
     /// Whether all known processes of such a job have ended or are gone: what was recognised then is complete.
@@ -131,6 +136,7 @@ private:
     void giveUpSilent(TimeNs now);
     void watchCaptured();
     void closeStep(ClosedStep closed, FollowingSteps following);
+    void handOut(ClosedStep closed, const RunClocks& clocks);
     [[nodiscard]] bool searchIsDue(const FollowingSteps& following) const {
         return search_.isDue(following, *window_, steps_.size(), now_);
     }

@@ -1,23 +1,10 @@
 #include "core/live/live_view.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
 namespace bubblescope::live {
-// All cases of a kind at a place, which one finding represents, have one identity; but each mismatch of a check is
-// reported. The step at which a change is seen may move by a few between analyses, and is left out.
-std::string identityOf(const Anomaly& anomaly) {
-    const auto number = [](const auto& id) { return id ? id->value : -1; };
-    const bool each = anomaly.kind == AnomalyKind::AadiffMismatch;
-    const std::string one =
-        each && anomaly.op ? fmt::format("{}/{}", opName(*anomaly.op), anomaly.step.value_or(-1)) : "";
-    return fmt::format("{}/{}/{}/{}/{}/{}", anomalyKindName(anomaly.kind), number(anomaly.rank), number(anomaly.peer),
-                       anomaly.kind == AnomalyKind::DataImbalance ? -1 : anomaly.replica.value_or(-1),
-                       anomaly.op ? -1 : number(anomaly.chunk), one);
-}
 
 std::string_view rankStateName(RankState state) {
     switch (state) {

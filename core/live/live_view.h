@@ -172,9 +172,6 @@ struct LiveSearch {
     std::vector<LiveAnomaly> found;
 };
 
-/// Equal for the same anomaly at two times during a run, or as seen by two collectors.
-[[nodiscard]] std::string identityOf(const Anomaly& anomaly);
-
 /// Counted over the whole run.
 struct LiveCounts {
     std::int64_t bytes = 0;

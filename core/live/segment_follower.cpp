@@ -32,7 +32,6 @@ constexpr std::int64_t kStepsAhead = 16;
 constexpr TimeNs kLookEvery{std::chrono::seconds(1)};
 constexpr int kDeepest = 3;
 constexpr std::int64_t kElsewhere = -1; ///< the process of a file that cannot be watched
-constexpr std::string_view kExtension = ".pftrace";
 
 Error systemError(std::string_view what) {
     return runError(fmt::format("{}: {}", what, std::strerror(errno)));

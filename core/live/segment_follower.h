@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope::live {
@@ -33,6 +34,8 @@ void allowManyFiles();
 /// a time.
 class SegmentFollower {
 public:
+    static constexpr std::string_view kExtension = ".pftrace"; ///< of the files that it reads
+
     /// Folders may be created later. Error: Run, in the system's words.
     [[nodiscard]] static Result<SegmentFollower> open(std::vector<std::filesystem::path> folders);
 

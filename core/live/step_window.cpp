@@ -53,11 +53,7 @@ void StepWindow::nameSchedule(const StepTimeline& first) {
     Schedule observed = executedOrder(first);
     observed.name = run_.info->schedule;
     observed.flavor = run_.info->flavor;
-    ScheduleMatch match = matchSchedule(observed, typicalCosts(first));
-    run_.schedule = std::move(match.schedule);
-    run_.departure = match.departure;
-    run_.closest = std::move(match.closest);
-    run_.closest_order = std::move(match.closest_order);
+    bubblescope::nameSchedule(run_, observed, typicalCosts(first));
     analyzer_ = std::make_unique<StepAnalyzer>(run_.schedule);
 }
 

@@ -198,18 +198,6 @@ Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, 
     return std::move(inferred.found);
 }
 
-/// Steps whose order differs from the first one's.
-std::int64_t countOthers(const Run& run, const Schedule& observed, DiagnosticLog& log) {
-    std::int64_t others = 0;
-    for (const StepTimeline& step : run.steps) {
-        if (executedOrder(step).ranks == observed.ranks) continue;
-        ++others;
-        log.add("order-changes", say("step {}", step.index),
-                say("steps run their ops in another order than the first step; the first one's names the schedule"));
-    }
-    return others;
-}
-
 /// The schedule that the user stated, with the observed sizes where they are left open; nothing if none is stated.
 Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const Schedule& observed,
                                               const std::string& where) {
@@ -235,9 +223,9 @@ Result<std::optional<Schedule>> givenSchedule(const LoadOptions& options, const 
 }
 
 /// Compares the observed order with the given schedule, or with all known ones.
-Status nameSchedule(Run& run, const LoadOptions& options, const std::string& where, DiagnosticLog& log) {
+Status findSchedule(Run& run, const LoadOptions& options, const std::string& where, DiagnosticLog& log) {
     Schedule observed = executedOrder(run.steps.front());
-    const std::int64_t others = countOthers(run, observed, log);
+    const std::int64_t others = countOtherOrders(run.steps, observed, log);
     BUBBLESCOPE_ASSIGN(const std::optional<Schedule> given, givenSchedule(options, observed, where));
     if (given) {
         run.departure = compareOrders(*given, observed).departure;
@@ -254,22 +242,10 @@ Status nameSchedule(Run& run, const LoadOptions& options, const std::string& whe
             observed.name = run.explanation.family;
             observed.flavor = run.explanation.flavor;
         }
-        ScheduleMatch match = matchSchedule(observed, typicalCosts(run.steps.front()));
-        run.schedule = std::move(match.schedule);
-        run.departure = match.departure;
-        run.closest = std::move(match.closest);
-        run.closest_order = std::move(match.closest_order);
+        nameSchedule(run, observed, typicalCosts(run.steps.front()));
     }
-    if (run.explanation.evidence.empty()) {
-        const auto steps = static_cast<std::int64_t>(run.steps.size());
-        run.explanation.confidence = static_cast<double>(steps - others) / static_cast<double>(steps);
-        run.explanation.evidence.push_back(
-            fmt::format("ops are named in the trace; {} of {} steps ran in this order", steps - others, steps));
-        if (!run.explanation.called.empty()) {
-            run.explanation.evidence.push_back(
-                fmt::format("{} calls it {}", run.explanation.framework, run.explanation.called));
-        }
-    }
+    if (run.explanation.evidence.empty())
+        explainNamedOps(run.explanation, static_cast<std::int64_t>(run.steps.size()), others);
     return {};
 }
 
@@ -310,7 +286,7 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
     if (many) returnFreeMemory();
     BUBBLESCOPE_ASSIGN(run.checks, readChecks(trace, layout, where, log));
     if (control.stopRequested()) return cancelledError();
-    return nameSchedule(run, options, where, log);
+    return findSchedule(run, options, where, log);
 }
 
 } // namespace

@@ -2,6 +2,8 @@
 
 #include "core/graph/validate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -188,6 +190,33 @@ ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostMo
     closest.schedule.name = "custom";
     closest.schedule.flavor.clear();
     return closest;
+}
+
+void nameSchedule(Run& run, const Schedule& observed, const std::optional<CostModel>& costs) {
+    ScheduleMatch match = matchSchedule(observed, costs);
+    run.schedule = std::move(match.schedule);
+    run.departure = match.departure;
+    run.closest = std::move(match.closest);
+    run.closest_order = std::move(match.closest_order);
+}
+
+std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed, DiagnosticLog& log) {
+    std::int64_t others = 0;
+    for (const StepTimeline& step : steps) {
+        if (executedOrder(step).ranks == observed.ranks) continue;
+        ++others;
+        log.add("order-changes", say("step {}", step.index),
+                say("steps run their ops in another order than the first step; the first one's names the schedule"));
+    }
+    return others;
+}
+
+void explainNamedOps(Explanation& explanation, std::int64_t steps, std::int64_t others) {
+    explanation.confidence = static_cast<double>(steps - others) / static_cast<double>(steps);
+    explanation.evidence.push_back(
+        fmt::format("ops are named in the trace; {} of {} steps ran in this order", steps - others, steps));
+    if (explanation.called.empty()) return;
+    explanation.evidence.push_back(fmt::format("{} calls it {}", explanation.framework, explanation.called));
 }
 
 } // namespace bubblescope

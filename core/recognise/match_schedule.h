@@ -1,10 +1,13 @@
 #pragma once
 
+#include "core/base/diagnostic.h"
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
 #include "core/schedule/families/registry.h"
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,5 +37,14 @@ struct OrderComparison {
 /// schedule names. Families whose order depends on more are tried at their defaults, then with what was observed: op
 /// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group.
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {});
+
+/// Sets the schedule of a run by what matchSchedule() finds.
+void nameSchedule(Run& run, const Schedule& observed, const std::optional<CostModel>& costs);
+
+/// Counts and logs the steps whose order differs from the one that names the schedule.
+[[nodiscard]] std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed,
+                                            DiagnosticLog& log);
+/// Fills in confidence and evidence of a run whose ops are named: of `steps` steps `others` ran in another order.
+void explainNamedOps(Explanation& explanation, std::int64_t steps, std::int64_t others);
 
 } // namespace bubblescope

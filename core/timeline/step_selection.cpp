@@ -299,6 +299,11 @@ StepSelection::StepSelection(std::span<const StepTimeline> timelines, const Step
     typical_ = typicalOf(times, why);
 }
 
+void StepSelection::representBy(std::size_t timeline) {
+    const auto step = std::ranges::find(steps_, timeline, &SelectedStep::longest);
+    if (step != steps_.end()) typical_ = static_cast<std::size_t>(step - steps_.begin());
+}
+
 std::size_t StepSelection::taken() const {
     return count(SetAside::None);
 }

@@ -92,6 +92,8 @@ public:
 
     /// The typical step: the lower median by time of those that count.
     [[nodiscard]] const SelectedStep& typical() const { return steps_[typical_]; }
+    /// Lets another step be the typical one: that of this timeline, which must be the longest of its step.
+    void representBy(std::size_t timeline);
     /// Position in the run's steps of the typical timeline: the typical step, on the replica for which the others
     /// wait.
     [[nodiscard]] std::size_t typicalTimeline() const { return typical().longest; }

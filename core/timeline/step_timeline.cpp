@@ -13,6 +13,12 @@ std::size_t StepTimeline::opCount() const {
     return ops;
 }
 
+void StepTimeline::dropOps() {
+    std::vector<std::vector<TimelineOp>>().swap(ranks);
+    std::vector<std::vector<CommSpan>>().swap(comm);
+    std::vector<OpDetails>().swap(details);
+}
+
 void StepTimeline::fitWindow() {
     bool any = false;
     begin = end = TimeNs{0};

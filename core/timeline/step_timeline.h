@@ -98,6 +98,10 @@ struct StepTimeline {
 
     /// Of all ranks. Linear in ranks.
     [[nodiscard]] std::size_t opCount() const;
+    /// Whether its ops are here. A step of a run that was judged in parts has lost them, see PartwiseDiagnosis:
+    /// `ranks`, `comm` and `details` are empty.
+    [[nodiscard]] bool hasOps() const { return !ranks.empty(); }
+    void dropOps();
 
     /// Sets `begin` and `end` from the ops; both are 0 without ops.
     void fitWindow();

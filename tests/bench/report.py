@@ -294,17 +294,26 @@ class Report:
                  f"one core watches {watching / 1e6:.2f} M, writes {writing / 1e6:.2f} M", "–", "≥ 1 M", rate >= 1e6)
 
     def finished_run(self):
-        """What a monitor of a run that is over holds: its steps come from the files one by one."""
-        written, most = [], []
+        """What a run that is over takes whose steps come from the files one by one: of a monitor, and of an analysis in
+        parts, which reports each rank's step."""
+        ranks = 64
+        written, watched, analyzed = [], [], []
         for steps in (2500, 10000):
             folder = self.work / "finished"
             folder.mkdir()
-            run = self.live_load("--pp", "64", "--microbatches", "1", "--steps", str(steps), "--dir", folder)
+            run = self.live_load("--pp", str(ranks), "--microbatches", "1", "--steps", str(steps), "--dir", folder)
             written.append(run["written"])
-            most.append(self.ours("monitor", folder, runs=1)[1])
+            watched.append(self.ours("monitor", folder, runs=1)[1])
+            in_parts = self.ours("analyze", folder, "--in-parts", "always", runs=1)
+            analyzed.append(in_parts[1])
+            whole = self.ours("analyze", folder, "--in-parts", "never", runs=1)
             shutil.rmtree(folder)
-        self.below("memory of monitor over a finished run of 64 ranks, a slice from step 2,500 to 10,000",
-                   (most[1] - most[0]) / (written[1] - written[0]), "bytes", 5)
+        self.below(f"memory of monitor over a finished run of {ranks} ranks, a slice from step 2,500 to 10,000",
+                   (watched[1] - watched[0]) / (written[1] - written[0]), "bytes", 5)
+        self.below("memory of analyze in parts over the same, a rank's step",
+                   (analyzed[1] - analyzed[0]) / (7500 * ranks), "bytes", 120)
+        self.compare(f"analyze these 10,000 steps in parts, {in_parts[1] / 1e6:.0f} MB", in_parts[0],
+                     f"whole, {whole[1] / 1e6:.0f} MB", whole[0], 1)
 
     def real_traces(self):
         if not self.shared:

@@ -203,9 +203,9 @@ void LiveFeed::takeSenders() {
 }
 
 void LiveFeed::resolve(const live::LiveAnomaly& over) {
-    const std::string identity = live::identityOf(over.anomaly);
+    const std::string identity = identityOf(over.anomaly);
     for (LiveAlert& alert : alerts_) {
-        if (alert.anomaly && !alert.resolved_at && live::identityOf(*alert.anomaly) == identity)
+        if (alert.anomaly && !alert.resolved_at && identityOf(*alert.anomaly) == identity)
             alert.resolved_at = over.resolved_at;
     }
 }

@@ -1,5 +1,7 @@
 #include "core/analysis/anomalies/anomaly.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -64,6 +66,18 @@ std::span<const AnomalyKindInfo> anomalyKinds() {
 
 std::string_view anomalyKindName(AnomalyKind kind) {
     return anomalyKinds()[static_cast<std::size_t>(kind)].name;
+}
+
+// All cases of a kind at a place, which one finding represents, have one identity; but each mismatch of a check is
+// reported. The step at which a change is seen may move by a few between analyses, and is left out.
+std::string identityOf(const Anomaly& anomaly) {
+    const auto number = [](const auto& id) { return id ? id->value : -1; };
+    const bool each = anomaly.kind == AnomalyKind::AadiffMismatch;
+    const std::string one =
+        each && anomaly.op ? fmt::format("{}/{}", opName(*anomaly.op), anomaly.step.value_or(-1)) : "";
+    return fmt::format("{}/{}/{}/{}/{}/{}", anomalyKindName(anomaly.kind), number(anomaly.rank), number(anomaly.peer),
+                       anomaly.kind == AnomalyKind::DataImbalance ? -1 : anomaly.replica.value_or(-1),
+                       anomaly.op ? -1 : number(anomaly.chunk), one);
 }
 
 } // namespace bubblescope

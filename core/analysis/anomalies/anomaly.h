@@ -94,4 +94,7 @@ struct Anomaly {
     [[nodiscard]] TimeNs meanCost() const { return seen.of_steps > 0 ? seen.total / seen.of_steps : cost; }
 };
 
+/// Equal for the same anomaly at two times during a run, or as seen by two collectors.
+[[nodiscard]] std::string identityOf(const Anomaly& anomaly);
+
 } // namespace bubblescope

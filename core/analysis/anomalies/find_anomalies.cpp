@@ -13,7 +13,7 @@ Sentence nameRank(int replica, Rank rank, int replicas) {
     return replicas == 1 ? say("rank {}", rank.value) : say("rank {} of replica {}", rank.value, replica);
 }
 
-Anomalies findAnomalies(const AnomalyInput& input) {
+Anomalies findInSteps(const AnomalyInput& input) {
     Anomalies found;
     Anomalies blocking;
     Anomalies order;
@@ -35,16 +35,27 @@ Anomalies findAnomalies(const AnomalyInput& input) {
     add(order);
     findLaunchBound(input, found);
     add(blocking);
+    findClockFaults(input, transfers, found);
+    if (input.reference > 0) // what shows in it alone was found before
+        std::erase_if(found, [](const Anomaly& anomaly) { return anomaly.seen.cases == 0; });
+    return found;
+}
+
+void findInWholeRun(const AnomalyInput& input, Anomalies& found) {
     findBubblesAboveForm(input, found); // uses all causes found
     findLongWarmUp(input, found);
     findStepTimeChanges(input, found);
-    findClockFaults(input, transfers, found);
     findLostRecords(input, found);
     findMemoryFaults(input, found);
     findAadiffFaults(input, found);
     std::ranges::stable_sort(found, [](const Anomaly& a, const Anomaly& b) {
         return std::pair(a.meanCost(), a.severity) > std::pair(b.meanCost(), b.severity);
     });
+}
+
+Anomalies findAnomalies(const AnomalyInput& input) {
+    Anomalies found = findInSteps(input);
+    findInWholeRun(input, found);
     return found;
 }
 

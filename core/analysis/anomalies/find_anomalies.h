@@ -31,6 +31,9 @@ struct AnomalyInput {
     SliceEvidence slices = {};                 ///< empty where raw slices are not searched
     std::vector<TimeNs> communication = {};    ///< per step: what it would save without any, by its accounting
     const ExecutedUnits* first_ran = nullptr;  ///< how the first step ran; null where it is not at hand
+    /// So many timelines of the beginning are of an earlier part of the run: others are compared with them, but what is
+    /// wrong in them was found before.
+    std::size_t reference = 0;
 
     /// Index of the step for which costs of lasting faults are reported.
     [[nodiscard]] std::size_t typicalStep() const { return selection.typicalTimeline(); }
@@ -51,7 +54,8 @@ struct AnomalyInput {
         return fraction(cost, step) >= limits.serious_cost ? Severity::Serious : Severity::Warning;
     }
     /// Sets in how many steps it was seen and, where they are known, its costs.
-    void setSeen(Anomaly& anomaly, const Cases& cases) const {
+    void setSeen(Anomaly& anomaly, Cases cases) const {
+        cases.dropBefore(reference);
         anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
         if (const TimeNs cost = cases.typicalCost(); cost > TimeNs{0}) anomaly.cost = cost;
     }
@@ -59,6 +63,7 @@ struct AnomalyInput {
     void setLasting(Anomaly& anomaly, int from = 0) const {
         Cases cases;
         cases.addAll(run.steps, anomaly.replica, anomaly.cost, from);
+        cases.dropBefore(reference);
         anomaly.seen = cases.occurrence(run.steps, anomaly.replica);
     }
 };
@@ -98,7 +103,13 @@ void findLostRecords(const AnomalyInput& input, Anomalies& found);
 void findMemoryFaults(const AnomalyInput& input, Anomalies& found);
 void findAadiffFaults(const AnomalyInput& input, Anomalies& found); ///< aadiff-mismatch, aadiff-unchecked
 
-/// All of them: what costs the run most first, then what costs nothing that is known.
+/// What shows in the ops and transfers of steps. The run may be a part of another one.
+[[nodiscard]] Anomalies findInSteps(const AnomalyInput& input);
+/// Adds what shows in a run as a whole, given what was found in its steps, and sorts all: what costs the run most
+/// first, then what costs nothing that is known. Steps need not have their ops.
+void findInWholeRun(const AnomalyInput& input, Anomalies& found);
+
+/// All of them, in that order.
 [[nodiscard]] Anomalies findAnomalies(const AnomalyInput& input);
 
 } // namespace bubblescope

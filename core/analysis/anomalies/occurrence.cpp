@@ -50,7 +50,6 @@ Occurrence Cases::occurrence(std::span<const StepTimeline> steps, std::optional<
         if (step.replica == replica.value_or(step.replica)) all.insert(step.index);
     }
     out.steps = static_cast<int>(seen.size());
-    out.of_steps = static_cast<int>(all.size());
     out.first = seen.begin()->first;
     out.last = seen.rbegin()->first;
     for (const auto& [number, cost] : seen) {
@@ -58,11 +57,17 @@ Occurrence Cases::occurrence(std::span<const StepTimeline> steps, std::optional<
         const int before = out.last - number;
         if (before < 64) out.latest |= std::uint64_t{1} << before;
     }
-    out.since_first = static_cast<int>(std::distance(all.lower_bound(out.first), all.end()));
-    const auto after = static_cast<int>(std::distance(all.upper_bound(out.last), all.end()));
-    const int span = out.since_first - after; // from the first to the last
-    out.goes_on = after * out.steps < 2 * span && (out.steps > 1 || after == 0);
+    settleOccurrence(out, all);
     return out;
+}
+
+void settleOccurrence(Occurrence& seen, const std::set<int>& examined) {
+    const auto count = [](auto from, auto to) { return static_cast<int>(std::distance(from, to)); };
+    seen.of_steps = static_cast<int>(examined.size());
+    seen.since_first = count(examined.lower_bound(seen.first), examined.end());
+    const int after = count(examined.upper_bound(seen.last), examined.end());
+    const int span = seen.since_first - after; // from the first to the last
+    seen.goes_on = std::int64_t{after} * seen.steps < 2 * std::int64_t{span} && (seen.steps > 1 || after == 0);
 }
 
 Sentence occurrenceText(const Occurrence& seen) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,11 +24,14 @@ public:
     void addAll(std::span<const StepTimeline> steps, std::optional<int> replica, TimeNs cost, int from = 0);
 
     void merge(const Cases& more);
+    /// Forgets those of steps before this index.
+    void dropBefore(std::size_t step) { steps_.erase(steps_.begin(), steps_.lower_bound(step)); }
 
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
     /// Examines the replica's steps, or those of all; of the replicas of one step number the most expensive counts. A
-    /// case is due after the mean distance between those seen; the finding continues for twice that distance.
+    /// case is due after the mean distance between those seen; the finding continues for twice that distance. Without
+    /// any, Occurrence::cases is 0.
     [[nodiscard]] Occurrence occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const;
 
 private:
@@ -37,6 +41,9 @@ private:
     };
     std::map<std::size_t, OfStep> steps_;
 };
+
+/// Sets what depends on which step numbers were examined: `of_steps`, `since_first` and `goes_on`.
+void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
 
 /// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that concern no steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);

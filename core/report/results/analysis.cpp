@@ -60,6 +60,11 @@ Section stepsSection(const Run& run, const RunReport& report) {
     section.heading = "Steps";
     section.note = "t_f and t_b are medians, which the closed form is fed with";
     section.line("  " + stepTimeText(report.selection));
+    if (report.parts > 1) {
+        section.line(fmt::format("  The run is long: it was judged in {} parts, each by what is usual in it "
+                                 "(--in-parts never judges it whole)",
+                                 report.parts));
+    }
     const bool replicas = report.selection.replicas() > 1;
     const StepValueMap known_values = statedValues(run);
     const bool losses =
@@ -259,8 +264,8 @@ private:
     std::vector<StepDiagnosis> made_; ///< from the first on
 };
 
-/// A step for programs.
-Section stepData(const Run& run, const RunReport& report, std::size_t index, const StepDiagnosis& diagnosis,
+/// A step for programs. `diagnosis` is null for one whose ops are gone.
+Section stepData(const Run& run, const RunReport& report, std::size_t index, const StepDiagnosis* diagnosis,
                  const StepValues& values) {
     const StepAnalysis& step = report.steps[index];
     Section section;
@@ -282,7 +287,7 @@ Section stepData(const Run& run, const RunReport& report, std::size_t index, con
         section.data("no_closed_form", step.form_note);
         if (step.at_least) section.data("makespan_at_least_ns", *step.at_least);
     }
-    addDiagnosis(section, run.steps[index], diagnosis, report.request, Reader::Programs);
+    if (diagnosis != nullptr) addDiagnosis(section, run.steps[index], *diagnosis, report.request, Reader::Programs);
     return section;
 }
 
@@ -520,6 +525,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     document.add(clocksSection(report.clocks));
     addSelection(document, report.selection);
     document.data("typical_step", report.steps[report.typicalStep()].index);
+    if (report.parts > 1) document.data("parts", report.parts);
     std::vector<std::size_t> taken;
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
         if (report.selection.whyAside(i) != SetAside::NotAsked) taken.push_back(i);
@@ -529,7 +535,8 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     steps.count = taken.size();
     const auto diagnoses = std::make_shared<DiagnosesInTurn>(run, report, taken);
     steps.make = [&run, &report, diagnoses, taken = std::move(taken), values = statedValues(run)](std::size_t i) {
-        return stepData(run, report, taken[i], diagnoses->at(i), valuesOf(values, run.steps[taken[i]]));
+        const StepTimeline& step = run.steps[taken[i]];
+        return stepData(run, report, taken[i], step.hasOps() ? &diagnoses->at(i) : nullptr, valuesOf(values, step));
     };
     document.add(std::move(steps));
     document.add(stagesSection(report, Reader::Programs));

@@ -19,6 +19,14 @@ void eachStep(const Run& run, const StepRequest& request, Visit visit) {
     }
 }
 
+/// The same, of steps that have ops.
+template <class Visit>
+void eachStepInFull(const Run& run, const StepRequest& request, Visit visit) {
+    eachStep(run, request, [&](std::size_t s, const StepTimeline& step) {
+        if (step.hasOps()) visit(s, step);
+    });
+}
+
 template <class Visit>
 void eachRank(const StepTimeline& step, const StepRequest& request, Visit visit) {
     for (std::size_t r = 0; r < step.ranks.size(); ++r) {
@@ -135,11 +143,11 @@ DataTable opsTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
     DataTable out = emptyOps();
     std::size_t count = 0;
-    eachStep(run, request, [&](std::size_t, const StepTimeline& step) {
+    eachStepInFull(run, request, [&](std::size_t, const StepTimeline& step) {
         eachRank(step, request, [&](Rank rank) { count += step.ranks[rank.index()].size(); });
     });
     out.reserve(count);
-    eachStep(run, request, [&](std::size_t, const StepTimeline& step) {
+    eachStepInFull(run, request, [&](std::size_t, const StepTimeline& step) {
         eachRank(step, request, [&](Rank rank) { addOps(out, step, rank); });
     });
     return out;
@@ -166,8 +174,8 @@ void addBubbles(DataTable& out, const StepTimeline& step, const StepAnalysis& an
 DataTable bubblesTable(const Run& run, const RunReport& report) {
     const StepRequest& request = report.request;
     DataTable out = emptyBubbles();
-    eachStep(run, request,
-             [&](std::size_t s, const StepTimeline& step) { addBubbles(out, step, report.steps[s], request); });
+    eachStepInFull(run, request,
+                   [&](std::size_t s, const StepTimeline& step) { addBubbles(out, step, report.steps[s], request); });
     return out;
 }
 
@@ -189,7 +197,7 @@ DataTable transfersTable(const Run& run, const RunReport& report) {
                    {"stage", ColumnType::Int32},
                    {"start_ns", ColumnType::Int64},
                    {"end_ns", ColumnType::Int64}});
-    eachStep(run, request, [&](std::size_t, const StepTimeline& step) {
+    eachStepInFull(run, request, [&](std::size_t, const StepTimeline& step) {
         eachRank(step, request, [&](Rank rank) {
             if (rank.index() >= step.comm.size()) return;
             for (const CommSpan& span : step.comm[rank.index()]) {

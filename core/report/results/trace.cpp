@@ -16,6 +16,8 @@ namespace {
 
 std::string pacingText(const Run& run) {
     if (!run.info->paced) return "Pacing: off, ops took as long as their maths";
+    if (!std::ranges::all_of(run.steps, &StepTimeline::hasOps))
+        return "Pacing: on, ops last their nominal time on an emulated device clock";
     TimeNs latest{0};
     std::int64_t ops = 0;
     std::int64_t moved = 0;

@@ -89,11 +89,11 @@ void addZoomRows(const StepTimeline& step, const ZoomBubbles& bubbles, std::size
     out.rows.push_back(std::move(transfers));
 }
 
-/// The indices of steps, most worth seeing first.
+/// The indices of the steps that have ops, most worth seeing first.
 std::vector<std::size_t> stepsByWorth(const Run& run, const RunReport& report) {
     std::vector<std::size_t> order{report.typicalStep()};
     const auto add = [&](std::size_t at) {
-        if (std::ranges::find(order, at) == order.end()) order.push_back(at);
+        if (run.steps[at].hasOps() && std::ranges::find(order, at) == order.end()) order.push_back(at);
     };
     for (const Anomaly& anomaly : report.anomalies) {
         if (!anomaly.step) continue;
@@ -105,7 +105,7 @@ std::vector<std::size_t> stepsByWorth(const Run& run, const RunReport& report) {
     }
     std::set<std::size_t> named(order.begin(), order.end());
     for (std::size_t at = 0; at < run.steps.size(); ++at) {
-        if (!named.contains(at)) order.push_back(at);
+        if (run.steps[at].hasOps() && !named.contains(at)) order.push_back(at);
     }
     return order;
 }
@@ -139,7 +139,8 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
     timeline.description = "Timeline of all ranks, step by step";
     std::size_t items = 0;
     std::size_t ranks_left_out = 0;
-    for (const std::size_t at : stepsByWorth(run, report)) {
+    const std::vector<std::size_t> order = stepsByWorth(run, report);
+    for (const std::size_t at : order) {
         const StepTimeline& step = run.steps[at];
         const auto hasNoRoom = [&](const ZoomBubbles& of_step) {
             return !timeline.steps.empty() && items + zoomItemsOf(step, of_step) > most_items;
@@ -167,8 +168,10 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
     }
     timeline.note =
         fmt::format("{} of {} steps, {} ops, bubbles and transfers.", timeline.steps.size(), run.steps.size(), items);
-    if (timeline.steps.size() < run.steps.size())
+    if (timeline.steps.size() < order.size())
         timeline.note += fmt::format(" A page has room for {}; steps that findings name come first.", most_items);
+    if (order.size() < run.steps.size())
+        timeline.note += " The run was judged in parts: the other steps' ops are not kept; --step N shows another.";
     if (ranks_left_out > 0)
         timeline.note +=
             fmt::format(" The step is larger than that by itself: {} ranks are left out, those that findings "
