@@ -129,12 +129,11 @@ StepAssembler::AddResult StepAssembler::add(const FoundOp& op, TimeNs now) {
     const int index = static_cast<int>(op.step);
     const std::size_t place = placeOf(op.owner, op.replica);
     int& latest = latest_[place];
-    const bool began = index > latest;
-    latest = std::max(latest, index);
-    if (began) { // which ends all before
-        for (auto& [other, open] : steps_) {
-            if (other < index) look(open, other, now);
-        }
+    if (index > latest) { // which ends all before: those before the latest had ended already
+        const int from = std::exchange(looks_at_all_, false) ? -1 : latest;
+        latest = index;
+        for (auto open = steps_.lower_bound(from); open != steps_.end() && open->first < index; ++open)
+            look(open->second, open->first, now);
     }
     OpenStep& step = *openStep(index);
     if (isDone(step, index, place)) look(step, index, now);
@@ -146,6 +145,7 @@ StepAssembler::AddResult StepAssembler::add(const FoundComm& comm, TimeNs) {
 }
 
 void StepAssembler::setEnded(std::size_t place, bool ended) {
+    looks_at_all_ = looks_at_all_ || ended_[place] != ended;
     ended_[place] = ended;
 }
 
@@ -232,7 +232,8 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
         last_wall_ = std::max(timeline.wall(), TimeNs{0});
         for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
             const std::size_t place = placeOf(static_cast<std::int64_t>(rank), timeline.replica);
-            usual_ops_[place] = timeline.ranks[rank].size();
+            const std::size_t before = std::exchange(usual_ops_[place], timeline.ranks[rank].size());
+            looks_at_all_ = looks_at_all_ || usual_ops_[place] != before;
             std::erase(closed.missing, place); // all of the pipeline's work is there
         }
     }

@@ -115,6 +115,7 @@ private:
     std::vector<int> latest_;                       ///< by place
     std::vector<bool> ended_;
     std::vector<std::size_t> usual_ops_; ///< of the last complete step; 0 before there is one
+    bool looks_at_all_ = false;          ///< the next op that begins a step: other ranks may be done since the last one
     std::int64_t most_slices_ = 1;       ///< of a sequence
     std::size_t open_records_ = 0;       ///< in steps_
     int last_closed_ = -1;
