@@ -77,14 +77,16 @@ Status addMemoryEstimate(DiagnosisOptions& diagnosis, const Run& run, const Anal
 Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& options, const LoadOptions& known_of,
                                                    const std::vector<std::filesystem::path>& files,
                                                    const DiagnosisOptions& diagnosis) {
-    constexpr std::uint64_t kLong = std::uint64_t{1} << 30; // bytes; a whole run takes as much memory
     const bool always = options.in_parts == "always";
     const bool recognises = !known_of.rules.empty() || known_of.mesh || known_of.schedule || known_of.family;
     const bool needs_all = recognises || options.memory.hasModel() || diagnosis.clocks != ClockUse::Auto;
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
     live::PartLimits limits;
-    if (!always) limits.least_bytes = kLong;
+    if (always)
+        limits.records = 0; // of any size
+    else
+        limits.least_bytes = live::kLongRecording;
     JobControl control;
     return watchLoad(control, [&] { return live::diagnoseLongRun(files, diagnosis, limits, control); });
 }

@@ -4,6 +4,7 @@
 #include "app/cli/output.h"
 #include "core/aadiff/coverage.h"
 #include "core/base/temporary_folder.h"
+#include "core/live/long_run.h"
 #include "core/report/results/analysis.h"
 #include "runtime/comm/process_transport.h"
 #include "runtime/run.h"
@@ -34,6 +35,16 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
     return std::move(ran.summary);
 }
 
+/// `files` are those that the run left in the folder.
+Result<DiagnosedRun> diagnoseRecording(const std::filesystem::path& folder,
+                                       const std::vector<std::filesystem::path>& files, JobControl& control) {
+    const live::PartLimits limits{.least_bytes = live::kLongRecording};
+    BUBBLESCOPE_ASSIGN(std::optional<DiagnosedRun> in_parts, live::diagnoseLongRun({folder}, {}, limits, control));
+    if (in_parts) return std::move(*in_parts);
+    BUBBLESCOPE_ASSIGN(Run run, loadRun(files, control));
+    return diagnoseRun(std::move(run));
+}
+
 Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem::path& folder, ProcessTeam* team) {
     config.out_dir = folder;
     JobControl control;
@@ -42,8 +53,7 @@ Result<RecordedRun> recordInto(runtime::RunConfig config, const std::filesystem:
     };
     BUBBLESCOPE_ASSIGN(runtime::RunSummary training, watchWork(control, "Running", WorkUnit::Ops, train));
     if (severalProcesses(team) && !team->isRoot()) return RecordedRun{std::move(training), {}, {}};
-    BUBBLESCOPE_ASSIGN(Run run, loadRun(training.files, control));
-    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRun(std::move(run)));
+    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnoseRecording(folder, training.files, control));
     return RecordedRun{std::move(training), std::move(diagnosed.run), std::move(diagnosed.report)};
 }
 

@@ -12,6 +12,9 @@
 
 namespace bubblescope::live {
 
+/// Recordings of so many bytes are long: a whole run takes about as much memory.
+inline constexpr std::uint64_t kLongRecording = std::uint64_t{1} << 30;
+
 /// How much of a run is judged at a time: some steps, and some ops and transfers, or fewer steps that are large.
 struct PartLimits {
     std::size_t steps = 256;

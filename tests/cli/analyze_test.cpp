@@ -302,6 +302,36 @@ TEST(AnalyzeCommand, ReportsDevicesWhereThereIsNoPipeline) {
     }
 }
 
+TEST(AnalyzeCommand, JudgesALongRunInParts) {
+    const ScratchFolder scratch;
+    const std::string folder = scratch.file("run");
+    const auto ran = runProgram({"run", "--schedule", "1f1b", "--pp", "2", "--microbatches", "2", "--steps", "700",
+                                 "--forward", "20us", "--backward", "40us", "--out", folder});
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    const auto in_parts = runProgram({"analyze", folder, "--json", "--in-parts", "always"});
+    const auto whole = runProgram({"analyze", folder, "--json"});
+    ASSERT_EQ(in_parts.exit_code, 0) << in_parts.err;
+    ASSERT_EQ(whole.exit_code, 0) << whole.err;
+    const auto parts = in_parts.json();
+    const auto all = whole.json();
+    EXPECT_EQ(parts["parts"], 3);
+    EXPECT_FALSE(all.contains("parts"));
+    EXPECT_EQ(parts["schedule"], all["schedule"]);
+    EXPECT_EQ(parts["trace"]["slices"], all["trace"]["slices"]);
+    EXPECT_EQ(parts["trace"]["files"], all["trace"]["files"]);
+    ASSERT_EQ(parts["steps"].size(), 700U);
+    int in_full = 0;
+    for (std::size_t s = 0; s < 700; ++s) {
+        EXPECT_EQ(parts["steps"][s]["wall_ns"], all["steps"][s]["wall_ns"]);
+        EXPECT_EQ(parts["steps"][s]["bubble_rate"], all["steps"][s]["bubble_rate"]);
+        in_full += parts["steps"][s].contains("blame") ? 1 : 0;
+    }
+    EXPECT_EQ(in_full, 1);
+    const auto asked = runProgram({"analyze", folder, "--in-parts", "always", "--step", "650"});
+    EXPECT_THAT(asked.out, HasSubstr("Where the time went: Step 650\n"));
+    EXPECT_EQ(runProgram({"analyze", folder, "--in-parts", "always", "--step", "700"}).exit_code, 2);
+}
+
 TEST(AnalyzeCommand, BadInputIsThreeAndNamesTheFile) {
     const ScratchFolder scratch;
     const std::vector<std::string> files{
