@@ -61,7 +61,8 @@ void PartwiseDiagnosis::nameSchedule(const StepTimeline& first) {
     bubblescope::nameSchedule(run_, observed_, typicalCosts(first));
 }
 
-Status PartwiseDiagnosis::add(std::vector<StepTimeline> steps, const RunClocks& clocks, const JobControl& control) {
+Status PartwiseDiagnosis::add(std::vector<StepTimeline> steps, const RunClocks& clocks,
+                              std::vector<Diagnostic> problems, const JobControl& control) {
     const bool is_first = run_.steps.empty();
     if (is_first) nameSchedule(steps.front());
     other_orders_ += countOtherOrders(steps, observed_, log_);
@@ -69,6 +70,8 @@ Status PartwiseDiagnosis::add(std::vector<StepTimeline> steps, const RunClocks& 
     Run part = withoutSteps(run_);
     part.steps = reference_;
     appendFrom(part.steps, steps, 0);
+    part.problems = problems;
+    run_.problems = std::move(problems);
     clocks_ = clocks;
     BUBBLESCOPE_ASSIGN(RunReport report, analyzeRun(part,
                                                     {.thresholds = options_.thresholds,
@@ -161,9 +164,8 @@ std::vector<StageTimes> PartwiseDiagnosis::stages() const {
     return medians;
 }
 
-Result<DiagnosedRun> PartwiseDiagnosis::finish(std::vector<Diagnostic> problems) {
+Result<DiagnosedRun> PartwiseDiagnosis::finish() {
     explainNamedOps(run_.explanation, static_cast<std::int64_t>(run_.steps.size()), other_orders_);
-    run_.problems = std::move(problems);
     for (Diagnostic& problem : log_.take())
         run_.problems.push_back(std::move(problem));
 

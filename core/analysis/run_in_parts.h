@@ -27,14 +27,15 @@ public:
     PartwiseDiagnosis(Run about, const DiagnosisOptions& options);
 
     /// Takes the next steps: complete ones on one clock, by number, all replicas of a number together. At least one;
-    /// the first call names the run's schedule. Error: Cancelled.
-    [[nodiscard]] Status add(std::vector<StepTimeline> steps, const RunClocks& clocks, const JobControl& control);
+    /// the first call names the run's schedule. `problems` are those of reading up to there. Error: Cancelled.
+    [[nodiscard]] Status add(std::vector<StepTimeline> steps, const RunClocks& clocks, std::vector<Diagnostic> problems,
+                             const JobControl& control);
 
     [[nodiscard]] std::size_t steps() const { return run_.steps.size(); }
 
-    /// The run with the steps of all calls, of which only the typical one has its ops, and its report. `problems` are
-    /// those of reading. Errors: those of selectSteps(). Call it once, after at least one add().
-    [[nodiscard]] Result<DiagnosedRun> finish(std::vector<Diagnostic> problems);
+    /// The run with the steps of all calls, of which only the typical one has its ops, and its report. Its problems are
+    /// those of the last call. Errors: those of selectSteps(). Call it once, after at least one add().
+    [[nodiscard]] Result<DiagnosedRun> finish();
 
 private:
     /// The typical step of a part, in full.

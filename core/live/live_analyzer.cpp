@@ -640,7 +640,7 @@ void LiveAnalyzer::handOut(ClosedStep closed, const RunClocks& clocks) {
     const auto [first, last] = replicas();
     ++counts_.steps;
     if (static_cast<int>(closed.timelines.size()) < last - first + 1) ++counts_.incomplete;
-    if (!closed.timelines.empty()) options_.take_steps(std::move(closed.timelines), clocks);
+    options_.take_steps(std::move(closed), clocks);
 }
 
 /// Closes the steps that are due of those that other collectors report, and takes their searches.

@@ -28,8 +28,8 @@ struct LiveOptions {
     std::size_t history = 2000;   ///< number of reduced steps to keep
     ReplicaRange replicas;        ///< those analysed here; other collectors may report the others
     bool report_searches = false; ///< as events, for a SummaryWriter
-    /// If set, closed steps go there, their complete timelines on one clock, and are neither analysed nor kept here.
-    std::function<void(std::vector<StepTimeline>, const RunClocks&)> take_steps = {};
+    /// If set, closed steps go there, their timelines on one clock, and are neither analysed nor kept here.
+    std::function<void(ClosedStep, const RunClocks&)> take_steps = {};
     /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock. Empty
     /// = not measured.
     std::string own_clock;

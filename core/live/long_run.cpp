@@ -37,14 +37,15 @@ std::size_t recordsOf(std::span<const StepTimeline> timelines) {
 /// Neighbouring steps.
 struct RunPart {
     std::vector<StepTimeline> steps;
-    RunClocks clocks; ///< of the last one
+    RunClocks clocks;                 ///< of the last one
+    std::vector<Diagnostic> problems; ///< of reading up to there, and maybe a little further
 };
 
 /// Reads the steps of a recording one after another. The time is made up: it passes as fast as files are read.
 class StepReader {
 public:
-    StepReader(SegmentFollower follower, JobControl& control)
-        : follower_(std::move(follower)), control_(control), analyzer_(liveOptions()) {}
+    StepReader(const std::filesystem::path& where, SegmentFollower follower, JobControl& control)
+        : where_(where.string()), follower_(std::move(follower)), control_(control), analyzer_(liveOptions()) {}
     StepReader(const StepReader&) = delete;
     StepReader& operator=(const StepReader&) = delete;
 
@@ -74,6 +75,7 @@ public:
             steps_.pop_front();
         }
         records_ -= records;
+        part.problems = problems();
         return part;
     }
 
@@ -88,38 +90,26 @@ public:
     [[nodiscard]] const std::optional<RunInfo>& info() const { return analyzer_.info(); }
     [[nodiscard]] std::int64_t slices() const { return analyzer_.counts().slices; }
 
-    /// What is wrong with the files, as a load of them would call it.
-    [[nodiscard]] std::vector<Diagnostic> problems(const std::string& where) const {
-        const LiveCounts counts = analyzer_.counts();
-        DiagnosticLog log;
-        const auto add = [&](const char* kind, std::int64_t count, Sentence message) {
-            if (count > 0) log.add(kind, where, std::move(message), count);
-        };
-        add("truncated", analyzer_.cutStreams(),
-            say("the file ends inside a packet, as after a crash; everything before it is read"));
-        add("corrupt", counts.torn, say("the file does not go on with a packet; the next one is looked for"));
-        add("bad-packet", counts.damaged, say("packets that cannot be decoded are left out"));
-        add("dropped", counts.dropped, say("records were dropped by the ranks themselves"));
-        add("bad-event", counts.bad, say("records with impossible numbers, or of another run, are left out"));
-        add("late-records", counts.late, say("records that came after their step was complete are left out"));
-        add("incomplete-step", counts.incomplete, say("steps that miss ops, or hold one twice, are not analysed"));
-        for (const std::string& problem : follower_.problems())
-            log.add("unusable-file", problem, say("the file cannot be read"));
-        return log.take();
-    }
-
 private:
     /// Two turns are longer than transfers take to follow their ops.
     static constexpr TimeNs kTurn = StepAssembler::Limits{}.settle * 3 / 4;
 
     [[nodiscard]] LiveOptions liveOptions() {
         LiveOptions options;
-        options.take_steps = [this](std::vector<StepTimeline> timelines, const RunClocks& clocks) {
-            const std::size_t records = recordsOf(timelines);
-            records_ += records;
-            steps_.push_back({std::move(timelines), clocks, records});
-        };
+        options.take_steps = [this](ClosedStep closed, const RunClocks& clocks) { take(std::move(closed), clocks); };
         return options;
+    }
+
+    void take(ClosedStep closed, const RunClocks& clocks) {
+        if (!closed.fault.empty()) {
+            const bool is_named = closed.fault.starts_with("step ");
+            faults_.add("incomplete-step", is_named ? Sentence(closed.fault) : say("step {}", closed.index),
+                        say("steps that miss ops, or hold one twice, are not analysed"));
+        }
+        if (closed.timelines.empty()) return;
+        const std::size_t records = recordsOf(closed.timelines);
+        records_ += records;
+        steps_.push_back({std::move(closed.timelines), clocks, records});
     }
 
     void advance() {
@@ -137,10 +127,33 @@ private:
         }
     }
 
+    /// What is wrong with the files, as a load of them would call it.
+    [[nodiscard]] std::vector<Diagnostic> problems() const {
+        const LiveCounts counts = analyzer_.counts();
+        DiagnosticLog log;
+        const auto add = [&](const char* kind, std::int64_t count, Sentence message) {
+            if (count > 0) log.add(kind, where_, std::move(message), count);
+        };
+        add("truncated", analyzer_.cutStreams(),
+            say("the file ends inside a packet, as after a crash; everything before it is read"));
+        add("corrupt", counts.torn, say("the file does not go on with a packet; the next one is looked for"));
+        add("bad-packet", counts.damaged, say("packets that cannot be decoded are left out"));
+        add("dropped", counts.dropped, say("records were dropped by the ranks themselves"));
+        add("bad-event", counts.bad, say("records with impossible numbers, or of another run, are left out"));
+        add("late-records", counts.late, say("records that came after their step was complete are left out"));
+        for (const Diagnostic& fault : faults_.entries())
+            log.add(fault.kind, fault.where, fault.message, fault.count);
+        for (const std::string& problem : follower_.problems())
+            log.add("unusable-file", problem, say("the file cannot be read"));
+        return log.take();
+    }
+
+    std::string where_; ///< for people
     SegmentFollower follower_;
     JobControl& control_;
     std::deque<ReadStep> steps_; ///< that were read and are in no part yet
     std::size_t records_ = 0;    ///< of these
+    DiagnosticLog faults_;       ///< of steps
     LiveAnalyzer analyzer_;
     int runs_ = 0; ///< that have begun
     TimeNs now_{1};
@@ -177,7 +190,7 @@ Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::files
 
     allowManyFiles();
     BUBBLESCOPE_ASSIGN(SegmentFollower follower, SegmentFollower::open(paths));
-    StepReader reader(std::move(follower), control);
+    StepReader reader(paths.front(), std::move(follower), control);
     BUBBLESCOPE_ASSIGN(RunPart part, reader.next(limits));
     if (reader.ended() || !reader.canBeJudged() || !reader.info()) return better_whole;
     about.info = reader.info();
@@ -191,13 +204,14 @@ Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::files
         last = std::max(last, part.steps.back().end);
         Status judged;
         Result<RunPart> following = RunPart();
-        parallelCalls([&] { judged = diagnosis.add(std::move(part.steps), part.clocks, control); },
-                      [&] { following = reader.next(limits); });
+        parallelCalls(
+            [&] { judged = diagnosis.add(std::move(part.steps), part.clocks, std::move(part.problems), control); },
+            [&] { following = reader.next(limits); });
         BUBBLESCOPE_TRY(judged);
         BUBBLESCOPE_ASSIGN(part, std::move(following));
         if (!reader.canBeJudged()) return better_whole;
     }
-    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnosis.finish(reader.problems(paths.front().string())));
+    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnosis.finish());
     diagnosed.run.slices = reader.slices();
     diagnosed.run.span = last;
     return std::optional(std::move(diagnosed));
