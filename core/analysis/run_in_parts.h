@@ -31,8 +31,6 @@ public:
     [[nodiscard]] Status add(std::vector<StepTimeline> steps, const RunClocks& clocks, std::vector<Diagnostic> problems,
                              const JobControl& control);
 
-    [[nodiscard]] std::size_t steps() const { return run_.steps.size(); }
-
     /// The run with the steps of all calls, of which only the typical one has its ops, and its report. Its problems are
     /// those of the last call. Errors: those of selectSteps(). Call it once, after at least one add().
     [[nodiscard]] Result<DiagnosedRun> finish();
