@@ -297,7 +297,7 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
     // Made anew for each pass: a list of them would be 8 bytes an op.
     const auto eachResidual = [&](std::size_t begin, std::size_t end, const auto& use) {
         for (std::size_t i = begin; i < end; ++i) {
-            if (const double own = usual.of(i); own > 0) use(residual(i, own));
+            if (const double own = usual.of(i); own > 0) use([&] { return residual(i, own); });
         }
     };
     // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,16 @@ private:
     std::vector<double> above_; ///< the others: a heap, least first
 };
 
+/// A value that is a number, or a function that makes it.
+template <class Value>
+[[nodiscard]] double made(const Value& value) {
+    if constexpr (std::is_invocable_v<const Value&>) {
+        return value();
+    } else {
+        return value;
+    }
+}
+
 /// The median of values that are made anew for each pass over them, to the bit what median() gives; of many some
 /// hundredths are kept. Mostly two passes are needed.
 class MultiPassMedian {
@@ -41,11 +52,27 @@ public:
     /// What one thread finds in its share of the values of a pass.
     class Share {
     public:
-        void add(double value) {
+        /// A number, or a function that makes it: of many values the first pass looks at few, and makes only these.
+        template <class Value>
+        void add(const Value& value) {
             if (sampled_ > 0) {
                 // A sample without any order: values may repeat after some.
-                if (sampled_ == kAll || mixed(first_ + count_) < sampled_) kept_.push_back(value);
+                if (sampled_ == kAll || mixed(first_ + count_) < sampled_) kept_.push_back(made(value));
                 ++count_;
+            } else {
+                sort(made(value));
+            }
+        }
+
+    private:
+        friend class MultiPassMedian;
+        static constexpr std::uint64_t kAll = UINT64_MAX;
+
+        void sort(double value) {
+            // Half of all values are below the range and half above, in no order: a branch on that would be
+            // mispredicted half of the time.
+            if (std::max(low_ - value, value - high_) > 0) {
+                below_ += value < low_ ? 1U : 0U;
             } else if (value < low_) {
                 ++below_;
             } else if (value == low_) {
@@ -56,10 +83,6 @@ public:
                 ++equal_high_;
             }
         }
-
-    private:
-        friend class MultiPassMedian;
-        static constexpr std::uint64_t kAll = UINT64_MAX;
 
         /// Spreads whole numbers over all 64-bit ones (the finaliser of SplitMix64). Multiples of one number would not
         /// do: among them are periods that values may have too.
@@ -107,7 +130,7 @@ private:
 
 /// The medians of lists whose values are made anew for as many passes as these need. `each(begin, end, use)` calls
 /// use(list, value) for the values of `items` in [begin, end), on several threads; list i has `most[i]` values or
-/// fewer.
+/// fewer. A value may be a function, see MultiPassMedian::Share::add().
 template <class Each>
 [[nodiscard]] std::vector<double> mediansInPasses(std::span<const std::size_t> most, std::size_t items,
                                                   const Each& each) {
@@ -117,7 +140,7 @@ template <class Each>
             std::vector<MultiPassMedian::Share> shares;
             for (const MultiPassMedian& median : medians)
                 shares.push_back(median.share(begin));
-            each(begin, end, [&](std::size_t list, double value) {
+            each(begin, end, [&](std::size_t list, const auto& value) {
                 if (!medians[list].ended()) shares[list].add(value);
             });
             return shares;
@@ -150,7 +173,8 @@ template <class Each>
     const auto medianOf = [&](const auto& of_value) {
         return mediansInPasses(std::array{items}, items,
                                [&](std::size_t begin, std::size_t end, const auto& use) {
-                                   each(begin, end, [&](double value) { use(0, of_value(value)); });
+                                   each(begin, end,
+                                        [&](const auto& value) { use(0, [&] { return of_value(made(value)); }); });
                                })
             .front();
     };

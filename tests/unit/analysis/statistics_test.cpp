@@ -102,6 +102,11 @@ TEST(Robust, MediansInPassesAreThoseOfAListAndKeepFew) {
                 std::ranges::for_each(std::span(lists[list]).subspan(begin, end - begin), use);
             };
             EXPECT_EQ(robustSigmaInPasses(size, each), robustSigma(lists[list])) << size << ' ' << list;
+            const auto eachMade = [&](std::size_t begin, std::size_t end, const auto& use) {
+                for (std::size_t i = begin; i < end; ++i)
+                    use([&] { return lists[list][i]; });
+            };
+            EXPECT_EQ(robustSigmaInPasses(size, eachMade), robustSigma(lists[list])) << size << ' ' << list;
         }
     }
     // Where the sample misses the middle.
