@@ -90,7 +90,7 @@ void Consolidation::retime(std::span<const TimeNs> before_steady) {
     gatherSteady(before_steady);
     gatherCooldown();
     const OpGraph& graph = *units().ops;
-    resizeLarge(moved_, at(graph.size()));
+    moved_.swap(latency_); // of which the lags are made by now
     parallelGroups(step_->ranks.size(), moved_.size(), [&](std::size_t r) {
         OpIndex op = graph.firstOf(Rank{r});
         for (const UnitIndex unit : units().unitsOf(Rank{r})) {
@@ -185,6 +185,7 @@ void Consolidation::readRank(std::size_t r) {
 
 void Consolidation::readLatencies() {
     const OpGraph& graph = *units().ops;
+    if (latency_.empty()) latency_.swap(moved_);
     resizeLarge(latency_, at(graph.size()));
     parallelGroups(step_->ranks.size(), latency_.size(), [&](std::size_t r) {
         const auto begin = latency_.begin();
@@ -343,17 +344,21 @@ TimeNs Consolidation::wantedSteadyStart(std::size_t r, std::span<const TimeNs> b
 }
 
 void Consolidation::gatherCooldown() {
-    settled_.resize(start_.size());
-    settled_ = start_;
     TimeNs* const starts = start_.tasks().data();
+    std::vector<TimeNs> of_tail; // the starts of its units
+    const auto eachOfTail = [this](const auto& visit) {
+        for (std::size_t unit = 0; unit < part_.size(); ++unit) {
+            if (part_[unit] == Part::Tail) visit(unit);
+        }
+    };
+    eachOfTail([&](std::size_t unit) { of_tail.push_back(starts[unit]); });
     // `latest_` as before, but of cool-down alone, with all else in place.
     limitBackwards([starts, parts = part_.data()](UnitIndex unit, TimeNs latest) {
         if (parts[unit] >= Part::Cooldown) starts[unit] = std::max(starts[unit], latest);
         return starts[unit];
     });
-    for (std::size_t unit = 0; unit < length_.size(); ++unit) {
-        if (part_[unit] == Part::Tail) starts[unit] = settled_.tasks()[unit];
-    }
+    auto settled = of_tail.begin();
+    eachOfTail([&](std::size_t unit) { starts[unit] = *settled++; });
     settle();
 }
 

@@ -107,8 +107,7 @@ private:
     TaskTimes start_;                         ///< per unit
     ListToFill<TimeNs> length_;               ///< per unit
     TaskTimes latest_;                        ///< per unit: its start
-    TaskTimes settled_;                       ///< per unit: its start
-    ListToFill<TimeNs> moved_;                ///< per op: its new start
+    ListToFill<TimeNs> moved_;                ///< per op: its new start; in the memory of `latency_`
     StepTimeline retimed_;
 };
 

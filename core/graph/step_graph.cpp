@@ -137,10 +137,11 @@ void StepGraph::takeUnits() {
     resizeLarge(start, rank.size());
     resizeLarge(end, rank.size());
     resizeLarge(delay, rank.size());
+    latest.resize(rank.size());
     trailing.resize(last.size());
     for (std::size_t side = 0; side < sides(); ++side) {
-        transfer[side] = largeList<TimeNs>(rank.size());
-        sent[side] = largeList<TimeNs>(rank.size());
+        resizeLarge(transfer[side], rank.size());
+        resizeLarge(sent[side], rank.size());
         recorded_[side].assign(rank.size(), 1);
     }
 }
@@ -253,15 +254,24 @@ void StepGraph::readTransfers(const StepTimeline& step) {
     const auto readSide = [&](std::size_t side, std::size_t from, std::size_t to) {
         std::int64_t known = 0;
         std::int64_t unknown = 0;
+        constexpr std::size_t kAhead = 24; // neighbours in the units' order lie far apart in the records
+        const auto consumerOf = [&](std::size_t unit) {
+            return ops().firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
+        };
         for (std::size_t unit = from; unit < to; ++unit) {
+            if (unit + kAhead < to && side <= pair[unit + kAhead]) {
+                const std::size_t ahead = at(consumerOf(unit + kAhead));
+                __builtin_prefetch(&sends_[ahead]);
+                __builtin_prefetch(&receives_[ahead]);
+            }
             const Way by = way[side][unit];
-            if (by == Way::None) continue;
-            const TimeNs made = end[at(input(side, unit))];
+            const TimeNs made = by == Way::None ? TimeNs{0} : end[at(input(side, unit))];
             sent[side][unit] = made;
-            if (by == Way::Stays) continue;
-            const OpIndex consumer = ops().firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
-            const Record& send = sends_[at(consumer)];
-            const Record& receive = receives_[at(consumer)];
+            transfer[side][unit] = TimeNs{0};
+            if (by == Way::None || by == Way::Stays) continue;
+            const std::size_t consumer = at(consumerOf(unit));
+            const Record& send = sends_[consumer];
+            const Record& receive = receives_[consumer];
             const TimeNs posted = std::max(send.begin, receive.begin);
             const bool recorded = posted != TimeNs::min();
             recorded_[side][unit] = recorded ? 1 : 0;
@@ -280,6 +290,11 @@ void StepGraph::readTransfers(const StepTimeline& step) {
         parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) { readSide(side, from, to); });
     recorded_transfers += recorded_here;
     estimated_transfers += estimated_here;
+    // Those of a large step make room for what is made of it next.
+    constexpr std::size_t kMostKept = 1 << 17;
+    if (sends_.size() <= kMostKept) return;
+    ListToFill<Record>().swap(sends_);
+    ListToFill<Record>().swap(receives_);
 }
 
 void StepGraph::estimateTransfers(const StepTimeline& step) {
@@ -315,10 +330,26 @@ void StepGraph::estimateTransfers(const StepTimeline& step) {
     });
 }
 
+/// From which predecessor's arrival, and which of several that came together: the one in the first slot of tasks().
 void StepGraph::findDelays() {
     parallelPieces(rank.size(), [this](std::size_t from, std::size_t to) {
-        for (std::size_t unit = from; unit < to; ++unit)
-            delay[unit] = start[unit] - latestInput(static_cast<UnitIndex>(unit)).arrival;
+        for (std::size_t unit = from; unit < to; ++unit) {
+            TimeNs arrival{0};
+            Latest by = Latest::Begin;
+            const auto consider = [&](Latest other, UnitIndex source, TimeNs lag) {
+                if (source == kNoUnit) return;
+                const TimeNs arrives = end[at(source)] + lag;
+                if (by != Latest::Begin && arrives <= arrival) return;
+                arrival = arrives;
+                by = other;
+            };
+            const auto sources = tasks().predecessors(unit);
+            consider(Latest::Previous, sources[0], TimeNs{0});
+            consider(Latest::FirstInput, sources[1], transfer[0][unit]);
+            if (hasPairs()) consider(Latest::SecondInput, sources[2], transfer[1][unit]);
+            delay[unit] = start[unit] - arrival;
+            latest[unit] = by;
+        }
     });
 }
 
@@ -360,11 +391,10 @@ std::vector<Binding> bindings(const StepGraph& graph) {
     auto result = largeList<Binding>(graph.rank.size());
     parallelPieces(result.size(), [&](std::size_t from, std::size_t to) {
         for (std::size_t unit = from; unit < to; ++unit) {
-            const LatestPredecessor latest = graph.latestInput(static_cast<UnitIndex>(unit));
-            if (latest.task == kNoUnit) continue;
-            const bool by_input = latest.slot > 0;
-            result[unit] = {latest.task, static_cast<Latest>(static_cast<int>(latest.slot) - 1),
-                            by_input && graph.crosses(latest.slot - 1, unit), latest.arrival};
+            const Latest latest = graph.latest[unit];
+            if (latest == Latest::Begin) continue;
+            const auto slot = static_cast<std::size_t>(static_cast<int>(latest) + 1);
+            result[unit] = {graph.tasks().predecessors(unit)[slot], latest, slot > 0 && graph.crosses(slot - 1, unit)};
         }
     });
     return result;

@@ -39,6 +39,13 @@ struct TrailingOp {
     TimeNs duration{0};
 };
 
+/// Which predecessor a unit waited for last: the unit before it on its rank, or its first or second input. Where they
+/// came together, the unit before it counts.
+enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
+
+/// A time of each unit's input, or of its first and its second one; there are no second ones where there are no pairs.
+using InputTimes = std::array<ListToFill<TimeNs>, 2>;
+
 /// An observed step as a graph of units. Times count from the step's begin.
 ///
 /// A unit starts when its rank has ended the unit before it and its inputs are there: at
@@ -62,11 +69,12 @@ public:
     std::span<const std::uint8_t> pair;
     std::array<std::span<const Way>, 2> way;
     // One entry a unit, of this step.
-    std::array<std::vector<TimeNs>, 2> transfer; ///< that brings the input; 0 on one rank
-    std::array<std::vector<TimeNs>, 2> sent;     ///< when that transfer began by the record; its input's end without
+    InputTimes transfer; ///< that brings the input; 0 on one rank
+    InputTimes sent;     ///< when that transfer began by the record; its input's end without
     ListToFill<TimeNs> start;
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
+    ListToFill<Latest> latest; ///< by the observed ends and transfers
     // As TimelineOp has them, of a pair the lesser; empty where all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
@@ -97,15 +105,6 @@ public:
     /// kNoUnit for none.
     [[nodiscard]] UnitIndex input(std::size_t side, std::size_t unit) const {
         return tasks().predecessors(unit)[1 + side];
-    }
-    /// The predecessor that a unit waited for last, by the observed ends and transfers; of several that came together
-    /// the one in the first slot of tasks().
-    [[nodiscard]] LatestPredecessor latestInput(UnitIndex unit) const {
-        const auto ended = [this](UnitIndex from) { return end[at(from)]; };
-        const auto transferred = [this](const EdgePlace& edge) {
-            return edge.slot == 0 ? TimeNs{0} : transfer[edge.slot - 1][at(edge.task)];
-        };
-        return latestPredecessor(tasks(), at(unit), ended, transferred);
     }
     /// Whether a transfer brings the input.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
@@ -151,20 +150,15 @@ private:
     Placement placement_;
     std::shared_ptr<const ExecutedUnits> ran_;          ///< whose units these are; null where the step has its own
     bool ordered_by_start_ = false;                     ///< the order does not follow from that of the ops alone
-    ListToFill<Record> sends_;                          ///< of the latest step, by the op that is fed
+    ListToFill<Record> sends_;                          ///< of the latest step, by the op that is fed; not kept of many
     ListToFill<Record> receives_;                       ///< the same
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits: written by several threads
 };
-
-/// Which predecessor a unit waited for last: the unit before it on its rank, or its first or second input. Where they
-/// came together, the unit before it counts.
-enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
 struct Binding {
     UnitIndex unit = kNoUnit; ///< kNoUnit where there is none, so that the step's begin counts
     Latest latest = Latest::Begin;
     bool crosses = false; ///< came from another rank by a transfer
-    TimeNs arrival{0};
 };
 
 /// The binding predecessor of each unit. Linear.

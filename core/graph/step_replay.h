@@ -58,7 +58,7 @@ struct ObservedStep {
 struct StepTimes {
     std::span<const TimeNs> durations;
     /// Laid out as in the graph; null = transfers take no time.
-    const std::array<std::vector<TimeNs>, 2>* transfers = nullptr;
+    const InputTimes* transfers = nullptr;
     std::span<const TimeNs> delays; ///< how long after it could a unit starts; empty = at once
 };
 

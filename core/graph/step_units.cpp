@@ -51,10 +51,13 @@ void StepUnits::linkInputs() {
     kind.resize(units);
     resizeLarge(chunk, units);
     pair.resize(units);
+    constexpr std::size_t kAhead = 24; // neighbours in the units' order lie far apart among the ops
+    const auto opOf = [this](std::size_t unit) { return ops->firstOf(Rank{rank[unit]}) + op[unit]; };
     std::atomic<bool> pairs{false};
     parallelPieces(units, [&](std::size_t begin, std::size_t end) {
         for (std::size_t unit = begin; unit < end; ++unit) {
-            const OpIndex index = ops->firstOf(Rank{rank[unit]}) + op[unit];
+            if (unit + kAhead < end) __builtin_prefetch(&ops->op(opOf(unit + kAhead)));
+            const OpIndex index = opOf(unit);
             kind[unit] = ops->op(index).kind;
             chunk[unit] = ops->op(index).chunk;
             pair[unit] = ops->partner(index) != kNoOp ? 1 : 0;
@@ -72,12 +75,13 @@ void StepUnits::linkInputs() {
     parallelPieces(units, [&](std::size_t begin, std::size_t end) {
         std::int64_t ignored_here = 0;
         for (std::size_t unit = begin; unit < end; ++unit) {
+            if (unit + kAhead < end) __builtin_prefetch(&ops->producers(opOf(unit + kAhead)));
             for (std::size_t side = 0; side < inputs; ++side) {
                 TaskIndex& source = rows[width * unit + 1 + side];
                 source = kNoUnit;
                 way[side][unit] = Way::None;
                 if (side > pair[unit]) continue;
-                const OpIndex index = ops->firstOf(Rank{rank[unit]}) + op[unit] + static_cast<OpIndex>(side);
+                const OpIndex index = opOf(unit) + static_cast<OpIndex>(side);
                 const OpIndex producer = ops->producers(index).stage;
                 if (producer == kNoOp) continue;
                 const UnitIndex from = producer >= 0 ? unit_of[placeOf(producer)] : kNoUnit;
@@ -86,8 +90,9 @@ void StepUnits::linkInputs() {
                     continue;
                 }
                 source = from;
-                const Way by_transfer =
-                    payloadOf(ops->op(index).kind) == Payload::Activation ? Way::Activation : Way::Gradient;
+                const Way by_transfer = payloadOf(side == 0 ? kind[unit] : ops->op(index).kind) == Payload::Activation
+                                            ? Way::Activation
+                                            : Way::Gradient;
                 way[side][unit] = ops->rank(producer).value == rank[unit] ? Way::Stays : by_transfer;
             }
         }

@@ -27,7 +27,7 @@ StepParts::StepParts(const ObservedStep& observed, const UnitTimes& usual)
     const StepGraph& graph = observed.graph;
     present_[indexOf(Cause::Imbalance)] = typical_ != usual_;
     present_[indexOf(Cause::Slowdown)] = !slowed_.empty();
-    present_[indexOf(Cause::Jitter)] = slowed() != on_device_;
+    present_[indexOf(Cause::Jitter)] = slowed() != onDeviceList();
     present_[indexOf(Cause::Communication)] =
         graph.recorded_transfers + graph.estimated_transfers > 0 || !delays.communication.empty() || !exposed_.empty();
     present_[indexOf(Cause::Peer)] = !delays.peer.empty();
@@ -38,9 +38,11 @@ StepParts::StepParts(const ObservedStep& observed, const UnitTimes& usual)
 void StepParts::readDurations() {
     const StepGraph& graph = observed_.graph;
     resizeLarge(durations_, graph.rank.size());
-    resizeLarge(on_device_, graph.rank.size());
     for (UnitIndex unit = 0; unit < graph.size(); ++unit)
-        durations_[StepGraph::at(unit)] = on_device_[StepGraph::at(unit)] = graph.duration(unit);
+        durations_[StepGraph::at(unit)] = graph.duration(unit);
+    if (graph.device_idle.empty() && graph.exposed_comm.empty()) return;
+    resizeLarge(on_device_, durations_.size());
+    std::ranges::copy(durations_, on_device_.begin());
     for (std::size_t i = 0; i < graph.device_idle.size(); ++i) {
         const TimeNs idle = std::clamp(graph.device_idle[i], TimeNs{0}, durations_[i]);
         on_device_[i] -= idle;
@@ -56,7 +58,7 @@ void StepParts::readDurations() {
 }
 
 void StepParts::findSlowdown() {
-    if (usual_ == on_device_) return;
+    if (usual_ == onDeviceList()) return;
     constexpr double kScale = 1e6; // ratios as whole numbers, for the quick median
     // A few thousand give the median equally well; an odd distance does not follow a pattern of the order.
     constexpr std::size_t kSamples = 4096;
@@ -65,7 +67,7 @@ void StepParts::findSlowdown() {
     ratios.reserve(usual_.size() / apart + 1);
     for (std::size_t i = 0; i < usual_.size(); i += apart) {
         if (usual_[i] <= TimeNs{0}) continue;
-        const double ratio = static_cast<double>(on_device_[i].count()) / static_cast<double>(usual_[i].count());
+        const double ratio = static_cast<double>(onDeviceList()[i].count()) / static_cast<double>(usual_[i].count());
         ratios.emplace_back(std::llround(std::min(ratio, kScale) * kScale));
     }
     if (ratios.empty()) return;
@@ -80,9 +82,9 @@ OpParts StepParts::ofOp(std::size_t unit) const {
     OpParts parts;
     parts.imbalance = usual_[unit] - typical_[unit];
     parts.slowdown = slowed()[unit] - usual_[unit];
-    parts.jitter = on_device_[unit] - slowed()[unit];
+    parts.jitter = onDeviceList()[unit] - slowed()[unit];
     parts.exposed = exposedIn(unit);
-    parts.gaps = durations_[unit] - on_device_[unit] - parts.exposed;
+    parts.gaps = durations_[unit] - onDeviceList()[unit] - parts.exposed;
     return parts;
 }
 
@@ -95,7 +97,7 @@ std::span<const TimeNs> StepParts::durations(Causes causes) {
     const bool exposed = causes[indexOf(Cause::Communication)] || exposed_.empty();
     if (imbalance && slowdown && jitter) {
         if (gaps && exposed) return durations_;
-        if ((!gaps || !has(Cause::Gaps)) && (!exposed || exposed_.empty())) return on_device_;
+        if ((!gaps || !has(Cause::Gaps)) && (!exposed || exposed_.empty())) return onDeviceList();
     }
     const bool bare = (!gaps || !has(Cause::Gaps)) && (!exposed || exposed_.empty()) && !jitter;
     if (bare && imbalance) return slowdown ? slowed() : usual_;
@@ -105,8 +107,8 @@ std::span<const TimeNs> StepParts::durations(Causes causes) {
         TimeNs time = typical_[i];
         if (imbalance) time += usual_[i] - typical_[i];
         if (slowdown) time += slowed()[i] - usual_[i];
-        if (jitter) time += on_device_[i] - slowed()[i];
-        if (gaps) time += durations_[i] - on_device_[i] - exposedIn(i);
+        if (jitter) time += onDeviceList()[i] - slowed()[i];
+        if (gaps) time += durations_[i] - onDeviceList()[i] - exposedIn(i);
         if (exposed) time += exposedIn(i);
         mixed_[i] = std::max(TimeNs{0}, time);
     }

@@ -43,11 +43,11 @@ public:
     /// By how much units start later than they could. Empty if none does. Valid until the next call.
     [[nodiscard]] std::span<const TimeNs> delays(Causes causes);
     /// As StepTimes::transfers.
-    [[nodiscard]] const std::array<std::vector<TimeNs>, 2>* transfers(Causes causes) const {
+    [[nodiscard]] const InputTimes* transfers(Causes causes) const {
         return causes[indexOf(Cause::Communication)] ? &observed_.graph.transfer : nullptr;
     }
     /// Per unit: without gaps and exposed collectives.
-    [[nodiscard]] std::span<const TimeNs> onDevice() const { return on_device_; }
+    [[nodiscard]] std::span<const TimeNs> onDevice() const { return onDeviceList(); }
     [[nodiscard]] std::span<const TimeNs> asObserved() const { return durations_; }
     [[nodiscard]] OpParts ofOp(std::size_t unit) const;
 
@@ -58,13 +58,18 @@ private:
     /// What is usual in a step as slow as this one.
     [[nodiscard]] const ListToFill<TimeNs>& slowed() const { return slowed_.empty() ? usual_ : slowed_; }
 
+    /// As onDevice().
+    [[nodiscard]] const ListToFill<TimeNs>& onDeviceList() const {
+        return on_device_.empty() ? durations_ : on_device_;
+    }
+
     const ObservedStep& observed_;
     const ListToFill<TimeNs>& typical_;
     const ListToFill<TimeNs>& usual_;
     ListToFill<TimeNs> durations_;
-    ListToFill<TimeNs> on_device_;
-    std::vector<TimeNs> exposed_; ///< empty where there is none
-    ListToFill<TimeNs> slowed_;   ///< empty where there is no common slowdown
+    ListToFill<TimeNs> on_device_; ///< empty where there are no gaps or exposed collectives
+    std::vector<TimeNs> exposed_;  ///< empty where there is none
+    ListToFill<TimeNs> slowed_;    ///< empty where there is no common slowdown
     Causes present_;
     ListToFill<TimeNs> mixed_;  ///< durations of the latest replay, where none of the lists above are
     std::vector<TimeNs> delay_; ///< of the latest replay

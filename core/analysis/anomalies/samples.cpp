@@ -239,7 +239,7 @@ TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)
 template <class Chosen>
 TimeNs StepCosts::savedByTransfers(TimeNs most, const Chosen& chosen) {
     const StepGraph& graph = observed_.graph;
-    std::array<std::vector<TimeNs>, 2> changed = graph.transfer;
+    InputTimes changed = graph.transfer;
     for (std::size_t side = 0; side < graph.sides(); ++side) {
         for (std::size_t unit = 0; unit < durations_.size(); ++unit) {
             if (graph.input(side, unit) != kNoUnit && chosen(side, unit))

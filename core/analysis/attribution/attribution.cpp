@@ -410,7 +410,7 @@ private:
     [[nodiscard]] TimeNs lengthWithout(const RootCause& root_cause, std::vector<TimeNs>& durations,
                                        TaskTimes& ends) const {
         if (root_cause.kind == RootCauseKind::SlowLink) {
-            const std::array<std::vector<TimeNs>, 2> transfers = atTypicalTime(root_cause);
+            const InputTimes transfers = atTypicalTime(root_cause);
             return replay_.run({durations, &transfers, delays_}, ends);
         }
         if (isDelayKind(root_cause.kind)) {
@@ -506,8 +506,8 @@ private:
     }
 
     /// All transfers, with those of a slow link no longer than is typical.
-    [[nodiscard]] std::array<std::vector<TimeNs>, 2> atTypicalTime(const RootCause& link) const {
-        std::array<std::vector<TimeNs>, 2> transfers = graph_.transfer;
+    [[nodiscard]] InputTimes atTypicalTime(const RootCause& link) const {
+        InputTimes transfers = graph_.transfer;
         eachTransfer([&](std::size_t side, std::size_t unit) {
             const UnitIndex from = graph_.input(side, unit);
             if (graph_.rank[StepGraph::at(from)] != link.rank.value || graph_.rank[unit] != link.peer->value) return;

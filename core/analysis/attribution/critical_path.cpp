@@ -21,9 +21,10 @@ std::vector<TimeNs> slacks(const StepGraph& graph) {
             return std::min(lag, graph.start[unit] - delay(edge.task) - graph.end[StepGraph::at(edge.from)]);
         },
         [&](UnitIndex unit) { return latest[unit] - graph.duration(unit) - delay(unit); });
-    auto slacks = largeCopy<TimeNs>(latest.tasks());
-    for (std::size_t i = 0; i < slacks.size(); ++i)
-        slacks[i] -= graph.end[i];
+    std::vector<TimeNs> slacks;
+    reserveLarge(slacks, graph.rank.size());
+    for (UnitIndex unit = 0; unit < graph.size(); ++unit)
+        slacks.push_back(latest[unit] - graph.end[StepGraph::at(unit)]);
     return slacks;
 }
 
@@ -58,7 +59,8 @@ CriticalPath criticalPath(const StepGraph& graph, const std::vector<Binding>& bi
     for (const UnitIndex unit : units) {
         const Binding& before = bindings[StepGraph::at(unit)];
         walk.back(PathSegment::Kind::Op, unit, graph.start[StepGraph::at(unit)], path.ops);
-        walk.back(PathSegment::Kind::Delay, unit, before.arrival, path.delays);
+        const TimeNs arrival = graph.start[StepGraph::at(unit)] - graph.delay[StepGraph::at(unit)];
+        walk.back(PathSegment::Kind::Delay, unit, arrival, path.delays);
         if (before.unit != kNoUnit)
             walk.back(PathSegment::Kind::Transfer, unit, graph.end[StepGraph::at(before.unit)], path.transfers);
     }

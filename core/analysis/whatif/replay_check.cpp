@@ -183,7 +183,7 @@ ReplayCheck checkReplay(std::span<const CheckedStep> steps) {
         std::vector<TimeNs> own(graph.rank.size());
         std::vector<TimeNs> usual(own.size());
         std::vector<TimeNs> delays(own.size());
-        std::array<std::vector<TimeNs>, 2> usual_transfers = graph.transfer;
+        InputTimes usual_transfers = graph.transfer;
         for (std::size_t unit = 0; unit < own.size(); ++unit) {
             own[unit] = graph.duration(static_cast<UnitIndex>(unit));
             usual[unit] = ops[classes.op(graph, unit)].value_or(own[unit]);

@@ -13,11 +13,11 @@
 namespace bubblescope {
 namespace {
 
-StepTimeline stepOf(const std::string& schedule, int vpp = 1) {
+StepTimeline stepOf(const std::string& schedule, int vpp = 1, int microbatches = 12) {
     CostModel costs;
     costs.times = makeOpTimes(TimeNs{100}, TimeNs{200}, {}, {}).value();
     costs.comm = TimeNs{20};
-    return simulate(makeSchedule({schedule, "", 4, 12, vpp}).value(), costs).value();
+    return simulate(makeSchedule({schedule, "", 4, microbatches, vpp}).value(), costs).value();
 }
 
 void expectSame(const StepGraph& a, const StepGraph& b) {
@@ -28,7 +28,9 @@ void expectSame(const StepGraph& a, const StepGraph& b) {
     EXPECT_EQ(a.start, b.start);
     EXPECT_EQ(a.end, b.end);
     EXPECT_EQ(a.delay, b.delay);
+    EXPECT_EQ(a.latest, b.latest);
     EXPECT_EQ(a.transfer, b.transfer);
+    EXPECT_EQ(a.sent, b.sent);
 }
 
 void addOptimizers(StepTimeline& step, std::size_t before) {
@@ -69,6 +71,45 @@ TEST(StepUnits, StayWhileStepsHaveOneOrder) {
     EXPECT_NE(other, ran);
     EXPECT_FALSE(graph.assign(later, other));
     expectSame(graph, StepGraph(later));
+}
+
+// Of many ops the records are not kept until the next step.
+TEST(StepUnits, StayInStepsOfManyOps) {
+    const StepTimeline step = stepOf("1f1b", 1, 20'000);
+    StepTimeline later = step;
+    moveTo(later, TimeNs{100'000});
+    const auto ran = executedUnits(step);
+    StepGraph graph(step, ran);
+    EXPECT_TRUE(graph.assign(later, ran));
+    expectSame(graph, StepGraph(later, ran));
+    EXPECT_EQ(graph.recorded_transfers, 6 * 20'000);
+    Consolidation consolidation(step, ran);
+    const auto bubbles = consolidation.bubbles({});
+    EXPECT_TRUE(consolidation.assign(later, ran));
+    EXPECT_EQ(consolidation.bubbles({}), bubbles);
+}
+
+// The unit before it on its rank, where an input came at the same time.
+TEST(StepGraph, KnowsWhatUnitsWaitedForLast) {
+    const StepTimeline step = stepOf("dualpipev", 2);
+    const StepGraph graph(step);
+    const std::vector<Binding> latest = bindings(graph);
+    for (std::size_t unit = 0; unit < latest.size(); ++unit) {
+        TimeNs arrival{0};
+        UnitIndex from = kNoUnit;
+        for (std::size_t slot = 0; slot < graph.tasks().width(); ++slot) {
+            const UnitIndex source = graph.tasks().predecessors(unit)[slot];
+            if (source == kNoUnit) continue;
+            const TimeNs transfer = slot == 0 ? TimeNs{0} : graph.transfer[slot - 1][unit];
+            const TimeNs arrives = graph.end[StepGraph::at(source)] + transfer;
+            if (from != kNoUnit && arrives <= arrival) continue;
+            arrival = arrives;
+            from = source;
+        }
+        EXPECT_EQ(latest[unit].unit, from) << unit;
+        EXPECT_EQ(graph.start[unit] - graph.delay[unit], arrival) << unit;
+        EXPECT_EQ(latest[unit].latest == Latest::Begin, from == kNoUnit) << unit;
+    }
 }
 
 // An optimizer between other ops takes its rank's time, and halves between which a rank was idle are no pair.
