@@ -27,7 +27,6 @@
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kKinds = 7;
 constexpr std::int64_t kKindsPacked = 8; // an excess is less than 36 years
 constexpr std::array kDelays{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
                              RootCauseKind::LateStart};
@@ -56,9 +55,7 @@ public:
 
     StepAttribution run() {
         StepAttribution result;
-        // What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
-        const ChainTree tree(bindings_, [this](std::size_t unit) { return ofStart(unit) + ofOp(unit); });
-        findBubbles(tree, result);
+        findBubbles(result);
         rank(result);
         return result;
     }
@@ -165,38 +162,78 @@ private:
         return longer.of_stage + longer.of_op;
     }
 
-    void findBubbles(const ChainTree& tree, StepAttribution& result) {
+    /// Excess on the way from a unit up to another, and the part of it that a wait is attributed to.
+    struct Share {
+        UnitIndex from;
+        UnitIndex above;
+        double part;
+    };
+    static constexpr Share kNoShare{kNoUnit, kNoUnit, 0};
+    /// A bubble, and to what it is attributed: what lies on its chain, then what delayed both ranks.
+    struct Wait {
+        AttributedBubble bubble;
+        TimeNs attributed{0};
+        Share chain = kNoShare;
+        Share common = kNoShare;
+    };
+
+    void findBubbles(StepAttribution& result) {
         const std::size_t size = graph_.rank.size();
         replayTypical();
         resizeLarge(fraction_, size);
         resizeLarge(start_fraction_, size);
-        const auto last = std::ranges::max_element(graph_.end);
-        const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
+        ListToFill<Share> common; // of the wait before each unit
+        resizeLarge(common, size);
+        std::vector<Wait> behind; // of each rank that waits after its last unit
+        explainWaits(common, behind, result);
+        const auto sum = [&] { sumShares(common, behind); };
+        const auto replay = [&] {
+            if (result.attributed > TimeNs{0}) replayObserved();
+        };
+        parallelCalls(size, sum, replay);
+    }
 
-        // Neighbours in the units' order are neighbours in all lists, but bubbles are listed rank by rank.
+    /// What is in excess at a unit: of its own time, its start, and the way by which it got what it waited for last.
+    [[nodiscard]] ChainTree chainsOfExcess() const {
+        return {bindings_, [this](std::size_t unit) { return ofStart(unit) + ofOp(unit); }};
+    }
+
+    /// The places of bubbles, of which each thread explains those before a piece of the units. Neighbours in the units'
+    /// order are neighbours in all lists, but bubbles are listed rank by rank.
+    struct BubblePlaces {
+        std::vector<std::size_t> next;   ///< per piece and rank: of its next bubble
+        std::vector<std::size_t> begin;  ///< per rank: of its first, and the end of the last
+        std::vector<std::size_t> behind; ///< per rank: of the one behind its last unit
+    };
+    [[nodiscard]] BubblePlaces bubblePlaces() const {
+        const std::size_t size = graph_.rank.size();
         const std::size_t ranks = graph_.last.size();
         const std::size_t pieces = size / kParallelItems + 1;
-        std::vector<std::size_t> next(pieces * ranks); // per piece and rank: the place of its next bubble
+        BubblePlaces places;
+        places.next.resize(pieces * ranks);
         parallelPieces(size, [&](std::size_t from, std::size_t to) {
-            std::size_t* const counts = next.data() + from / kParallelItems * ranks;
+            std::size_t* const counts = places.next.data() + from / kParallelItems * ranks;
             for (std::size_t unit = from; unit < to; ++unit)
                 counts[graph_.rank[unit]] += graph_.start[unit] > observedEnd(graph_.previous(unit)) ? 1 : 0;
         });
-        std::vector<std::size_t> behind; // per rank: the place of the bubble behind its last unit
-        std::vector<std::size_t> begin;  // per rank, and the end of the last
         std::size_t count = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
-            begin.push_back(count);
+            places.begin.push_back(count);
             for (std::size_t piece = 0; piece < pieces; ++piece)
-                count += std::exchange(next[piece * ranks + r], count);
-            behind.push_back(count);
+                count += std::exchange(places.next[piece * ranks + r], count);
+            places.behind.push_back(count);
             count += graph_.wall > observedEnd(graph_.last[r]) ? 1 : 0;
         }
-        begin.push_back(count);
-        result.bubbles = AttributedBubbles(std::move(begin));
+        places.begin.push_back(count);
+        return places;
+    }
 
-        ListToFill<Share> common; // of the wait before each unit
-        resizeLarge(common, size);
+    void explainWaits(ListToFill<Share>& common, std::vector<Wait>& behind, StepAttribution& result) {
+        const ChainTree tree = chainsOfExcess();
+        const std::size_t size = graph_.rank.size();
+        const std::size_t ranks = graph_.last.size();
+        BubblePlaces at = bubblePlaces();
+        result.bubbles = AttributedBubbles(std::move(at.begin));
         std::mutex sums;
         const auto sumUp = [&](TimeNs usual, TimeNs attributed, TimeNs unexplained) {
             const std::lock_guard lock(sums);
@@ -208,7 +245,7 @@ private:
             return wait.bubble.end - wait.bubble.start - wait.bubble.usual - wait.attributed;
         };
         parallelPieces(size, [&](std::size_t from, std::size_t to) {
-            std::size_t* const places = next.data() + from / kParallelItems * ranks;
+            std::size_t* const places = at.next.data() + from / kParallelItems * ranks;
             TimeNs usual{0};
             TimeNs attributed{0};
             TimeNs unexplained{0};
@@ -230,19 +267,29 @@ private:
             }
             sumUp(usual, attributed, unexplained);
         });
+        const auto last = std::ranges::max_element(graph_.end);
+        const UnitIndex end_of_step = size == 0 ? kNoUnit : static_cast<UnitIndex>(last - graph_.end.begin());
+        for (std::size_t r = 0; r < ranks; ++r) {
+            const UnitIndex before = graph_.last[r];
+            if (graph_.wall <= observedEnd(before)) continue;
+            behind.push_back(explained(Rank{r}, kNoUnit, end_of_step, before, graph_.wall,
+                                       typical_length_ - typicalEnd(before), tree));
+            const Wait& wait = behind.back();
+            result.bubbles.set(at.behind[r], wait.bubble);
+            sumUp(wait.bubble.usual, wait.attributed, unexplainedOf(wait));
+        }
+    }
+
+    /// Fractions unit by unit, in an order that does not depend on threads: they are sums of many.
+    void sumShares(const ListToFill<Share>& common, const std::vector<Wait>& behind) {
+        const std::size_t size = graph_.rank.size();
         for (std::size_t unit = 0; unit < size; ++unit) {
             share({bindings_[unit].unit, common[unit].from, start_fraction_[unit]});
             share(common[unit]);
         }
-        for (std::size_t r = 0; r < ranks; ++r) {
-            const UnitIndex before = graph_.last[r];
-            if (graph_.wall <= observedEnd(before)) continue;
-            const Wait wait = explained(Rank{r}, kNoUnit, end_of_step, before, graph_.wall,
-                                        typical_length_ - typicalEnd(before), tree);
-            result.bubbles.set(behind[r], wait.bubble);
+        for (const Wait& wait : behind) {
             share(wait.chain);
             share(wait.common);
-            sumUp(wait.bubble.usual, wait.attributed, unexplainedOf(wait));
         }
         for (std::size_t unit = size; unit-- > 0;) {
             if (const UnitIndex above = bindings_[unit].unit; above != kNoUnit)
@@ -270,21 +317,6 @@ private:
         for (const UnitIndex last : graph_.last)
             typical_length_ = std::max(typical_length_, typical_ends_[last]);
     }
-
-    /// Excess on the way from a unit up to another, and the part of it that a wait is attributed to.
-    struct Share {
-        UnitIndex from;
-        UnitIndex above;
-        double part;
-    };
-    static constexpr Share kNoShare{kNoUnit, kNoUnit, 0};
-    /// A bubble, and to what it is attributed: what lies on its chain, then what delayed both ranks.
-    struct Wait {
-        AttributedBubble bubble;
-        TimeNs attributed{0};
-        Share chain = kNoShare;
-        Share common = kNoShare;
-    };
 
     /// A bubble before the unit `waiting` (kNoUnit: behind the rank's last) that ended when what followed from
     /// `waited_for` was there; the rank had run `before`.
@@ -324,15 +356,23 @@ private:
 
     [[nodiscard]] Excess largestExcess(UnitIndex on_chain, UnitIndex waiting) const {
         Excess best;
-        const auto consider = [&](UnitIndex unit, RootCauseKind kind) {
-            const TimeNs time = unit == kNoUnit ? TimeNs{0} : excessOf(kind, StepGraph::at(unit));
+        const auto consider = [&](RootCauseKind kind, UnitIndex unit, TimeNs time) {
             if (time > best.time) best = {kind, unit, time};
         };
-        for (std::size_t kind = 0; kind < kKinds; ++kind)
-            consider(on_chain, static_cast<RootCauseKind>(kind));
-        consider(waiting, RootCauseKind::SlowLink);
-        for (const RootCauseKind kind : kDelays)
-            consider(waiting, kind);
+        const auto considerStart = [&](UnitIndex unit) {
+            if (unit == kNoUnit) return;
+            consider(RootCauseKind::SlowLink, unit, slowTransferTo(StepGraph::at(unit)));
+            if (delays_.empty()) return;
+            for (const RootCauseKind kind : kDelays)
+                consider(kind, unit, excessOf(kind, StepGraph::at(unit)));
+        };
+        if (on_chain != kNoUnit) {
+            const Longer longer = longerAt(StepGraph::at(on_chain));
+            consider(RootCauseKind::SlowStage, on_chain, longer.of_stage);
+            consider(RootCauseKind::SlowOp, on_chain, longer.of_op);
+        }
+        considerStart(on_chain);
+        considerStart(waiting);
         return best;
     }
 
@@ -377,21 +417,19 @@ private:
         candidates.resize(static_cast<std::size_t>(most));
         if (candidates.empty()) return;
 
-        auto observed = largeList<TimeNs>(graph_.rank.size());
-        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
-            observed[StepGraph::at(unit)] = graph_.duration(unit);
-        TaskTimes observed_ends;
-        const TimeNs length = replay_.run({observed, &graph_.transfer, delays_}, observed_ends);
+        if (observed_.empty()) replayObserved();
         result.ranking.resize(candidates.size());
-        // A replay needs three more lists, so no more than two run at once.
+        // A replay needs lists of its own, so no more than two run at once: in those of the observed step, and in the
+        // ends at typical times, which nobody asks for any more.
         constexpr std::size_t kLanes = 2;
-        parallelGroups(kLanes, graph_.rank.size(), [&](std::size_t lane) {
-            TaskTimes ends;
-            auto durations = largeCopy<TimeNs>(observed);
+        std::array<ListToFill<TimeNs>, kLanes> durations{std::move(observed_)};
+        std::array<TaskTimes, kLanes> ends{std::move(observed_ends_), std::move(typical_ends_)};
+        parallelGroups(std::min(kLanes, candidates.size()), graph_.rank.size(), [&](std::size_t lane) {
+            if (durations[lane].empty()) durations[lane] = observedDurations();
             for (std::size_t i = lane; i < candidates.size(); i += kLanes) {
                 RootCause& root_cause = candidates[i].root_cause;
                 root_cause.waits = rounded(candidates[i].waits);
-                root_cause.saves = length - lengthWithout(root_cause, durations, ends);
+                root_cause.saves = observed_length_ - lengthWithout(root_cause, durations[lane], ends[lane]);
                 // A rank's bubble is what its ops leave of the step.
                 root_cause.idle.assign(graph_.last.size(), root_cause.saves);
                 if (isOfOps(root_cause.kind)) root_cause.idle[root_cause.rank.index()] -= root_cause.excess;
@@ -402,12 +440,24 @@ private:
                           [](const RootCause& root_cause) { return std::pair(root_cause.saves, root_cause.waits); });
     }
 
+    [[nodiscard]] ListToFill<TimeNs> observedDurations() const {
+        ListToFill<TimeNs> durations;
+        resizeLarge(durations, graph_.rank.size());
+        for (UnitIndex unit = 0; unit < graph_.size(); ++unit)
+            durations[StepGraph::at(unit)] = graph_.duration(unit);
+        return durations;
+    }
+    void replayObserved() {
+        observed_ = observedDurations();
+        observed_length_ = replay_.run({observed_, &graph_.transfer, delays_}, observed_ends_);
+    }
+
     [[nodiscard]] static bool isOfOps(RootCauseKind kind) {
         return kind == RootCauseKind::SlowOp || kind == RootCauseKind::SlowStage;
     }
 
     /// Of a replay without a cause. `durations` are the observed ones, also afterwards.
-    [[nodiscard]] TimeNs lengthWithout(const RootCause& root_cause, std::vector<TimeNs>& durations,
+    [[nodiscard]] TimeNs lengthWithout(const RootCause& root_cause, ListToFill<TimeNs>& durations,
                                        TaskTimes& ends) const {
         if (root_cause.kind == RootCauseKind::SlowLink) {
             const InputTimes transfers = atTypicalTime(root_cause);
@@ -429,7 +479,6 @@ private:
         std::vector<Sum> stages(ranks * chunks);
         std::vector<Sum> links(ranks * 2);
         std::vector<std::array<Sum, kDelays.size()>> starts(ranks);
-        std::vector<SlowOp> slow_ops; // of the many only those that can get into the ranking, the worst first
         std::vector<Candidate> all;
         const auto count = [](Sum& to, TimeNs excess, double fraction) {
             if (excess == TimeNs{0}) return;
@@ -439,14 +488,18 @@ private:
         };
         const auto ofOpAt = [this](std::size_t unit) { return std::max(0.0, fraction_[unit]); };
         const auto ofStartAt = [&](std::size_t unit) { return ofOpAt(unit) + start_fraction_[unit]; };
-        const auto gatherOps = [&] {
+        // Of the many slow ops only those that can get into the ranking, the worst first. In two halves by rank, the
+        // sums of a rank's stages in the order of its units: neighbours among those are mostly of one half.
+        std::array<std::vector<SlowOp>, 2> slow_ops;
+        const auto gatherOps = [&](std::size_t half) {
             for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
-                const Longer longer = longerAt(unit);
                 const auto rank = StepGraph::at(graph_.rank[unit]);
+                if ((2 * rank < ranks ? 0U : 1U) != half) continue;
+                const Longer longer = longerAt(unit);
                 if (const Chunk chunk = graph_.chunk[unit]; chunk.value >= 0 && chunk.index() < chunks)
                     count(stages[rank * chunks + chunk.index()], longer.of_stage, ofOpAt(unit));
                 const double waits = ofOpAt(unit) * static_cast<double>(longer.of_op.count());
-                if (waits > 0) keepGreatest(slow_ops, {waits, static_cast<UnitIndex>(unit)});
+                if (waits > 0) keepGreatest(slow_ops[half], {waits, static_cast<UnitIndex>(unit)});
             }
         };
         const auto gatherLinks = [&] {
@@ -467,8 +520,11 @@ private:
                     count(starts[StepGraph::at(graph_.rank[unit])][i], part[unit], ofStartAt(unit));
             }
         };
-        parallelCalls(graph_.rank.size(), gatherOps, gatherLinks, gatherStarts);
-        for (const auto& [waits, unit] : slow_ops) {
+        parallelCalls(
+            graph_.rank.size(), [&] { gatherOps(0); }, [&] { gatherOps(1); }, gatherLinks, gatherStarts);
+        for (const SlowOp& op : slow_ops[1])
+            keepGreatest(slow_ops[0], op);
+        for (const auto& [waits, unit] : slow_ops[0]) {
             Sum op;
             count(op, longerAt(StepGraph::at(unit)).of_op, ofOpAt(StepGraph::at(unit)));
             RootCause root_cause = rootCauseOf(RootCauseKind::SlowOp, Rank{graph_.rank[StepGraph::at(unit)]}.index());
@@ -493,7 +549,7 @@ private:
     }
 
     /// Adds the excess of a slow op or stage to its ops' durations, `times` over.
-    void addExcess(const RootCause& root_cause, int times, std::vector<TimeNs>& durations) const {
+    void addExcess(const RootCause& root_cause, int times, ListToFill<TimeNs>& durations) const {
         if (root_cause.unit) {
             const std::size_t unit = StepGraph::at(*root_cause.unit);
             durations[unit] += times * excessOf(root_cause.kind, unit);
@@ -534,6 +590,9 @@ private:
     const StepReplay& replay_;
     TaskTimes typical_ends_; ///< at typical times
     TimeNs typical_length_{0};
+    ListToFill<TimeNs> observed_;              ///< durations of its replay, while there are any
+    TaskTimes observed_ends_;                  ///< of that replay
+    TimeNs observed_length_{0};                ///< the same
     std::span<const TimeNs> typical_;          ///< per unit
     std::span<const TimeNs> usual_;            ///< per unit
     std::vector<TimeNs> own_typical_;          ///< where `typical_` is not that of UnitTimes
