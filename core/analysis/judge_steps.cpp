@@ -31,10 +31,10 @@ public:
     void judge(std::size_t s, bool in_full, JudgedPart& out, StepDiagnosis* typical) {
         const StepTimeline& step = from_.steps[s];
         const StepReplays replays = from_.replays.empty() ? StepReplays{} : from_.replays[s];
-        ran_ = executedUnits(step, ran_);
+        StepAnalysis& analysis = out.analyses[s];
+        ran_ = executedUnits(step, ran_, [&](const StepOrder& order) { analysis = analyzer_.asItRan(step, order); });
         const auto analyze = [&] {
-            StepAnalysis& analysis = out.analyses[s];
-            analysis = analyzer_.analyze(step, ran_);
+            analyzer_.complete(analysis, step, ran_);
             countReplays(analysis, replays);
             if (typical == nullptr && !in_full) analysis.keepTotals();
         };

@@ -86,7 +86,13 @@ void sharePlaces(std::vector<StepDiagnosis>& diagnoses) {
 } // namespace
 
 StepStandards StepStandards::of(const Run& run, const StepSelection& selection, TimeNs clock_error) {
-    return {UsualTimes(run.steps, selection), plannedOrder(run), knownOfSteps(run, clock_error)};
+    StepStandards standards;
+    // A plan of many ops is mostly new memory.
+    parallelCalls(
+        run.schedule.opCount(), [&] { standards.usual = UsualTimes(run.steps, selection); },
+        [&] { standards.plan = plannedOrder(run); });
+    standards.known = knownOfSteps(run, clock_error);
+    return standards;
 }
 
 StepStandards StepStandards::of(const Run& run, std::span<const StepSamples> samples, const StepSelection& selection,

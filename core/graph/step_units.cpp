@@ -108,4 +108,19 @@ std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
     return std::make_shared<const ExecutedUnits>(step);
 }
 
+std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
+                                                   std::shared_ptr<const ExecutedUnits> latest,
+                                                   const std::function<void(const StepOrder&)>& beside) {
+    if (latest != nullptr && latest->order.isOf(step)) {
+        beside(latest->order);
+        return latest;
+    }
+    StepOrder order(step);
+    std::shared_ptr<const StepUnits> units;
+    parallelCalls(
+        static_cast<std::size_t>(order.graph().size()),
+        [&] { units = std::make_shared<const StepUnits>(order.sharedGraph()); }, [&] { beside(order); });
+    return std::make_shared<const ExecutedUnits>(std::move(order), std::move(units));
+}
+
 } // namespace bubblescope

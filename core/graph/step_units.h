@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace bubblescope {
@@ -64,6 +66,9 @@ struct ExecutedUnits {
 
     explicit ExecutedUnits(const StepTimeline& step)
         : order(step), units(std::make_shared<const StepUnits>(order.sharedGraph())) {}
+    /// `of_order` are the units of that order.
+    ExecutedUnits(StepOrder known, std::shared_ptr<const StepUnits> of_order)
+        : order(std::move(known)), units(std::move(of_order)) {}
 
     /// False where ops are missing, or where their order contradicts the dependencies.
     [[nodiscard]] bool runnable() const { return units->blocked.empty(); }
@@ -72,5 +77,9 @@ struct ExecutedUnits {
 /// That of a step: `latest` again, if the step has that order. `latest` may be null.
 [[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
                                                                  std::shared_ptr<const ExecutedUnits> latest = {});
+/// The same. Calls `beside(order)` once, while the units of a new order are found: that is mostly one thread's work.
+[[nodiscard]] std::shared_ptr<const ExecutedUnits> executedUnits(const StepTimeline& step,
+                                                                 std::shared_ptr<const ExecutedUnits> latest,
+                                                                 const std::function<void(const StepOrder&)>& beside);
 
 } // namespace bubblescope

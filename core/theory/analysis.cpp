@@ -71,13 +71,28 @@ StepAnalysis analyzeStep(const StepTimeline& step, const Schedule& schedule) {
 }
 
 StepAnalysis StepAnalyzer::analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran) {
+    const bool same_order = take(step, std::move(ran));
+    StepAnalysis analysis = asItRan(step, consolidation_->order());
+    analysis.order_of_previous = same_order;
+    consolidate(step, analysis);
+    return analysis;
+}
+
+void StepAnalyzer::complete(StepAnalysis& analysis, const StepTimeline& step,
+                            std::shared_ptr<const ExecutedUnits> ran) {
+    analysis.order_of_previous = take(step, std::move(ran));
+    consolidate(step, analysis);
+}
+
+/// True if the step has the order of the latest one.
+bool StepAnalyzer::take(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran) {
+    if (consolidation_) return consolidation_->assign(step, std::move(ran));
+    consolidation_.emplace(step, std::move(ran));
+    return false;
+}
+
+StepAnalysis StepAnalyzer::asItRan(const StepTimeline& step, const StepOrder& order) const {
     StepAnalysis analysis;
-    if (consolidation_) {
-        analysis.order_of_previous = consolidation_->assign(step, std::move(ran));
-    } else {
-        consolidation_.emplace(step, std::move(ran));
-    }
-    const StepOrder& order = consolidation_->order();
     analysis.index = step.index;
     analysis.replica = step.replica;
     analysis.wall = step.wall();
@@ -97,13 +112,16 @@ StepAnalysis StepAnalyzer::analyze(const StepTimeline& step, std::shared_ptr<con
     }
 
     analysis.positions_known = analysis.form && analysis.form->positionsKnown();
+    return analysis;
+}
+
+void StepAnalyzer::consolidate(const StepTimeline& step, StepAnalysis& analysis) {
     const auto before_steady = analysis.form ? analysis.form->beforeSteady() : std::vector<TimeNs>{};
     const auto consolidated = consolidation_->bubbles(before_steady);
     std::vector<RankAccount>& ranks = analysis.ranks.edit();
     ranks.reserve(step.ranks.size());
     for (std::size_t r = 0; r < step.ranks.size(); ++r)
         ranks.push_back(account(Rank{r}, analysis.wall, analysis.bubbles[r], consolidated[r], analysis.form));
-    return analysis;
 }
 
 const PositionForm* findForm(const StepAnalysis& analysis, Rank rank, Position position) {

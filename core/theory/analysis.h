@@ -91,12 +91,18 @@ public:
     explicit StepAnalyzer(const Schedule& schedule) : schedule_(schedule) {}
     /// `ran` is that of the step; where it is null, it is found here.
     [[nodiscard]] StepAnalysis analyze(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {});
+    /// analyze() in two parts: first what needs the order alone, on any thread, then the rest.
+    [[nodiscard]] StepAnalysis asItRan(const StepTimeline& step, const StepOrder& order) const;
+    void complete(StepAnalysis& analysis, const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran);
     /// As if this step were the latest one analysed. It must outlive the next call.
     void startFrom(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran = {}) {
         consolidation_.emplace(step, std::move(ran));
     }
 
 private:
+    bool take(const StepTimeline& step, std::shared_ptr<const ExecutedUnits> ran);
+    void consolidate(const StepTimeline& step, StepAnalysis& analysis);
+
     const Schedule& schedule_;
     std::optional<Consolidation> consolidation_; ///< of the latest step
 };

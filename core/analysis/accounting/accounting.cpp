@@ -1,10 +1,12 @@
 #include "core/analysis/accounting/accounting.h"
 
 #include "core/analysis/accounting/step_parts.h"
+#include "core/parallel/parallel.h"
 #include "core/recognise/lost_records.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -162,18 +164,23 @@ bool ranAs(const StepTimeline& step, const Schedule& plan) {
     const auto works = [](const Op& op) { return op.kind != OpKind::Optimizer; };
     if (plan.ranks.size() != step.ranks.size() || plan.placement != step.placement || plan.vpp != step.vpp)
         return false;
-    for (std::size_t r = 0; r < plan.ranks.size(); ++r) {
+    std::atomic<bool> as_planned{true};
+    parallelGroups(plan.ranks.size(), plan.opCount(), [&](std::size_t r) {
+        if (!as_planned) return;
         auto due = plan.ranks[r].begin();
         const auto end = plan.ranks[r].end();
         for (const TimelineOp& ran : step.ranks[r]) {
             if (!works(ran.op)) continue;
             due = std::find_if(due, end, works);
-            if (due == end || *due != ran.op) return false;
+            if (due == end || *due != ran.op) {
+                as_planned = false;
+                return;
+            }
             ++due;
         }
-        if (std::find_if(due, end, works) != end) return false;
-    }
-    return true;
+        if (std::find_if(due, end, works) != end) as_planned = false;
+    });
+    return as_planned;
 }
 
 } // namespace

@@ -89,6 +89,26 @@ TEST(StepUnits, StayInStepsOfManyOps) {
     EXPECT_EQ(consolidation.bubbles({}), bubbles);
 }
 
+TEST(StepUnits, AreFoundBesideOtherWorkOnTheirOrder) {
+    for (const int microbatches : {12, 20'000}) {
+        StepTimeline step = stepOf("1f1b", 1, microbatches);
+        int calls = 0;
+        const auto beside = [&](const StepOrder& order) {
+            EXPECT_TRUE(order.isOf(step));
+            ++calls;
+        };
+        const auto ran = executedUnits(step, nullptr, beside);
+        EXPECT_EQ(calls, 1);
+        EXPECT_TRUE(ran->runnable());
+        EXPECT_EQ(ran->units->ops, ran->order.sharedGraph());
+        EXPECT_EQ(executedUnits(step, ran, beside), ran);
+        EXPECT_EQ(calls, 2) << "of a known order, too";
+        std::swap(step.ranks[0][0].op, step.ranks[0][1].op);
+        EXPECT_NE(executedUnits(step, ran, beside), ran);
+        EXPECT_EQ(calls, 3);
+    }
+}
+
 // The unit before it on its rank, where an input came at the same time.
 TEST(StepGraph, KnowsWhatUnitsWaitedForLast) {
     const StepTimeline step = stepOf("dualpipev", 2);
