@@ -54,8 +54,8 @@ public:
     [[nodiscard]] Result<RunPart> next(const PartLimits& limits) {
         const auto isAPartAndAHalf = [&] { return limits.isPart(2 * steps_.size() / 3, 2 * records_ / 3); };
         while (!read_all_ && !isAPartAndAHalf()) {
+            const bool more = follower_.read(analyzer_, now_, control_);
             if (control_.stopRequested()) return cancelledError();
-            const bool more = follower_.read(analyzer_, now_);
             control_.done = static_cast<std::uint64_t>(analyzer_.counts().bytes);
             now_ += kTurn;
             advance();

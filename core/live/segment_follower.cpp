@@ -75,7 +75,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
     return follower;
 }
 
-bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
+bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& control) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
     const std::set<std::int64_t> ended = ended_; // these write no more; who exits from now on may have written more
@@ -84,7 +84,7 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now) {
     std::filesystem::path next_turn;
     const auto readRanks = [&](auto at, auto end) {
         const std::filesystem::path* blocked = nullptr; // a rank whose earlier file is not finished
-        for (; at != end; ++at) {
+        for (; at != end && !control.stopRequested(); ++at) {
             File& file = at->second;
             file.at_end = false;
             if (file.finished || (blocked != nullptr && *blocked == at->first.rank)) continue;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/descriptor.h"
+#include "core/base/job.h"
 #include "core/base/result.h"
 #include "core/live/record_stream.h"
 
@@ -42,7 +43,8 @@ public:
     /// Reads what is available, a bounded part at a time; true if more is available. `now` is on the target's clock. Of
     /// files that hold much, those are read first whose steps are behind those of others: who puts steps together holds
     /// a bounded number of them.
-    bool read(StreamTarget& target, TimeNs now);
+    /// `control` may stop it between files.
+    bool read(StreamTarget& target, TimeNs now, const JobControl& control = {});
 
     /// Becomes readable when read() has something to do. Not so for files of other hosts: call read() at least every
     /// second.
