@@ -1,0 +1,107 @@
+#pragma once
+
+#include "core/analysis/accounting/usual_times.h"
+#include "core/analysis/attribution/attribution.h"
+#include "core/graph/step_replay.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace bubblescope {
+
+/// The causes that are delays of starts.
+inline constexpr std::array kDelayKinds{RootCauseKind::InTransfer, RootCauseKind::Blocked, RootCauseKind::ReplayedWork,
+                                        RootCauseKind::LateStart};
+
+/// What is typical of a step's units and transfers, and what each takes over that: the excess of a unit's own time, of
+/// the transfer that brought what it waited for last, and of its start.
+///
+/// Made in time linear in units, the transfers of both ways at once; each question takes constant time. Refers to the
+/// observed step and the usual times, which must outlive it. Several threads may ask.
+class StepExcess {
+public:
+    StepExcess(const ObservedStep& observed, const UnitTimes& usual);
+    StepExcess(const StepExcess&) = delete;
+    StepExcess& operator=(const StepExcess&) = delete;
+
+    [[nodiscard]] const StepGraph& graph() const { return graph_; }
+    [[nodiscard]] const std::vector<Binding>& bindings() const { return bindings_; }
+
+    /// Per unit: what its own time would be.
+    [[nodiscard]] std::span<const TimeNs> typical() const { return typical_; }
+    /// 0 where nothing is transferred this way.
+    [[nodiscard]] TimeNs typicalTransfer(Way way) const { return typical_transfer_[indexOf(way)]; }
+
+    /// By how much a unit's own time is longer than typical.
+    struct Longer {
+        TimeNs of_stage{0}; ///< as its stage's usually is
+        TimeNs of_op{0};
+    };
+    [[nodiscard]] Longer longerAt(std::size_t unit) const {
+        const TimeNs real = graph_.end[unit] - graph_.start[unit];
+        const TimeNs typical = typical_[unit];
+        // A fast op of a slow stage takes off what the stage is slow by, and a slow op of a fast one likewise.
+        const TimeNs over = std::max(TimeNs{0}, real - typical);
+        const bool work = graph_.kind[unit] != OpKind::Optimizer;
+        const TimeNs slower = work ? usual_[unit] - typical : TimeNs{0};
+        const TimeNs of_stage = std::clamp(slower, TimeNs{0}, over);
+        return {of_stage, over - of_stage};
+    }
+    [[nodiscard]] TimeNs ofOp(std::size_t unit) const {
+        const Longer longer = longerAt(unit);
+        return longer.of_stage + longer.of_op;
+    }
+    /// Of the transfer that brought what a unit waited for last.
+    [[nodiscard]] TimeNs slowTransferTo(std::size_t unit) const {
+        const Binding& binding = bindings_[unit];
+        if (!binding.crosses) return TimeNs{0};
+        const auto side = static_cast<std::size_t>(binding.latest);
+        const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[indexOf(graph_.way[side][unit])];
+        return std::max(TimeNs{0}, slow);
+    }
+    /// All delays per unit; empty where there are none.
+    [[nodiscard]] const std::vector<TimeNs>& delays() const { return delays_; }
+    /// The same of one kind.
+    [[nodiscard]] const std::vector<TimeNs>& delaysOf(RootCauseKind kind) const {
+        switch (kind) {
+        case RootCauseKind::InTransfer: return parts_.communication;
+        case RootCauseKind::Blocked: return parts_.peer;
+        case RootCauseKind::ReplayedWork: return parts_.replay;
+        default: return parts_.late;
+        }
+    }
+    [[nodiscard]] TimeNs ofStart(std::size_t unit) const {
+        const TimeNs delay = delays_.empty() ? TimeNs{0} : delays_[unit];
+        return slowTransferTo(unit) + delay;
+    }
+    [[nodiscard]] TimeNs ofKind(RootCauseKind kind, std::size_t unit) const {
+        switch (kind) {
+        case RootCauseKind::SlowStage: return longerAt(unit).of_stage;
+        case RootCauseKind::SlowOp: return longerAt(unit).of_op;
+        case RootCauseKind::SlowLink: return slowTransferTo(unit);
+        default: {
+            const std::vector<TimeNs>& delays = delaysOf(kind);
+            return delays.empty() ? TimeNs{0} : delays[unit];
+        }
+        }
+    }
+
+private:
+    [[nodiscard]] static constexpr std::size_t indexOf(Way way) { return static_cast<std::size_t>(way); }
+    void findTypicalTransfers();
+    void findTypicalTimes();
+
+    const StepGraph& graph_;
+    const std::vector<Binding>& bindings_;
+    const DelayParts& parts_;
+    std::vector<TimeNs> delays_;               ///< their sum
+    std::span<const TimeNs> typical_;          ///< per unit
+    std::span<const TimeNs> usual_;            ///< per unit
+    std::vector<TimeNs> own_typical_;          ///< where `typical_` is not that of UnitTimes
+    std::array<TimeNs, 4> typical_transfer_{}; ///< per way
+};
+
+} // namespace bubblescope
