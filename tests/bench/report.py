@@ -31,6 +31,14 @@ DECADES = (0.4, 4, 40, 400)  # MB of JSON; about 2,500 slices a MB
 GOAL_EXPONENT = 1.1
 START_NOISE = 2e-3  # seconds by which starts of a command differ: what takes less beside its start is not measured
 
+MEASURE = """
+import os, sys
+quiet = [(os.POSIX_SPAWN_OPEN, descriptor, os.devnull, os.O_WRONLY, 0) for descriptor in (1, 2)]
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, usage = os.wait4(child, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+
 
 class Report:
     def __init__(self, arguments, work):
@@ -50,17 +58,17 @@ class Report:
     # What is measured ------------------------------------------------------------------------------------------------
 
     def run(self, command, runs=RUNS):
-        """The least processor time of a command, in seconds, and the most memory it took, in bytes."""
+        """The least processor time of a command, in seconds, and the most memory it took, in bytes. A small process starts
+        it: the system counts the memory of whoever starts a program as its own, if that was more."""
         least, most = math.inf, 0
         for _ in range(runs):
-            child = subprocess.Popen(
-                [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            _, status, usage = os.wait4(child.pid, 0)
-            if os.waitstatus_to_exitcode(status) not in (0, 1):
+            measured = subprocess.run([sys.executable, "-S", "-c", MEASURE, *map(str, command)], stdout=subprocess.PIPE,
+                                      check=True, text=True).stdout
+            code, seconds, kilobytes = measured.split()
+            if int(code) not in (0, 1):
                 return None
-            least = min(least, usage.ru_utime + usage.ru_stime)
-            most = max(most, usage.ru_maxrss * 1024)
+            least = min(least, float(seconds))
+            most = max(most, int(kilobytes) * 1024)
         return least, most
 
     def ours(self, *arguments, runs=RUNS):
