@@ -17,13 +17,16 @@ namespace {
 
 /// What a part has of the requested steps; nothing if it has none of them.
 std::optional<StepRequest> requestIn(std::span<const StepTimeline> steps, const StepRequest& request) {
-    StepRequest part = request;
-    std::erase_if(part.steps, [&](const StepRequest::Range& range) {
-        const StepRequest one{{range}, {}, {}};
+    const auto isMissing = [steps](const StepRequest& one) {
         return std::ranges::none_of(steps, [&](const StepTimeline& step) { return one.holds(step); });
-    });
-    if (part.steps.empty() && !request.steps.empty()) return std::nullopt;
-    if (!selectSteps(steps, part).ok()) return std::nullopt; // of the whole run it may be right
+    };
+    StepRequest part = request;
+    std::erase_if(part.steps, [&](const StepRequest::Range& range) { return isMissing({{range}, {}, {}}); });
+    std::erase_if(part.replicas, [&](int replica) { return isMissing({{}, {replica}, {}}); });
+    const bool has_none =
+        (part.steps.empty() && !request.steps.empty()) || (part.replicas.empty() && !request.replicas.empty());
+    // A request that is wrong for the whole run is reported at its end.
+    if (has_none || !selectSteps(steps, part).ok()) return std::nullopt;
     return part;
 }
 
@@ -172,6 +175,7 @@ Result<DiagnosedRun> PartwiseDiagnosis::finish() {
     RunReport report;
     report.request = options_.request;
     BUBBLESCOPE_ASSIGN(report.selection, selectSteps(run_.steps, options_.request));
+    if (candidates_.empty()) return usageError("no step was run by the replicas asked for", "ask for others");
     Candidate typical = takeTypical(report.selection);
     report.selection.representBy(typical.at);
     run_.steps[typical.at] = std::move(typical.step);

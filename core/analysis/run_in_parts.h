@@ -15,8 +15,9 @@ namespace bubblescope {
 
 /// Diagnoses a run of which only a part is in memory at a time. Neighbouring steps are judged together, as a run of
 /// their own: by what is usual in them. Then they lose their ops, and what remains of a step is of a fixed size for
-/// each rank. Findings of several parts at one place become one (PartFindings); what concerns the whole run, such as a
-/// change of the step time, is derived from all steps at the end.
+/// each rank. Some of the first steps stay and are compared with every part, so that what began in an earlier part
+/// still shows. Findings of several parts at one place become one (PartFindings); what concerns the whole run, such as
+/// a change of the step time, is derived from all steps at the end.
 ///
 /// The typical step of a run is looked for among those of its parts: the one that is nearest to the median has its ops
 /// and its diagnosis. Medians of stages are those of the parts' medians. A run of one part has the report that

@@ -188,6 +188,33 @@ TEST(LongRun, ShowsTheStepThatIsAskedFor) {
     EXPECT_EQ(missing.error().kind, ErrorKind::Usage);
 }
 
+TEST(LongRun, ShowsTheReplicaThatIsAskedForWhereAPartLacksAnother) {
+    auto wanted = test::fourRanks(kSteps);
+    RunInfo info = test::infoOf(wanted);
+    info.dp = 2;
+    RecordedRanks ranks(info);
+    const auto run = test::makeJitteredRun(wanted, 5);
+    for (int step = 0; step < kSteps; ++step) {
+        for (int rank = 0; rank < ranks.ranks(); ++rank) {
+            const bool is_lost = rank % 2 == 1 && step >= 24 && step < 96; // of replica 1
+            if (!is_lost) ranks.write(rank, run.steps[static_cast<std::size_t>(step)], step);
+        }
+    }
+    for (int rank = 0; rank < ranks.ranks(); ++rank)
+        EXPECT_TRUE(ranks.writer(rank).appendEnd(0).ok());
+    DiagnosisOptions options;
+    options.request.replicas = {0, 1};
+    options.request.steps = parseStepRanges("60").value();
+    const DiagnosedRun asked = inParts(ranks.dir(), options);
+    EXPECT_EQ(asked.run.steps[asked.report.typicalStep()].index, 60);
+    EXPECT_EQ(asked.run.steps[asked.report.typicalStep()].replica, 0);
+    options.request.replicas = {1};
+    options.request.steps = {};
+    const DiagnosedRun second = inParts(ranks.dir(), options);
+    EXPECT_EQ(second.run.steps[second.report.typicalStep()].replica, 1);
+    EXPECT_TRUE(second.run.steps[second.report.typicalStep()].hasOps());
+}
+
 TEST(LongRun, TakesWhatRanksLeftThatWereKilled) {
     const auto wanted = test::fourRanks(kSteps);
     const auto run = test::makeJitteredRun(wanted, 5);
