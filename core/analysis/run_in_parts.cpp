@@ -30,7 +30,13 @@ std::optional<StepRequest> requestIn(std::span<const StepTimeline> steps, const 
     return part;
 }
 
-/// What is known about a run whose steps come later.
+template <class T>
+void appendFrom(std::vector<T>& to, std::vector<T>& more, std::size_t from) {
+    std::move(more.begin() + static_cast<std::ptrdiff_t>(from), more.end(), std::back_inserter(to));
+}
+
+} // namespace
+
 Run withoutSteps(const Run& run) {
     Run about;
     about.format = run.format;
@@ -43,13 +49,6 @@ Run withoutSteps(const Run& run) {
     about.explanation = run.explanation;
     return about;
 }
-
-template <class T>
-void appendFrom(std::vector<T>& to, std::vector<T>& more, std::size_t from) {
-    std::move(more.begin() + static_cast<std::ptrdiff_t>(from), more.end(), std::back_inserter(to));
-}
-
-} // namespace
 
 PartwiseDiagnosis::PartwiseDiagnosis(Run about, const DiagnosisOptions& options)
     : run_(std::move(about)), options_(options) {}

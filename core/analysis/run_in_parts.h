@@ -13,6 +13,9 @@
 
 namespace bubblescope {
 
+/// How a run's pipeline was found, and what its files state, for a part of it: without steps, checks and slices.
+[[nodiscard]] Run withoutSteps(const Run& run);
+
 /// Diagnoses a run of which only a part is in memory at a time. Neighbouring steps are judged together, as a run of
 /// their own: by what is usual in them. Then they lose their ops, and what remains of a step is of a fixed size for
 /// each rank. Some of the first steps stay and are compared with every part, so that what began in an earlier part

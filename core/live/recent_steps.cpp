@@ -1,6 +1,7 @@
 #include "core/live/recent_steps.h"
 
 #include "core/analysis/anomalies/find_anomalies.h"
+#include "core/analysis/run_in_parts.h"
 
 #include <algorithm>
 #include <iterator>
@@ -51,16 +52,8 @@ std::optional<DiagnosedRun> recentSteps(const StepWindow& window, const std::vec
     const Run& whole = window.run();
     if (whole.steps.empty()) return std::nullopt;
     const std::size_t from = firstRecent(whole.steps, max_ops);
-    DiagnosedRun out;
+    DiagnosedRun out{withoutSteps(whole), {}};
     Run& run = out.run;
-    run.format = whole.format;
-    run.annotation = whole.annotation;
-    run.info = whole.info;
-    run.schedule = whole.schedule;
-    run.departure = whole.departure;
-    run.closest = whole.closest;
-    run.closest_order = whole.closest_order;
-    run.explanation = whole.explanation;
     run.steps = tail(whole.steps, from);
     run.span = run.steps.back().end - run.steps.front().begin;
     RunReport& report = out.report;
