@@ -53,20 +53,13 @@ Run withoutSteps(const Run& run) {
 PartwiseDiagnosis::PartwiseDiagnosis(Run about, const DiagnosisOptions& options)
     : run_(std::move(about)), options_(options) {}
 
-void PartwiseDiagnosis::nameSchedule(const StepTimeline& first) {
-    observed_ = executedOrder(first);
-    if (run_.info) {
-        observed_.name = run_.info->schedule;
-        observed_.flavor = run_.info->flavor;
-        run_.explanation.source = "stated";
-    }
-    bubblescope::nameSchedule(run_, observed_, typicalCosts(first));
-}
-
 Status PartwiseDiagnosis::add(std::vector<StepTimeline> steps, const RunClocks& clocks,
                               std::vector<Diagnostic> problems, const JobControl& control) {
     const bool is_first = run_.steps.empty();
-    if (is_first) nameSchedule(steps.front());
+    if (is_first) {
+        observed_ = executedOrder(steps.front());
+        nameSchedule(run_, observed_, typicalCosts(steps.front()));
+    }
     other_orders_ += countOtherOrders(steps, observed_, log_);
     const std::optional<StepRequest> request = requestIn(steps, options_.request);
     Run part = withoutSteps(run_);

@@ -49,7 +49,6 @@ private:
         std::shared_ptr<const StepStandards> standards;
     };
 
-    void nameSchedule(const StepTimeline& first);
     void keep(Run part, RunReport report, bool typical_asked);
     void keepReference(const Run& part, const StepSelection& selection);
     void dropFarCandidates();
@@ -58,8 +57,8 @@ private:
 
     Run run_; ///< with the steps so far, without their ops
     DiagnosisOptions options_;
-    RunClocks clocks_; ///< of the last part
-    Schedule observed_;
+    RunClocks clocks_;  ///< of the last part
+    Schedule observed_; ///< how the first step ran
     std::int64_t other_orders_ = 0;
     DiagnosticLog log_;
     std::vector<StepTimeline> reference_;         ///< of the first part, with their ops

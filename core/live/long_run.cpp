@@ -4,13 +4,13 @@
 #include "core/formats/read_trace.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/segment_follower.h"
+#include "core/live/step_window.h"
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <chrono>
 #include <deque>
 #include <iterator>
-#include <span>
 #include <system_error>
 #include <utility>
 
@@ -23,16 +23,6 @@ struct ReadStep {
     RunClocks clocks;
     std::size_t records = 0; ///< ops and transfers
 };
-
-std::size_t recordsOf(std::span<const StepTimeline> timelines) {
-    std::size_t records = 0;
-    for (const StepTimeline& step : timelines) {
-        records += step.opCount();
-        for (const auto& spans : step.comm)
-            records += spans.size();
-    }
-    return records;
-}
 
 /// Neighbouring steps.
 struct RunPart {
@@ -107,7 +97,9 @@ private:
                         say("steps that miss ops, or hold one twice, are not analysed"));
         }
         if (closed.timelines.empty()) return;
-        const std::size_t records = recordsOf(closed.timelines);
+        std::size_t records = 0;
+        for (const StepTimeline& step : closed.timelines)
+            records += recordsOf(step);
         records_ += records;
         steps_.push_back({std::move(closed.timelines), clocks, records});
     }
@@ -160,6 +152,22 @@ private:
     bool read_all_ = false;
 };
 
+/// Of the files that a run may have written there. They are not opened.
+std::uint64_t recordedBytes(const std::vector<std::filesystem::path>& folders) {
+    std::uint64_t bytes = 0;
+    for (const std::filesystem::path& folder : folders) {
+        std::error_code failed;
+        std::filesystem::recursive_directory_iterator at(folder, failed);
+        for (const std::filesystem::recursive_directory_iterator end; !failed && at != end; at.increment(failed)) {
+            std::error_code ignored;
+            if (at->path().extension() != SegmentFollower::kExtension) continue;
+            const std::uintmax_t size = at->file_size(ignored);
+            if (!ignored) bytes += size;
+        }
+    }
+    return bytes;
+}
+
 /// Times count from the first step's begin.
 void moveBack(RunPart& part, TimeNs origin) {
     for (StepTimeline& step : part.steps)
@@ -177,15 +185,14 @@ Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::files
         return std::filesystem::is_directory(path, failed);
     };
     if (paths.empty() || !std::ranges::all_of(paths, isFolder)) return better_whole;
+    const std::uint64_t bytes = recordedBytes(paths);
+    if (bytes < limits.least_bytes) return better_whole;
     BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
-    std::uint64_t bytes = 0;
     Run about;
     for (const InputFile& file : files) {
         if (file.path.extension() != SegmentFollower::kExtension) return better_whole;
-        bytes += file.bytes;
         about.files.push_back(file.path);
     }
-    if (bytes < limits.least_bytes) return better_whole;
     control.total = bytes;
 
     allowManyFiles();

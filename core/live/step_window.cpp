@@ -32,6 +32,8 @@ ReducedReplica reduced(const StepAnalysis& analysis, const StepAccounting& accou
     return replica;
 }
 
+} // namespace
+
 std::size_t recordsOf(const StepTimeline& step) {
     std::size_t records = step.opCount();
     for (const auto& spans : step.comm)
@@ -39,21 +41,15 @@ std::size_t recordsOf(const StepTimeline& step) {
     return records;
 }
 
-} // namespace
-
 StepWindow::StepWindow(const RunInfo& info, const Thresholds& thresholds, Limits limits)
     : thresholds_(thresholds), limits_(limits) {
     run_.info = info;
     run_.format = "perfetto";
     run_.annotation = "Bubblescope";
-    run_.explanation.source = "stated";
 }
 
 void StepWindow::nameSchedule(const StepTimeline& first) {
-    Schedule observed = executedOrder(first);
-    observed.name = run_.info->schedule;
-    observed.flavor = run_.info->flavor;
-    bubblescope::nameSchedule(run_, observed, typicalCosts(first));
+    bubblescope::nameSchedule(run_, executedOrder(first), typicalCosts(first));
     analyzer_ = std::make_unique<StepAnalyzer>(run_.schedule);
 }
 

@@ -13,6 +13,9 @@
 
 namespace bubblescope::live {
 
+/// The ops and transfers of a step.
+[[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
+
 /// The steps of a run that are kept in full: its first ones, as the reference, and its last ones. Each new step is
 /// analysed as `analyze` does, and findings are derived from all kept steps. Memory is bounded by the number of steps.
 class StepWindow {

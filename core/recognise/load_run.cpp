@@ -234,15 +234,7 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
         run.schedule = run.departure ? std::move(observed) : *given;
         run.explanation.source = "given";
     } else {
-        if (run.info) {
-            observed.name = run.info->schedule;
-            observed.flavor = run.info->flavor;
-            run.explanation.source = "stated";
-        } else if (!run.explanation.family.empty()) {
-            observed.name = run.explanation.family;
-            observed.flavor = run.explanation.flavor;
-        }
-        nameSchedule(run, observed, typicalCosts(run.steps.front()));
+        nameSchedule(run, std::move(observed), typicalCosts(run.steps.front()));
     }
     if (run.explanation.evidence.empty())
         explainNamedOps(run.explanation, static_cast<std::int64_t>(run.steps.size()), others);

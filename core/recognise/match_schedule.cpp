@@ -192,7 +192,15 @@ ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostMo
     return closest;
 }
 
-void nameSchedule(Run& run, const Schedule& observed, const std::optional<CostModel>& costs) {
+void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& costs) {
+    if (run.info) {
+        observed.name = run.info->schedule;
+        observed.flavor = run.info->flavor;
+        run.explanation.source = "stated";
+    } else if (!run.explanation.family.empty()) {
+        observed.name = run.explanation.family;
+        observed.flavor = run.explanation.flavor;
+    }
     ScheduleMatch match = matchSchedule(observed, costs);
     run.schedule = std::move(match.schedule);
     run.departure = match.departure;

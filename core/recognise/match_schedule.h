@@ -38,8 +38,8 @@ struct OrderComparison {
 /// times (`costs`, if known), memory limits around the peak of activations, and the size of the first group.
 [[nodiscard]] ScheduleMatch matchSchedule(const Schedule& observed, const std::optional<CostModel>& costs = {});
 
-/// Sets the schedule of a run by what matchSchedule() finds.
-void nameSchedule(Run& run, const Schedule& observed, const std::optional<CostModel>& costs);
+/// Sets the schedule of a run by what matchSchedule() finds. The family that its files state comes first.
+void nameSchedule(Run& run, Schedule observed, const std::optional<CostModel>& costs);
 
 /// Counts and logs the steps whose order differs from the one that names the schedule.
 [[nodiscard]] std::int64_t countOtherOrders(std::span<const StepTimeline> steps, const Schedule& observed,
