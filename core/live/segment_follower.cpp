@@ -78,7 +78,7 @@ Result<SegmentFollower> SegmentFollower::open(std::vector<std::filesystem::path>
 bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& control) {
     takeEvents();
     if (look_due_ || now - looked_ >= kLookEvery) look(target, now);
-    const std::set<std::int64_t> ended = ended_; // these write no more; who exits from now on may have written more
+    const std::vector<std::int64_t> ended = ended_; // these write no more; who exits from now on may have written more
     const std::int64_t slowest = slowestStep(target);
     bool more = false;
     std::filesystem::path next_turn;
@@ -111,8 +111,9 @@ bool SegmentFollower::read(StreamTarget& target, TimeNs now, const JobControl& c
     readRanks(first, files_.end());
     readRanks(files_.begin(), first);
     turn_ = std::move(next_turn); // whoever comes last may find no room
+    const bool ended_since = ended_.size() > ended.size();
     reportGone(ended, target);
-    return more || !std::ranges::includes(ended, ended_);
+    return more || ended_since;
 }
 
 /// Of the files that have more and can be read.
@@ -158,7 +159,7 @@ void SegmentFollower::takeEvents() {
     for (int i = 0; i < count; ++i) {
         const auto pid = static_cast<std::int64_t>(events[static_cast<std::size_t>(i)].data.u64);
         if (pid == 0) continue;
-        ended_.insert(pid);
+        ended_.push_back(pid);
         writers_.erase(pid); // closed, so that it is reported once
     }
     alignas(inotify_event) std::array<char, 1 << 14> changes;
@@ -305,18 +306,18 @@ void SegmentFollower::watchWriter(File& file, const StreamTarget& target) {
         event.data.u64 = static_cast<std::uint64_t>(file.pid);
         if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, process.get(), &event) == 0)
             writers_[file.pid] = std::move(process);
-    } else if (errno == ESRCH) {
-        ended_.insert(file.pid);
+    } else if (errno == ESRCH && std::ranges::find(ended_, file.pid) == ended_.end()) {
+        ended_.push_back(file.pid);
     }
 }
 
 /// Once all that a process wrote is read: any of its files may state the end. They are read in turns, as ever.
-void SegmentFollower::reportGone(const std::set<std::int64_t>& ended, StreamTarget& target) {
+void SegmentFollower::reportGone(const std::vector<std::int64_t>& ended, StreamTarget& target) {
     for (const std::int64_t pid : ended) {
         const auto isOpen = [pid](const File& file) { return file.pid == pid && !file.finished; };
         const auto isUnread = [&](const auto& entry) { return isOpen(entry.second) && !entry.second.at_end; };
         if (std::ranges::any_of(files_, isUnread)) continue;
-        ended_.erase(pid);
+        std::erase(ended_, pid);
         for (const auto& [place, file] : files_) {
             if (!isOpen(file)) continue;
             target.gone(file.stream,

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -91,7 +90,7 @@ private:
     Reached readFile(File& file, StreamTarget& target, TimeNs now);
     bool readToEnd(File& file, StreamTarget& target, TimeNs now);
     void watchWriter(File& file, const StreamTarget& target);
-    void reportGone(const std::set<std::int64_t>& ended, StreamTarget& target);
+    void reportGone(const std::vector<std::int64_t>& ended, StreamTarget& target);
     void watchFolder(const std::filesystem::path& folder);
 
     std::vector<std::filesystem::path> folders_;
@@ -100,7 +99,7 @@ private:
     std::map<std::filesystem::path, int> watched_;
     std::map<Place, File> files_;
     std::map<std::int64_t, Descriptor> writers_; ///< by process id
-    std::set<std::int64_t> ended_;               ///< processes that have exited, not yet reported
+    std::vector<std::int64_t> ended_;            ///< processes that have exited, first one first, not yet reported
     std::string own_clock_;
     std::string own_pids_;
     std::vector<char> buffer_;

@@ -41,10 +41,11 @@ Result<Extent> extentOf(const FoundOps& found, const std::string& where) {
             op.microbatch >= kMaxSlots || op.owner < 0 || op.owner >= INT32_MAX || op.step < 0 ||
             op.step >= INT32_MAX || op.sequence < 0 || op.sequence >= kMaxSequenceSlices || op.replica < 0 ||
             op.replica >= kMaxReplicas) {
-            return inputError(
-                where, fmt::format("an op has invalid numbers: rank {}, replica {}, part {}, micro-batch {}, "
-                                   "step {}, sequence slice {}",
-                                   op.owner, op.replica, op.chunk_or_stage, op.microbatch, op.step, op.sequence));
+            return inputError(where,
+                              fmt::format("an op has invalid numbers: rank {}, replica {}, part {}, micro-batch {}, "
+                                          "step {}, sequence slice {}",
+                                          op.owner.value(), op.replica.value(), op.chunk_or_stage.value(),
+                                          op.microbatch.value(), op.step.value(), op.sequence.value()));
         }
         if (op.owner != std::exchange(last_owner, op.owner)) extent.owners.insert(op.owner);
         extent.parts = std::max(extent.parts, op.chunk_or_stage + 1);
@@ -76,9 +77,10 @@ Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& wh
         if (op.kind == OpKind::Optimizer) continue;
         const auto known = owners.emplace(op.chunk_or_stage, op.owner).first;
         if (known->second != op.owner) {
-            return inputError(
-                where, fmt::format("stage {} ran on ranks {} and {}", op.chunk_or_stage, known->second, op.owner),
-                "the files hold several replicas of the pipeline; load those of one");
+            return inputError(where,
+                              fmt::format("stage {} ran on ranks {} and {}", op.chunk_or_stage.value(), known->second,
+                                          op.owner.value()),
+                              "the files hold several replicas of the pipeline; load those of one");
         }
     }
     std::int64_t expected = 0;
@@ -382,7 +384,7 @@ void addComm(const FoundComm& comm, std::optional<Rank> rank, const Layout& layo
     const auto peer = peerOf(comm, layout);
     if (!rank || !peer || comm.microbatch < 0 || comm.microbatch >= layout.microbatches || comm.sequence < 0 ||
         comm.sequence >= layout.slices) {
-        log.add("stray-transfer", say("step {}, rank {}", std::int64_t{comm.step}, std::int64_t{comm.owner}),
+        log.add("stray-transfer", say("step {}, rank {}", comm.step.value(), comm.owner.value()),
                 say("transfers of stages or micro-batches that have no ops are left out"));
         return;
     }

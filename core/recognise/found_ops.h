@@ -22,7 +22,8 @@ public:
     constexpr FoundNumber() = default;
     constexpr FoundNumber(std::int64_t number) // NOLINT(google-explicit-constructor): a number in fewer bytes
         : value_(static_cast<std::int32_t>(std::clamp<std::int64_t>(number, INT32_MIN, INT32_MAX))) {}
-    constexpr operator std::int64_t() const { return value_; } // NOLINT(google-explicit-constructor)
+    constexpr operator std::int64_t() const { return value_; }            // NOLINT(google-explicit-constructor)
+    [[nodiscard]] constexpr std::int64_t value() const { return value_; } ///< for texts: fmt converts nothing
 
 private:
     std::int32_t value_ = 0;

@@ -38,6 +38,19 @@ BUBBLESCOPE_OLD(void*, dlopen, (const char* file, int mode), (file, mode), noexc
 BUBBLESCOPE_OLD(void*, dlsym, (void* library, const char* name), (library, name), noexcept)
 BUBBLESCOPE_OLD(char*, dlerror, (), (), noexcept)
 
+// Since 2.38 headers and the runtime of C++ call these by names of their own, which also read binary numbers.
+#define BUBBLESCOPE_OLD_NUMBER(result, name)                                                     \
+    asm(".symver bubblescope_old_" #name ", " #name "@GLIBC_2.2.5");                             \
+    extern "C" result bubblescope_old_##name(const char* text, char** end, int base) noexcept;   \
+    BUBBLESCOPE_HIDDEN result __isoc23_##name(const char* text, char** end, int base) noexcept { \
+        return bubblescope_old_##name(text, end, base);                                          \
+    }
+
+BUBBLESCOPE_OLD_NUMBER(long, strtol)
+BUBBLESCOPE_OLD_NUMBER(unsigned long, strtoul)
+BUBBLESCOPE_OLD_NUMBER(long long, strtoll)
+BUBBLESCOPE_OLD_NUMBER(unsigned long long, strtoull)
+
 // The runtime of C++ calls this one by the name that it has since 2.34.
 asm(".symver bubblescope_old_pthread_key_create, pthread_key_create@GLIBC_2.2.5");
 extern "C" int bubblescope_old_pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept;
