@@ -284,6 +284,9 @@ CommandResult monitor(MonitorArguments& options) {
     BUBBLESCOPE_TRY(options.budgets.parse());
     if (options.folders.empty() && options.streams.listen.empty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
+    if (!options.streams.forward.empty() && !options.streams.listen.empty())
+        return usageError("--listen and --forward cannot be combined",
+                          "send every host's folder to the monitor that shows the run");
     live::LiveOptions live;
     live.own_clock = thisProcess().clock;
     for (const std::string& assignment : options.thresholds)
@@ -300,13 +303,7 @@ CommandResult monitor(MonitorArguments& options) {
         fmt::print(stderr, "Metrics at http://{}/metrics\n", metrics->address().text());
     }
     BUBBLESCOPE_ASSIGN(live::SegmentFollower follower, live::SegmentFollower::open(folders));
-    const bool forwards = !options.streams.forward.empty();
-    const bool reduces = !options.streams.replicas.empty();
-    if (reduces && !forwards) return usageError("--replicas is for --forward");
-    if (forwards && !reduces && !options.streams.listen.empty())
-        return usageError("--listen and --forward together need --replicas", "give --replicas 0-15, or all");
-    if (forwards && !reduces) return options.streams.sendFolders(std::move(follower));
-    BUBBLESCOPE_ASSIGN(live.replicas, options.streams.nativeReplicas());
+    if (!options.streams.forward.empty()) return options.streams.sendFolders(std::move(follower));
     // What recorded jobs did shows in their traces alone: those that come over the network are put into a folder, too.
     std::optional<TemporaryFolder> scratch;
     std::vector<std::filesystem::path> captured = folders;
@@ -319,9 +316,6 @@ CommandResult monitor(MonitorArguments& options) {
     BUBBLESCOPE_ASSIGN(std::optional<live::StreamReceiver> receiver,
                        options.streams.receiver(captured.empty() ? "" : captured.back()));
     live::CapturedRun recorded(std::move(captured), live.assembly.patience);
-    if (forwards)
-        return options.streams.sendSteps(std::move(live), std::move(follower), std::move(receiver),
-                                         std::move(recorded));
     Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
                     alert_interval, std::move(recorded));
     return monitor.run();

@@ -251,10 +251,6 @@ Value eventOf(const LiveEvent& event, const LiveAnalyzer& analyzer) {
         object.push_back({"event", "run_ended"});
         object.push_back({"last_step", event.step});
         break;
-    case LiveEvent::Kind::Searched: // for other collectors: not among a monitor's events
-        object.push_back({"event", "search"});
-        object.push_back({"step", event.step});
-        break;
     }
     return object;
 }

@@ -4,8 +4,6 @@
 #include "app/cli/stop_signals.h"
 #include "core/base/bytes.h"
 #include "core/base/process_info.h"
-#include "core/base/text.h"
-#include "core/live/collector_summary.h"
 #include "core/live/stream_receiver.h"
 #include "core/net/token.h"
 
@@ -33,11 +31,6 @@ void StreamOptions::add(Command command) {
             .typeName("ADDRESS")
             .group(heading);
     addForward(command, "Show nothing, but send what the folders hold to the monitor that listens there");
-    command
-        .addOption("--replicas", replicas,
-                   "With --forward: put the steps of these replicas together here, and send only their accounting")
-        .typeName("A-B")
-        .group(heading);
     command
         .addOption(
             "--keep", keep,
@@ -99,19 +92,6 @@ Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::f
     BUBBLESCOPE_ASSIGN(opened, live::StreamReceiver::open(std::move(options)));
     fmt::print(stderr, "Listening at {}\n", opened->address().text());
     return opened;
-}
-
-Result<live::ReplicaRange> StreamOptions::nativeReplicas() const {
-    live::ReplicaRange range;
-    if (replicas.empty() || replicas == "all") return range;
-    std::string_view rest = replicas;
-    const auto first = takeNumber<int>(rest);
-    const auto last = first && rest.starts_with('-') ? parseNumber<int>(rest.substr(1)) : first;
-    const bool whole = rest.empty() || rest.starts_with('-');
-    range = {first.value_or(-1), last.value_or(-1)};
-    if (!whole || range.first < 0 || range.last < range.first)
-        return usageError(fmt::format("'{}' are no replicas", replicas), "give --replicas 0-15, 3 or all");
-    return range;
 }
 
 Result<live::StreamSender::Options> StreamOptions::senderOptions() const {
@@ -196,41 +176,6 @@ CommandResult StreamOptions::sendFolders(live::SegmentFollower follower) const {
             {{stop.descriptor(), POLLIN, 0}, sending.waited(), {follower.descriptor(), POLLIN, 0}}};
         if (!more) ::poll(waited.data(), waited.size(), kLongestWait);
     }
-    return 0;
-}
-
-CommandResult StreamOptions::sendSteps(live::LiveOptions live, live::SegmentFollower follower,
-                                       std::optional<live::StreamReceiver> receiver, live::CapturedRun recorded) const {
-    BUBBLESCOPE_ASSIGN(live::StreamSender::Options options, senderOptions());
-    BUBBLESCOPE_ASSIGN(const TemporaryFolder files, live::makeScratchFolder());
-    BUBBLESCOPE_ASSIGN(live::SegmentFollower steps, live::SegmentFollower::open({files.path()}));
-    live::SummaryWriter writer(files.path(), thisProcess());
-    live.report_searches = true;
-    live::LiveAnalyzer analyzer(std::move(live));
-    Sending sending(std::move(options));
-    StopSignals stop;
-    bool ended = false;
-    while (!stop.came()) {
-        bool more = follower.read(analyzer, monitorNow());
-        if (receiver) receiver->poll(analyzer, monitorNow());
-        recorded.look(analyzer, monitorNow());
-        BUBBLESCOPE_TRY(writer.write(analyzer, analyzer.advance(monitorNow()), monitorNow()));
-        if (analyzer.runEnded() && !more && !ended) {
-            ended = true;
-            BUBBLESCOPE_TRY(writer.end(analyzer, monitorNow()));
-        }
-        more = steps.read(sending.sender(), monitorNow()) || more;
-        BUBBLESCOPE_ASSIGN(const bool over, sending.turn());
-        if (over && ended) break;
-        std::array<pollfd, 5> waited{{{stop.descriptor(), POLLIN, 0},
-                                      sending.waited(),
-                                      {follower.descriptor(), POLLIN, 0},
-                                      {receiver ? receiver->descriptor() : -1, POLLIN, 0},
-                                      {steps.descriptor(), POLLIN, 0}}};
-        if (!more) ::poll(waited.data(), waited.size(), kLongestWait);
-    }
-    constexpr TimeNs kGoodbye{std::chrono::seconds(2)};
-    if (receiver) receiver->finish(kGoodbye);
     return 0;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "app/cli/command.h"
-#include "core/live/captured_job.h"
 #include "core/live/segment_follower.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
@@ -23,7 +22,6 @@ struct StreamOptions {
     std::string certificate;
     std::string key;
     std::string trust;
-    std::string replicas;
     std::string keep;
     std::string keep_size;
     bool insecure = false;
@@ -35,15 +33,8 @@ struct StreamOptions {
     /// `kept`: where streams of jobs that know nothing of us are kept; empty = nowhere.
     [[nodiscard]] Result<std::optional<live::StreamReceiver>> receiver(const std::filesystem::path& kept = {}) const;
     [[nodiscard]] Result<live::StreamSender::Options> senderOptions() const;
-    /// The replicas that are looked after here. Errors: Usage.
-    [[nodiscard]] Result<live::ReplicaRange> nativeReplicas() const;
     /// Sends what the folders hold to the collector named, until the run has ended or the user stops it.
     [[nodiscard]] CommandResult sendFolders(live::SegmentFollower follower) const;
-    /// Puts steps together of what the folders hold and what the receiver hears, and sends these, reduced. `recorded`
-    /// reads the same, where it is of a job that knows nothing of us.
-    [[nodiscard]] CommandResult sendSteps(live::LiveOptions live, live::SegmentFollower follower,
-                                          std::optional<live::StreamReceiver> receiver,
-                                          live::CapturedRun recorded) const;
 };
 
 } // namespace bubblescope::cli

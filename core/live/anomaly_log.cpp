@@ -29,10 +29,8 @@ AnomalyLog::Known* AnomalyLog::openOfAllRanks(const Anomaly& anomaly) {
 }
 
 bool AnomalyLog::isStraggler(const Anomaly& anomaly) const {
-    return anomaly.kind == AnomalyKind::SlowOp && std::ranges::any_of(found_, [&](const LiveAnomaly& other) {
-               return other.anomaly.kind == AnomalyKind::Straggler && other.anomaly.rank == anomaly.rank &&
-                      other.anomaly.replica == anomaly.replica;
-           });
+    return anomaly.kind == AnomalyKind::SlowOp &&
+           std::ranges::find(stragglers_, std::pair(anomaly.rank, anomaly.replica)) != stragglers_.end();
 }
 
 namespace {
@@ -65,23 +63,22 @@ void addPast(const Anomaly& before, int steps_since, int cases, Anomaly& now) {
 
 } // namespace
 
-void AnomalyLog::take(Known& known, Finding finding, Changes& changes) {
-    Anomaly& anomaly = finding.anomaly;
-    const int step = finding.step;
+void AnomalyLog::take(Known& known, Anomaly anomaly, Changes& changes) {
+    const int step = search_.step;
     const bool of_steps = anomaly.seen.steps > 0;
     const int newest = of_steps ? anomaly.seen.last : step;
     const int more = newest <= known.newest ? 0
-                     : of_steps             ? casesAfter(known.newest, anomaly.seen, finding.steps)
-                                            : finding.steps;
+                     : of_steps             ? casesAfter(known.newest, anomaly.seen, search_.steps)
+                                            : search_.steps;
     const Occurrence& seen = known.told.anomaly.seen;
     if (known.open && seen.steps > 0 && seen.first < search_.oldest && anomaly.seen.first > seen.first)
         addPast(known.told.anomaly, std::max(0, step - known.found_last), more, anomaly);
     known.told.times += more;
     known.newest = std::max(known.newest, newest);
-    if (step > known.found_last) ++known.in_succession;
-    known.found_last = std::max(known.found_last, step);
+    ++known.in_succession;
+    known.found_last = step;
     known.told.anomaly = std::move(anomaly);
-    known.told.last_at = known.found_last;
+    known.told.last_at = step;
     if (known.open || known.newest <= known.resolved_at || !isWorthTelling(known)) return;
     if (Known* const all = openOfAllRanks(known.told.anomaly)) {
         all->told.times += more;
@@ -90,44 +87,35 @@ void AnomalyLog::take(Known& known, Finding finding, Changes& changes) {
     }
     if (isStraggler(known.told.anomaly)) return;
     known.open = true;
-    known.told.found_at = search_.step;
+    known.told.found_at = step;
     known.told.resolved_at.reset();
     known.quiet = known.quiet == 0 ? limits_.quiet : std::min(2 * known.quiet, limits_.most_quiet);
     changes.opened.push_back(known.told);
 }
 
 AnomalyLog::Changes AnomalyLog::update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest, int steps) {
-    std::vector<Finding> findings;
-    findings.reserve(found.size());
-    for (Anomaly& anomaly : found)
-        findings.push_back({std::move(anomaly), step, steps});
-    return update(std::move(findings), step, step_time, oldest);
-}
-
-AnomalyLog::Changes AnomalyLog::update(std::vector<Finding> found, int step, TimeNs step_time, int oldest) {
     constexpr std::size_t kMaxKnown = 4096;
-    search_ = {step, step_time, oldest};
-    ++updates_;
+    search_ = {step, step_time, oldest, steps};
     Changes changes;
-    found_.clear();
+    stragglers_.clear();
     current_.clear();
-    causes_found_ = std::ranges::any_of(found, [](const Finding& one) { return one.anomaly.cost > TimeNs{0}; });
-    for (Finding& finding : found) {
-        const std::string identity = identityOf(finding.anomaly);
+    causes_found_ = std::ranges::any_of(found, [](const Anomaly& one) { return one.cost > TimeNs{0}; });
+    for (Anomaly& anomaly : found) {
+        const std::string identity = identityOf(anomaly);
         if (known_.size() >= kMaxKnown && !known_.contains(identity)) continue;
         Known& known = known_[identity];
-        if (std::exchange(known.held_in, updates_) == updates_) continue; // a duplicate
-        take(known, std::move(finding), changes);
-        found_.push_back(known.told);
+        if (known.found_last == step) continue; // a duplicate
+        take(known, std::move(anomaly), changes);
+        const Anomaly& told = known.told.anomaly;
+        if (told.kind == AnomalyKind::Straggler) stragglers_.emplace_back(told.rank, told.replica);
         if (known.open) current_.push_back(known.told);
     }
     for (auto& [identity, known] : known_) {
-        const bool missed = known.held_in != updates_;
+        const bool missed = known.found_last != step;
         if (missed) known.in_succession = 0;
         // A fact stays open while the trace shows it; a finding that costs time, while it continues.
         const Anomaly& told = known.told.anomaly;
-        const int searched = missed ? step : known.found_last; // who found it may not have searched what came since
-        const int since = searched - (told.cost > TimeNs{0} ? known.newest : known.found_last);
+        const int since = step - (told.cost > TimeNs{0} ? known.newest : known.found_last);
         const bool explained = missed && (isStraggler(told) || openOfAllRanks(told) != nullptr);
         if (known.open && (since > known.quiet || explained)) {
             known.open = false;
@@ -151,7 +139,7 @@ AnomalyLog::Changes AnomalyLog::update(std::vector<Finding> found, int step, Tim
 
 void AnomalyLog::clear() {
     current_.clear();
-    found_.clear();
+    stragglers_.clear();
     known_.clear();
 }
 

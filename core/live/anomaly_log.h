@@ -3,7 +3,9 @@
 #include "core/live/live_view.h"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::live {
@@ -33,23 +35,12 @@ public:
         std::vector<LiveAnomaly> opened; ///< worst first
         std::vector<LiveAnomaly> resolved;
     };
-    /// A finding, the step after which a search found it, and how many steps that search was the first to cover.
-    struct Finding {
-        Anomaly anomaly;
-        int step = 0;
-        int steps = 1;
-    };
-    /// Takes what holds after a step, worst first: `step` must not be less than that of the last call. A finding that
-    /// is of the same search as in the last call is not found again, but holds: where several collectors search, not
-    /// each has searched since. `step_time` is how long a step takes. Of the steps before `oldest`, only the run's
-    /// first ones are still kept.
-    Changes update(std::vector<Finding> found, int step, TimeNs step_time, int oldest = 0);
-    /// Likewise, for what one search found after the step; `steps` came since the last call.
+    /// Takes what a search found after `step`, worst first. The step must be later than that of the last call; `steps`
+    /// came since. `step_time` is how long a step takes. Of the steps before `oldest`, only the run's first ones are
+    /// still kept.
     Changes update(std::vector<Anomaly> found, int step, TimeNs step_time, int oldest = 0, int steps = 1);
     /// The open ones, worst first.
     [[nodiscard]] const std::vector<LiveAnomaly>& current() const { return current_; }
-    /// All findings after the last step, reported or not, worst first.
-    [[nodiscard]] const std::vector<LiveAnomaly>& found() const { return found_; }
     void clear();
 
 private:
@@ -58,7 +49,6 @@ private:
         bool open = false;
         int newest = -1;     ///< the last step with a case
         int found_last = -1; ///< the last step after which it was found
-        int held_in = 0;     ///< the last call of update() that had it
         int in_succession = 0;
         int quiet = 0;        ///< how many quiet steps resolve it
         int resolved_at = -1; ///< cases up to this step were reported
@@ -68,22 +58,22 @@ private:
     [[nodiscard]] Known* openOfAllRanks(const Anomaly& anomaly);
     /// Slow ops of a rank that proved to be permanently slow.
     [[nodiscard]] bool isStraggler(const Anomaly& anomaly) const;
-    void take(Known& known, Finding finding, Changes& changes);
+    void take(Known& known, Anomaly anomaly, Changes& changes);
 
     /// The arguments of update().
     struct Search {
         int step = 0;
         TimeNs step_time{0};
         int oldest = 0;
+        int steps = 1;
     };
 
     Limits limits_;
     Search search_;
-    int updates_ = 0;
     bool causes_found_ = false; ///< after the last step, a finding that has a cost
     std::vector<LiveAnomaly> current_;
-    std::vector<LiveAnomaly> found_;
-    std::map<std::string, Known> known_; ///< by identityOf()
+    std::vector<std::pair<std::optional<Rank>, std::optional<int>>> stragglers_; ///< found last: rank and replica
+    std::map<std::string, Known> known_;                                         ///< by identityOf()
 };
 
 } // namespace bubblescope::live

@@ -63,7 +63,7 @@ RunInfo CapturedJob::infoOf(const Run& run) {
     info.placement = step.placement;
     for (const StepTimeline& other : run.steps)
         info.dp = std::max(info.dp, other.replica + 1);
-    // Where several collectors see some replicas each, only this shows how many there are.
+    // The recordings of some replicas may not be there.
     if (run.places) info.dp = std::max(info.dp, run.places->sizes.at(MeshAxis::Data));
     return info;
 }

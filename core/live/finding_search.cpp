@@ -34,25 +34,9 @@ bool FindingSearch::isDue(const FollowingSteps& following, const StepWindow& win
     return !following.closes_next && now - searched_at_ >= kOfRecord * records;
 }
 
-FindingSearch::Searched FindingSearch::search(const StepWindow& window, const std::deque<LiveStep>& history,
-                                              std::optional<TimeNs> wall, TimeNs now) {
+AnomalyLog::Changes FindingSearch::search(const StepWindow& window, const std::deque<LiveStep>& history,
+                                          std::optional<TimeNs> wall, TimeNs now) {
     searched_at_ = now;
-    Searched out{last_closed_, std::exchange(unsearched_, 0), {}};
-    std::vector<AnomalyLog::Finding> found;
-    for (Anomaly& anomaly : window.findings())
-        found.push_back({std::move(anomaly), out.step, out.steps});
-    out.changes = update(std::move(found), out.step, wall, history);
-    return out;
-}
-
-AnomalyLog::Changes FindingSearch::takeFound(std::vector<AnomalyLog::Finding> found, int step,
-                                             const std::deque<LiveStep>& history) {
-    return update(std::move(found), step, std::nullopt, history);
-}
-
-/// `wall` is of the step unless it is in `history`.
-AnomalyLog::Changes FindingSearch::update(std::vector<AnomalyLog::Finding> found, int step, std::optional<TimeNs> wall,
-                                          const std::deque<LiveStep>& history) {
     // The median of the last steps: one long step is not what a step takes.
     constexpr std::size_t kRecent = 9;
     std::vector<TimeNs> recent;
@@ -61,8 +45,9 @@ AnomalyLog::Changes FindingSearch::update(std::vector<AnomalyLog::Finding> found
         if (before->complete) recent.push_back(before->wall);
     }
     if (recent.empty()) recent.emplace_back(0);
-    const int oldest = step - static_cast<int>(kept_.last) + 1;
-    return anomalies_.update(std::move(found), step, median(std::move(recent)), oldest);
+    const int oldest = last_closed_ - static_cast<int>(kept_.last) + 1;
+    return anomalies_.update(window.findings(), last_closed_, median(std::move(recent)), oldest,
+                             std::exchange(unsearched_, 0));
 }
 
 } // namespace bubblescope::live

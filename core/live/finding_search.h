@@ -42,25 +42,15 @@ public:
     [[nodiscard]] bool isDue(const FollowingSteps& following, const StepWindow& window, std::size_t history,
                              TimeNs now) const;
 
-    /// A search, after the step that was closed last.
-    struct Searched {
-        int step = -1;
-        int steps = 0; ///< that it was the first to cover
-        AnomalyLog::Changes changes;
-    };
-    /// Searches the kept steps. `wall` is that of the last step, unless it is the last one of `history`.
-    [[nodiscard]] Searched search(const StepWindow& window, const std::deque<LiveStep>& history,
-                                  std::optional<TimeNs> wall, TimeNs now);
-    /// Takes what other collectors found after a step.
-    [[nodiscard]] AnomalyLog::Changes takeFound(std::vector<AnomalyLog::Finding> found, int step,
-                                                const std::deque<LiveStep>& history);
+    /// Searches the kept steps, after the one that was closed last. `wall` is that of this step, unless it is the last
+    /// one of `history`.
+    [[nodiscard]] AnomalyLog::Changes search(const StepWindow& window, const std::deque<LiveStep>& history,
+                                             std::optional<TimeNs> wall, TimeNs now);
 
+    [[nodiscard]] int lastClosed() const { return last_closed_; }
     [[nodiscard]] const AnomalyLog& anomalies() const { return anomalies_; }
 
 private:
-    [[nodiscard]] AnomalyLog::Changes update(std::vector<AnomalyLog::Finding> found, int step,
-                                             std::optional<TimeNs> wall, const std::deque<LiveStep>& history);
-
     AnomalyLog anomalies_;
     StepWindow::Limits kept_;
     int unsearched_ = 0;   ///< steps since the last search

@@ -20,21 +20,13 @@ bool hasEnded(RankState state) {
     return state == RankState::Ended || state == RankState::Gone;
 }
 
-TimeNs longest(const ReducedStep& step) {
-    TimeNs wall{0};
-    for (const ReducedReplica& replica : step.replicas) // they run in parallel
-        wall = std::max(wall, replica.wall);
-    return wall;
-}
-
 } // namespace
 
 /// One stream, and what it stated about itself.
 class LiveAnalyzer::Source : public RecordSink {
 public:
-    Source(LiveAnalyzer& analyzer, Stream stream)
-        : number(stream), analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this, analyzer.stream_memory_)) {
-    }
+    explicit Source(LiveAnalyzer& analyzer)
+        : analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this, analyzer.stream_memory_)) {}
 
     void onRun(const RecordOwner& owner, const RunStatement& run) override { analyzer_.onRun(*this, owner, run); }
     void onOp(const RecordOwner& owner, const FoundOp& op) override {
@@ -58,7 +50,6 @@ public:
         ended = true;
         analyzer_.onEnd(owner, end);
     }
-    void onSummary(SummaryRecord record) override { analyzer_.onSummary(*this, std::move(record)); }
     void onCaptured(const CaptureStatement& captured) override {
         statement = captured.writer;
         process = analyzer_.job_.processOf(captured);
@@ -86,7 +77,6 @@ public:
 
     void restart() {
         addStreamCounts(analyzer_.counts_, counts());
-        analyzer_.merge_.restart(number);
         stream_ = std::make_unique<RecordStream>(*this, analyzer_.stream_memory_);
         returned = true;
         ended = false;
@@ -97,7 +87,6 @@ public:
     [[nodiscard]] RecordStream& stream() { return *stream_; }
     [[nodiscard]] const perfetto::StreamCounts& counts() const { return stream_->counts(); }
 
-    Stream number;
     std::optional<RunStatement> statement; ///< at its beginning
     std::optional<RecordOwner> writer;     ///< the rank that writes it
     std::optional<perfetto::ClockReading> last_clocks;
@@ -113,8 +102,7 @@ private:
 };
 
 LiveAnalyzer::LiveAnalyzer(LiveOptions options)
-    : options_(std::move(options)), merge_(options_.assembly),
-      search_({.least = options_.thresholds.least_cost}, options_.window) {}
+    : options_(std::move(options)), search_({.least = options_.thresholds.least_cost}, options_.window) {}
 LiveAnalyzer::~LiveAnalyzer() = default;
 
 // ---- Streams in -----------------------------------------------------------------------------------------
@@ -123,7 +111,7 @@ LiveAnalyzer::Stream LiveAnalyzer::open(const std::string&) {
     const auto free = std::ranges::find_if(sources_, [](const auto& source) { return source == nullptr; });
     const auto stream = static_cast<Stream>(free - sources_.begin());
     if (free == sources_.end()) sources_.emplace_back();
-    sources_[stream] = std::make_unique<Source>(*this, stream);
+    sources_[stream] = std::make_unique<Source>(*this);
     return stream;
 }
 
@@ -150,7 +138,6 @@ void LiveAnalyzer::restart(Stream stream) {
 void LiveAnalyzer::close(Stream stream) {
     addStreamCounts(counts_, sources_[stream]->counts());
     sources_[stream].reset();
-    merge_.close(stream);
 }
 
 std::optional<RunStatement> LiveAnalyzer::statementOf(Stream stream) const {
@@ -181,13 +168,6 @@ void LiveAnalyzer::gone(Stream stream, const std::string& reason) {
         source.process->reason = reason;
         return;
     }
-    const auto summarised = merge_.replicasOf(stream);
-    for (LiveRank& rank : ranks_) {
-        const bool reported = summarised && !source.ended && summarised->has(rank.replica);
-        if (!reported || rank.state != RankState::Running) continue;
-        rank.reason = "who told of it is no more: " + reason;
-        setState(rank, RankState::Late);
-    }
     LiveRank* const rank = source.writer ? rankOf(*source.writer) : nullptr;
     if (rank == nullptr || source.ended || rank->state == RankState::Ended) return;
     rank->reason = reason;
@@ -208,15 +188,9 @@ std::int64_t LiveAnalyzer::cutStreams() const {
 
 // ---- The run and its ranks ------------------------------------------------------------------------------
 
-std::pair<int, int> LiveAnalyzer::replicas() const {
-    return {options_.replicas.first, std::min(options_.replicas.last, info_->dp - 1)};
-}
-
-/// Null for the further ranks of a tensor-parallel group, which the first represents, and for those that other
-/// collectors report.
+/// Null for the further ranks of a tensor-parallel group, which the first represents.
 LiveRank* LiveAnalyzer::rankOf(const RecordOwner& owner) {
     if (!info_ || owner.tensor_rank != 0 || owner.rank >= info_->pp || owner.replica >= info_->dp) return nullptr;
-    if (!options_.replicas.has(owner.replica)) return nullptr;
     return &ranks_[assembler_->placeOf(owner.rank, owner.replica)];
 }
 
@@ -246,13 +220,9 @@ void LiveAnalyzer::setReceived(LiveRank& rank) {
 
 /// Resets what belongs to a run. Streams and their counts stay.
 void LiveAnalyzer::beginRun(const RunInfo& info) {
-    if (info_) { // the last steps of the one before may show why it was ended
-        searchRest();
-        closeMerged(now_);
-    }
+    if (info_) searchRest(); // the last steps of the one before may show why it was ended
     info_ = info;
-    assembler_ = std::make_unique<StepAssembler>(info, options_.assembly, options_.replicas);
-    merge_.reset();
+    assembler_ = std::make_unique<StepAssembler>(info, options_.assembly);
     window_ = std::make_unique<StepWindow>(info, options_.thresholds, options_.window);
     ranks_.assign(assembler_->places(), {});
     for (std::size_t place = 0; place < ranks_.size(); ++place) {
@@ -343,8 +313,7 @@ void LiveAnalyzer::onCheck(const RecordOwner& owner, SeenCheck check) {
     checks_.add(seen);
     const int last_closed = assembler_->lastClosed();
     const bool open = open_checks_.count(check.step, seen, last_closed);
-    if (check.record && options_.replicas.has(check.record->replica) && check.record->rank.value < info_->pp &&
-        check.record->replica < info_->dp)
+    if (check.record && check.record->rank.value < info_->pp && check.record->replica < info_->dp)
         open_checks_.keep(std::move(*check.record), last_closed);
     if (check.outcome != CheckOutcome::Mismatch) return;
     const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", owner.rank, owner.replica)
@@ -373,88 +342,6 @@ void LiveAnalyzer::onEnd(const RecordOwner& owner, const StreamEnd& end) {
     setState(*rank, RankState::Ended);
 }
 
-// ---- Summaries of other collectors ----------------------------------------------------------------------
-
-void LiveAnalyzer::onSummary(Source& source, SummaryRecord record) {
-    if (const auto* const begin = std::get_if<SummaryBegin>(&record.what)) return onSummaryBegin(source, *begin);
-    if (!merge_.replicasOf(source.number) || !merge_.isActive()) return;
-    if (const auto* const rank = std::get_if<LiveRank>(&record.what)) return onSummaryRank(source, *rank);
-    if (auto* const step = std::get_if<SummaryStep>(&record.what)) return onSummaryStep(source, std::move(*step));
-    if (auto* const search = std::get_if<LiveSearch>(&record.what))
-        return count(merge_.add(source.number, std::move(*search)));
-    addCounts(std::get<SummaryEnd>(record.what).counts);
-    source.ended = true;
-    merge_.end(source.number);
-}
-
-void LiveAnalyzer::addCounts(const SummaryCounts& more) {
-    SummaryCounts all{counts_, checks_};
-    add(all, more);
-    counts_ = all.records;
-    checks_ = all.checks;
-}
-
-void LiveAnalyzer::onSummaryBegin(Source& source, const SummaryBegin& begin) {
-    const RunInfo& info = begin.statement.info;
-    if (!StepAssembler::sizesCanBe(info) || begin.first < 0 || begin.last < begin.first || begin.last >= info.dp) {
-        ++counts_.bad;
-        return;
-    }
-    const bool other = info_ && !sameSizes(*info_, info);
-    if (!info_ || (other && source.returned) || (merge_.isActive() && begin.run > merged_run_)) {
-        beginRun(info);
-        merged_run_ = begin.run;
-    } else if (other) {
-        ++counts_.bad; // of another run, whose files lie in the same folder
-        return;
-    }
-    source.statement = begin.statement;
-    merge_.open(source.number, ReplicaRange{begin.first, begin.last}, info);
-}
-
-LiveRank* LiveAnalyzer::rankOfSummary(const Source& source, const LiveRank& reported) {
-    const auto replicas = merge_.replicasOf(source.number);
-    if (!replicas || !replicas->has(reported.replica) || reported.rank.value < 0 || reported.rank.value >= info_->pp) {
-        ++counts_.bad;
-        return nullptr;
-    }
-    return &ranks_[placeOf(reported)];
-}
-
-void LiveAnalyzer::onSummaryRank(const Source& source, const LiveRank& reported) {
-    LiveRank* const rank = rankOfSummary(source, reported);
-    if (rank == nullptr) return;
-    rank->host = reported.host;
-    rank->pid = reported.pid;
-    rank->reason = reported.reason;
-    setState(*rank, reported.state);
-}
-
-void LiveAnalyzer::onSummaryStep(Source& source, SummaryStep reported) {
-    const auto fits = [&, replicas = *merge_.replicasOf(source.number)](const ReducedReplica& replica) {
-        return replicas.has(replica.replica) &&
-               (!replica.complete || static_cast<int>(replica.ranks.size()) == info_->pp);
-    };
-    if (reported.step.index < 0 || !std::ranges::all_of(reported.step.replicas, fits)) {
-        ++counts_.bad;
-        return;
-    }
-    if (reported.step.index <= merge_.lastClosed() && source.returned) return; // a collector that started again
-    source.returned = false;
-    for (const LiveRank& received : reported.ranks) {
-        LiveRank* const rank = rankOfSummary(source, received);
-        if (rank == nullptr) return;
-        rank->step = received.step;
-        rank->records = received.records;
-        rank->dropped = received.dropped;
-        rank->undelivered = received.undelivered;
-    }
-    addCounts(reported.counts);
-    for (const auto& [who, what] : reported.step.mismatches)
-        report(LiveEvent::Kind::Mismatch, reported.step.index, fmt::format("{}: {} does not agree", who, what));
-    count(merge_.add(source.number, std::move(reported.step), now_));
-}
-
 // ---- Steps of recorded jobs -----------------------------------------------------------------------------
 
 void LiveAnalyzer::takeRun(const Run& run, bool settled) {
@@ -472,10 +359,6 @@ void LiveAnalyzer::takeRun(const Run& run, bool settled) {
     std::size_t left = fresh.size();
     for (ClosedStep& closed : fresh) {
         --left;
-        std::erase_if(closed.timelines,
-                      [this](const StepTimeline& step) { return !options_.replicas.has(step.replica); });
-        std::erase_if(closed.checks,
-                      [this](const CheckRecord& check) { return !options_.replicas.has(check.replica); });
         for (const StepTimeline& step : closed.timelines) {
             LiveRank* rank = &ranks_[assembler_->placeOf(0, step.replica)];
             for (std::size_t r = 0; r < step.ranks.size(); ++r, ++rank) {
@@ -530,7 +413,6 @@ std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
             closed = std::move(next);
         }
         if (searchIsDue({false, assembler_->open()})) searchRest();
-        closeMerged(now);
         if (std::vector<CheckRecord> late = open_checks_.takeLate(); !late.empty()) {
             clocks_.align(late);
             window_->addChecks(std::move(late));
@@ -549,33 +431,35 @@ std::vector<LiveEvent> LiveAnalyzer::conclude() {
 }
 
 /// `longest_replica`: of the step that was closed last, unless that is among steps_.
-FindingSearch::Searched LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
-    FindingSearch::Searched searched = search_.search(*window_, steps_, longest_replica, now_);
-    reportChanges(std::exchange(searched.changes, {}), searched.step);
-    return searched;
+void LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
+    AnomalyLog::Changes changes = search_.search(*window_, steps_, longest_replica, now_);
+    const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
+        for (LiveAnomaly& anomaly : list) {
+            report(kind, search_.lastClosed());
+            events_.back().anomaly = std::move(anomaly);
+        }
+    };
+    tell(LiveEvent::Kind::AnomalyFound, changes.opened);
+    tell(LiveEvent::Kind::AnomalyResolved, changes.resolved);
 }
 
 /// Searches the closed steps that were not searched yet.
 void LiveAnalyzer::searchRest() {
-    if (!search_.hasUnsearched()) return;
-    const FindingSearch::Searched searched = search(std::nullopt);
-    reportSearch(searched.step, searched.steps);
+    if (search_.hasUnsearched()) search(std::nullopt);
 }
 
 void LiveAnalyzer::watchRanks(TimeNs now) {
-    const auto over = [this](const LiveRank& rank) {
-        return hasEnded(rank.state) || !options_.replicas.has(rank.replica);
-    };
-    if (!run_ended_ && assembler_->open() == 0 && merge_.hasEnded() && std::ranges::all_of(ranks_, over)) {
+    const auto over = [](const LiveRank& rank) { return hasEnded(rank.state); };
+    if (!run_ended_ && assembler_->open() == 0 && std::ranges::all_of(ranks_, over)) {
         run_ended_ = true;
-        report(LiveEvent::Kind::RunEnded, std::max(assembler_->lastClosed(), merge_.lastClosed()));
+        report(LiveEvent::Kind::RunEnded, assembler_->lastClosed());
     }
     giveUpSilent(now);
     // Half of the patience after which a step is given up, so that it is reported earlier.
     const auto since = assembler_->waitingSince();
     if (!since || now - *since < options_.assembly.patience / 2) return;
     for (LiveRank& rank : ranks_) {
-        if (assembler_->doneWithOldest(placeOf(rank)) || !options_.replicas.has(rank.replica)) continue;
+        if (assembler_->doneWithOldest(placeOf(rank))) continue;
         if (rank.state == RankState::Awaited) rank.reason = "nothing of it was found that could be read";
         if (rank.state == RankState::Running || rank.state == RankState::Awaited) setState(rank, RankState::Late);
     }
@@ -583,7 +467,6 @@ void LiveAnalyzer::watchRanks(TimeNs now) {
 
 /// Others have ended: of a rank whose file is missing or damaged, or whose sender is lost, nothing will come any more.
 void LiveAnalyzer::giveUpSilent(TimeNs now) {
-    if (merge_.isActive()) return; // other collectors do this for their ranks
     if (!over_at_ || now - *over_at_ < options_.assembly.patience) return;
     const auto isAwaited = [](const LiveRank& rank) { return rank.records == 0 && !hasEnded(rank.state); };
     const bool any_ended =
@@ -593,7 +476,7 @@ void LiveAnalyzer::giveUpSilent(TimeNs now) {
         std::ranges::all_of(ranks_, [&](const LiveRank& rank) { return hasEnded(rank.state) || isAwaited(rank); });
     for (LiveRank& rank : ranks_) {
         const std::size_t place = placeOf(rank);
-        if (hasEnded(rank.state) || !options_.replicas.has(rank.replica)) continue;
+        if (hasEnded(rank.state)) continue;
         if (now - heard_[place] < options_.assembly.patience || (!any_ended && !others_over)) continue;
         rank.reason = isAwaited(rank) ? "nothing of it was found that could be read"
                                       : fmt::format("nothing came of it for {} after others had ended",
@@ -605,91 +488,55 @@ void LiveAnalyzer::giveUpSilent(TimeNs now) {
 void LiveAnalyzer::closeStep(ClosedStep closed, FollowingSteps following) {
     counts_.duplicates += closed.duplicates;
     OpenChecks::OfStep checks = open_checks_.take(closed.index);
-    ReducedStep step;
-    step.index = closed.index;
-    step.checks = checks.counts;
-    step.mismatches = std::move(checks.mismatches);
     const bool any = !closed.timelines.empty();
     const RunClocks clocks = clocks_.align(closed.timelines, ranks_);
     if (options_.take_steps) return handOut(std::move(closed), clocks);
     clocks_.align(checks.records);
-    step.replicas = window_->add(std::move(closed.timelines), clocks, std::move(checks.records));
-    for (ReducedReplica& replica : step.replicas) {
-        if (const auto known = closed.values.find(replica.replica); known != closed.values.end())
-            replica.values = known->second;
-    }
-    const auto [first, last] = replicas();
-    for (int replica = first; replica <= last; ++replica) {
-        const auto at = std::ranges::lower_bound(step.replicas, replica, {}, &ReducedReplica::replica);
-        if (at != step.replicas.end() && at->replica == replica) continue;
-        ReducedReplica& lacking = *step.replicas.insert(at, ReducedReplica{});
-        lacking.replica = replica;
-        lacking.fault = closed.fault.empty() ? "no op of this replica was recorded" : closed.fault;
+    const std::vector<ReducedReplica> complete =
+        window_->add(std::move(closed.timelines), clocks, std::move(checks.records));
+    LiveStep step = summed(complete);
+    step.index = closed.index;
+    step.checks = checks.counts;
+    step.mismatches = std::move(checks.mismatches);
+    step.complete = static_cast<int>(complete.size()) == info_->dp;
+    if (!step.complete) {
+        step.fault = closed.fault.empty() ? "no op of a replica was recorded" : closed.fault;
         for (const std::size_t place : closed.missing) {
-            if (ranks_[place].replica == replica) lacking.unknown.push_back(ranks_[place].rank);
+            const LiveRank& rank = ranks_[place];
+            if (std::ranges::find(complete, rank.replica, &ReducedReplica::replica) == complete.end())
+                step.unknown.emplace_back(rank.replica, rank.rank);
         }
+    } else {
+        std::vector<StepValues> values;
+        for (const auto& [replica, stated] : closed.values)
+            values.push_back(stated);
+        step.values = together(values);
     }
     search_.addStep(step.index, any);
-    std::optional<FindingSearch::Searched> searched;
-    if (searchIsDue(following)) searched = search(longest(step));
-    keepStep(std::move(step));
-    if (searched) reportSearch(searched->step, searched->steps);
+    if (searchIsDue(following)) search(step.wall);
+    keepStep(std::move(step), complete);
 }
 
 void LiveAnalyzer::handOut(ClosedStep closed, const RunClocks& clocks) {
-    const auto [first, last] = replicas();
     ++counts_.steps;
-    if (static_cast<int>(closed.timelines.size()) < last - first + 1) ++counts_.incomplete;
+    if (static_cast<int>(closed.timelines.size()) < info_->dp) ++counts_.incomplete;
     options_.take_steps(std::move(closed), clocks);
 }
 
-/// Closes the steps that are due of those that other collectors report, and takes their searches.
-void LiveAnalyzer::closeMerged(TimeNs now) {
-    for (bool more = true; more;) {
-        auto merged = merge_.close(now);
-        more = merged.has_value();
-        if (merged) keepStep(std::move(*merged));
-        while (auto searched = merge_.takeSearches()) {
-            reportChanges(search_.takeFound(std::move(searched->found), searched->step, steps_), searched->step);
-            reportSearch(searched->step, searched->steps);
-        }
-    }
-}
-
-/// Keeps a step in reduced form, and reports it.
-void LiveAnalyzer::keepStep(ReducedStep reduced) {
-    const auto [first, last] = replicas();
-    for (const ReducedReplica& replica : reduced.replicas) {
+/// Keeps what views show of a step, and reports it.
+void LiveAnalyzer::keepStep(LiveStep step, const std::vector<ReducedReplica>& replicas) {
+    for (const ReducedReplica& replica : replicas) {
         for (const ReducedRank& account : replica.ranks) {
             LiveRank& rank = ranks_[assembler_->placeOf(account.rank.value, replica.replica)];
             rank.busy += account.busy;
             rank.bubble += account.bubble;
         }
     }
-    steps_.push_back(summed(reduced, last - first + 1));
     ++counts_.steps;
-    if (!steps_.back().complete) ++counts_.incomplete;
+    if (!step.complete) ++counts_.incomplete;
+    report(LiveEvent::Kind::StepClosed, step.index);
+    steps_.push_back(std::move(step));
     if (steps_.size() > options_.history) steps_.pop_front();
-    report(LiveEvent::Kind::StepClosed, reduced.index);
-    events_.back().reduced = std::move(reduced);
-}
-
-void LiveAnalyzer::reportChanges(AnomalyLog::Changes changes, int step) {
-    const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
-        for (LiveAnomaly& anomaly : list) {
-            report(kind, step);
-            events_.back().anomaly = std::move(anomaly);
-        }
-    };
-    tell(LiveEvent::Kind::AnomalyFound, changes.opened);
-    tell(LiveEvent::Kind::AnomalyResolved, changes.resolved);
-}
-
-/// After the step itself was reported.
-void LiveAnalyzer::reportSearch(int step, int steps) {
-    if (!options_.report_searches) return;
-    report(LiveEvent::Kind::Searched, step);
-    events_.back().search = LiveSearch{step, steps, found()};
 }
 
 } // namespace bubblescope::live

@@ -1,8 +1,6 @@
 #pragma once
 
 #include "core/live/captured_job.h"
-#include "core/live/collector_merge.h"
-#include "core/live/collector_summary.h"
 #include "core/live/finding_search.h"
 #include "core/live/host_clocks.h"
 #include "core/live/live_view.h"
@@ -25,9 +23,7 @@ struct LiveOptions {
     StepAssembler::Limits assembly;
     StepWindow::Limits window;
     Thresholds thresholds;
-    std::size_t history = 2000;   ///< number of reduced steps to keep
-    ReplicaRange replicas;        ///< those analysed here; other collectors may report the others
-    bool report_searches = false; ///< as events, for a SummaryWriter
+    std::size_t history = 2000; ///< number of reduced steps to keep
     /// If set, closed steps go there, their timelines on one clock, and are neither analysed nor kept here.
     std::function<void(ClosedStep, const RunClocks&)> take_steps = {};
     /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock. Empty
@@ -39,10 +35,9 @@ struct LiveOptions {
 /// data of a live view. It uses neither files nor sockets nor the time of day, and its memory is bounded for any input:
 /// by the sizes that the run states, and the limits in its options.
 ///
-/// Its parts do the work: a RecordStream per file decodes records, StepAssembler assembles steps (CollectorMerge those
-/// that other collectors report, CapturedJob those that were recognised), StepWindow analyses each as `analyze` does,
-/// FindingSearch determines when they are searched and which findings are reported. This class keeps the ranks' states
-/// and connects the parts.
+/// Its parts do the work: a RecordStream per file decodes records, StepAssembler assembles steps (CapturedJob those
+/// that were recognised), StepWindow analyses each as `analyze` does, FindingSearch determines when they are searched
+/// and which findings are reported. This class keeps the ranks' states and connects the parts.
 ///
 /// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
 class LiveAnalyzer final : public StreamTarget {
@@ -88,21 +83,16 @@ public:
     [[nodiscard]] std::vector<LiveEvent> conclude();
 
     [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
-    /// The first and the last replica analysed here. Not before the run began.
-    [[nodiscard]] std::pair<int, int> replicas() const;
     [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
     [[nodiscard]] const std::deque<LiveStep>& steps() const { return steps_; }  ///< closed ones, oldest first
     [[nodiscard]] const std::vector<LiveAnomaly>& anomalies() const {
         return search_.anomalies().current();
     } ///< open now, worst first
-    /// All that was found after the last step, told or not: what other collectors get.
-    [[nodiscard]] const std::vector<LiveAnomaly>& found() const { return search_.anomalies().found(); }
     [[nodiscard]] LiveCounts counts() const;
     [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
     [[nodiscard]] bool runEnded() const { return run_ended_; }
     [[nodiscard]] const Latency& latency() const { return latency_; }
-    /// The last steps in full, for views that draw them; null before the first. It stays empty if other collectors
-    /// report the steps.
+    /// The last steps in full, for views that draw them; null before the first.
     [[nodiscard]] const StepWindow* window() const { return window_.get(); }
     [[nodiscard]] HostClocks& clocks() { return clocks_; }
 
@@ -116,21 +106,15 @@ private:
     void onCheck(const RecordOwner& owner, SeenCheck check);
     void onPing(const Ping& ping);
     void onEnd(const RecordOwner& owner, const StreamEnd& end);
-    void onSummary(Source& source, SummaryRecord record);
-    void onSummaryBegin(Source& source, const SummaryBegin& begin);
-    void onSummaryRank(const Source& source, const LiveRank& reported);
-    void onSummaryStep(Source& source, SummaryStep reported);
 
     void beginRun(const RunInfo& info);
     [[nodiscard]] std::size_t placeOf(const LiveRank& rank) const {
         return assembler_->placeOf(rank.rank.value, rank.replica);
     }
     [[nodiscard]] LiveRank* rankOf(const RecordOwner& owner);
-    [[nodiscard]] LiveRank* rankOfSummary(const Source& source, const LiveRank& reported);
     void setState(LiveRank& rank, RankState state);
     void setReceived(LiveRank& rank);
     void count(StepAssembler::AddResult taken);
-    void addCounts(const SummaryCounts& more);
 
     void watchRanks(TimeNs now);
     void giveUpSilent(TimeNs now);
@@ -140,12 +124,9 @@ private:
     [[nodiscard]] bool searchIsDue(const FollowingSteps& following) const {
         return search_.isDue(following, *window_, steps_.size(), now_);
     }
-    FindingSearch::Searched search(std::optional<TimeNs> longest_replica);
+    void search(std::optional<TimeNs> longest_replica);
     void searchRest();
-    void closeMerged(TimeNs now);
-    void keepStep(ReducedStep reduced);
-    void reportChanges(AnomalyLog::Changes changes, int step);
-    void reportSearch(int step, int steps);
+    void keepStep(LiveStep step, const std::vector<ReducedReplica>& replicas);
     void report(LiveEvent::Kind kind, int step, std::string text = {});
 
     LiveOptions options_;
@@ -154,9 +135,7 @@ private:
     std::optional<RunInfo> info_;
     std::unique_ptr<StepAssembler> assembler_;
     std::unique_ptr<StepWindow> window_;
-    CollectorMerge merge_; ///< of steps that other collectors report
-    int merged_run_ = 0;   ///< the number of their run
-    CapturedJob job_;      ///< whose steps are recognised elsewhere, see takeRun()
+    CapturedJob job_; ///< whose steps are recognised elsewhere, see takeRun()
     HostClocks clocks_;
     OpenChecks open_checks_;
     FindingSearch search_;

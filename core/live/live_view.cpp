@@ -17,24 +17,11 @@ std::string_view rankStateName(RankState state) {
     return "awaited";
 }
 
-LiveStep summed(const ReducedStep& step, int replicas) {
+LiveStep summed(const std::vector<ReducedReplica>& replicas) {
     LiveStep sum;
-    sum.index = step.index;
-    sum.checks = step.checks;
-    sum.mismatches = step.mismatches;
-    const auto complete = std::ranges::count_if(step.replicas, &ReducedReplica::complete);
-    sum.complete = complete == replicas;
-    const double weight = 1 / static_cast<double>(std::max<std::ptrdiff_t>(1, complete));
-    std::vector<StepValues> values;
-    for (const ReducedReplica& replica : step.replicas) {
-        values.push_back(replica.values);
-        if (!replica.complete) {
-            if (sum.fault.empty()) sum.fault = replica.fault;
-            for (const Rank rank : replica.unknown)
-                sum.unknown.emplace_back(replica.replica, rank);
-            continue;
-        }
-        sum.wall = std::max(sum.wall, replica.wall);
+    const double weight = 1 / static_cast<double>(std::max<std::size_t>(1, replicas.size()));
+    for (const ReducedReplica& replica : replicas) {
+        sum.wall = std::max(sum.wall, replica.wall); // they run in parallel
         sum.bubble_rate += weight * replica.bubble_rate;
         const bool has_form = replica.expected_rate.has_value();
         if (has_form) {
@@ -49,7 +36,6 @@ LiveStep summed(const ReducedStep& step, int replicas) {
                 sum.causes[cause] += rank.causes[cause];
         }
     }
-    if (sum.complete) sum.values = together(values);
     return sum;
 }
 

@@ -123,7 +123,7 @@ struct LiveStep {
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
-/// A rank's step, reduced to what collectors send to each other.
+/// What is kept of a rank's step.
 struct ReducedRank {
     Rank rank;
     TimeNs busy{0};
@@ -132,29 +132,17 @@ struct ReducedRank {
     PerCause<TimeNs> causes{};             ///< of the bubble, see RankAccounting
 };
 
-/// The same for a replica. An incomplete one has no times.
+/// The same for a replica that ran its step completely.
 struct ReducedReplica {
     int replica = 0;
-    bool complete = false;
-    std::string fault; ///< why it is incomplete
     TimeNs wall{0};
     double bubble_rate = 0;
     std::optional<double> expected_rate;
-    std::vector<ReducedRank> ranks; ///< all of them, if it is complete
-    std::vector<Rank> unknown;      ///< of an incomplete one: those with incomplete records
-    StepValues values;
+    std::vector<ReducedRank> ranks; ///< all of them
 };
 
-/// A step, as far as one collector sees it.
-struct ReducedStep {
-    int index = 0;
-    std::vector<ReducedReplica> replicas;
-    CheckCounts checks;
-    std::vector<std::pair<std::string, std::string>> mismatches; ///< as LiveStep has them
-};
-
-/// What a view keeps of a step of a run with `replicas` replicas.
-[[nodiscard]] LiveStep summed(const ReducedStep& step, int replicas);
+/// The times of a step: those of the replicas that ran it completely. The longest of them counts.
+[[nodiscard]] LiveStep summed(const std::vector<ReducedReplica>& replicas);
 
 /// An anomaly that holds now, or did once; see AnomalyLog.
 struct LiveAnomaly {
@@ -163,13 +151,6 @@ struct LiveAnomaly {
     int last_at = 0;                ///< the last step after which it was found
     int times = 0;                  ///< how many steps added a case
     std::optional<int> resolved_at; ///< the step after which it was over; none while it is open
-};
-
-/// One search for findings, for other collectors.
-struct LiveSearch {
-    int step = -1; ///< after which it was made
-    int steps = 0; ///< that it was the first to cover
-    std::vector<LiveAnomaly> found;
 };
 
 /// Counted over the whole run.
@@ -199,14 +180,11 @@ struct LiveEvent {
         AnomalyResolved, ///< `anomaly` is over
         Mismatch,        ///< of a check, which `text` names
         RunEnded,        ///< all ranks have ended or are gone
-        Searched,        ///< `search`, if LiveOptions::report_searches
     };
     Kind kind = Kind::RunBegan;
     int step = 0;
     LiveRank rank;
-    ReducedStep reduced; ///< of StepClosed: the same step, before the reduction
     std::optional<LiveAnomaly> anomaly;
-    std::optional<LiveSearch> search;
     std::string text;
 };
 

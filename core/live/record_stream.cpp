@@ -1,9 +1,7 @@
 #include "core/live/record_stream.h"
 
 #include "core/base/text.h"
-
 #include "core/formats/perfetto/capture_names.h"
-#include "core/live/collector_summary.h"
 #include "core/recognise/native_args.h"
 
 #include <algorithm>
@@ -29,8 +27,6 @@ RecordStream::RecordStream(RecordSink& sink, perfetto::StreamMemory& memory)
       events_([this](const perfetto::StreamEvent& event) { take(event); },
               [this](const perfetto::ClockReading& clocks) { sink_.onClocks(clocks); }, memory) {}
 
-RecordStream::~RecordStream() = default;
-
 const RecordOwner* RecordStream::ownerOf(std::uint64_t track) {
     if (const RecordOwner* const known = recent_.find(track)) return known;
     auto known = owners_.find(track);
@@ -46,7 +42,6 @@ const RecordOwner* RecordStream::ownerOf(std::uint64_t track) {
 void RecordStream::take(const perfetto::StreamEvent& event) {
     if (!event.instant && takeSlice(event)) return;
     if (event.category == trace_names::kClock && event.name == trace_names::kPing) return takePing(event);
-    if (event.category == summary_names::kCategory) return takeSummary(event);
     if (event.category == perfetto::kCaptureCategory) return takeCapture(event);
     const RecordOwner* const owner = ownerOf(event.track);
     if (owner == nullptr) return sink_.onOther();
@@ -137,16 +132,6 @@ void RecordStream::takeCheck(const RecordOwner& owner, const perfetto::StreamEve
         if (in.wrong().empty() && !contradictsItself(record)) check.record = std::move(record);
     }
     sink_.onCheck(owner, std::move(check));
-}
-
-void RecordStream::takeSummary(const perfetto::StreamEvent& event) {
-    if (share_ == nullptr) share_ = std::make_unique<SummaryReader>();
-    SummaryRecord record;
-    switch (share_->take(event, record)) {
-    case SummaryReader::DecodeResult::Bad: return sink_.onOther();
-    case SummaryReader::DecodeResult::Part: return;
-    case SummaryReader::DecodeResult::Whole: return sink_.onSummary(std::move(record));
-    }
 }
 
 void RecordStream::takePing(const perfetto::StreamEvent& event) {

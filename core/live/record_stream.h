@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,9 +52,6 @@ struct SeenCheck {
     std::optional<CheckRecord> record; ///< the complete record; nothing if fields are missing
 };
 
-struct SummaryRecord;
-class SummaryReader;
-
 /// Receives the records of one stream. Called from RecordStream::feed().
 class RecordSink {
 public:
@@ -78,8 +74,6 @@ public:
     virtual void onCaptureRank(int rank) = 0;
     /// It recorded nothing for this long; `in` is the range that is open, see perfetto::kCaptureStands.
     virtual void onCaptureStands(std::string_view in, TimeNs time) = 0;
-    /// A report of another collector about the replicas that it sees.
-    virtual void onSummary(SummaryRecord record) = 0;
     /// An event of another program, or one with missing fields.
     virtual void onOther() = 0;
 };
@@ -89,7 +83,6 @@ class RecordStream {
 public:
     /// `sink` and `memory` must outlive this object.
     RecordStream(RecordSink& sink, perfetto::StreamMemory& memory);
-    ~RecordStream();
     RecordStream(const RecordStream&) = delete;
     RecordStream& operator=(const RecordStream&) = delete;
 
@@ -105,14 +98,12 @@ private:
     void takeCheck(const RecordOwner& owner, const perfetto::StreamEvent& event);
     void takePing(const perfetto::StreamEvent& event);
     void takeCapture(const perfetto::StreamEvent& event);
-    void takeSummary(const perfetto::StreamEvent& event);
     [[nodiscard]] const RecordOwner* ownerOf(std::uint64_t track);
 
     RecordSink& sink_;
     perfetto::HeldMemory memory_;
     std::unordered_map<std::uint64_t, RecordOwner> owners_; ///< by track
     perfetto::RecentOf<const RecordOwner> recent_;          ///< of owners_
-    std::unique_ptr<SummaryReader> share_;                  ///< null if the stream is a rank's
     perfetto::EventStream events_;
 };
 

@@ -80,13 +80,10 @@ bool sameSizes(const RunInfo& a, const RunInfo& b) {
     return sizes(a) == sizes(b);
 }
 
-StepAssembler::StepAssembler(const RunInfo& info, Limits limits, ReplicaRange own)
-    : info_(info), limits_(limits), own_(own) {
+StepAssembler::StepAssembler(const RunInfo& info, Limits limits) : info_(info), limits_(limits) {
     const auto count = static_cast<std::size_t>(info.pp) * static_cast<std::size_t>(info.dp);
     latest_.assign(count, -1);
     ended_.assign(count, false);
-    for (std::size_t place = 0; place < count; ++place)
-        ended_[place] = !own_.has(static_cast<int>(place) / info.pp);
     usual_ops_.assign(count, 0);
     most_slices_ = std::min<std::int64_t>(kMaxSequenceSlices, kMaxOpenSlots / (slots(info) * info.microbatches));
 }
@@ -107,7 +104,7 @@ StepAssembler::OpenStep* StepAssembler::openStep(int index) {
 template <class Record, class List>
 StepAssembler::AddResult StepAssembler::take(const Record& record, List RankRecords::*list) {
     const auto within = [](std::int64_t value, std::int64_t end) { return value >= 0 && value < end; };
-    if (!within(record.owner, info_.pp) || !within(record.replica, info_.dp) || !own_.has(record.replica) ||
+    if (!within(record.owner, info_.pp) || !within(record.replica, info_.dp) ||
         !within(record.step, std::numeric_limits<int>::max()) || !within(record.microbatch, info_.microbatches) ||
         !within(record.sequence, most_slices_)) {
         return AddResult::Bad;
@@ -205,7 +202,6 @@ ClosedStep StepAssembler::finish(int index, OpenStep step) {
     FoundOps found;
     found.parts = Parts::Chunks;
     for (std::size_t place = 0; place < places(); ++place) {
-        if (!own_.has(static_cast<int>(place) / info_.pp)) continue;
         RankRecords& records = step.ranks[place];
         open_records_ -= std::min(open_records_, records.ops.size() + records.comm.size());
         closed.duplicates += dropDuplicates(records.ops) + dropDuplicates(records.comm);

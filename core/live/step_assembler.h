@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,14 +13,6 @@
 #include <vector>
 
 namespace bubblescope::live {
-
-/// A range of replicas, by default all.
-struct ReplicaRange {
-    int first = 0;
-    int last = std::numeric_limits<int>::max();
-
-    [[nodiscard]] bool has(std::int64_t replica) const { return replica >= first && replica <= last; }
-};
 
 /// Whether they can describe the same run.
 [[nodiscard]] bool sameSizes(const RunInfo& a, const RunInfo& b);
@@ -60,8 +51,8 @@ public:
         Bad,        ///< with impossible numbers, or of more open steps than can be held
     };
 
-    /// `info` must have valid sizes, see sizesCanBe(). Replicas outside of `own` are neither expected nor accepted.
-    StepAssembler(const RunInfo& info, Limits limits, ReplicaRange own = {});
+    /// `info` must have valid sizes, see sizesCanBe().
+    StepAssembler(const RunInfo& info, Limits limits);
 
     [[nodiscard]] static bool sizesCanBe(const RunInfo& info);
 
@@ -109,7 +100,6 @@ private:
 
     RunInfo info_;
     Limits limits_;
-    ReplicaRange own_;
     std::map<int, OpenStep> steps_;
     std::pair<int, OpenStep*> recent_{-1, nullptr}; ///< of steps_: records of a step follow each other
     std::vector<int> latest_;                       ///< by place

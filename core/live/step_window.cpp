@@ -18,7 +18,6 @@ constexpr std::size_t kMaxChecks = 400'000; ///< of all steps in the window
 ReducedReplica reduced(const StepAnalysis& analysis, const StepAccounting& accounting) {
     ReducedReplica replica;
     replica.replica = analysis.replica;
-    replica.complete = true;
     replica.wall = analysis.wall;
     replica.bubble_rate = analysis.rates.over_makespan;
     if (analysis.form) replica.expected_rate = analysis.form->bubble_rate;

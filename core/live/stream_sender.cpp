@@ -1,7 +1,6 @@
 #include "core/live/stream_sender.h"
 
 #include "core/formats/perfetto/packet.h"
-#include "core/live/collector_summary.h"
 
 #include <fmt/format.h>
 
@@ -78,10 +77,6 @@ struct StreamSender::Source final : public RecordSink {
     }
     void onLost(const RecordOwner&, std::int64_t) override {}
     void onEnd(const RecordOwner&, const StreamEnd&) override { ended = true; }
-    void onSummary(SummaryRecord record) override {
-        if (auto* const begin = std::get_if<SummaryBegin>(&record.what)) statement = std::move(begin->statement);
-        ended = ended || std::holds_alternative<SummaryEnd>(record.what);
-    }
     void onCaptured(const CaptureStatement& captured) override { statement = captured.writer; }
     void onCaptureLosses(std::int64_t) override {}
     void onCaptureEnd() override { ended = true; }

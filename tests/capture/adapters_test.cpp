@@ -1,5 +1,4 @@
 #include "core/formats/read_trace.h"
-#include "tests/cli/beside.h"
 #include "tests/cli/program.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
@@ -15,7 +14,6 @@
 #include <fstream>
 #include <iterator>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -153,41 +151,6 @@ TEST_F(Adapters, ReplicasOfAPipelineAreToldApart) {
     EXPECT_THAT(sizes, HasSubstr(R"("dp":3)"));
     EXPECT_THAT(sizes, HasSubstr(R"("pp":2)"));
     EXPECT_EQ(analysis["schedule"]["pp"], 2);
-}
-
-TEST_F(Adapters, CollectorsOfSomeReplicasCarryRecordedJobs) {
-    // Ranks 0 and 2 are the first replica, 1 and 3 the other one.
-    ASSERT_EQ(record("FAKE_WORLD=4 $PY $JOB torch", 4).exit_code, 0) << log();
-    for (const auto& file : std::filesystem::directory_iterator(dir())) {
-        const std::string name = file.path().filename().string();
-        if (!name.starts_with("rank")) continue;
-        const std::string replica = scratch_.file(name[4] == '0' || name[4] == '2' ? "replica0" : "replica1");
-        std::filesystem::create_directories(replica);
-        std::filesystem::copy(file.path(), replica + "/" + name);
-    }
-    const std::string token = scratch_.writeSecret("token", "only we know\n");
-    Beside job({"monitor", "--listen", "0", "--token-file", token, "--patience", "2s"}, scratch_.file("lines"));
-    const std::string top = job.said("Listening at ");
-    std::vector<std::unique_ptr<Beside>> collectors;
-    for (const std::string replica : {"0", "1"}) {
-        collectors.push_back(std::make_unique<Beside>(
-            std::vector<std::string>{"monitor", scratch_.file("replica" + replica), "--forward", top, "--replicas",
-                                     replica, "--token-file", token, "--patience", "200ms"},
-            scratch_.file("nothing" + replica)));
-    }
-    for (const auto& collector : collectors)
-        EXPECT_EQ(collector->wait(), 0);
-    EXPECT_EQ(job.wait(), 0);
-    std::ifstream lines(scratch_.file("lines"));
-    int steps = 0;
-    for (std::string line; std::getline(lines, line);) {
-        const auto document = nlohmann::json::parse(line);
-        if (document.value("event", "") != "step") continue;
-        ++steps;
-        EXPECT_THAT(line, HasSubstr(R"("complete":true)"));
-        EXPECT_THAT(line, HasSubstr(R"("loss":3.0,"tokens":192,"samples":12)")) << "through the collectors";
-    }
-    EXPECT_EQ(steps, 3) << "with both replicas";
 }
 
 TEST_F(Adapters, MegatronsBackwardsAndTransfersFindTheirMicrobatch) {

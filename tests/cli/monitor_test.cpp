@@ -144,38 +144,6 @@ TEST(Monitor, HearsOfARunOverTheNetwork) {
     EXPECT_EQ(all.back()["counts"]["unheard"], 0);
 }
 
-TEST(Monitor, TakesStepsThatAnotherPutTogether) {
-    const ScratchFolder scratch;
-    const std::string traces = scratch.file("traces");
-    const std::string token = scratch.writeSecret("token", "only we know\n");
-    ASSERT_EQ(runProgram(runWith({"--steps", "4", "--out", traces})).exit_code, 0);
-    const ProgramResult single = runProgram({"monitor", traces});
-    ASSERT_EQ(single.exit_code, 0) << single.err;
-    scratch.write("single", single.out);
-
-    // Ranks' files to a node's collector, and from there their steps to the job's.
-    Beside job({"monitor", "--listen", "0", "--token-file", token}, scratch.file("lines"));
-    const std::string top = job.said("Listening at ");
-    Beside node({"monitor", "--listen", "0", "--forward", top, "--replicas", "all", "--token-file", token},
-                scratch.file("nothing"));
-    const ProgramResult sent =
-        runProgram({"monitor", traces, "--forward", node.said("Listening at "), "--token-file", token});
-    EXPECT_EQ(sent.exit_code, 0) << sent.err;
-    EXPECT_EQ(node.wait(), 0);
-    EXPECT_EQ(job.wait(), 0);
-    const auto all = documents(scratch.file("lines"));
-    const auto steps = ofKind(all, "step");
-    const auto expected = ofKind(documents(scratch.file("single")), "step");
-    ASSERT_EQ(steps.size(), 4U);
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        for (const char* const number :
-             {"wall_ns", "busy_ns", "bubble_ns", "bubble_rate", "expected_bubble_rate", "causes"})
-            EXPECT_EQ(steps[i][number], expected[i][number]) << number;
-    }
-    EXPECT_EQ(all.back()["counts"]["unheard"], 0);
-    EXPECT_TRUE(all.back()["run_ended"].get<bool>());
-}
-
 TEST(Monitor, GivesUpRanksWhoseFilesLackOrAreDamaged) {
     const ScratchFolder scratch;
     const std::string traces = scratch.file("traces");
@@ -214,9 +182,7 @@ TEST(Monitor, SaysWhatIsWrongWithTheLine) {
     EXPECT_EQ(runProgram({"monitor"}).exit_code, 2);
     ::unsetenv("BUBBLESCOPE_TOKEN");
     EXPECT_EQ(runProgram({"monitor", "--listen", "0"}).exit_code, 2) << "without a token";
-    EXPECT_EQ(runProgram({"monitor", ".", "--forward", "1", "--listen", "2"}).exit_code, 2) << "without --replicas";
-    EXPECT_EQ(runProgram({"monitor", ".", "--replicas", "0-1"}).exit_code, 2);
-    EXPECT_EQ(runProgram({"monitor", ".", "--forward", "1", "--replicas", "3-1"}).exit_code, 2);
+    EXPECT_EQ(runProgram({"monitor", ".", "--forward", "1", "--listen", "2"}).exit_code, 2);
     EXPECT_EQ(runProgram({"monitor", "--listen", "0", "--certificate", "alone.pem"}).exit_code, 2);
     EXPECT_EQ(runProgram({"monitor", ".", "--metrics", "nowhere:port"}).exit_code, 2);
     EXPECT_EQ(runProgram({"monitor", ".", "--patience", "long"}).exit_code, 2);

@@ -169,8 +169,7 @@ void LiveFeed::take(live::LiveEvent event) {
         alert.rank = std::move(event.rank);
         break;
     case Kind::StepClosed:
-    case Kind::RunEnded:
-    case Kind::Searched: return;
+    case Kind::RunEnded: return;
     }
     alert.step = event.step;
     add(std::move(alert));

@@ -56,29 +56,8 @@ TEST_F(Log, WhatCostsLessIsToldInTheSecondStep) {
     look({lasting(kStep * 3 / 100)});
     EXPECT_EQ(opened_, 0);
     EXPECT_TRUE(log_.current().empty());
-    EXPECT_EQ(log_.found().size(), 1U) << "other collectors get it";
     look({lasting(kStep * 3 / 100)});
     EXPECT_EQ(opened_, 1);
-}
-
-TEST_F(Log, WhatHoldsSinceAnEarlierSearchIsNotFoundAgain) {
-    const Anomaly cheap = finding(AnomalyKind::Straggler, 2, kStep * 3 / 100, 20, 21);
-    const auto opened = [&](int step, int found_after) {
-        return log_.update({AnomalyLog::Finding{cheap, found_after, 1}}, step, kStep).opened.size();
-    };
-    EXPECT_EQ(opened(21, 21), 0U);
-    EXPECT_EQ(opened(21, 21), 0U) << "others searched the same steps";
-    EXPECT_EQ(opened(22, 21), 0U) << "and the next";
-    EXPECT_EQ(log_.found().size(), 1U);
-    EXPECT_EQ(log_.found()[0].last_at, 21);
-    EXPECT_EQ(opened(23, 23), 1U);
-}
-
-TEST_F(Log, WhoIsBehindDoesNotResolveWhatItFound) {
-    const Anomaly slow = finding(AnomalyKind::Straggler, 2, kStep / 5, 20, 21);
-    (void)log_.update({AnomalyLog::Finding{slow, 21, 1}}, 21, kStep);
-    EXPECT_TRUE(log_.update({AnomalyLog::Finding{slow, 21, 1}}, 40, kStep).resolved.empty());
-    EXPECT_EQ(log_.update({AnomalyLog::Finding{slow, 40, 19}}, 40, kStep).resolved.size(), 1U);
 }
 
 TEST_F(Log, StepsSearchedAtOnceCountOneByOne) {

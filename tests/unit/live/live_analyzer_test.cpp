@@ -396,7 +396,7 @@ TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
                 return all;
             };
             EXPECT_EQ(told(fast->analyzer), told(slow->analyzer)) << steps << " steps, seed " << seed;
-            ASSERT_EQ(fast->analyzer.found().size(), slow->analyzer.found().size());
+            EXPECT_EQ(fast->analyzer.window()->findings().size(), slow->analyzer.window()->findings().size());
             EXPECT_EQ(fast->count(Kind::StepClosed), static_cast<std::size_t>(steps));
         }
     }
@@ -455,33 +455,29 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
 
 // Steps that share a search wait for it: those before a crash are what one wants to know of.
 TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
-    constexpr int kOnset = 41;
+    constexpr int kOnset = 43; // after a search, the next of which would come after five steps
     const auto wanted = fourRanksWithASlowOne(48, kOnset, 2.5);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
     LiveOptions options;
     options.assembly.settle = 0s;
-    options.report_searches = true;
     Watch watch(ranks, options);
     watch.now = 1s;
     ranks.write(0, run.steps[0], 0);
-    int searched = -1;
-    const auto close = [&](int step) {
+    for (int step = 0; step <= kOnset + 3; ++step) {
         writeBesideTheNext(ranks, run, step);
         watch.feedAll();
-        for (const LiveEvent& event : watch.after(1ns)) {
-            if (event.kind == Kind::Searched) searched = event.step;
-        }
-    };
-    const auto begun = [&watch](std::size_t from) {
-        return std::find_if(watch.events.begin() + static_cast<std::ptrdiff_t>(from), watch.events.end(),
-                            [](const LiveEvent& event) { return event.kind == Kind::RunBegan; });
-    };
-    for (int step = 0; step <= kOnset + 3; ++step)
-        close(step);
+        watch.after(1ns);
+    }
     const int last = watch.closedSteps().back();
-    ASSERT_LT(searched, last) << "or there is nothing to lose";
-    const std::size_t seen = watch.events.size();
+    ASSERT_GT(last, kOnset);
+    const auto tellsOfTheSlowRank = [last](const LiveEvent& event) {
+        return event.kind == Kind::AnomalyFound && event.anomaly->anomaly.rank == Rank{2} &&
+               event.anomaly->anomaly.seen.last == last;
+    };
+    ASSERT_TRUE(std::ranges::none_of(watch.events, tellsOfTheSlowRank)) << "or there is nothing to lose";
+    ASSERT_TRUE(watch.analyzer.anomalies().empty());
+    const auto seen = static_cast<std::ptrdiff_t>(watch.events.size());
     for (int rank = 0; rank < 4; ++rank) {
         ranks.start(rank, {"host", "clock", 2, {}});
         watch.analyzer.restart(watch.streams[static_cast<std::size_t>(rank)]);
@@ -489,17 +485,14 @@ TEST(LiveAnalyzer, TheLastStepsOfARunAreSearchedBeforeAnotherBegins) {
     }
     watch.feedAll();
     watch.after(1ns);
-    const auto began = begun(seen);
+    const auto before = watch.events.begin() + seen;
+    const auto began =
+        std::find_if(before, watch.events.end(), [](const LiveEvent& event) { return event.kind == Kind::RunBegan; });
     ASSERT_NE(began, watch.events.end());
-    const auto late = std::find_if(watch.events.begin() + static_cast<std::ptrdiff_t>(seen), began,
-                                   [](const LiveEvent& event) { return event.kind == Kind::Searched; });
+    const auto late = std::find_if(before, began, tellsOfTheSlowRank);
     ASSERT_NE(late, began) << "after the steps, before the next run";
     EXPECT_EQ(late->step, last);
-    EXPECT_EQ(late->search->steps, last - searched);
-    EXPECT_TRUE(std::ranges::any_of(late->search->found, [last](const LiveAnomaly& one) {
-        return one.anomaly.rank == Rank{2} && one.anomaly.seen.last == last;
-    }));
-    EXPECT_TRUE(watch.analyzer.found().empty()) << "of the new run";
+    EXPECT_TRUE(watch.analyzer.anomalies().empty()) << "of the new run";
     EXPECT_TRUE(watch.analyzer.conclude().empty());
 }
 
