@@ -176,8 +176,7 @@ Lanes::Lanes(const std::vector<StepTimeline>& steps, const std::vector<StepAnaly
         replicas_.push_back(step.replica);
     }
     std::ranges::sort(replicas_);
-    const auto repeated = std::ranges::unique(replicas_);
-    replicas_.erase(repeated.begin(), repeated.end());
+    replicas_.erase(std::unique(replicas_.begin(), replicas_.end()), replicas_.end());
     for (const StepTimeline& step : steps)
         replica_of_step_.push_back(
             static_cast<int>(std::ranges::lower_bound(replicas_, step.replica) - replicas_.begin()));

@@ -347,8 +347,7 @@ std::vector<SliceId> TeachPanel::allMatches() const {
     for (const TaughtMatches& of_op : matches_)
         out.insert(out.end(), of_op.slices.begin(), of_op.slices.end());
     std::ranges::sort(out);
-    const auto same = std::ranges::unique(out);
-    out.erase(same.begin(), same.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
 }
 
