@@ -36,7 +36,7 @@ else()
   set(BUBBLESCOPE_WITH_GUI OFF)
 endif()
 
-# Several processes: analyze and run under mpirun. Its old C++ interface is not used.
+# Several processes: run under mpirun. Its old C++ interface is not used.
 find_package(MPI QUIET COMPONENTS CXX)
 if(MPI_CXX_FOUND)
   set(BUBBLESCOPE_WITH_MPI ON)

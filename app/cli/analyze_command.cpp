@@ -6,7 +6,7 @@
 #include "app/cli/output.h"
 #include "app/cli/step_options.h"
 #include "app/cli/svg_options.h"
-#include "core/analysis/distributed.h"
+#include "core/analysis/devices/device_summary.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/live/long_run.h"
 #include "core/report/csv.h"
@@ -141,20 +141,12 @@ report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArgum
     return documentFor(options.json ? report::Reader::Programs : report::Reader::Text, diagnosed, options);
 }
 
-/// What all processes but the first do: they hold a part of the trace and answer for it.
-Status help(const AnalyzeArguments& options, ProcessTeam& team) {
-    const Result<LoadOptions> known_of = options.recognise.options();
-    if (known_of.ok()) return servePartition(team, known_of.value().rules, analysisTasks());
-    // The first process may see what this one does not; if not, it reports the same on its own.
-    return Coordinator::serve(team, [&](std::string_view) -> Result<std::string> { return known_of.error(); });
-}
-
 /// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
     const bool about_steps = options.steps.any() || options.budgets.any() || !options.fail_on.empty();
     printProblems(loaded.run.problems); // an error may follow from them
     if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;
-    BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, extract(loaded.run, kActivity));
+    BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
     if (!report::showsActivity(files)) return *loaded.no_pipeline;
     const report::Document document = report::activityDocument(loaded, files, BUBBLESCOPE_VERSION);
     BUBBLESCOPE_TRY(writePage(document, options));
@@ -182,30 +174,16 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
     return failed || over ? 1 : 0;
 }
 
-CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
-    std::optional<Coordinator> lead; // from here on the others are asked or dismissed, whatever happens
-    if (team != nullptr && team->size() > 1) {
-        if (team->isRoot()) {
-            lead.emplace(*team);
-        } else {
-            BUBBLESCOPE_TRY(help(options, *team));
-            return 0;
-        }
-    }
+CommandResult analyze(AnalyzeArguments& options) {
     BUBBLESCOPE_TRY(options.budgets.parse());
     BUBBLESCOPE_ASSIGN(StepRequest request, options.steps.request());
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
     BUBBLESCOPE_ASSIGN(DiagnosisOptions diagnosis, diagnosisOptions(options, std::move(request)));
-    std::optional<DiagnosedRun> in_parts; // several processes share what is loaded
-    if (!lead) {
-        BUBBLESCOPE_ASSIGN(in_parts, analyzeInParts(options, known_of, files, diagnosis));
-    }
+    BUBBLESCOPE_ASSIGN(const std::optional<DiagnosedRun> in_parts, analyzeInParts(options, known_of, files, diagnosis));
     if (in_parts) return show(*in_parts, options);
-    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, watchLoad(control, [&] {
-                           return loadTrace(files, control, known_of, lead ? &*lead : nullptr);
-                       }));
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, watchLoad(control, [&] { return loadTrace(files, control, known_of); }));
     if (loaded.no_pipeline) return analyzeActivity(loaded, options);
     BUBBLESCOPE_ASSIGN(const DiagnosedRun diagnosed, analyzeWhole(std::move(loaded), options, std::move(diagnosis)));
     return show(diagnosed, options);
@@ -213,7 +191,7 @@ CommandResult analyze(AnalyzeArguments& options, ProcessTeam* team) {
 
 } // namespace
 
-void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
+void addAnalyzeCommand(Command app, Action& action) {
     const Command command =
         app.addCommand("analyze", "Load a trace, find its pipeline, set its bubbles against the closed form");
     const auto options = std::make_shared<AnalyzeArguments>();
@@ -271,7 +249,7 @@ void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team) {
         .rare();
     addMemoryOptions(command, options->memory);
     addRecogniseOptions(command, options->recognise);
-    command.onParsed([&action, options, team] { action = [options, team] { return analyze(*options, team); }; });
+    command.onParsed([&action, options] { action = [options] { return analyze(*options); }; });
 }
 
 } // namespace bubblescope::cli

@@ -34,8 +34,7 @@ void addRunCommand(Command app, Action& action, ProcessTeam* team);
 void addCheckedRunCommand(Command aadiff, Action& action, ProcessTeam* team);
 void addConvertCommand(Command app, Action& action);
 void addInfoCommand(Command app, Action& action);
-/// `team`: the processes that share the work, or null.
-void addAnalyzeCommand(Command app, Action& action, ProcessTeam* team);
+void addAnalyzeCommand(Command app, Action& action);
 void addAnomaliesCommand(Command app, Action& action);
 void addDiffCommand(Command app, Action& action);
 void addAdviseCommand(Command app, Action& action);

@@ -27,7 +27,7 @@ void addCommands(CommandLine& line, Action& action, ProcessTeam* team, TerminalO
     app.needsCommand(); // and no more than one: files may have the names of commands
     line.addToEvery([&terminal](Command command) { addTerminalOptions(command, terminal); });
     app.commandGroup("Look at a run");
-    addAnalyzeCommand(app, action, team);
+    addAnalyzeCommand(app, action);
     addWhatIfCommand(app, action);
     addAdviseCommand(app, action);
     addDiffCommand(app, action);

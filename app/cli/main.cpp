@@ -24,7 +24,7 @@ namespace {
 constexpr int kRunFailed = 4;
 
 /// Commands in which all processes of a job take part. Of the others the root does all.
-constexpr std::array<std::string_view, 3> kTogether{"analyze", "run", "aadiff run"};
+constexpr std::array<std::string_view, 2> kTogether{"run", "aadiff run"};
 
 bool isTogether(const CommandLine& line) {
     return std::ranges::any_of(kTogether, [&line](std::string_view name) { return line.names(std::string(name)); });

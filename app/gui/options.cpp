@@ -252,10 +252,7 @@ RunLoader loaderOf(const Options& options) {
         if (!options.mesh.isEmpty()) {
             BUBBLESCOPE_ASSIGN(wanted.mesh, parseMesh(options.mesh.toStdString(), options.mesh_order.toStdString()));
         }
-        BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace(paths, control, wanted));
-        // What reads on needs `control` and the rules, which end here.
-        if (loaded.no_pipeline) loaded.run.partitions.reset();
-        return loaded;
+        return loadTrace(paths, control, wanted);
     });
 }
 

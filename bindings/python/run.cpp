@@ -5,7 +5,7 @@
 #include "bindings/python/table.h"
 #include "bindings/python/wait.h"
 #include "core/analysis/comparison/compare_runs.h"
-#include "core/analysis/distributed.h"
+#include "core/analysis/devices/device_summary.h"
 #include "core/base/bytes.h"
 #include "core/cost/memory_estimate.h"
 #include "core/optimize/advice/advise.h"
@@ -47,9 +47,8 @@ Result<Loaded> loadAndDiagnose(const RunModelRequest& request, const DiagnosisOp
     Loaded out;
     if (loaded.no_pipeline) {
         if (request.steps.any()) return *loaded.no_pipeline;
-        BUBBLESCOPE_ASSIGN(out.activity, extract(loaded.run, kActivity));
+        BUBBLESCOPE_ASSIGN(out.activity, activityOf(loaded));
         if (!report::showsActivity(out.activity)) return *loaded.no_pipeline;
-        loaded.run.partitions.reset(); // they end with the control
         out.trace = std::make_unique<LoadedTrace>(std::move(loaded));
         return out;
     }

@@ -53,7 +53,6 @@ Result<RunReport> makeReport(const Run& run, const ReportOptions& options, const
         report.typical = std::move(parts.typical);
         ran = std::move(parts.ran);
     }
-    // Asks other processes, if there are any: one thread does.
     BUBBLESCOPE_ASSIGN(SliceEvidence slices, sliceEvidence(run, options.clocks, !options.memory_estimate.empty()));
     const AnomalyInput input{.run = run,
                              .analyses = report.steps,

@@ -20,6 +20,10 @@ struct Diagnostic {
 /// Collects diagnostics and merges repeats of one kind in one file into a single counted entry.
 class DiagnosticLog {
 public:
+    DiagnosticLog() = default;
+    /// Goes on where another log ended, see take().
+    explicit DiagnosticLog(std::vector<Diagnostic> entries) : entries_(std::move(entries)) {}
+
     void add(std::string kind, Sentence where, Sentence message, std::int64_t count = 1);
     [[nodiscard]] const std::vector<Diagnostic>& entries() const { return entries_; }
     [[nodiscard]] std::vector<Diagnostic> take() { return std::move(entries_); }

@@ -175,7 +175,6 @@ public:
         friend class PackedList;
         Iterator(const PackedList& list, std::size_t at) : list_(&list), at_(at), reader_(list.packed_) { enter(); }
         void enter() {
-            // Rows of a list are sound, see ofPacked().
             if (list_->is_packed_ && at_ < list_->size_) (void)reader_.next(row_);
         }
 
@@ -188,21 +187,6 @@ public:
     using const_iterator = Iterator;
 
     PackedList() = default;
-    /// Of `size` packed elements, by another list's packed(); nothing if the bytes are not that.
-    [[nodiscard]] static std::optional<PackedList> ofPacked(std::size_t size, std::vector<std::uint8_t> bytes) {
-        RowReader reader(bytes);
-        Row row{};
-        for (std::size_t i = 0; i < size; ++i) {
-            if (!reader.next(row)) return std::nullopt;
-        }
-        if (!reader.done()) return std::nullopt;
-        PackedList list;
-        list.packed_ = std::move(bytes);
-        list.size_ = size;
-        list.is_packed_ = true;
-        return list;
-    }
-
     [[nodiscard]] std::size_t size() const { return is_packed_ ? size_ : open_.size(); }
     [[nodiscard]] bool empty() const { return size() == 0; }
     /// Of a packed list linear in `i`: list() for those who need many.
@@ -252,8 +236,6 @@ public:
         std::vector<T>().swap(open_);
     }
     [[nodiscard]] bool isPacked() const { return is_packed_; }
-    /// Of a packed list; else empty.
-    [[nodiscard]] const std::vector<std::uint8_t>& packed() const { return packed_; }
     /// That its elements take, with what there is room for.
     [[nodiscard]] std::size_t bytes() const { return open_.capacity() * sizeof(T) + packed_.capacity(); }
 

@@ -326,6 +326,9 @@ Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& contro
     return read;
 }
 
+namespace {
+
+/// Logs the problems of a trace's files, in their order. Error: Input, if none of them is usable.
 Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome> outcomes, DiagnosticLog& log) {
     std::optional<Error> first_error;
     std::size_t used = 0;
@@ -344,8 +347,6 @@ Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome
     return {};
 }
 
-namespace {
-
 Result<ReadTraces> readWhole(std::span<const InputFile> files, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles(files, control));
     DiagnosticLog log;
@@ -361,8 +362,11 @@ Result<ReadTraces> readWhole(std::span<const InputFile> files, JobControl& contr
 
 } // namespace
 
-Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control) {
-    BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
+Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
+                              std::uint64_t first_bytes) {
+    BUBBLESCOPE_ASSIGN(std::vector<InputFile> files, findTraceFiles(paths));
+    for (InputFile& file : files)
+        file.first_bytes = first_bytes == 0 ? 0 : std::max<std::uint64_t>(1, first_bytes / files.size());
     try {
         return readWhole(files, control);
     } catch (const std::bad_alloc&) { // where files become one trace

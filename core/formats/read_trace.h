@@ -39,10 +39,10 @@ struct ReadTraces {
 /// those of a folder by path. Formats are detected by content, compressed files are decompressed; a file's rank is
 /// stated in it or else the number after "rank" in its name. Below a folder, files of other kinds are skipped. An
 /// unusable file is a diagnostic as long as another one is usable. Progress counts the bytes of the files. Errors:
-/// Input, Cancelled.
-[[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control);
-
-// The same in steps, for traces of which each process reads a part.
+/// Input, Cancelled. `first_bytes`: if not 0, only so many bytes are read, of all files together, from their
+/// beginnings, unpacked.
+[[nodiscard]] Result<ReadTraces> readTraces(const std::vector<std::filesystem::path>& paths, JobControl& control,
+                                            std::uint64_t first_bytes = 0);
 
 /// The outcome of one file.
 struct FileOutcome {
@@ -58,9 +58,5 @@ struct ReadFiles {
 
 /// Reads files in parallel. Progress counts their bytes. Error: Cancelled.
 [[nodiscard]] Result<ReadFiles> readFiles(std::span<const InputFile> files, JobControl& control);
-
-/// Logs the problems of a trace's files, in their order. Error: Input, if none of them is usable.
-[[nodiscard]] Status logFileProblems(std::span<const InputFile> files, std::vector<FileOutcome> outcomes,
-                                     DiagnosticLog& log);
 
 } // namespace bubblescope

@@ -2,7 +2,7 @@
 
 #include "core/base/text.h"
 #include "core/recognise/fit_schedule.h"
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 #include "core/schedule/dependency.h"
 
 #include <fmt/format.h>
@@ -216,13 +216,13 @@ std::string seenOrder(const ObservedPipeline& observed) {
 
 } // namespace
 
-Result<std::vector<RankBlocks>> extractComputeBlocks(TracePartition& partition) {
-    const GpuWork& gpu = partition.gpu();
-    std::vector<RankBlocks> files(partition.fileCount());
+Result<std::vector<RankBlocks>> extractComputeBlocks(RawTrace& raw) {
+    const GpuWork& gpu = raw.gpu();
+    std::vector<RankBlocks> files(raw.fileCount());
     for (std::uint32_t file = 0; file < files.size(); ++file) {
-        if (partition.control().stopRequested()) break;
-        const std::int64_t rank = partition.rankOf(file);
-        const HostEvents events = hostEvents(partition.trace(), file, rank, gpu, partition.control());
+        if (raw.control().stopRequested()) break;
+        const std::int64_t rank = raw.rankOf(file);
+        const HostEvents events = hostEvents(raw.trace(), file, rank, gpu, raw.control());
         const bool transfers = std::any_of(events.events.begin(), events.events.end(), [](const HostEvent& event) {
             return event.kind == HostEventKind::Transfer;
         });

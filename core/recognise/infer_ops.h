@@ -31,7 +31,7 @@ struct Inference {
 
 /// The blocks of files that both computed and transferred something: only they can be part of a pipeline. Empty for the
 /// others.
-[[nodiscard]] Result<std::vector<RankBlocks>> extractComputeBlocks(TracePartition& partition);
+[[nodiscard]] Result<std::vector<RankBlocks>> extractComputeBlocks(RawTrace& raw);
 
 /// The transfers of a pipeline whose ops were inferred: which send or receive carries which op's payload. A send comes
 /// after the op that makes its payload, and a receive before the op that takes it; to and from each peer they keep the

@@ -1,8 +1,9 @@
 #include "core/base/free_memory.h"
 #include "core/cost/measured_times.h"
+#include "core/formats/read_trace.h"
 #include "core/formats/source/mapped_file.h"
 #include "core/recognise/assemble.h"
-#include "core/recognise/load_tasks.h"
+#include "core/recognise/extractors.h"
 #include "core/recognise/match_schedule.h"
 #include "core/recognise/rule_matches.h"
 #include "core/recognise/run.h"
@@ -45,17 +46,17 @@ std::string categorySummary(const std::vector<CategoryCounts>& files) {
     return out;
 }
 
-Result<FoundOps> nothingRecognised(PartitionedTrace& trace, const std::string& where, const std::string& why_not) {
+Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, const std::string& why_not) {
     std::vector<std::string> looked_for;
     for (const RecognitionRule& rule : builtinRules()) {
         looked_for.push_back(fmt::format("'{}' ({})", rule.ops.front().name.text(), rule.name));
     }
-    BUBBLESCOPE_ASSIGN(const std::vector<CategoryCounts> categories, trace.extract(kCategories));
-    const std::string found = trace.sliceCount() == 0 ? std::string("no slices at all")
-                                                      : fmt::format("{} slices of the categories {}",
-                                                                    trace.sliceCount(), categorySummary(categories));
-    const bool kineto = std::any_of(trace.files().begin(), trace.files().end(),
-                                    [](const TraceFile& file) { return file.format == "kineto"; });
+    BUBBLESCOPE_ASSIGN(const std::vector<CategoryCounts> categories, extract(raw, kCategories));
+    const std::size_t slices = raw.trace().sliceCount();
+    const std::string found = slices == 0
+                                  ? std::string("no slices at all")
+                                  : fmt::format("{} slices of the categories {}", slices, categorySummary(categories));
+    const bool kineto = std::ranges::any_of(raw.files(), [](const TraceFile& file) { return file.format == "kineto"; });
     const std::string names = fmt::format("{}", fmt::join(looked_for, ", "));
     return inputError(
         where,
@@ -66,7 +67,7 @@ Result<FoundOps> nothingRecognised(PartitionedTrace& trace, const std::string& w
                : "--rules teaches other names");
 }
 
-void describeInput(const PartitionedTrace& trace, Run& run) {
+void describeInput(const Trace& trace, Run& run) {
     for (const TraceFile& file : trace.files()) {
         if (file.format.empty()) continue; // unusable
         run.files.push_back(file.path);
@@ -166,20 +167,21 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
 }
 
 /// By our own marks, the user's rules, the built-in ones, or else by inference.
-Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
+Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
-    const std::span<const TraceFile> files = trace.files();
+    const std::span<const TraceFile> files = raw.files();
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
-    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, trace.extract(kProfilerMarks));
+    BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
-    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, trace.extract(kNativeMarks));
+    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));
     if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {
         run.annotation = "Bubblescope";
         return native;
     }
     for (std::size_t i = 0; i < options.rules.size() + builtinRules().size(); ++i) {
-        const RecognitionRule& rule = trace.local().rule(i);
-        BUBBLESCOPE_ASSIGN(std::vector<RuleFinds> finds, trace.extract(kRuleFinds, RuleQuery{i}));
+        const RecognitionRule& rule =
+            i < options.rules.size() ? options.rules[i] : builtinRules()[i - options.rules.size()];
+        BUBBLESCOPE_ASSIGN(std::vector<RuleFinds> finds, extract(raw, kRuleFinds, rule));
         const RuleMatches matches = mergeRuleFinds(rule, std::move(finds), files, log);
         if (matches.matches.empty()) continue;
         FoundOps found = applyRule(rule, matches, marks, files, log);
@@ -190,9 +192,9 @@ Result<FoundOps> recognise(PartitionedTrace& trace, const LoadOptions& options, 
         if (found.owners_are_global && run.places) placeOwners(found, *run.places, where, log);
         return found;
     }
-    BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, trace.extract(kComputeBlocks));
+    BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, extract(raw, kComputeBlocks));
     Inference inferred = inferOps(files, std::move(blocks), marks, options, run.places, log);
-    if (inferred.found.ops.empty()) return nothingRecognised(trace, where, inferred.why_not);
+    if (inferred.found.ops.empty()) return nothingRecognised(raw, where, inferred.why_not);
     run.annotation = "inferred from the order of compute and transfers";
     run.explanation = std::move(inferred.explanation);
     return std::move(inferred.found);
@@ -242,9 +244,8 @@ Status findSchedule(Run& run, const LoadOptions& options, const std::string& whe
 }
 
 /// For the pipeline that was found: records of ranks and chunks that it does not have are counted and omitted.
-Result<CheckLog> readChecks(PartitionedTrace& trace, const Layout& layout, const std::string& where,
-                            DiagnosticLog& log) {
-    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, trace.extract(kNativeChecks));
+Result<CheckLog> readChecks(RawTrace& raw, const Layout& layout, const std::string& where, DiagnosticLog& log) {
+    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> found, extract(raw, kNativeChecks));
     CheckLog checks = mergeNativeChecks(std::move(found), log);
     const auto stray = [&](const auto& record) {
         return record.rank.value >= layout.pp || record.op.chunk.value >= layout.vpp;
@@ -258,14 +259,12 @@ Result<CheckLog> readChecks(PartitionedTrace& trace, const Layout& layout, const
 }
 
 /// Finds the pipeline of a trace that was read; the trace's own members of `run` are there.
-Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const std::string& where, Run& run,
-                    DiagnosticLog& log) {
-    const JobControl& control = trace.local().control();
-    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(trace, options, where, run, log));
+Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string& where, Run& run, DiagnosticLog& log) {
+    const JobControl& control = raw.control();
+    BUBBLESCOPE_ASSIGN(FoundOps found, recognise(raw, options, where, run, log));
     run.info = found.info;
     run.timing = found.timing;
-    // This process needs the most memory from here on.
-    trace.local().forgetGpu();
+    raw.forgetGpu();          // the most memory is needed from here on
     MappedFile::releaseAll(); // args that recognition read in files
     if (control.stopRequested()) return cancelledError();
 
@@ -276,7 +275,7 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
     const bool many = found.ops.size() >= kMany;
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(std::move(found), layout, where, log));
     if (many) returnFreeMemory();
-    BUBBLESCOPE_ASSIGN(run.checks, readChecks(trace, layout, where, log));
+    BUBBLESCOPE_ASSIGN(run.checks, readChecks(raw, layout, where, log));
     if (control.stopRequested()) return cancelledError();
     return findSchedule(run, options, where, log);
 }
@@ -284,65 +283,47 @@ Status findPipeline(PartitionedTrace& trace, const LoadOptions& options, const s
 } // namespace
 
 std::span<const TraceFile> Run::inputs() const {
-    if (partitions != nullptr) return partitions->files();
     return trace != nullptr ? trace->files() : std::span<const TraceFile>{};
 }
 
 Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                              const LoadOptions& options, Coordinator* coordinator) {
-    DiagnosticLog log;
-    BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
-                       PartitionedTrace::read(paths, control, options.rules, coordinator, log, options.first_bytes));
+                              const LoadOptions& options) {
+    BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces(paths, control, options.first_bytes));
+    DiagnosticLog log(std::move(read.problems));
+    RawTrace raw(std::move(read.trace), &control);
     const std::string where = nameInput(paths);
     if (control.stopRequested()) return cancelledError();
 
-    Run read;
-    if (coordinator == nullptr)
-        read.trace = trace->local().sharedTrace();
-    else
-        read.partitions = trace;
-    describeInput(*trace, read);
-    LoadedTrace loaded{read, {}};
-    if (const Status found = findPipeline(*trace, options, where, loaded.run, log); !found.ok()) {
+    Run plain;
+    plain.trace = raw.sharedTrace();
+    describeInput(raw.trace(), plain);
+    LoadedTrace loaded{plain, {}, {}};
+    if (const Status found = findPipeline(raw, options, where, loaded.run, log); !found.ok()) {
         const bool stated = options.schedule || options.family;
         if (found.error().kind != ErrorKind::Input || stated) return found.error();
-        read.partitions = trace; // keeps what recognition read of the devices
-        loaded = {std::move(read), found.error()};
+        loaded = {std::move(plain), found.error(), raw.knownGpu()};
     }
     loaded.run.problems = log.take();
     return loaded;
 }
 
-namespace {
-
-Result<Run> withPipeline(Result<LoadedTrace> loaded) {
-    if (!loaded.ok()) return std::move(loaded).error();
-    if (loaded.value().no_pipeline) return *std::move(loaded).value().no_pipeline;
-    return std::move(loaded).value().run;
-}
-
-} // namespace
-
 Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options) {
-    return withPipeline(loadTrace(paths, control, options));
-}
-
-Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control, const LoadOptions& options,
-                    Coordinator& coordinator) {
-    return withPipeline(loadTrace(paths, control, options, &coordinator));
+    BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace(paths, control, options));
+    if (loaded.no_pipeline) return *std::move(loaded.no_pipeline);
+    return std::move(loaded.run);
 }
 
 Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& paths, JobControl& control) {
-    DiagnosticLog log;
-    BUBBLESCOPE_ASSIGN(const std::shared_ptr<PartitionedTrace> trace,
-                       PartitionedTrace::read(paths, control, {}, nullptr, log));
+    BUBBLESCOPE_ASSIGN(ReadTraces read, readTraces(paths, control));
+    DiagnosticLog log(std::move(read.problems));
+    RawTrace raw(std::move(read.trace), &control);
     RecordedChecks result;
-    for (const TraceFile& file : trace->files()) {
+    for (const TraceFile& file : raw.files()) {
         if (!file.format.empty()) result.files.push_back(file.path);
     }
-    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> marks, trace->extract(kNativeMarks));
-    result.info = mergeNativeMarks(std::move(marks), trace->files(), log).info;
-    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> checks, trace->extract(kNativeChecks));
+    BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> marks, extract(raw, kNativeMarks));
+    result.info = mergeNativeMarks(std::move(marks), raw.files(), log).info;
+    BUBBLESCOPE_ASSIGN(std::vector<NativeChecks> checks, extract(raw, kNativeChecks));
     result.log = mergeNativeChecks(std::move(checks), log);
     result.problems = log.take();
     if (!result.log.empty()) return result;

@@ -6,8 +6,8 @@
 #include "core/parallel/parallel.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
-#include "core/recognise/partitioned_trace.h"
 #include "core/recognise/profiler_marks.h"
+#include "core/recognise/raw_trace.h"
 #include "core/timeline/trace_names.h"
 #include "core/trace/trace.h"
 
@@ -226,9 +226,9 @@ std::optional<RecordOwner> recordOwner(const Trace& trace, const Track& track) {
     return std::nullopt;
 }
 
-Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
-    const Trace& trace = partition.trace();
-    std::vector<NativeMarks> files(partition.fileCount());
+Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<NativeMarks> files(raw.fileCount());
     for (const Instant& instant : trace.instants()) {
         if (trace.text(instant.category) != trace_names::kRun || trace.text(instant.name) != trace_names::kRunEvent)
             continue;
@@ -238,8 +238,8 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
     OwnKernels kernels(trace);
     for (const Track& track : trace.tracks()) {
         const auto owner = recordOwner(trace, track);
-        const bool goes_on = !owner || owner->tensor_rank > 0 || kernels.addTrack(track, *owner, partition.control());
-        if (!goes_on) return files; // of no use, see TracePartition::control()
+        const bool goes_on = !owner || owner->tensor_rank > 0 || kernels.addTrack(track, *owner, raw.control());
+        if (!goes_on) return files; // of no use, see RawTrace::control()
     }
     const MarkReader reader(trace, kernels);
     std::vector<NativeMarks> tracks(trace.tracks().size());
@@ -255,8 +255,8 @@ Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition) {
     for (std::int64_t piece = 1; piece <= pieces; ++piece) {
         const TimeNs until = piece == pieces ? TimeNs::max() : trace.span() / pieces * piece;
         const bool goes_on = parallelFor(tracks.size(), [&](std::size_t id) {
-            return !partition.control().stopRequested() &&
-                   reader.read(trace.tracks()[id], next[id], until, tracks[id], partition.control());
+            return !raw.control().stopRequested() &&
+                   reader.read(trace.tracks()[id], next[id], until, tracks[id], raw.control());
         });
         if (!goes_on) return files;
         if (pieces > 1) MappedFile::releaseAll();
@@ -297,8 +297,8 @@ namespace {
 
 class CheckReader {
 public:
-    explicit CheckReader(const TracePartition& partition)
-        : trace_(partition.trace()), files_(partition.fileCount()), logs_(partition.fileCount()),
+    explicit CheckReader(const RawTrace& raw)
+        : trace_(raw.trace()), files_(raw.fileCount()), logs_(raw.fileCount()),
           check_(trace_.strings().find(trace_names::kCheck)), digest_(trace_.strings().find(trace_names::kDigest)),
           run_(trace_.strings().find(trace_names::kRun)), capture_(trace_.strings().find(perfetto::kCaptureCategory)) {}
 
@@ -426,8 +426,8 @@ void countOverModel(const std::map<Stage, int>& layers, Stage stage, CheckRecord
 
 } // namespace
 
-Result<std::vector<NativeChecks>> extractNativeChecks(TracePartition& partition) {
-    return CheckReader(partition).read();
+Result<std::vector<NativeChecks>> extractNativeChecks(RawTrace& raw) {
+    return CheckReader(raw).read();
 }
 
 CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log) {

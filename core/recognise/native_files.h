@@ -4,7 +4,7 @@
 #include "core/base/result.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/own_kernels.h"
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 #include "core/schedule/op.h"
 #include "core/timeline/checks.h"
 #include "core/trace/trace.h"
@@ -38,7 +38,7 @@ struct NativeMarks {
     /// tensor-parallel group represents it.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
 };
-[[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(TracePartition& partition);
+[[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw);
 
 /// The ops of a trace's native files; empty if there are no such files. `marks` has one entry for each of `files`.
 [[nodiscard]] FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files,
@@ -58,7 +58,7 @@ struct NativeChecks {
     std::vector<Diagnostic> problems;                          ///< "bad-check": unusable records
 };
 
-[[nodiscard]] Result<std::vector<NativeChecks>> extractNativeChecks(TracePartition& partition);
+[[nodiscard]] Result<std::vector<NativeChecks>> extractNativeChecks(RawTrace& raw);
 
 /// Those of a whole trace. Problems go to `log`.
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);

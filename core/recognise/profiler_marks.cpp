@@ -4,7 +4,7 @@
 #include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/recognise/name_pattern.h"
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 
 #include <algorithm>
 #include <string_view>
@@ -44,16 +44,16 @@ void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
 
 } // namespace
 
-Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition) {
-    const Trace& trace = partition.trace();
+Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw) {
+    const Trace& trace = raw.trace();
     std::vector<ProfilerMarks> files(trace.files().size());
     readStatements(trace, files);
     const StringId wanted = trace.strings().find("user_annotation");
     if (wanted == 0) return files;
-    StopCheck stop(partition.control());
+    StopCheck stop(raw.control());
     for (const Track& track : trace.tracks()) {
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
-            if (stop.requested()) return files; // of no use, see TracePartition::control()
+            if (stop.requested()) return files; // of no use, see RawTrace::control()
             if (trace.sliceCategories()[slice] != wanted) continue;
             std::string_view name = trace.name(slice);
             const Mark mark{0, trace.start(slice), trace.end(slice)};

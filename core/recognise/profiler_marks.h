@@ -15,7 +15,7 @@
 
 namespace bubblescope {
 
-class TracePartition;
+class RawTrace;
 
 /// A time range on the host that PyTorch's profiler or the adapter of a framework marked.
 struct Mark {
@@ -32,7 +32,7 @@ struct ProfilerMarks {
     std::map<std::string, std::string> stated;
 };
 
-[[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(TracePartition& partition);
+[[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw);
 
 /// The step that contains a time, nothing between steps.
 [[nodiscard]] std::optional<std::int64_t> stepAt(const ProfilerMarks& marks, TimeNs time);

@@ -1,8 +1,8 @@
 #include "core/recognise/rule_matches.h"
 
 #include "core/base/job.h"
-#include "core/recognise/partitioned_trace.h"
 #include "core/recognise/profiler_marks.h"
+#include "core/recognise/raw_trace.h"
 
 #include <algorithm>
 #include <iterator>
@@ -31,15 +31,15 @@ struct RulePlace {
 
 class Matcher {
 public:
-    Matcher(const RecognitionRule& rule, TracePartition& partition)
-        : rule_(rule), partition_(partition), trace_(partition.trace()), number_(trace_.strings().size(), kUnknown),
-          stop_(partition.control()), files_(partition.fileCount()) {}
+    Matcher(const RecognitionRule& rule, RawTrace& raw)
+        : rule_(rule), raw_(raw), trace_(raw.trace()), number_(trace_.strings().size(), kUnknown), stop_(raw.control()),
+          files_(raw.fileCount()) {}
 
     std::vector<RuleFinds> match() {
         chooseCategories();
         if (!rule_.categories.empty() && wanted_.empty()) return std::move(files_);
-        for (const TrackId track : partition_.tracksByFile()) {
-            if (partition_.control().stopRequested()) break;
+        for (const TrackId track : raw_.tracksByFile()) {
+            if (raw_.control().stopRequested()) break;
             readTrack(track);
         }
         findThreads();
@@ -85,8 +85,7 @@ private:
         const Track& track = trace_.tracks()[match.track];
         GpuWork::Threads& threads = threads_[processOf(match)];
         threads.own = GpuWork::threadOf(trace_, match.track);
-        return partition_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end,
-                                           threads);
+        return raw_.gpu().launchedIn(track.file, GpuWork::processOf(trace_, track), match.start, match.end, threads);
     }
 
     void readTrack(TrackId id) {
@@ -102,7 +101,7 @@ private:
             if (!place) place = placeOf(track);
             if (!place->used) return;
             RuleMatch match;
-            match.file = partition_.fileOf(track);
+            match.file = track.file;
             match.track = id;
             match.slice = slice;
             match.name = nameOf(track.file, trace_.sliceNames()[slice]);
@@ -168,7 +167,7 @@ private:
 
     [[nodiscard]] std::int64_t sourceRank(const Track& track) const {
         switch (rule_.rank) {
-        case RankSource::File: return partition_.rankOf(track.file);
+        case RankSource::File: return raw_.rankOf(track.file);
         case RankSource::Process: return track.pid;
         case RankSource::Thread: return track.tid - 1;
         case RankSource::Processes: // numbered after all are known
@@ -227,7 +226,7 @@ private:
     }
 
     const RecognitionRule& rule_;
-    TracePartition& partition_;
+    RawTrace& raw_;
     const Trace& trace_;
     std::vector<std::int32_t> number_; ///< by name: index of its spelling
     std::vector<Spelled> spellings_;
@@ -302,8 +301,8 @@ void appendMatches(RuleFinds&& file, RuleMatches& all) {
 
 } // namespace
 
-std::vector<RuleFinds> extractRuleFinds(const RecognitionRule& rule, TracePartition& partition) {
-    return Matcher(rule, partition).match();
+Result<std::vector<RuleFinds>> extractRuleFinds(RawTrace& raw, const RecognitionRule& rule) {
+    return Matcher(rule, raw).match();
 }
 
 RuleMatches mergeRuleFinds(const RecognitionRule& rule, std::vector<RuleFinds> finds, std::span<const TraceFile> files,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/result.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/gpu_work.h"
 #include "core/recognise/profiler_marks.h"
@@ -15,13 +16,13 @@
 
 namespace bubblescope {
 
-class TracePartition;
+class RawTrace;
 
 /// A slice that a rule's names match, with the fields from its name, args and thread. A pair is two of them.
 struct RuleMatch {
-    std::uint32_t file = 0; ///< index in the whole trace
-    TrackId track = 0;      ///< within its partition
-    SliceId slice = 0;      ///< within its partition; the halves of a pair share it
+    std::uint32_t file = 0; ///< index in the trace
+    TrackId track = 0;
+    SliceId slice = 0;      ///< the halves of a pair share it
     std::uint32_t name = 0; ///< its text: index in RuleFinds::names, or in RuleMatches::names
     TimeNs start{0};
     TimeNs end{0};
@@ -49,7 +50,7 @@ struct RuleFinds {
     std::int64_t unlabelled = 0;         ///< without fields that the rule requires; omitted
     std::int64_t other_tensor_ranks = 0; ///< threads of further ranks of a tensor-parallel group; omitted
 };
-[[nodiscard]] std::vector<RuleFinds> extractRuleFinds(const RecognitionRule& rule, TracePartition& partition);
+[[nodiscard]] Result<std::vector<RuleFinds>> extractRuleFinds(RawTrace& raw, const RecognitionRule& rule);
 
 /// What a rule matches in a whole trace.
 struct RuleMatches {

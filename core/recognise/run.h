@@ -21,8 +21,7 @@
 
 namespace bubblescope {
 
-class Coordinator;
-class PartitionedTrace;
+class GpuWork;
 class Trace;
 struct TraceFile;
 
@@ -83,9 +82,8 @@ struct Run {
     CheckLog checks;                    ///< what our own files record about checks in bubbles
     std::vector<Diagnostic> problems;
     std::int64_t slices = 0;
-    TimeNs span{0};                               ///< first to last event
-    std::shared_ptr<const Trace> trace;           ///< the raw slices; null if several processes hold them
-    std::shared_ptr<PartitionedTrace> partitions; ///< those processes' raw slices; else null, but see loadTrace()
+    TimeNs span{0};                     ///< first to last event
+    std::shared_ptr<const Trace> trace; ///< the raw slices; null where only steps were kept
 
     /// The files that were requested; an unusable one has no format.
     [[nodiscard]] std::span<const TraceFile> inputs() const;
@@ -98,24 +96,18 @@ struct Run {
 [[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
                                   const LoadOptions& options = {});
 
-/// The same with several processes, of which this one is the coordinator and the others call servePartition()
-/// (partitioned_trace.h): each reads some of the files and recognises their content, and only that is transferred. The
-/// run is the same as that of a single process, except for its raw slices, which stay where they were read.
-/// `coordinator` must outlive the run. Errors: also Run, if a process fails.
-[[nodiscard]] Result<Run> loadRun(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                                  const LoadOptions& options, Coordinator& coordinator);
-
 /// A loaded trace, with the pipeline in it if there is one.
 struct LoadedTrace {
-    Run run;                          ///< without a pipeline: files, format, problems, sizes and raw slices alone
-    std::optional<Error> no_pipeline; ///< why there is none
+    Run run;                               ///< without a pipeline: files, format, problems, sizes and raw slices alone
+    std::optional<Error> no_pipeline = {}; ///< why there is none
+    /// Without a pipeline: the work of devices, if recognition looked for it.
+    std::shared_ptr<const GpuWork> gpu = {};
 };
 
 /// As loadRun(), for those who can do with less: a trace in which no pipeline is found is no error, unless the user
-/// stated its schedule. `coordinator` is null for this process alone. Without a pipeline Run::partitions is always set,
-/// so that extractions reuse what recognition read; `control` and the options' rules must then outlive the run.
+/// stated its schedule.
 [[nodiscard]] Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, JobControl& control,
-                                            const LoadOptions& options = {}, Coordinator* coordinator = nullptr);
+                                            const LoadOptions& options = {});
 
 /// What a run recorded about checks and digests, whether or not its files hold ops.
 struct RecordedChecks {

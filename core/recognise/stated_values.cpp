@@ -45,9 +45,9 @@ std::optional<std::pair<int, StepValues>> valuesIn(const Trace& trace, const Ins
 
 } // namespace
 
-Result<std::vector<FileStepValues>> extractStepValues(TracePartition& partition) {
-    const Trace& trace = partition.trace();
-    std::vector<FileStepValues> files(partition.fileCount());
+Result<std::vector<FileStepValues>> extractStepValues(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<FileStepValues> files(raw.fileCount());
     const StringId name = trace.strings().find(perfetto::kCaptureStepValues);
     if (name == 0) return files;
     for (const Instant& instant : trace.instants()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 #include "core/recognise/run.h"
 #include "core/timeline/step_values.h"
 
@@ -22,8 +22,8 @@ using StepValueMap = std::map<std::pair<int, int>, StepValues>;
 
 /// What the framework states in one file, by index of the step.
 using FileStepValues = std::map<int, StepValues>;
-[[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(TracePartition& partition);
-inline constexpr Extractor<FileStepValues> kStepValues{"step values", withoutQuery<extractStepValues>};
+[[nodiscard]] Result<std::vector<FileStepValues>> extractStepValues(RawTrace& raw);
+inline constexpr Extractor<FileStepValues> kStepValues{"step values", extractStepValues};
 
 /// The usual size of a transfer, in bytes: the median of what the slices of transfers state, in our own files and in
 /// those of recorded jobs. Nothing if none does.

@@ -50,7 +50,7 @@ TEST_P(HolisticTraceAnalysis, FindsTheSame) {
     JobControl control;
     const auto read = readTraces({test::sharedDir() / "traces" / expected.file}, control);
     ASSERT_TRUE(read.ok()) << read.error().text();
-    TracePartition whole(read.value().trace);
+    RawTrace whole(read.value().trace);
     const std::vector<FileActivity> files = extractActivity(whole).value();
     ASSERT_EQ(files.size(), 1U);
     ASSERT_EQ(files.front().devices.size(), 1U);

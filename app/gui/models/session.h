@@ -121,7 +121,7 @@ public:
         : load_([load = std::move(load)](const Paths& paths, JobControl& control,
                                          const LoadOptions&) -> Result<LoadedTrace> {
               BUBBLESCOPE_ASSIGN(Run run, load(paths, control));
-              return LoadedTrace{std::move(run), {}};
+              return LoadedTrace{std::move(run)};
           }) {}
 
     /// `taught` comes first among what is known of the trace.

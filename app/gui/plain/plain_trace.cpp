@@ -160,7 +160,6 @@ std::vector<PlainFlow> PlainTrace::flowsOf(SliceId slice) const {
 Result<std::shared_ptr<const PlainTrace>> PlainTrace::build(LoadedTrace loaded, const JobControl& control) {
     std::shared_ptr<PlainTrace> out(new PlainTrace);
     out->run_ = std::move(loaded.run);
-    out->run_.partitions.reset(); // refers to the job's control
     out->reason_ = std::move(loaded.no_pipeline);
     if (out->run_.trace == nullptr || (out->run_.trace->sliceCount() == 0 && out->run_.trace->counters().empty()))
         return out->reason_.value_or(Error{});

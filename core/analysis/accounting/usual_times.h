@@ -79,15 +79,6 @@ public:
 
     UsualTimes() = default; ///< nothing is known
 
-    /// Serialization, see core/base/wire.h.
-    template <class Wire>
-    friend void fields(Wire& wire, UsualTimes& value) {
-        auto& [by, usual, typical] = value;
-        auto ranks = std::uint64_t{by.ranks};
-        wire(by.vpp, by.slices, ranks, usual, typical);
-        by.ranks = static_cast<std::size_t>(ranks);
-    }
-
 private:
     class Lists;
 

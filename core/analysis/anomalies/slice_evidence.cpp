@@ -85,13 +85,9 @@ std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clock
 
 } // namespace
 
-Result<bool> hasKernels(TracePartition& partition) {
-    return partition.trace().strings().find("kernel") != 0;
-}
-
-Result<std::vector<DeviceUses>> extractDeviceUse(TracePartition& partition, const OpWindows& ops) {
-    const Trace& trace = partition.trace();
-    std::vector<DeviceUses> files(partition.fileCount());
+Result<std::vector<DeviceUses>> extractDeviceUse(RawTrace& raw, const OpWindows& ops) {
+    const Trace& trace = raw.trace();
+    std::vector<DeviceUses> files(raw.fileCount());
     const StringId kernel = trace.strings().find("kernel");
     std::vector<DeviceTime> devices(files.size());
     std::vector<bool> has_kernels(files.size());
@@ -102,7 +98,7 @@ Result<std::vector<DeviceUses>> extractDeviceUse(TracePartition& partition, cons
         has_kernels[file] = true;
     }
     for (std::uint32_t file = 0; file < files.size(); ++file) {
-        const auto of_file = ops.find(partition.firstFile() + file);
+        const auto of_file = ops.find(file);
         if (of_file == ops.end() || !has_kernels[file]) continue;
         devices[file].finish();
         for (const auto& [start, end] : of_file->second)
@@ -111,9 +107,9 @@ Result<std::vector<DeviceUses>> extractDeviceUse(TracePartition& partition, cons
     return files;
 }
 
-Result<std::vector<std::optional<double>>> extractMemoryPeaks(TracePartition& partition) {
-    const Trace& trace = partition.trace();
-    std::vector<std::optional<double>> peaks(partition.fileCount());
+Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<std::optional<double>> peaks(raw.fileCount());
     for (const CounterSeries& series : trace.counters()) {
         std::string name(trace.text(series.name));
         std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -129,8 +125,7 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
     if (peaks_wanted) {
         BUBBLESCOPE_ASSIGN(evidence.memory_peaks, extract(run, kMemoryPeaks));
     }
-    BUBBLESCOPE_ASSIGN(const std::vector<bool> kernels, runTask(run, kHasKernels));
-    if (std::ranges::find(kernels, true) == kernels.end()) return evidence;
+    if (run.trace == nullptr || run.trace->strings().find("kernel") == 0) return evidence;
 
     BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
     OpWindows times;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/analysis/clocks/run_clocks.h"
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 
 #include <cstdint>
 #include <map>
@@ -27,10 +27,6 @@ struct SliceEvidence {
 /// Errors: as extract().
 [[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks, bool peaks_wanted);
 
-/// Whether a partition may hold kernels at all.
-[[nodiscard]] Result<bool> hasKernels(TracePartition& partition);
-inline constexpr PartitionTask<bool> kHasKernels{"has kernels", withoutQuery<hasKernels>};
-
 /// Begin and end of ops by the clock of their file, by file.
 using OpWindows = std::map<std::uint32_t, std::vector<std::pair<TimeNs, TimeNs>>>;
 /// What a file's devices ran within an op.
@@ -40,12 +36,12 @@ struct DeviceUse {
 };
 /// One for each of the file's ops; none for a file without kernels.
 using DeviceUses = std::vector<DeviceUse>;
-[[nodiscard]] Result<std::vector<DeviceUses>> extractDeviceUse(TracePartition& partition, const OpWindows& ops);
+[[nodiscard]] Result<std::vector<DeviceUses>> extractDeviceUse(RawTrace& raw, const OpWindows& ops);
 inline constexpr Extractor<DeviceUses, OpWindows> kDeviceUse{"device use", extractDeviceUse};
 
 /// The largest value of a file's counters of memory, in bytes.
-[[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(TracePartition& partition);
-inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", withoutQuery<extractMemoryPeaks>};
+[[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw);
+inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", extractMemoryPeaks};
 
 template <class Wire>
 void fields(Wire& wire, DeviceUse& value) {

@@ -1,7 +1,8 @@
-#include "core/analysis/anomalies/changes_of_ranks.h"
 #include "core/analysis/anomalies/find_anomalies.h"
+#include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
+#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -287,15 +288,16 @@ std::map<std::pair<int, Rank>, RankLevels> levels(const AnomalyInput& input, con
 
 void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     auto by_rank = levels(input, samples);
-    SeriesToSearch wanted;
-    statistics::ChangeLimits& limits = wanted.limits;
+    statistics::ChangeLimits limits;
     limits.probability = input.limits.step_change_chance;
     limits.hazard = input.limits.step_change_hazard;
     limits.least_share = input.limits.onset_share;
     limits.least_values = 3;
+    std::vector<std::vector<double>> series;
     for (auto& [key, of_rank] : by_rank)
-        wanted.series.push_back(std::move(of_rank.levels));
-    const ChangesOfSeries changes = searchChanges(input.run, wanted);
+        series.push_back(std::move(of_rank.levels));
+    std::vector<std::vector<statistics::Change>> changes(series.size());
+    parallelFor(series.size(), [&](std::size_t i) { changes[i] = statistics::findChanges(series[i], limits); });
     std::size_t place = 0;
     for (const auto& [key, of_rank] : by_rank) {
         for (const statistics::Change& change : changes[place++]) {

@@ -124,11 +124,11 @@ Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run) {
     return found;
 }
 
-Result<std::vector<InstantVotes>> extractInstantVotes(TracePartition& partition, const InstantQuery& query) {
-    const Trace& trace = partition.trace();
+Result<std::vector<InstantVotes>> extractInstantVotes(RawTrace& raw, const InstantQuery& query) {
+    const Trace& trace = raw.trace();
     const std::unordered_map<std::int64_t, std::vector<std::uint32_t>> keys_at(query.keys_at.begin(),
                                                                                query.keys_at.end());
-    std::vector<InstantVotes> votes(partition.fileCount(), InstantVotes(query.keys));
+    std::vector<InstantVotes> votes(raw.fileCount(), InstantVotes(query.keys));
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         const std::uint32_t file = trace.tracks()[trace.sliceTracks()[slice]].file;
         for (const TimeNs time : {trace.start(slice), trace.end(slice)}) {
@@ -141,9 +141,9 @@ Result<std::vector<InstantVotes>> extractInstantVotes(TracePartition& partition,
     return votes;
 }
 
-Result<std::vector<NativeClocks>> extractNativeClocks(TracePartition& partition) {
-    const Trace& trace = partition.trace();
-    std::vector<NativeClocks> files(partition.fileCount());
+Result<std::vector<NativeClocks>> extractNativeClocks(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<NativeClocks> files(raw.fileCount());
     const StringId run = trace.strings().find(trace_names::kRun);
     const StringId clock = trace.strings().find(trace_names::kClock);
     if (run == 0) return files; // no native file
@@ -160,14 +160,14 @@ Result<std::vector<NativeClocks>> extractNativeClocks(TracePartition& partition)
     return files;
 }
 
-Result<std::vector<FileCollectives>> extractCollectives(TracePartition& partition) {
-    const Trace& trace = partition.trace();
+Result<std::vector<FileCollectives>> extractCollectives(RawTrace& raw) {
+    const Trace& trace = raw.trace();
     const StringId kernels = trace.strings().find("kernel");
     const StringId annotations = trace.strings().find("user_annotation");
     const std::vector<bool> all_to_all = callAllToAllOnly(trace);
     // Most slices share few names.
     std::map<std::tuple<StringId, StringId, bool>, std::optional<std::string>> kind_of_name;
-    std::vector<FileCollectives> files(partition.fileCount());
+    std::vector<FileCollectives> files(raw.fileCount());
     for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
         const StringId category = trace.sliceCategories()[slice];
         if (category == 0 || (category != kernels && category != annotations)) continue;
@@ -183,7 +183,7 @@ Result<std::vector<FileCollectives>> extractCollectives(TracePartition& partitio
             trace.textArg(trace.sliceArgs()[slice], "Process Group Ranks")
                 .value_or(trace.textArg(trace.sliceArgs()[slice], "Process Group Name").value_or(""));
         files[file][fmt::format("{} {}", *known->second, group)].push_back(
-            {partition.firstFile() + file, trace.start(slice), trace.end(slice)});
+            {file, trace.start(slice), trace.end(slice)});
     }
     return files;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/analysis/clocks/solve.h"
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 
 #include <cstdint>
 #include <map>
@@ -28,8 +28,7 @@ struct InstantQuery {
 };
 /// For each key, how many of its instants are the begin or end of a slice of the file.
 using InstantVotes = std::vector<std::int64_t>;
-[[nodiscard]] Result<std::vector<InstantVotes>> extractInstantVotes(TracePartition& partition,
-                                                                    const InstantQuery& query);
+[[nodiscard]] Result<std::vector<InstantVotes>> extractInstantVotes(RawTrace& raw, const InstantQuery& query);
 inline constexpr Extractor<InstantVotes, InstantQuery> kInstantVotes{"instants", extractInstantVotes};
 
 /// Where a native file was written. Files of one `clock` have times of one clock, whatever the host is called.
@@ -43,8 +42,8 @@ struct NativeClocks {
     std::optional<RecordedHost> host;
     std::vector<Ping> pings; ///< between ranks of the whole run; times as the trace has them
 };
-[[nodiscard]] Result<std::vector<NativeClocks>> extractNativeClocks(TracePartition& partition);
-inline constexpr Extractor<NativeClocks> kNativeClocks{"native clocks", withoutQuery<extractNativeClocks>};
+[[nodiscard]] Result<std::vector<NativeClocks>> extractNativeClocks(RawTrace& raw);
+inline constexpr Extractor<NativeClocks> kNativeClocks{"native clocks", extractNativeClocks};
 
 /// One collective as it ran on one member's device or host.
 struct CollectiveSpan {
@@ -55,8 +54,8 @@ struct CollectiveSpan {
 
 /// The collectives that a file recorded, by kind and group.
 using FileCollectives = std::map<std::string, std::vector<CollectiveSpan>>;
-[[nodiscard]] Result<std::vector<FileCollectives>> extractCollectives(TracePartition& partition);
-inline constexpr Extractor<FileCollectives> kCollectives{"collectives", withoutQuery<extractCollectives>};
+[[nodiscard]] Result<std::vector<FileCollectives>> extractCollectives(RawTrace& raw);
+inline constexpr Extractor<FileCollectives> kCollectives{"collectives", extractCollectives};
 
 /// A collective whose members were found in several files, one entry a file.
 struct MatchedCollective {
@@ -77,11 +76,6 @@ struct MatchedCollective {
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);
 
-template <class Wire>
-void fields(Wire& wire, InstantQuery& value) {
-    auto& [keys_at, keys] = value;
-    wire(keys_at, keys);
-}
 template <class Wire>
 void fields(Wire& wire, RecordedHost& value) {
     auto& [name, clock] = value;

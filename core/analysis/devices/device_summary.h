@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/recognise/partitioned_trace.h"
+#include "core/recognise/raw_trace.h"
 
 #include <array>
 #include <cstddef>
@@ -139,8 +139,11 @@ struct FileActivity {
 };
 
 /// One for each file. O(n log n) in the slices of devices.
-[[nodiscard]] Result<std::vector<FileActivity>> extractActivity(TracePartition& partition);
-inline constexpr Extractor<FileActivity> kActivity{"activity", withoutQuery<extractActivity>};
+[[nodiscard]] Result<std::vector<FileActivity>> extractActivity(RawTrace& raw);
+inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
+
+/// The activity of a trace without a pipeline, from what recognition knows of its devices.
+[[nodiscard]] Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded);
 
 /// The same kernels on several devices, longest total first.
 [[nodiscard]] std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& devices);

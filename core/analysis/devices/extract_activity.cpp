@@ -349,12 +349,12 @@ HostSummary hostThread(const Trace& trace, const Track& track) {
 
 } // namespace
 
-Result<std::vector<FileActivity>> extractActivity(TracePartition& partition) {
-    const Trace& trace = partition.trace();
-    std::vector<FileActivity> files(partition.fileCount());
+Result<std::vector<FileActivity>> extractActivity(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<FileActivity> files(raw.fileCount());
     std::vector<std::map<DeviceKey, std::vector<Work>>> devices(files.size());
     DeviceSlices on_device(trace);
-    StopCheck stop(partition.control(), 1U << 12);
+    StopCheck stop(raw.control(), 1U << 12);
     for (SliceId slice = 0; on_device.any() && slice < trace.sliceCount(); ++slice) {
         if (stop.requested()) return files;
         if (!on_device.contains(slice) || trace.end(slice) < trace.start(slice)) continue;
@@ -364,10 +364,10 @@ Result<std::vector<FileActivity>> extractActivity(TracePartition& partition) {
     }
     for (std::uint32_t file = 0; file < files.size(); ++file) {
         for (auto& [key, work] : devices[file]) {
-            const LaunchOf launch_of(partition.gpu().launches(file, key.used_by));
+            const LaunchOf launch_of(raw.gpu().launches(file, key.used_by));
             DeviceSummary& device = files[file].devices.emplace_back(summarize(trace, key, std::move(work), launch_of));
-            device.file = partition.firstFile() + file;
-            device.rank = partition.rankOf(file);
+            device.file = file;
+            device.rank = raw.rankOf(file);
         }
     }
     for (const Track& track : trace.tracks()) {
@@ -375,12 +375,18 @@ Result<std::vector<FileActivity>> extractActivity(TracePartition& partition) {
         if (trace.category(track.first_slice) == "Trace") continue; // Kineto's own span
         if (stop.requested()) return files;
         HostSummary& thread = files[track.file].threads.emplace_back(hostThread(trace, track));
-        thread.file = partition.firstFile() + track.file;
-        thread.rank = partition.rankOf(track.file);
+        thread.file = track.file;
+        thread.rank = raw.rankOf(track.file);
     }
     for (FileActivity& file : files)
         std::ranges::stable_sort(file.threads, std::ranges::greater(), &HostSummary::busy);
     return files;
+}
+
+Result<std::vector<FileActivity>> activityOf(const LoadedTrace& loaded) {
+    if (loaded.run.trace == nullptr) return std::vector<FileActivity>();
+    RawTrace raw(loaded.run.trace, nullptr, loaded.gpu);
+    return extract(raw, kActivity);
 }
 
 } // namespace bubblescope

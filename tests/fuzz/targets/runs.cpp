@@ -47,9 +47,9 @@ void checkSame(const Trace& before, const std::filesystem::path& file) {
     require(totalDuration(*after->trace) == totalDuration(before), "slices keep their durations");
 }
 
-void checkActivity(const Run& run) {
-    const auto files = extract(run, kActivity);
-    require(files.ok() && files.value().size() == run.inputs().size(), "every file shows what it did");
+void checkActivity(const LoadedTrace& loaded) {
+    const auto files = activityOf(loaded);
+    require(files.ok() && files.value().size() == loaded.run.inputs().size(), "every file shows what it did");
     for (const FileActivity& file : files.value()) {
         for (const DeviceSummary& device : file.devices) {
             require(device.times.span() == device.last - device.first, "a device's times make up its span");
@@ -69,7 +69,7 @@ void loadRun(std::string_view bytes) {
     checkTrace(*loaded.value().run.trace, loaded.value().run.problems);
     if (loaded.value().no_pipeline) {
         checkError(*loaded.value().no_pipeline);
-        return checkActivity(loaded.value().run);
+        return checkActivity(loaded.value());
     }
     const Run& run = loaded.value().run;
     require(!run.steps.empty(), "a run has steps");

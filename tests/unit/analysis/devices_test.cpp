@@ -46,7 +46,7 @@ std::vector<FileActivity> activityOf(const std::vector<Event>& events) {
     JobControl control;
     const auto read = readTraces({folder.write("trace.json", json + "]}")}, control);
     EXPECT_TRUE(read.ok());
-    TracePartition whole(read.value().trace);
+    RawTrace whole(read.value().trace);
     return extractActivity(whole).value();
 }
 

@@ -239,7 +239,7 @@ TEST(SolveClocksOfOutsideTraces, RecoversSkewsFromCollectives) {
     JobControl control;
     const auto read = readTraces({test::realTrace("param-dlrm-8rank")}, control);
     ASSERT_TRUE(read.ok());
-    TracePartition whole(read.value().trace);
+    RawTrace whole(read.value().trace);
     auto collectives = matchCollectives(extractCollectives(whole).value());
     ASSERT_EQ(collectives.size(), 8U) << "5 all-to-alls, 3 all-reduces";
     std::mt19937_64 random(3);

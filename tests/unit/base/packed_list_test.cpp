@@ -108,22 +108,5 @@ TEST(PackedList, TakesFewBytesForWhatIsAlike) {
     EXPECT_LE(equal.bytes(), 2U * 1000 + 64);
 }
 
-TEST(PackedList, IsNotMadeOfOtherBytes) {
-    const std::vector<Numbers> values = someNumbers();
-    List list = listOf(values);
-    list.pack();
-    const std::vector<std::uint8_t> bytes = list.packed();
-    ASSERT_TRUE(List::ofPacked(values.size(), bytes).has_value());
-    expectHolds(*List::ofPacked(values.size(), bytes), values);
-    for (std::size_t length = 0; length < bytes.size(); ++length) {
-        const std::vector<std::uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
-        EXPECT_FALSE(List::ofPacked(values.size(), cut).has_value()) << length;
-    }
-    EXPECT_FALSE(List::ofPacked(values.size() - 1, bytes).has_value());
-    EXPECT_FALSE(List::ofPacked(values.size() + 1, bytes).has_value());
-    EXPECT_FALSE(List::ofPacked(1, {0, 0xff}).has_value()) << "there are 13 numbers";
-    EXPECT_FALSE(List::ofPacked(1, std::vector<std::uint8_t>(2 + 12, 0xff)).has_value()) << "a number without end";
-}
-
 } // namespace
 } // namespace bubblescope

@@ -1,10 +1,10 @@
-#include "core/recognise/load_tasks.h"
+#include "core/recognise/extractors.h"
 
 namespace bubblescope {
 
-Result<std::vector<CategoryCounts>> extractCategories(TracePartition& partition) {
-    const Trace& trace = partition.trace();
-    std::vector<std::map<StringId, std::size_t>> counts(partition.fileCount());
+Result<std::vector<CategoryCounts>> extractCategories(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<std::map<StringId, std::size_t>> counts(raw.fileCount());
     for (const Track& track : trace.tracks()) {
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice)
             ++counts[track.file][trace.sliceCategories()[slice]];
@@ -15,12 +15,6 @@ Result<std::vector<CategoryCounts>> extractCategories(TracePartition& partition)
             files[file][std::string(trace.text(category))] += count;
     }
     return files;
-}
-
-PartitionTasks loadTasks() {
-    PartitionTasks tasks;
-    tasks.add(kNativeMarks, kRuleFinds, kProfilerMarks, kComputeBlocks, kCategories, kNativeChecks, kStepValues);
-    return tasks;
 }
 
 } // namespace bubblescope

@@ -1,0 +1,25 @@
+#include "core/recognise/raw_trace.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace bubblescope {
+
+std::vector<TrackId> RawTrace::tracksByFile() const {
+    std::vector<TrackId> tracks(trace_->tracks().size());
+    std::iota(tracks.begin(), tracks.end(), TrackId{0});
+    std::ranges::stable_sort(tracks, {}, [this](TrackId track) { return trace_->tracks()[track].file; });
+    return tracks;
+}
+
+const JobControl& RawTrace::control() const {
+    static const JobControl kNeverStopped;
+    return control_ == nullptr ? kNeverStopped : *control_;
+}
+
+const GpuWork& RawTrace::gpu() {
+    if (!gpu_) gpu_ = std::make_shared<const GpuWork>(*trace_, control());
+    return *gpu_;
+}
+
+} // namespace bubblescope
