@@ -5,7 +5,7 @@
 #include "core/base/bytes.h"
 #include "core/base/process_info.h"
 #include "core/live/stream_receiver.h"
-#include "core/net/token.h"
+#include "core/net/secret.h"
 
 #include <fmt/format.h>
 
@@ -63,9 +63,7 @@ void StreamOptions::addForward(Command command, const std::string& about) {
         .addOption("--token-file", token_file, "The first line is the token that both sides know (BUBBLESCOPE_TOKEN)")
         .typeName("FILE")
         .group(heading);
-    command
-        .addFlag("--insecure", insecure,
-                 "Let the token and all that is sent be read on the way: beyond this machine, without TLS")
+    command.addFlag("--insecure", insecure, "Send beyond this machine without TLS: the records can be read on the way")
         .group(heading);
     command
         .addOption("--trust", trust,

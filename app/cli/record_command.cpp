@@ -7,7 +7,7 @@
 #include "app/cli/stop_signals.h"
 #include "core/formats/source/existing_results.h"
 #include "core/formats/source/replacing_file.h"
-#include "core/net/token.h"
+#include "core/net/secret.h"
 #include "core/report/json.h"
 #include "core/report/text.h"
 #include "profiler/capture/rank_identity.h"

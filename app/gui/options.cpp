@@ -2,7 +2,7 @@
 
 #include "app/gui/models/demo_files.h"
 #include "app/gui/tour/tour.h"
-#include "core/net/token.h"
+#include "core/net/secret.h"
 
 #include <QCommandLineParser>
 #include <QCoreApplication>

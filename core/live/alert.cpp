@@ -1,7 +1,7 @@
 #include "core/live/alert.h"
 
 #include "core/base/descriptor.h"
-#include "core/net/token.h"
+#include "core/net/secret.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

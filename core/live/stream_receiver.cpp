@@ -13,17 +13,11 @@ namespace bubblescope::live {
 namespace {
 
 constexpr std::size_t kMaxPeers = 4096;
-constexpr std::ptrdiff_t kMaxStrangers = 256;          ///< peers that have not presented the token
-constexpr std::ptrdiff_t kMaxStrangersOfAddress = 128; ///< so that one host does not push out those of others
-constexpr int kAcceptAtOnce = 64;                      ///< fewer than may stay, so that each is heard at least once
 constexpr std::size_t kMaxStreams = std::size_t{1} << 17;
 constexpr std::size_t kMaxStreamsOfPeer = std::size_t{1} << 14;
 constexpr std::size_t kLongestName = 1024;                ///< of a sender, a clock or a stream
 constexpr std::size_t kMaxWaiting = std::size_t{1} << 18; ///< bytes queued for a sender, beyond which it is not heard
 constexpr TimeNs kStuckFor{std::chrono::minutes(1)};
-constexpr std::size_t kMaxSuspects = 1024;
-constexpr std::size_t kBeforeGreeting = 4096; ///< bytes that an unauthenticated peer may send
-constexpr TimeNs kGreetWithin{std::chrono::seconds(10)};
 
 std::string_view takeLine(std::string_view& text) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -42,58 +36,48 @@ Result<StreamReceiver> StreamReceiver::open(Options options) {
     if (options.token.empty()) return usageError("a collector needs a token", "give --token-file FILE");
     if (!options.tls && !options.insecure)
         BUBBLESCOPE_TRY(net::mustBeLoopback(options.address, "--certificate FILE and --key FILE"));
-    StreamReceiver receiver(std::move(options));
-    BUBBLESCOPE_ASSIGN(receiver.listener_, net::Listener::open(receiver.options_.address));
+    BUBBLESCOPE_ASSIGN(net::Listener listener, net::Listener::open(options.address));
+    BUBBLESCOPE_ASSIGN(net::Admission admission,
+                       net::Admission::open(std::move(listener), {options.token, "the token is wrong", options.tls}));
+    StreamReceiver receiver(std::move(options), std::move(admission));
     receiver.events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
-    epoll_event event{};
-    event.events = EPOLLIN;
-    if (!receiver.events_.isOpen() ||
-        ::epoll_ctl(receiver.events_.get(), EPOLL_CTL_ADD, receiver.listener_.descriptor(), &event) != 0) {
+    if (!receiver.events_.isOpen() || !receiver.watch(receiver.admission_.descriptor(), nullptr))
         return runError("the collector's socket cannot be watched");
-    }
     return receiver;
 }
 
-void StreamReceiver::accept(TimeNs now) {
-    for (int i = 0; i < kAcceptAtOnce && peers_.size() < kMaxPeers; ++i) {
-        net::Socket socket = listener_.accept();
-        if (!socket.isOpen()) return;
-        std::string address = socket.peer();
-        makeRoomFor(address);
-        std::unique_ptr<net::TlsSession> tls;
-        if (options_.tls) {
-            auto begun = options_.tls->begin();
-            if (!begun.ok()) continue; // out of memory; the sender tries again
-            tls = std::move(begun).value();
-        }
-        epoll_event event{};
-        event.events = EPOLLIN;
-        ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, socket.descriptor(), &event);
-        peers_.push_back(Peer{net::Link(std::move(socket), std::move(tls)), ++accepted_, now, std::move(address)});
-    }
+bool StreamReceiver::watch(int descriptor, Peer* peer) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = peer;
+    return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-/// For one more stranger: of its address's if those are many, else of all.
-void StreamReceiver::makeRoomFor(const std::string& address) {
-    const auto stranger = [](const Peer& peer) { return !peer.welcome; };
-    const auto neighbour = [&](const Peer& peer) { return !peer.welcome && peer.address == address; };
-    auto oldest = peers_.end();
-    if (std::ranges::count_if(peers_, neighbour) >= kMaxStrangersOfAddress)
-        oldest = std::ranges::find_if(peers_, neighbour);
-    else if (std::ranges::count_if(peers_, stranger) >= kMaxStrangers)
-        oldest = std::ranges::find_if(peers_, stranger);
-    if (oldest == peers_.end()) return;
-    peers_.erase(oldest);
-    ++evicted_;
+void StreamReceiver::letIn(net::Admission::Admitted sender) {
+    Peer& peer = peers_.emplace_back(Peer{std::move(sender.link), ++accepted_, std::move(sender.address)});
+    watch(peer.link.descriptor(), &peer);
+    std::string_view statement = sender.statement;
+    peer.name = takeLine(statement).substr(0, kLongestName);
+    peer.clock = takeLine(statement).substr(0, kLongestName);
+    if (const auto away = away_.find(peer.name); away != away_.end()) {
+        away->second.news.back = true;
+        if (away->second.told) back_.push_back(std::move(away->second.news));
+        away_.erase(away);
+    }
+    peer.link.send(sender.welcome);
 }
 
 void StreamReceiver::poll(LiveAnalyzer& analyzer, TimeNs now) {
-    std::array<epoll_event, 64> ready{};
-    [[maybe_unused]] const int ignored =
-        ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0); // all are asked
-    accept(now);
+    std::array<epoll_event, 512> ready{}; // of more, the others come next
+    const int count = ::epoll_wait(events_.get(), ready.data(), std::ssize(ready), 0);
+    for (int i = 0; i < count; ++i) {
+        if (auto* const peer = static_cast<Peer*>(ready[static_cast<std::size_t>(i)].data.ptr)) peer->readable = true;
+    }
+    for (net::Admission::Admitted& sender : admission_.poll(now, kMaxPeers - peers_.size()))
+        letIn(std::move(sender));
     for (auto peer = peers_.begin(); peer != peers_.end();) {
-        serve(*peer, analyzer, now);
+        // A job has more than a thousand senders, of which most are silent: asking each for bytes would take long.
+        if (std::exchange(peer->readable, false) || peer->link.waiting() > 0) serve(*peer, analyzer, now);
         if (!isOver(*peer, now)) {
             ++peer;
             continue;
@@ -125,7 +109,7 @@ void StreamReceiver::forget(std::list<Peer>::iterator peer) {
 
 void StreamReceiver::noteLeft(const Peer& peer, TimeNs now) {
     constexpr std::size_t kMaxAway = 1024;
-    if (!peer.welcome || peer.streams.empty()) return;
+    if (peer.streams.empty()) return;
     if (away_.size() >= kMaxAway && !away_.contains(peer.name))
         away_.erase(std::ranges::min_element(away_, {}, [](const auto& one) { return one.second.since; }));
     away_[peer.name] = {{peer.name, peer.address, peer.link.reason(), 0, false}, now, false};
@@ -159,9 +143,7 @@ std::vector<StreamReceiver::SenderNews> StreamReceiver::takeNews(const LiveAnaly
 }
 
 void StreamReceiver::serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now) {
-    if (peer.refuse_at && !peer.refused && now >= *peer.refuse_at) refuse(peer);
-    const bool unheard = peer.refuse_at && !peer.refused; // it waits for its refusal
-    if (unheard || peer.link.waiting() > kMaxWaiting)
+    if (peer.link.waiting() > kMaxWaiting)
         peer.link.flush();
     else
         peer.link.poll([&](const net::Frame& frame) { take(peer, frame, analyzer, now); });
@@ -172,16 +154,14 @@ void StreamReceiver::serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now) {
         peer.stuck_since = now;
 }
 
-bool StreamReceiver::isOver(const Peer& peer, TimeNs now) const {
-    if (peer.link.ended()) return true;
-    if (peer.stuck_since && now - *peer.stuck_since > kStuckFor) return true;
-    return !peer.welcome && (now - peer.since > kGreetWithin || peer.link.received() > kBeforeGreeting);
+bool StreamReceiver::isOver(const Peer& peer, TimeNs now) {
+    return peer.link.ended() || (peer.stuck_since && now - *peer.stuck_since > kStuckFor);
 }
 
 void StreamReceiver::finish(TimeNs longest) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + longest;
-    listener_ = net::Listener();
+    admission_.close();
     for (Peer& peer : peers_)
         peer.link.endAfterSending();
     while (!peers_.empty() && Clock::now() < until) {
@@ -204,7 +184,6 @@ void StreamReceiver::answer(Peer& peer, net::Frame::Kind kind, std::uint32_t str
 }
 
 void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now) {
-    if (!peer.welcome) return greet(peer, frame, now);
     switch (frame.kind) {
     case net::Frame::Kind::Open: openStream(peer, frame, analyzer); break;
     case net::Frame::Kind::Data: takeData(peer, frame, analyzer, now); break;
@@ -237,52 +216,6 @@ void StreamReceiver::take(Peer& peer, const net::Frame& frame, LiveAnalyzer& ana
         break;
     default: break;
     }
-}
-
-void StreamReceiver::greet(Peer& peer, const net::Frame& frame, TimeNs now) {
-    if (peer.refuse_at) return;
-    std::string_view text = frame.text;
-    const bool right = frame.kind == net::Frame::Kind::Hello && net::equalSecrets(takeLine(text), options_.token);
-    if (!right) {
-        ++refused_;
-        peer.refuse_at = now + delayFor(peer.address, now);
-        if (*peer.refuse_at <= now) refuse(peer);
-        return;
-    }
-    peer.name = takeLine(text).substr(0, kLongestName);
-    peer.clock = takeLine(text).substr(0, kLongestName);
-    peer.welcome = true;
-    if (const auto away = away_.find(peer.name); away != away_.end()) {
-        away->second.news.back = true;
-        if (away->second.told) back_.push_back(std::move(away->second.news));
-        away_.erase(away);
-    }
-    answer(peer, net::Frame::Kind::Welcome, 0, 0);
-}
-
-void StreamReceiver::refuse(Peer& peer) {
-    peer.refused = true;
-    net::Frame refusal;
-    refusal.kind = net::Frame::Kind::Refused;
-    refusal.text = "the token is wrong";
-    peer.link.send(refusal);
-    peer.link.endAfterSending();
-}
-
-/// A typing error is answered at once; who guesses waits for nearly as long as strangers may stay.
-TimeNs StreamReceiver::delayFor(const std::string& address, TimeNs now) {
-    constexpr TimeNs kForgotten{std::chrono::minutes(10)};
-    constexpr TimeNs kFirst{std::chrono::milliseconds(250)};
-    constexpr TimeNs kLongest{std::chrono::seconds(8)};
-    constexpr int kFree = 3;
-    if (suspects_.size() >= kMaxSuspects && !suspects_.contains(address)) {
-        suspects_.erase(std::ranges::min_element(suspects_, {}, [](const auto& one) { return one.second.last; }));
-    }
-    Suspect& suspect = suspects_[address];
-    if (now - suspect.last > kForgotten) suspect.wrong = 0;
-    suspect.last = now;
-    const int beyond = std::min(suspect.wrong++, kFree + 10) - kFree;
-    return beyond < 0 ? TimeNs{0} : std::min(kFirst * (1 << beyond), kLongest);
 }
 
 StreamReceiver::Known* StreamReceiver::knownOf(const Peer& peer, std::uint32_t stream) {

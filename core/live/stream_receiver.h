@@ -4,8 +4,8 @@
 #include "core/base/temporary_folder.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/stream_store.h"
+#include "core/net/admission.h"
 #include "core/net/link.h"
-#include "core/net/socket.h"
 
 #include <chrono>
 #include <cstddef>
@@ -26,11 +26,10 @@ namespace bubblescope::live {
 /// Receives the streams of senders and feeds them to an analyzer, each byte once: a sender that reconnects gets the
 /// offset up to which its streams arrived. One thread at a time.
 ///
-/// Who has not shown the token is a stranger. There are few at a time, fewer of one address, each for seconds and some
-/// bytes; the oldest makes room. A wrong token is answered late, the later the more wrong ones an address has sent, and
-/// what follows it is not taken in. What a sender can make this hold is bounded, too: who does not take its answers is
-/// not heard until it does; who waits in the middle of large messages when all connections together hold much is ended;
-/// streams are so many in all, with names that are so long together, and what they state is bounded (StreamMemory).
+/// Who does not know the token is kept out, see net::Admission. What a sender can make this hold is bounded, too: who
+/// does not take its answers is not heard until it does; who waits in the middle of large messages when all connections
+/// together hold much is ended; streams are so many in all, with names that are so long together, and what they state
+/// is bounded (StreamMemory).
 class StreamReceiver {
 public:
     struct Options {
@@ -62,9 +61,8 @@ public:
     /// Becomes readable when turn() has something to do.
     [[nodiscard]] int descriptor() const { return events_.get(); }
     [[nodiscard]] const net::Address& address() const { return options_.address; } ///< with the actual port
-    [[nodiscard]] std::size_t connections() const { return peers_.size(); }
-    [[nodiscard]] std::int64_t refused() const { return refused_; }    ///< wrong tokens
-    [[nodiscard]] std::int64_t evicted() const { return evicted_; }    ///< strangers that made room for others
+    [[nodiscard]] std::size_t connections() const { return peers_.size(); }        ///< of senders that know the token
+    [[nodiscard]] const net::Admission& admission() const { return admission_; }
     [[nodiscard]] std::int64_t unheard() const { return unheard_; }    ///< streams of which there were too many
     [[nodiscard]] std::int64_t tooLarge() const { return too_large_; } ///< connections ended for what they held
     /// The most bytes that were queued for one sender.
@@ -108,39 +106,28 @@ private:
     struct Peer {
         net::Link link;
         std::uint64_t number = 0;
-        TimeNs since{0};
         std::string address{};
-        bool welcome = false;                ///< knew the token
-        std::optional<TimeNs> refuse_at{};   ///< did not; when it learns so
-        bool refused = false;                ///< was told
-        std::optional<TimeNs> stuck_since{}; ///< does not take its answers
         std::string name{};
         std::string clock{};
+        bool readable = true;                ///< it may have sent something
+        std::optional<TimeNs> stuck_since{}; ///< does not take its answers
         std::map<std::uint32_t, std::shared_ptr<const Key>> streams{};
     };
 
-    /// An address that sends wrong tokens.
-    struct Suspect {
-        int wrong = 0;
-        TimeNs last{0};
-    };
-
-    explicit StreamReceiver(Options options) : options_(std::move(options)) {
+    StreamReceiver(Options options, net::Admission admission)
+        : options_(std::move(options)), admission_(std::move(admission)) {
         if (!options_.keep.empty()) kept_.emplace(options_.keep, options_.keep_bytes);
     }
-    void accept(TimeNs now);
+    bool watch(int descriptor, Peer* peer);
+    void letIn(net::Admission::Admitted sender);
     void noteLeft(const Peer& peer, TimeNs now);
     [[nodiscard]] std::size_t openStreamsOf(const std::string& sender, const LiveAnalyzer& analyzer) const;
-    void makeRoomFor(const std::string& address);
     void serve(Peer& peer, LiveAnalyzer& analyzer, TimeNs now);
-    [[nodiscard]] bool isOver(const Peer& peer, TimeNs now) const;
-    [[nodiscard]] TimeNs delayFor(const std::string& address, TimeNs now);
-    void refuse(Peer& peer);
+    [[nodiscard]] static bool isOver(const Peer& peer, TimeNs now);
     [[nodiscard]] bool makeRoomForStream(std::size_t name_bytes);
     void endLargest(TimeNs now);
     void forget(std::list<Peer>::iterator peer);
     void take(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
-    void greet(Peer& peer, const net::Frame& frame, TimeNs now);
     void openStream(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer);
     void takeData(Peer& peer, const net::Frame& frame, LiveAnalyzer& analyzer, TimeNs now);
     [[nodiscard]] Known* knownOf(const Peer& peer, std::uint32_t stream);
@@ -148,19 +135,16 @@ private:
 
     Options options_;
     std::optional<StreamStore> kept_;
-    net::Listener listener_;
+    net::Admission admission_;
     Descriptor events_;
     std::list<Peer> peers_;
     std::map<Key, Known> known_;
     std::size_t name_bytes_ = 0;                      ///< of the keys of known_
     std::size_t numbered_ = 0;                        ///< streams of all peers
     std::deque<std::shared_ptr<const Key>> finished_; ///< of known_, oldest first; some may have begun again
-    std::map<std::string, Suspect> suspects_;
-    std::map<std::string, Away> away_; ///< by the sender's name
-    std::deque<SenderNews> back_;      ///< not yet reported
+    std::map<std::string, Away> away_;                ///< by the sender's name
+    std::deque<SenderNews> back_;                     ///< not yet reported
     std::uint64_t accepted_ = 0;
-    std::int64_t refused_ = 0;
-    std::int64_t evicted_ = 0;
     std::int64_t unheard_ = 0;
     std::int64_t too_large_ = 0;
     std::size_t most_waiting_ = 0;

@@ -148,7 +148,7 @@ void StreamSender::connect(TimeNs now) {
 }
 
 void StreamSender::beginLink(net::Socket socket) {
-    std::unique_ptr<net::TlsSession> tls;
+    std::optional<net::TlsSession> tls;
     if (options_.tls) {
         auto begun = options_.tls->begin();
         if (!begun.ok()) {
@@ -158,10 +158,7 @@ void StreamSender::beginLink(net::Socket socket) {
         tls = std::move(begun).value();
     }
     link_.emplace(std::move(socket), std::move(tls));
-    net::Frame hello;
-    hello.kind = net::Frame::Kind::Hello;
-    hello.text = fmt::format("{}\n{}\n{}", options_.token, options_.name, options_.clock);
-    link_->send(hello);
+    applicant_.emplace(options_.token, fmt::format("{}\n{}", options_.name, options_.clock));
 }
 
 int StreamSender::descriptor() const {
@@ -226,7 +223,15 @@ void StreamSender::take(const net::Frame& frame, TimeNs now) {
     const auto index = static_cast<std::size_t>(frame.stream);
     Source* const source = index < sources_.size() ? sources_[index].get() : nullptr;
     switch (frame.kind) {
+    case net::Frame::Kind::Challenge:
+        if (auto hello = applicant_->answer(frame); hello.ok()) link_->send(hello.value());
+        break;
     case net::Frame::Kind::Welcome:
+        if (!applicant_->trusts(frame)) {
+            refused_ = runError("what listens there does not know the token", "check the address");
+            refused_->where = options_.address.text();
+            break;
+        }
         welcome_ = true;
         problem_.clear();
         ping_at_ = now;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/live/record_stream.h"
+#include "core/net/admission.h"
 #include "core/net/link.h"
 #include "core/net/socket.h"
 
@@ -81,6 +82,7 @@ private:
     Options options_;
     std::optional<net::Connector> connector_; ///< while connecting
     std::optional<net::Link> link_;
+    std::optional<net::Applicant> applicant_; ///< of link_
     bool welcome_ = false;
     bool done_ = false; ///< when the connection ended
     std::optional<Error> refused_;

@@ -9,95 +9,117 @@
 namespace bubblescope::net {
 namespace {
 
-constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kSumBytes = 4;
-constexpr std::size_t kHeadBytes = 2 * kSumBytes + 1 + 4 + 8 + 3 * 8; ///< behind the length
+/// What comes before the text.
+struct Head {
+    std::uint32_t length = 0; ///< of the text
+    std::uint32_t sum = 0;    ///< of this head with 0 in its place
+    std::uint32_t text_sum = 0;
+    Frame::Kind kind{};
+    std::uint32_t stream = 0;
+    std::uint64_t offset = 0;
+    std::array<TimeNs, 3> times{};
+};
+constexpr std::size_t kHeadBytes = 3 * 4 + 1 + 4 + 8 + 3 * 8;
 
-template <class Number>
-void put(std::string& out, Number value) {
-    for (std::size_t byte = 0; byte < sizeof value; ++byte)
-        out.push_back(static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * byte)) & 0xff));
+template <class Wire>
+void fields(Wire& wire, Head& value) {
+    auto& [length, sum, text_sum, kind, stream, offset, times] = value;
+    wire(length, sum, text_sum, kind, stream, offset, times);
 }
 
-template <class Number>
-Number take(std::string_view& in) {
-    std::uint64_t value = 0;
-    for (std::size_t byte = 0; byte < sizeof(Number); ++byte)
-        value |= static_cast<std::uint64_t>(static_cast<unsigned char>(in[byte])) << (8 * byte);
-    in.remove_prefix(sizeof(Number));
-    return static_cast<Number>(value);
+std::uint32_t sumOf(std::string_view bytes) {
+    return ::crc32_gzip_refl(0, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
-std::uint32_t sumOf(std::string_view bytes, std::uint32_t begin = 0) {
-    return ::crc32_gzip_refl(begin, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+std::string bytesOf(const Head& head) {
+    WireWriter out;
+    out(head);
+    return out.take();
 }
 
-/// `head` begins with the length and ends before the text.
-std::uint32_t sumOfHead(std::string_view head) {
-    return sumOf(head.substr(kLengthBytes + kSumBytes), sumOf(head.substr(0, kLengthBytes)));
+/// Error: Input, if these are the first bytes of something else.
+Status checkBeginning(std::string_view bytes) {
+    std::uint32_t length = 0;
+    WireReader in(bytes);
+    in(length);
+    if (length > FrameReader::kLongestText)
+        return inputError("the connection", "what came is not a message of Bubblescope's");
+    return {};
+}
+
+/// Error: Input, if these bytes are not a head.
+Result<Head> headIn(std::string_view bytes) {
+    BUBBLESCOPE_TRY(checkBeginning(bytes));
+    Head head;
+    WireReader in(bytes.substr(0, kHeadBytes));
+    in(head);
+    Head unsummed = head;
+    unsummed.sum = 0;
+    if (in.failed() || head.sum != sumOf(bytesOf(unsummed)))
+        return inputError("the connection", "a message was damaged on the way, or comes from another version");
+    if (head.kind > Frame::kLast)
+        return inputError("the connection", "a message is of an unknown kind", "use one version on both sides");
+    return head;
+}
+
+/// Error: Input, if the text is another.
+Result<Frame> frameOf(const Head& head, std::string text) {
+    if (head.text_sum != sumOf(text))
+        return inputError("the connection", "a message was damaged on the way, or comes from another version");
+    return Frame{head.kind, head.stream, head.offset, head.times, std::move(text)};
 }
 
 } // namespace
 
 std::string encode(const Frame& frame) {
+    Head head{static_cast<std::uint32_t>(frame.text.size()),
+              0,
+              sumOf(frame.text),
+              frame.kind,
+              frame.stream,
+              frame.offset,
+              frame.times};
+    head.sum = sumOf(bytesOf(head));
     std::string out;
-    out.reserve(kLengthBytes + kHeadBytes + frame.text.size());
-    put(out, static_cast<std::uint32_t>(kHeadBytes + frame.text.size()));
-    put(out, std::uint32_t{0}); // the head's sum, below
-    put(out, sumOf(frame.text));
-    put(out, static_cast<std::uint8_t>(frame.kind));
-    put(out, frame.stream);
-    put(out, frame.offset);
-    for (const TimeNs time : frame.times)
-        put(out, time.count());
-    std::string sum;
-    put(sum, sumOfHead(out));
-    out.replace(kLengthBytes, kSumBytes, sum);
+    out.reserve(kHeadBytes + frame.text.size());
+    out += bytesOf(head);
     out += frame.text;
     return out;
 }
 
 Result<std::optional<Frame>> FrameReader::next() {
-    std::string_view rest = std::string_view(pending_).substr(taken_);
-    const auto wait = [this]() -> Result<std::optional<Frame>> {
-        constexpr std::size_t kReused = std::size_t{1} << 17; // a larger buffer goes back
-        pending_.erase(0, taken_);
-        taken_ = 0;
-        if (pending_.empty() && pending_.capacity() > kReused) std::string().swap(pending_);
-        return std::optional<Frame>();
-    };
-    if (rest.size() < kLengthBytes) return wait();
-    const std::string_view head = rest.substr(0, kLengthBytes + kHeadBytes);
-    const auto length = take<std::uint32_t>(rest);
-    if (length < kHeadBytes || length > kHeadBytes + kLongestText)
-        return inputError("the connection", "what came is no message of Bubblescope's");
-    if (rest.size() < kHeadBytes) return wait();
-    const auto head_sum = take<std::uint32_t>(rest);
-    const auto text_sum = take<std::uint32_t>(rest);
-    constexpr std::string_view kDamaged = "a message was damaged on the way, or comes from another version";
-    if (head_sum != sumOfHead(head)) return inputError("the connection", std::string(kDamaged));
-    if (rest.size() < length - 2 * kSumBytes) return wait();
-    rest = rest.substr(0, length - 2 * kSumBytes);
-    taken_ += kLengthBytes + length;
-    Frame frame;
-    const auto kind = take<std::uint8_t>(rest);
-    if (kind > static_cast<std::uint8_t>(Frame::kLast))
-        return inputError("the connection", "a message is of an unknown kind", "use one version on both sides");
-    frame.kind = static_cast<Frame::Kind>(kind);
-    frame.stream = take<std::uint32_t>(rest);
-    frame.offset = take<std::uint64_t>(rest);
-    for (TimeNs& time : frame.times)
-        time = TimeNs{take<std::int64_t>(rest)};
-    frame.text = rest;
-    if (text_sum != sumOf(frame.text)) return inputError("the connection", std::string(kDamaged));
-    return std::optional<Frame>(std::move(frame));
+    const std::string_view rest = std::string_view(pending_).substr(taken_);
+    BUBBLESCOPE_TRY(checkBeginning(rest));
+    if (rest.size() >= kHeadBytes) {
+        BUBBLESCOPE_ASSIGN(const Head head, headIn(rest));
+        if (rest.size() - kHeadBytes >= head.length) {
+            taken_ += kHeadBytes + head.length;
+            BUBBLESCOPE_ASSIGN(Frame frame, frameOf(head, std::string(rest.substr(kHeadBytes, head.length))));
+            return std::optional<Frame>(std::move(frame));
+        }
+    }
+    constexpr std::size_t kReused = std::size_t{1} << 17; // a larger buffer goes back
+    pending_.erase(0, taken_);
+    taken_ = 0;
+    if (pending_.empty() && pending_.capacity() > kReused) std::string().swap(pending_);
+    return std::optional<Frame>();
 }
 
-bool equalSecrets(std::string_view a, std::string_view b) {
-    unsigned difference = a.size() == b.size() ? 0 : 1;
-    for (std::size_t i = 0; i < a.size(); ++i)
-        difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
-    return difference == 0;
+Result<Frame> readFrame(Socket& socket, Deadline deadline) {
+    const auto read = [&](std::string& bytes) -> Status {
+        switch (socket.read(bytes.data(), bytes.size(), deadline)) {
+        case Socket::Outcome::Done: return {};
+        case Socket::Outcome::TimedOut: return runError("the other end does not answer");
+        case Socket::Outcome::Closed: break;
+        }
+        return runError("the other end has closed the connection");
+    };
+    std::string bytes(kHeadBytes, '\0');
+    BUBBLESCOPE_TRY(read(bytes));
+    BUBBLESCOPE_ASSIGN(const Head head, headIn(bytes));
+    std::string text(head.length, '\0');
+    BUBBLESCOPE_TRY(read(text));
+    return frameOf(head, std::move(text));
 }
 
 void Link::fail(std::string reason) {
@@ -117,8 +139,8 @@ void Link::send(const Frame& frame) {
     out_ += tls_->takeBytes();
 }
 
-void Link::poll(const std::function<void(const Frame&)>& take) {
-    if (!ended_) readSome(take);
+void Link::poll(const std::function<void(const Frame&)>& take, int reads) {
+    if (!ended_) readSome(take, reads);
     flush();
 }
 
@@ -142,11 +164,10 @@ void Link::sendSome() {
     sent_ = 0;
 }
 
-void Link::readSome(const std::function<void(const Frame&)>& take) {
-    constexpr int kReadsInTurn = 16; // then other links get their turn
+void Link::readSome(const std::function<void(const Frame&)>& take, int reads) {
     std::array<char, 1 << 16> buffer;
     std::string said;
-    for (int i = 0; i < kReadsInTurn && !ended_; ++i) {
+    for (int i = 0; i < reads && !ended_; ++i) {
         const Socket::Progress progress = socket_.readSome(buffer.data(), buffer.size());
         if (progress.ended) {
             ended_ = true;

@@ -2,6 +2,7 @@
 
 #include "core/base/result.h"
 #include "core/base/time.h"
+#include "core/base/wire.h"
 #include "core/net/socket.h"
 #include "core/net/tls.h"
 
@@ -9,35 +10,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace bubblescope::net {
 
-/// One message between the sender of a run's files and the collector that follows the run. On the wire: the length of
-/// the rest in 4 bytes, the sum of the head in 4, that of the text in 4, the kind in 1, the stream's number in 4, its
-/// offset in 8, three times in 8 each, and the text; little-endian. Sums are CRC-32. The head is all before the text
-/// but its own sum, so that a damaged length is noticed before its bytes are waited for.
+/// One message between two processes. The first four kinds let a process in, see Admission; the others are of the
+/// sender of a run's files and the monitor that follows the run.
+///
+/// On the wire a head with the text's length and the sums (CRC-32) of head and text comes before the text, so that a
+/// damaged length is noticed before its bytes are waited for.
 struct Frame {
     enum class Kind : std::uint8_t {
-        Hello,   ///< sender: `text` is the token and, after a line feed, the sender's name
-        Welcome, ///< receiver: the token is valid
-        Refused, ///< receiver: `text` has the reason; it then closes
-        Open,    ///< sender: a stream named `text`; `times[0]` differs from that of an earlier one of the same name
-        Resume,  ///< receiver: continue at `offset`
-        Data,    ///< sender: `text` belongs at `offset`; whole packets only
-        Ack,     ///< receiver: has everything before `offset`
-        Gone,    ///< sender: the process that wrote the stream has exited; `text` has the reason
-        Finish,  ///< sender: the stream ends at `offset`
-        Ping,    ///< sender: at `times[0]`
-        Pong,    ///< receiver: the time in the ping, when it arrived and when this was sent
-        Unkept,  ///< receiver: could not store what came from `offset` on; `text` has the reason
+        Challenge, ///< listener: `text` is its nonce
+        Hello,     ///< joiner: `text` is its proof, its nonce, and what it states about itself
+        Welcome,   ///< listener: `text` is its proof
+        Refused,   ///< listener: `text` has the reason; it then closes
+        Open,      ///< sender: a stream named `text`; `times[0]` differs from that of an earlier one of the same name
+        Resume,    ///< receiver: continue at `offset`
+        Data,      ///< sender: `text` belongs at `offset`; whole packets only
+        Ack,       ///< receiver: has everything before `offset`
+        Gone,      ///< sender: the process that wrote the stream has exited; `text` has the reason
+        Finish,    ///< sender: the stream ends at `offset`
+        Ping,      ///< sender: at `times[0]`
+        Pong,      ///< receiver: the time in the ping, when it arrived and when this was sent
+        Unkept,    ///< receiver: could not store what came from `offset` on; `text` has the reason
     };
     static constexpr Kind kLast = Kind::Unkept;
 
-    Kind kind = Kind::Hello;
+    Kind kind = Kind::Data;
     std::uint32_t stream = 0;
     std::uint64_t offset = 0;
     std::array<TimeNs, 3> times{};
@@ -59,26 +61,32 @@ public:
     [[nodiscard]] Result<std::optional<Frame>> next();
     /// Bytes that waiting for the rest of a frame takes.
     [[nodiscard]] std::size_t held() const { return pending_.capacity(); }
+    [[nodiscard]] bool empty() const { return pending_.size() == taken_; }
 
 private:
     std::string pending_;
     std::size_t taken_ = 0; ///< bytes of pending_ that were returned already
 };
 
-/// Whether two texts are equal, in time that does not depend on where they differ.
-[[nodiscard]] bool equalSecrets(std::string_view a, std::string_view b);
+/// Waits for one frame and reads nothing beyond it. Error: Run, when the connection ends or at the deadline; Input, as
+/// FrameReader::next().
+[[nodiscard]] Result<Frame> readFrame(Socket& socket, Deadline deadline);
 
 /// A connection that carries frames, encrypted or not. Never blocks. One thread at a time.
 class Link {
 public:
-    Link(Socket socket, std::unique_ptr<TlsSession> tls) : socket_(std::move(socket)), tls_(std::move(tls)) {}
+    explicit Link(Socket socket, std::optional<TlsSession> tls = {})
+        : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
     void send(const Frame& frame);
     /// Sends and reads what is possible at once; calls `take` for each complete frame. Do not call again once the link
-    /// is over.
-    void poll(const std::function<void(const Frame&)>& take);
+    /// is over. Other links get their turn after so many `reads` of 64 KiB.
+    void poll(const std::function<void(const Frame&)>& take, int reads = 16);
     /// As poll(), but takes nothing in: for an end that sends more than it takes.
     void flush();
+    /// The connection, for who goes on without frames. Only while no byte of a frame is queued or was read, and without
+    /// TLS.
+    [[nodiscard]] Socket release() { return std::move(socket_); }
     /// Sends what is queued and nothing more, and takes nothing of what still comes. The other end then closes the
     /// connection: closing it first would lose what is still in transit.
     void endAfterSending() { draining_ = true; }
@@ -96,10 +104,10 @@ public:
 private:
     void fail(std::string reason);
     void sendSome();
-    void readSome(const std::function<void(const Frame&)>& take);
+    void readSome(const std::function<void(const Frame&)>& take, int reads);
 
     Socket socket_;
-    std::unique_ptr<TlsSession> tls_; ///< null if the connection is not encrypted
+    std::optional<TlsSession> tls_; ///< none if the connection is not encrypted
     FrameReader frames_;
     std::string out_;
     std::size_t sent_ = 0;

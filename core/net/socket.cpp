@@ -32,10 +32,11 @@ bool Address::isLoopback() const {
 
 Status mustBeLoopback(const Address& address, std::string_view encrypting) {
     if (address.isLoopback()) return {};
-    return usageError(fmt::format("{} is not this machine alone, and nothing would be encrypted", address.text()),
-                      fmt::format("encrypt with {}, send through a tunnel, or accept that the token can be read on the "
-                                  "way: --insecure",
-                                  encrypting));
+    return usageError(
+        fmt::format("{} is not this machine alone, and nothing would be encrypted", address.text()),
+        fmt::format("encrypt with {}, send through a tunnel, or accept that the records can be read on the "
+                    "way: --insecure",
+                    encrypting));
 }
 
 Result<Address> parseAddress(std::string_view text) {

@@ -32,8 +32,8 @@ struct Address {
 /// unless asked for. Errors: Usage.
 [[nodiscard]] Result<Address> parseAddress(std::string_view text);
 
-/// For a stream without TLS, whose token can be read on the way and then lets anyone send. Error: Usage, unless the
-/// address is the loopback; `encrypting` names the options that encrypt.
+/// For a stream without TLS, whose records can be read and changed on the way. Error: Usage, unless the address is the
+/// loopback; `encrypting` names the options that encrypt.
 [[nodiscard]] Status mustBeLoopback(const Address& address, std::string_view encrypting);
 
 using Clock = std::chrono::steady_clock;

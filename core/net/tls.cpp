@@ -1,5 +1,6 @@
 #include "core/net/tls.h"
 
+#ifdef BUBBLESCOPE_WITH_OPENSSL
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -48,60 +49,6 @@ Error sessionError(const SSL* session) {
     return tlsError("the connection is damaged, or the other end cannot be trusted");
 }
 
-class OpenSslSession final : public TlsSession {
-public:
-    explicit OpenSslSession(SSL* session) : session_(session, &::SSL_free) {
-        in_ = ::BIO_new(::BIO_s_mem());
-        out_ = ::BIO_new(::BIO_s_mem());
-        ::SSL_set_bio(session, in_, out_); // which takes ownership
-    }
-
-    Status receive(std::string_view bytes, std::string& said) override {
-        if (::BIO_write(in_, bytes.data(), static_cast<int>(bytes.size())) != static_cast<int>(bytes.size()))
-            return tlsError("memory runs out");
-        std::array<char, 1 << 14> buffer{};
-        while (true) {
-            const int count = ::SSL_read(session_.get(), buffer.data(), static_cast<int>(buffer.size()));
-            if (count > 0) {
-                said.append(buffer.data(), static_cast<std::size_t>(count));
-                continue;
-            }
-            const int reason = ::SSL_get_error(session_.get(), count);
-            if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE && reason != SSL_ERROR_ZERO_RETURN)
-                return sessionError(session_.get());
-            return say({});
-        }
-    }
-
-    Status say(std::string_view text) override {
-        waiting_ += text;
-        while (!waiting_.empty()) {
-            const int count = ::SSL_write(session_.get(), waiting_.data(), static_cast<int>(waiting_.size()));
-            if (count > 0) {
-                waiting_.erase(0, static_cast<std::size_t>(count));
-                continue;
-            }
-            const int reason = ::SSL_get_error(session_.get(), count);
-            if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) return {};
-            return sessionError(session_.get());
-        }
-        return {};
-    }
-
-    std::string takeBytes() override {
-        std::string bytes(::BIO_ctrl_pending(out_), '\0');
-        const int count = bytes.empty() ? 0 : ::BIO_read(out_, bytes.data(), static_cast<int>(bytes.size()));
-        bytes.resize(static_cast<std::size_t>(std::max(count, 0)));
-        return bytes;
-    }
-
-private:
-    std::unique_ptr<SSL, decltype(&::SSL_free)> session_;
-    BIO* in_ = nullptr;
-    BIO* out_ = nullptr;
-    std::string waiting_;
-};
-
 std::shared_ptr<SSL_CTX> newContext(const SSL_METHOD* method) {
     std::shared_ptr<SSL_CTX> context(::SSL_CTX_new(method), &::SSL_CTX_free);
     if (context) {
@@ -112,6 +59,59 @@ std::shared_ptr<SSL_CTX> newContext(const SSL_METHOD* method) {
 }
 
 } // namespace
+
+struct TlsSession::State {
+    explicit State(SSL* one) : session(one, &::SSL_free), in(::BIO_new(::BIO_s_mem())), out(::BIO_new(::BIO_s_mem())) {
+        ::SSL_set_bio(one, in, out); // which takes ownership
+    }
+
+    std::unique_ptr<SSL, decltype(&::SSL_free)> session;
+    BIO* in;
+    BIO* out;
+    std::string waiting;
+};
+
+Status TlsSession::receive(std::string_view bytes, std::string& said) {
+    if (::BIO_write(state_->in, bytes.data(), static_cast<int>(bytes.size())) != static_cast<int>(bytes.size()))
+        return tlsError("memory runs out");
+    SSL* const session = state_->session.get();
+    std::array<char, 1 << 14> buffer{};
+    while (true) {
+        const int count = ::SSL_read(session, buffer.data(), static_cast<int>(buffer.size()));
+        if (count > 0) {
+            said.append(buffer.data(), static_cast<std::size_t>(count));
+            continue;
+        }
+        const int reason = ::SSL_get_error(session, count);
+        if (reason != SSL_ERROR_WANT_READ && reason != SSL_ERROR_WANT_WRITE && reason != SSL_ERROR_ZERO_RETURN)
+            return sessionError(session);
+        return say({});
+    }
+}
+
+Status TlsSession::say(std::string_view text) {
+    SSL* const session = state_->session.get();
+    std::string& waiting = state_->waiting;
+    waiting += text;
+    while (!waiting.empty()) {
+        const int count = ::SSL_write(session, waiting.data(), static_cast<int>(waiting.size()));
+        if (count > 0) {
+            waiting.erase(0, static_cast<std::size_t>(count));
+            continue;
+        }
+        const int reason = ::SSL_get_error(session, count);
+        if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) return {};
+        return sessionError(session);
+    }
+    return {};
+}
+
+std::string TlsSession::takeBytes() {
+    std::string bytes(::BIO_ctrl_pending(state_->out), '\0');
+    const int count = bytes.empty() ? 0 : ::BIO_read(state_->out, bytes.data(), static_cast<int>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(std::max(count, 0)));
+    return bytes;
+}
 
 Result<TlsSettings> TlsSettings::forListening(const std::string& certificate, const std::string& key) {
     const auto context = newContext(::TLS_server_method());
@@ -139,10 +139,10 @@ Result<TlsSettings> TlsSettings::forConnecting(const std::string& trusted, const
     return settings;
 }
 
-Result<std::unique_ptr<TlsSession>> TlsSettings::begin() const {
+Result<TlsSession> TlsSettings::begin() const {
     SSL* const session = ::SSL_new(static_cast<SSL_CTX*>(context_.get()));
     if (session == nullptr) return tlsError("TLS is not to be had");
-    auto opened = std::make_unique<OpenSslSession>(session);
+    TlsSession opened(std::make_shared<TlsSession::State>(session));
     if (host_.empty()) {
         ::SSL_set_accept_state(session);
     } else {
@@ -156,7 +156,47 @@ Result<std::unique_ptr<TlsSession>> TlsSettings::begin() const {
         [[maybe_unused]] const int begun = ::SSL_do_handshake(session); // produces the first bytes to send
         ::ERR_clear_error();
     }
-    return std::unique_ptr<TlsSession>(std::move(opened));
+    return opened;
 }
 
 } // namespace bubblescope::net
+
+#else
+
+namespace bubblescope::net {
+namespace {
+
+Error noTls() {
+    return usageError("this build has no TLS", "build it with OpenSSL (Debian: libssl-dev), or leave certificates out");
+}
+
+} // namespace
+
+Result<TlsSettings> TlsSettings::forListening(const std::string&, const std::string&) {
+    return noTls();
+}
+
+Result<TlsSettings> TlsSettings::forConnecting(const std::string&, const std::string&) {
+    return noTls();
+}
+
+// Without settings there is no session.
+Result<TlsSession> TlsSettings::begin() const {
+    return noTls();
+}
+
+Status TlsSession::receive(std::string_view, std::string&) {
+    return noTls();
+}
+
+Status TlsSession::say(std::string_view) {
+    return noTls();
+}
+
+std::string TlsSession::takeBytes() {
+    return {};
+}
+
+} // namespace bubblescope::net
+
+#endif

@@ -5,20 +5,26 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace bubblescope::net {
 
 /// One end of an encrypted connection: encrypts text for the network and decrypts bytes from it. Does no I/O.
 class TlsSession {
 public:
-    virtual ~TlsSession() = default;
+    struct State; ///< OpenSSL's
+
+    explicit TlsSession(std::shared_ptr<State> state) : state_(std::move(state)) {}
     /// Takes bytes from the other end and appends the decrypted text to `said`. Error: Input, when the connection
     /// cannot be trusted or is damaged.
-    [[nodiscard]] virtual Status receive(std::string_view bytes, std::string& said) = 0;
+    [[nodiscard]] Status receive(std::string_view bytes, std::string& said);
     /// Encrypts text to send. It is queued until the handshake is complete.
-    [[nodiscard]] virtual Status say(std::string_view text) = 0;
+    [[nodiscard]] Status say(std::string_view text);
     /// Bytes for the other end since the last call.
-    [[nodiscard]] virtual std::string takeBytes() = 0;
+    [[nodiscard]] std::string takeBytes();
+
+private:
+    std::shared_ptr<State> state_;
 };
 
 /// Settings shared by the sessions of one side.
@@ -31,7 +37,7 @@ public:
     /// name in the presented certificate.
     [[nodiscard]] static Result<TlsSettings> forConnecting(const std::string& trusted, const std::string& host);
 
-    [[nodiscard]] Result<std::unique_ptr<TlsSession>> begin() const;
+    [[nodiscard]] Result<TlsSession> begin() const;
 
 private:
     std::shared_ptr<void> context_;

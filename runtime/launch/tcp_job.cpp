@@ -1,7 +1,7 @@
 #include "runtime/launch/tcp_job.h"
 
 #include "core/base/text.h"
-#include "core/net/token.h"
+#include "core/net/secret.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,8 @@
 #include "runtime/launch/tcp_team.h"
 
-#include "runtime/launch/tcp_admission.h"
+#include "core/base/wire.h"
+
+#include <poll.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -40,58 +42,115 @@ static_assert(std::is_trivially_copyable_v<Frame>);
 
 /// Of a text between processes of a job: what they tell each other besides tensors is far less.
 constexpr std::size_t kLongestText = std::size_t{1} << 30;
+constexpr std::size_t kMaxConnections = 4096; ///< that are let in at once
 
 std::string nameOf(int rank) {
     return "rank " + std::to_string(rank);
 }
 
 std::string pack(const std::vector<std::string>& texts) {
-    std::string all;
-    for (const std::string& text : texts) {
-        const std::uint64_t length = text.size();
-        all.append(reinterpret_cast<const char*>(&length), sizeof length);
-        all += text;
-    }
-    return all;
+    WireWriter out;
+    out(texts);
+    return out.take();
 }
 
 Result<std::vector<std::string>> unpack(const std::string& all, std::size_t count, const std::string& who) {
     std::vector<std::string> texts;
-    std::size_t at = 0;
-    while (texts.size() < count) {
-        std::uint64_t length = 0;
-        if (all.size() - at < sizeof length) return runError(who + " sends less than it should");
-        std::memcpy(&length, all.data() + at, sizeof length);
-        at += sizeof length;
-        if (all.size() - at < length) return runError(who + " sends less than it should");
-        texts.push_back(all.substr(at, length));
-        at += length;
-    }
+    WireReader in(all);
+    in(texts);
+    if (!in.done() || texts.size() != count) return runError(who + " sends less than it should");
     return texts;
 }
 
-} // namespace
+/// What a process states that joins a job.
+struct JoiningRank {
+    std::int32_t rank = 0;
+    std::int32_t size = 0;
+    bool control = false; ///< whether it is the control connection
+};
 
-Result<TeamSocket> TeamSocket::connect(const std::string& host, int port, Clock::time_point deadline) {
+template <class Wire>
+void fields(Wire& wire, JoiningRank& value) {
+    auto& [rank, size, control] = value;
+    wire(rank, size, control);
+}
+
+std::string rootOf(const TcpJob& job) {
+    return "rank 0 at " + job.host + ", port " + std::to_string(job.port);
+}
+
+/// Retries until the deadline, since rank 0 may not listen yet.
+Result<net::Socket> connectTo(const TcpJob& job, net::Clock::time_point deadline) {
     constexpr auto kNap = 50ms;
     std::string why;
     do {
-        net::Connector connector({host, port});
+        net::Connector connector({job.host, job.port});
         switch (connector.wait(deadline)) {
-        case net::Connector::Stage::Connected: {
-            net::Socket connected = connector.take();
-            connected.enableKeepAlive();
-            return TeamSocket(std::move(connected));
-        }
+        case net::Connector::Stage::Connected: return connector.take();
         case net::Connector::Stage::UnderWay: why = std::make_error_code(std::errc::timed_out).message(); break;
         case net::Connector::Stage::Failed: why = connector.reason(); break;
         }
         std::this_thread::sleep_for(kNap);
-    } while (Clock::now() < deadline);
-    return runError("rank 0 cannot be reached at " + host + ", port " + std::to_string(port) + ": " + why,
+    } while (net::Clock::now() < deadline);
+    return runError("rank 0 cannot be reached at " + job.host + ", port " + std::to_string(job.port) + ": " + why,
                     "see whether its process has started and whether a firewall is between the hosts; BUBBLESCOPE_PORT "
                     "chooses another port");
 }
+
+/// One try. `again`: nobody refused, but the connection ended.
+Result<TeamSocket> joinOnce(const TcpJob& job, const JoiningRank& who, net::Clock::time_point deadline, bool& again) {
+    again = false;
+    BUBBLESCOPE_ASSIGN(net::Socket socket, connectTo(job, deadline));
+    const auto read = [&]() -> Result<net::Frame> {
+        Result<net::Frame> frame = net::readFrame(socket, deadline);
+        if (frame.ok()) return frame;
+        again = frame.error().kind == ErrorKind::Run;
+        if (again) return runError(rootOf(job) + ": " + frame.error().text());
+        return runError(rootOf(job) + " is not this program, or another version of it");
+    };
+    WireWriter statement;
+    statement(who);
+    net::Applicant applicant(job.token, statement.take());
+    BUBBLESCOPE_ASSIGN(const net::Frame challenge, read());
+    BUBBLESCOPE_ASSIGN(const net::Frame hello, applicant.answer(challenge));
+    again = true;
+    BUBBLESCOPE_TRY(outcomeOf(socket.write(net::encode(hello), deadline), rootOf(job), " does not listen"));
+    BUBBLESCOPE_ASSIGN(const net::Frame answer, read());
+    again = false;
+    if (answer.kind == net::Frame::Kind::Refused)
+        return usageError(rootOf(job) + " does not let rank " + std::to_string(who.rank) + " in: " + answer.text);
+    if (!applicant.trusts(answer))
+        return runError(rootOf(job) + " does not know the job's secret", "something else listens there; "
+                                                                         "BUBBLESCOPE_PORT chooses another port");
+    socket.enableKeepAlive();
+    return TeamSocket(std::move(socket));
+}
+
+Result<TeamSocket> joinRoot(const TcpJob& job, const JoiningRank& who, net::Clock::time_point deadline) {
+    while (true) {
+        bool again = false;
+        Result<TeamSocket> joined = joinOnce(job, who, deadline, again);
+        if (joined.ok() || !again || net::Clock::now() >= deadline) return joined;
+        constexpr auto kNap = 50ms;
+        std::this_thread::sleep_for(kNap);
+    }
+}
+
+/// Listens on the interface that the job's host names. Error: Run, with the system's reason.
+Result<net::Admission> openAdmission(const TcpJob& job) {
+    std::error_code failed;
+    net::Listener listener = net::Listener::openReachable({job.host, job.port}, failed);
+    if (!listener.isOpen()) {
+        return runError("rank 0 cannot listen on port " + std::to_string(job.port) + ": " + failed.message(),
+                        "another program may use it: give all processes another one in BUBBLESCOPE_PORT");
+    }
+    return net::Admission::open(std::move(listener),
+                                {job.token,
+                                 "it waits for the processes of another job, or with another secret; give each job a "
+                                 "port of its own in BUBBLESCOPE_PORT"});
+}
+
+} // namespace
 
 std::optional<std::size_t> TeamSocket::writeSome(const void* data, std::size_t bytes) {
     return bytesOf(socket_.writeSome({static_cast<const char*>(data), bytes}));
@@ -205,40 +264,58 @@ Result<std::unique_ptr<TcpTeam>> TcpTeam::join(const TcpJob& job, std::chrono::n
 }
 
 Status TcpTeam::acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadline) {
+    constexpr auto kLongest = 100ms; // then strangers that stay silent are dropped
     talk_.resize(static_cast<std::size_t>(size_));
     control_.resize(static_cast<std::size_t>(size_));
     if (size_ == 1) return {};
-    BUBBLESCOPE_ASSIGN(TcpAdmission admission, TcpAdmission::open(job));
-    for (int missing = 2 * (size_ - 1); missing > 0;) {
-        BUBBLESCOPE_ASSIGN(std::optional<TcpAdmission::Admitted> admitted, admission.next(deadline));
-        if (!admitted) {
-            std::string ranks;
-            for (int r = 1; r < size_; ++r) {
-                if (!control_[static_cast<std::size_t>(r)].socket.isOpen())
-                    ranks += (ranks.empty() ? "" : ", ") + std::to_string(r);
-            }
-            return runError("these ranks have not come to rank 0 at " + job.host + ", port " +
-                                std::to_string(job.port) + ": " + ranks,
-                            "see whether their processes have started and what they print");
+    BUBBLESCOPE_ASSIGN(net::Admission admission, openAdmission(job));
+    const auto most = 2 * static_cast<std::size_t>(size_ - 1);
+    for (std::size_t joined = 0; joined < most;) {
+        const auto now = TeamSocket::Clock::now();
+        // More connections than are missing may be strangers'.
+        for (net::Admission::Admitted& joiner : admission.poll(now.time_since_epoch(), kMaxConnections)) {
+            BUBBLESCOPE_TRY(letIn(std::move(joiner), deadline));
+            ++joined;
         }
-        const JoiningRank& who = admitted->who;
-        if (who.size != job.size || who.rank < 1 || who.rank >= job.size) {
-            const std::string reason = "a process says that it is rank " + std::to_string(who.rank) + " of " +
-                                       std::to_string(who.size) + ", and rank 0 waits for " + std::to_string(job.size);
-            TcpAdmission::refuse(*admitted, reason);
-            return usageError(reason);
-        }
-        const auto at = static_cast<std::size_t>(who.rank);
-        TeamSocket& place = who.control != 0 ? control_[at].socket : talk_[at];
-        if (place.isOpen()) {
-            const std::string reason = "two processes say that they are rank " + std::to_string(who.rank);
-            TcpAdmission::refuse(*admitted, reason);
-            return usageError(reason);
-        }
-        BUBBLESCOPE_TRY(TcpAdmission::welcome(*admitted, deadline));
-        place = std::move(admitted->socket);
-        --missing;
+        if (joined == most) break;
+        if (now >= deadline) return missingRanks(job);
+        pollfd waited{admission.descriptor(), POLLIN, 0};
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);
+        ::poll(&waited, 1, static_cast<int>(std::clamp(left, 1ms, std::chrono::milliseconds(kLongest)).count()));
     }
+    return {};
+}
+
+Error TcpTeam::missingRanks(const TcpJob& job) const {
+    std::string ranks;
+    for (int r = 1; r < size_; ++r) {
+        if (!control_[static_cast<std::size_t>(r)].socket.isOpen())
+            ranks += (ranks.empty() ? "" : ", ") + std::to_string(r);
+    }
+    return runError("these ranks have not come to " + rootOf(job) + ": " + ranks,
+                    "see whether their processes have started and what they print");
+}
+
+/// Error: Usage, if the processes of the job disagree about it.
+Status TcpTeam::letIn(net::Admission::Admitted joiner, TeamSocket::Clock::time_point deadline) {
+    JoiningRank who;
+    WireReader in(joiner.statement);
+    in(who);
+    net::Socket socket = joiner.link.release();
+    const auto refuse = [&](std::string reason) {
+        (void)socket.write(net::encode(net::Admission::refusal(reason)), TeamSocket::Clock::now() + 1s);
+        return usageError(std::move(reason));
+    };
+    if (!in.done() || who.size != size_ || who.rank < 1 || who.rank >= size_)
+        return refuse("a process says that it is rank " + std::to_string(who.rank) + " of " + std::to_string(who.size) +
+                      ", and rank 0 waits for " + std::to_string(size_));
+    const auto at = static_cast<std::size_t>(who.rank);
+    TeamSocket& place = who.control ? control_[at].socket : talk_[at];
+    if (place.isOpen()) return refuse("two processes say that they are rank " + std::to_string(who.rank));
+    BUBBLESCOPE_TRY(outcomeOf(socket.write(net::encode(joiner.welcome), deadline), "rank " + std::to_string(who.rank),
+                              " does not listen"));
+    socket.enableKeepAlive();
+    place = TeamSocket(std::move(socket));
     return {};
 }
 
@@ -246,8 +323,7 @@ Status TcpTeam::connectToRoot(const TcpJob& job, TeamSocket::Clock::time_point d
     talk_.resize(1);
     control_.resize(1);
     for (TeamSocket* const own : {&talk_.front(), &control_.front().socket}) {
-        const JoiningRank who{rank_, size_, own == &talk_.front() ? 0 : 1};
-        BUBBLESCOPE_ASSIGN(*own, TcpAdmission::join(job, who, deadline));
+        BUBBLESCOPE_ASSIGN(*own, joinRoot(job, {rank_, size_, own != &talk_.front()}, deadline));
     }
     return {};
 }

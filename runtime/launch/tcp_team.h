@@ -2,6 +2,7 @@
 
 #include "core/base/process_team.h"
 #include "core/base/result.h"
+#include "core/net/admission.h"
 #include "core/net/socket.h"
 #include "runtime/comm/channels.h"
 #include "runtime/launch/tcp_job.h"
@@ -29,9 +30,6 @@ public:
     [[nodiscard]] bool isOpen() const { return socket_.isOpen(); }
     [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
     void close() { socket_.close(); }
-
-    /// Retries until the deadline, since the other side may not listen yet.
-    [[nodiscard]] static Result<TeamSocket> connect(const std::string& host, int port, Clock::time_point deadline);
 
     /// Sends all bytes. Errors name `who`.
     [[nodiscard]] Status write(const void* data, std::size_t bytes, const std::string& who, Deadline deadline = {});
@@ -103,6 +101,8 @@ private:
     TcpTeam(int rank, int size) : rank_(rank), size_(size) {}
 
     [[nodiscard]] Status acceptAll(const TcpJob& job, TeamSocket::Clock::time_point deadline);
+    [[nodiscard]] Status letIn(net::Admission::Admitted joiner, TeamSocket::Clock::time_point deadline);
+    [[nodiscard]] Error missingRanks(const TcpJob& job) const;
     [[nodiscard]] Status connectToRoot(const TcpJob& job, TeamSocket::Clock::time_point deadline);
     [[nodiscard]] TeamSocket& to(int rank) { return talk_[static_cast<std::size_t>(isRoot() ? rank : 0)]; }
 

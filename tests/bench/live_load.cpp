@@ -105,13 +105,6 @@ private:
 /// What the producer has not been told yet keeps it no longer than this ahead: a disk holds only so many segments.
 constexpr int kFullRateAhead = 50;
 
-/// Of all threads.
-double processSeconds() {
-    timespec time{};
-    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 int run(const Options& options, const std::filesystem::path& dir) {
     Job job(options, dir);
     const double began = processSeconds();

@@ -12,11 +12,16 @@
 /// What the programs that load a live view have in common.
 namespace bubblescope::bench {
 
-/// Of the calling thread.
-inline double threadSeconds() {
+/// Processor time of the calling thread.
+inline double threadSeconds(clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
     timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    ::clock_gettime(clock, &time);
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// The same of all threads.
+inline double processSeconds() {
+    return threadSeconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /// Of the process that a status file of /proc describes; 0 if there is none.

@@ -1,9 +1,11 @@
 // A collector on the loopback that has to listen to many senders while many strangers hold connections open, is killed
 // and started again meanwhile: what it takes, and whether anything is lost uncounted.
 //
-//   network_load [--strangers N] [--senders N] [--steps N] [--restarts N] [--guessers N] [--stop S] [--garble KIB]
+//   network_load [--strangers N] [--senders N] [--ranks N] [--steps N] [--steps-per-minute N] [--restarts N]
+//                [--guessers N] [--stop S] [--garble KIB]
 //
-// A sender sends the trace of one rank. Strangers connect, say nothing and connect again when they are sent away;
+// A sender is a host: it sends the traces of so many ranks over one connection, 0 steps a minute as fast as it can.
+// Strangers connect, say nothing and connect again when they are sent away;
 // guessers present wrong tokens. With --stop the collector is stopped (SIGSTOP) for so many seconds when it has heard a
 // quarter; with --garble senders reach it through a proxy that flips a bit each so many KiB of a connection. Prints a
 // JSON document; exit code 1 if anything was lost.
@@ -27,6 +29,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <limits>
 #include <list>
 #include <map>
 #include <memory>
@@ -52,8 +56,14 @@ TimeNs now() {
     return readClocks().monotonic;
 }
 
+/// A rank's file, and where its steps end in it.
+struct Trace {
+    std::string bytes;
+    std::vector<std::size_t> ends;
+};
+
 /// The traces of a run of so many ranks, by rank, and how many records they hold.
-std::vector<std::string> traces(int ranks, int steps, std::int64_t& records) {
+std::vector<Trace> traces(int ranks, int steps, std::int64_t& records) {
     RunInfo info;
     info.source = "run";
     info.backend = "cpu";
@@ -71,19 +81,24 @@ std::vector<std::string> traces(int ranks, int steps, std::int64_t& records) {
     for (auto& transfers : shape.comm)
         transfers.clear(); // ops are enough
     const test::ScratchFolder folder;
-    std::vector<std::string> files;
+    std::vector<Trace> files;
     for (int rank = 0; rank < ranks; ++rank) {
         auto writer =
             profiler::TraceSegmentWriter::create(folder.path(), info, Rank{rank}, readClocks(), thisProcess(), {})
                 .value();
+        const std::filesystem::path path = folder.path() / profiler::TraceSegmentWriter::fileName(Rank{rank});
         const Rank in_pipeline{rank / info.dp};
+        Trace& trace = files.emplace_back();
         for (int step = 0; step < steps; ++step) {
             auto batch = recordsOf(shape, in_pipeline, step * shape.wall(), step);
             records += static_cast<std::int64_t>(batch.size());
             if (!writer.append(batch).ok()) std::abort();
+            trace.ends.push_back(std::filesystem::file_size(path));
         }
         if (!writer.appendEnd(0).ok()) std::abort();
-        files.push_back(test::readAll(folder.path() / profiler::TraceSegmentWriter::fileName(Rank{rank})));
+        trace.bytes = test::readAll(path);
+        trace.ends.back() = trace.bytes.size();
+        std::filesystem::remove(path);
     }
     return files;
 }
@@ -103,7 +118,7 @@ void bother(const net::Address& address, int strangers, bool guess) {
     std::vector<net::Socket> connected(connecting.size());
     net::Frame hello;
     hello.kind = net::Frame::Kind::Hello;
-    hello.text = "guess\nnode\nclock";
+    hello.text = std::string(2 * net::kProofBytes, 'x') + "node\nclock"; // a proof of nothing
     while (true) {
         for (std::size_t i = 0; i < connecting.size(); ++i) {
             char byte = 0;
@@ -124,34 +139,49 @@ void bother(const net::Address& address, int strangers, bool guess) {
     }
 }
 
-/// The senders of a process, of which the first sends rank `first`, until it is killed: a collector that is started
+/// The senders `first` to before `last`, in a process of their own, until it is killed: a collector that is started
 /// again asks for everything again.
-void sendAll(const net::Address& address, const std::vector<std::string>& files, std::size_t first) {
-    struct One {
-        std::unique_ptr<StreamSender> sender;
+void sendAll(const net::Address& address, const std::vector<Trace>& files, std::size_t first, std::size_t last,
+             const Options& given) {
+    struct File {
+        const Trace* trace = nullptr;
         StreamSender::Stream stream{};
         std::size_t at = 0;
     };
-    std::vector<One> all(files.size());
-    for (std::size_t i = 0; i < files.size(); ++i) {
+    struct One {
+        std::unique_ptr<StreamSender> sender;
+        std::vector<File> files;
+    };
+    const auto per_sender = static_cast<std::size_t>(given.at("--ranks"));
+    const int rate = given.at("--steps-per-minute");
+    const TimeNs begin = now();
+    std::vector<One> all(last - first);
+    for (std::size_t i = 0; i < all.size(); ++i) {
         StreamSender::Options options;
         options.address = address;
         options.token = kToken;
         options.name = fmt::format("node{}", first + i);
         options.clock = thisProcess().clock;
         all[i].sender = std::make_unique<StreamSender>(options);
-        all[i].stream = all[i].sender->open(fmt::format("run/rank{}.pftrace", first + i));
+        for (std::size_t rank = (first + i) * per_sender; rank < (first + i + 1) * per_sender; ++rank)
+            all[i].files.push_back({&files[rank], all[i].sender->open(fmt::format("run/rank{}.pftrace", rank)), 0});
     }
     while (true) {
-        for (std::size_t i = 0; i < files.size(); ++i) {
-            One& one = all[i];
+        std::size_t written = std::numeric_limits<std::size_t>::max(); // steps
+        if (rate > 0) written = static_cast<std::size_t>((now() - begin) * rate / 1min);
+        for (One& one : all) {
             if (!one.sender->poll(now()).ok()) std::abort();
-            if (const auto rewind = one.sender->takeRewind(one.stream)) one.at = static_cast<std::size_t>(*rewind);
-            const std::size_t room = std::min(one.sender->room(one.stream), files[i].size() - one.at);
-            if (room > 0) one.sender->feed(one.stream, std::string_view(files[i]).substr(one.at, room), now());
-            one.at += room;
+            for (File& file : one.files) {
+                if (const auto rewind = one.sender->takeRewind(file.stream))
+                    file.at = static_cast<std::size_t>(*rewind);
+                const std::size_t end = file.trace->ends[std::min(written, file.trace->ends.size() - 1)];
+                const std::size_t room = std::min(one.sender->room(file.stream), end - std::min(end, file.at));
+                if (room > 0)
+                    one.sender->feed(file.stream, std::string_view(file.trace->bytes).substr(file.at, room), now());
+                file.at += room;
+            }
         }
-        std::this_thread::sleep_for(1ms);
+        std::this_thread::sleep_for(rate > 0 ? 50ms : 1ms);
     }
 }
 
@@ -224,8 +254,10 @@ pid_t stopMe(int seconds) {
 
 int run(const Options& options) {
     std::int64_t records = 0;
-    const int ranks = (options.at("--senders") + 7) / 8 * 8;
-    const std::vector<std::string> files = traces(ranks, options.at("--steps"), records);
+    constexpr int kStages = 8;
+    const int ranks = (options.at("--senders") * options.at("--ranks") + kStages - 1) / kStages * kStages;
+    const auto senders = static_cast<std::size_t>(ranks / options.at("--ranks"));
+    const std::vector<Trace> files = traces(ranks, options.at("--steps"), records);
     StreamReceiver::Options listening{{"127.0.0.1", 0}, kToken, thisProcess().clock, {}};
     auto receiver = std::make_unique<StreamReceiver>(StreamReceiver::open(listening).value());
     listening.address = receiver->address();
@@ -244,36 +276,38 @@ int run(const Options& options) {
     }
     const std::size_t others = children.size();
     constexpr std::size_t kPerProcess = 250;
-    for (std::size_t first = 0; first < files.size(); first += kPerProcess) {
-        const std::vector<std::string> own(
-            files.begin() + static_cast<std::ptrdiff_t>(first),
-            files.begin() + static_cast<std::ptrdiff_t>(std::min(files.size(), first + kPerProcess)));
-        children.push_back(inChild(receiver, [&] { sendAll(reached, own, first); }));
+    for (std::size_t first = 0; first < senders; first += kPerProcess) {
+        const std::size_t last = std::min(senders, first + kPerProcess);
+        children.push_back(inChild(receiver, [&] { sendAll(reached, files, first, last, options); }));
     }
     LiveOptions live;
     live.own_clock = thisProcess().clock;
     auto analyzer = std::make_unique<LiveAnalyzer>(live);
+    const long inputs = residentKilobytes(); // not a collector's
+    const double began = processSeconds();
     const TimeNs begin = now();
     TimeNs first_sender{-1};
     long most = 0;
+    std::size_t connections = 0;
     std::int64_t evicted = 0;
     std::int64_t refused = 0;
     std::int64_t torn_off = 0;
     int restarts = options.at("--restarts");
     int stop = options.at("--stop");
     while (analyzer->counts().slices < records || !analyzer->runEnded()) {
-        if (now() - begin > 300s) break;
+        if (now() - begin > 600s) break;
         receiver->poll(*analyzer, now());
         (void)analyzer->advance(now());
         for (const auto& news : receiver->takeNews(*analyzer, now(), 0s))
             torn_off += news.back ? 0 : 1;
-        most = std::max(most, residentKilobytes());
+        most = std::max(most, residentKilobytes() - inputs);
+        connections = std::max(connections, receiver->connections());
         if (stop > 0 && analyzer->counts().slices > records / 4) ::waitpid(stopMe(std::exchange(stop, 0)), nullptr, 0);
         if (first_sender < TimeNs{0} && analyzer->counts().bytes > 0) first_sender = now() - begin;
         if (restarts > 0 && analyzer->counts().slices > records / 2) { // killed, with all that it knew
             --restarts;
-            evicted += receiver->evicted();
-            refused += receiver->refused();
+            evicted += receiver->admission().evicted();
+            refused += receiver->admission().refused();
             receiver.reset();
             receiver = std::make_unique<StreamReceiver>(StreamReceiver::open(listening).value());
             analyzer = std::make_unique<LiveAnalyzer>(live);
@@ -291,13 +325,15 @@ int run(const Options& options) {
     const LiveCounts counts = analyzer->counts();
     const std::int64_t counted = counts.undelivered + counts.late + counts.bad + counts.damaged + counts.dropped;
     const bool lost = counts.slices + counted < records || counted > 0;
-    fmt::print("{{\"strangers\":{},\"guessers\":{},\"senders\":{},\"restarts\":{},\"records\":{},\"heard\":{},"
+    fmt::print("{{\"strangers\":{},\"guessers\":{},\"senders\":{},\"ranks\":{},\"connections\":{},"
+               "\"collector_cpu_s\":{:.2f},\"restarts\":{},\"records\":{},\"heard\":{},"
                "\"steps\":{},\"incomplete\":{},\"counted_as_lost\":{},\"evicted\":{},\"refused\":{},"
                "\"first_sender_heard_after_s\":{:.2f},\"all_after_s\":{:.1f},\"resident_kb\":{},\"senders_kb\":{},"
                "\"stopped_s\":{},\"garbled_each_kib\":{},\"connections_lost\":{},\"repeated_bytes\":{},\"lost\":{}}}\n",
-               options.at("--strangers"), options.at("--guessers"), files.size(), options.at("--restarts"), records,
-               counts.slices, counts.steps, counts.incomplete, counted, evicted + receiver->evicted(),
-               refused + receiver->refused(), static_cast<double>(first_sender.count()) * 1e-9,
+               options.at("--strangers"), options.at("--guessers"), senders, ranks, connections,
+               processSeconds() - began, options.at("--restarts"), records, counts.slices, counts.steps,
+               counts.incomplete, counted, evicted + receiver->admission().evicted(),
+               refused + receiver->admission().refused(), static_cast<double>(first_sender.count()) * 1e-9,
                static_cast<double>((now() - begin).count()) * 1e-9, most, senders_most, options.at("--stop"),
                options.at("--garble"), torn_off, receiver->repeated(), lost);
     return lost ? 1 : 0;
@@ -306,8 +342,8 @@ int run(const Options& options) {
 } // namespace
 
 int main(int argc, char** argv) {
-    Options options{{"--strangers", 100}, {"--guessers", 10}, {"--senders", 16}, {"--steps", 4},
-                    {"--restarts", 1},    {"--stop", 0},      {"--garble", 0}};
+    Options options{{"--strangers", 100},      {"--guessers", 10}, {"--senders", 16}, {"--ranks", 1}, {"--steps", 4},
+                    {"--steps-per-minute", 0}, {"--restarts", 1},  {"--stop", 0},     {"--garble", 0}};
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!options.contains(argv[i])) {
             fmt::print(stderr, "unknown option {}\n", argv[i]);

@@ -2,7 +2,6 @@
 // is not one of them.
 
 #include "runtime/comm/process_transport.h"
-#include "runtime/launch/tcp_admission.h"
 #include "runtime/launch/tcp_team.h"
 #include "tests/mpi/team_checks.h"
 
@@ -68,6 +67,12 @@ std::vector<std::string> inProcesses(int count, const std::function<std::string(
     return said;
 }
 
+net::Socket connectTo(int port) {
+    net::Connector connector({"127.0.0.1", port});
+    return connector.wait(net::Clock::now() + 10s) == net::Connector::Stage::Connected ? connector.take()
+                                                                                       : net::Socket();
+}
+
 TcpJob jobOf(int rank, int size, int port) {
     return {rank, size, "127.0.0.1", port, "these tests"};
 }
@@ -110,8 +115,9 @@ TEST(TcpTeam, SaysThatTheRootIsMissing) {
 
 TEST(TcpTeam, SaysThatItsPortIsTaken) {
     const int port = freePort();
-    const auto listener = TcpAdmission::open(jobOf(0, 2, port));
-    ASSERT_TRUE(listener.ok()) << listener.error().text();
+    std::error_code failed;
+    const net::Listener listener = net::Listener::openReachable({"127.0.0.1", port}, failed);
+    ASSERT_TRUE(listener.isOpen()) << failed.message();
     const std::string said = joined(jobOf(0, 2, port), 1s, [](TcpTeam&) { return std::string("joined"); });
     EXPECT_NE(said.find("cannot listen on port"), std::string::npos) << said;
 }
@@ -126,8 +132,8 @@ TEST(TcpTeam, KeepsProcessesOfAnotherJobAndStrangersOut) {
             other.token = "another job";
             return joined(other, 5s, work); // too late, it would look for the root as long
         }
-        auto socket = TeamSocket::connect("127.0.0.1", port, TeamSocket::Clock::now() + 10s);
-        if (socket.ok()) (void)socket.value().write("GET / HTTP/1.1\r\n\r\n", 18, "the root");
+        net::Socket socket = connectTo(port);
+        if (socket.isOpen()) (void)socket.write("GET / HTTP/1.1\r\n\r\n", net::Clock::now() + 10s);
         return std::string("strange");
     });
     EXPECT_EQ(said[0], "joined hello");
@@ -137,92 +143,15 @@ TEST(TcpTeam, KeepsProcessesOfAnotherJobAndStrangersOut) {
         << said[2];
 }
 
-/// Lets one in while `disturb` does what it can.
-std::optional<TcpAdmission::Admitted> admitted(TcpAdmission& admission, const TcpJob& job,
-                                               const std::function<void(TeamSocket)>& disturb) {
-    std::thread rank([&] {
-        const auto in = TcpAdmission::join(job, {1, 2, 0}, TeamSocket::Clock::now() + 60s);
-        EXPECT_TRUE(in.ok()) << in.error().text();
-    });
-    std::optional<TcpAdmission::Admitted> found;
-    for (int i = 0; i < 600 && !found; ++i) {
-        if (auto stranger = TeamSocket::connect("127.0.0.1", job.port, TeamSocket::Clock::now() + 10s); stranger.ok())
-            disturb(std::move(stranger).value());
-        found = admission.next(TeamSocket::Clock::now() + 100ms).value();
-    }
-    EXPECT_TRUE(found && TcpAdmission::welcome(*found, TeamSocket::Clock::now() + 10s).ok());
-    rank.join();
-    return found;
-}
-
-TEST(TcpAdmission, NobodyKeepsOthersWaiting) {
-    const TcpJob job = jobOf(1, 2, freePort());
-    auto admission = TcpAdmission::open(job);
-    ASSERT_TRUE(admission.ok()) << admission.error().text();
-    std::vector<TeamSocket> silent;
-    for (int i = 0; i < 400; ++i) { // more than may be in it at once
-        auto stranger = TeamSocket::connect("127.0.0.1", job.port, TeamSocket::Clock::now() + 10s);
-        ASSERT_TRUE(stranger.ok()) << stranger.error().text();
-        silent.push_back(std::move(stranger).value());
-    }
-    (void)admission.value().next(TeamSocket::Clock::now());
-    EXPECT_LE(admission.value().waiting(), 256U);
-    const auto found = admitted(admission.value(), job, [&](TeamSocket one) { silent.push_back(std::move(one)); });
-    ASSERT_TRUE(found);
-    EXPECT_EQ(found->who.rank, 1);
-}
-
-TEST(TcpAdmission, ProofsCannotBeMadeUpOrUsedAgain) {
-    const TcpJob job = jobOf(1, 2, freePort());
-    auto admission = TcpAdmission::open(job);
-    ASSERT_TRUE(admission.ok()) << admission.error().text();
-    constexpr std::size_t kChallenge = 40;
-    constexpr std::size_t kHello = 84;
-    std::string seen; // what the rank said, as someone on the way sees it
-    const auto relayed = [&](TeamSocket one) {
-        char challenge[kChallenge];
-        (void)one.read(challenge, sizeof challenge, "the root", TeamSocket::Clock::now() + 10s);
-        const std::string said = seen.empty() ? std::string(kHello, 'x') : seen;
-        (void)one.write(said.data(), said.size(), "the root", TeamSocket::Clock::now() + 10s);
-    };
-    // A root that is none learns a hello, and cannot answer it.
-    {
-        TcpJob elsewhere = job;
-        elsewhere.port = freePort();
-        std::error_code failed;
-        net::Listener listener = net::Listener::openReachable({"127.0.0.1", elsewhere.port}, failed);
-        ASSERT_TRUE(listener.isOpen()) << failed.message();
-        std::thread impostor([&] {
-            TeamSocket one(listener.accept(TeamSocket::Clock::now() + 10s, failed));
-            const std::string challenge = "bblscop2" + std::string(32, 'n');
-            EXPECT_TRUE(one.write(challenge.data(), challenge.size(), "the rank").ok());
-            seen.resize(kHello);
-            EXPECT_TRUE(one.read(seen.data(), seen.size(), "the rank", TeamSocket::Clock::now() + 10s).ok());
-            EXPECT_TRUE(one.writeText("W" + seen.substr(seen.size() - 32), "the rank").ok());
-        });
-        const auto in = TcpAdmission::join(elsewhere, {1, 2, 0}, TeamSocket::Clock::now() + 10s);
-        impostor.join();
-        ASSERT_FALSE(in.ok());
-        EXPECT_NE(in.error().text().find("does not know the job's secret"), std::string::npos) << in.error().text();
-        EXPECT_EQ(seen.find(job.token), std::string::npos) << "the secret is not sent";
-    }
-    auto again = TeamSocket::connect("127.0.0.1", job.port, TeamSocket::Clock::now() + 10s);
-    ASSERT_TRUE(again.ok());
-    std::thread answers([&] { relayed(std::move(again).value()); });
-    EXPECT_FALSE(admission.value().next(TeamSocket::Clock::now() + 500ms).value()) << "it was for another challenge";
-    answers.join();
-    ASSERT_TRUE(admitted(admission.value(), job, [](TeamSocket) {}));
-}
-
 TEST(TcpTeam, TakesNoMoreMemoryThanComes) {
     std::error_code failed;
     const int port = freePort();
     net::Listener listener = net::Listener::openReachable({"127.0.0.1", port}, failed);
-    auto here = TeamSocket::connect("127.0.0.1", port, TeamSocket::Clock::now() + 10s);
-    ASSERT_TRUE(here.ok());
+    TeamSocket here(connectTo(port));
+    ASSERT_TRUE(here.isOpen());
     TeamSocket there(listener.accept(TeamSocket::Clock::now() + 10s, failed));
     const std::uint64_t announced = std::uint64_t{1} << 40;
-    ASSERT_TRUE(here.value().write(&announced, sizeof announced, "it").ok());
+    ASSERT_TRUE(here.write(&announced, sizeof announced, "it").ok());
     const auto text = there.readText(std::size_t{1} << 50, "it", TeamSocket::Clock::now() + 50ms);
     ASSERT_FALSE(text.ok());
     EXPECT_NE(text.error().text().find("does not answer"), std::string::npos) << text.error().text();

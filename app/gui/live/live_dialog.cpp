@@ -62,7 +62,7 @@ LiveDialog::LiveDialog(QWidget* parent)
     certificate_->setObjectName(QStringLiteral("liveCertificate"));
     certificate_->setAccessibleName(tr("Certificate"));
     certificate_->setPlaceholderText(tr("None: nothing is encrypted"));
-    certificate_->setToolTip(tr("A file (PEM) that senders trust: records and token then travel encrypted, by TLS"));
+    certificate_->setToolTip(tr("A file (PEM) that senders trust: records then travel encrypted, by TLS"));
     key_->setObjectName(QStringLiteral("liveKey"));
     key_->setAccessibleName(tr("Its private key"));
     key_->setToolTip(tr("A file (PEM) that nobody else reads"));
