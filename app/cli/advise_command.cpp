@@ -2,6 +2,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/base/bytes.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/optimize/advice/advise.h"

@@ -7,6 +7,7 @@
 #include "app/cli/step_options.h"
 #include "app/cli/svg_options.h"
 #include "core/analysis/devices/device_summary.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/live/long_run.h"
 #include "core/report/csv.h"
@@ -82,13 +83,11 @@ Result<std::optional<DiagnosedRun>> analyzeInParts(const AnalyzeArguments& optio
     const bool needs_all = recognises || options.memory.hasModel() || diagnosis.clocks != ClockUse::Auto;
     if (options.in_parts == "never" || needs_all || (!always && !options.csv.empty()))
         return std::optional<DiagnosedRun>();
-    live::PartLimits limits;
-    if (always)
-        limits.records = 0; // of any size
-    else
-        limits.least_bytes = live::kLongRecording;
+    WindowLimits limits;
+    if (always) limits.records = 0; // of any size
+    const std::uint64_t least = always ? 1 : live::kLongRecording;
     JobControl control;
-    return watchLoad(control, [&] { return live::diagnoseLongRun(files, diagnosis, limits, control); });
+    return watchLoad(control, [&] { return live::diagnoseLongRun(files, diagnosis, limits, least, control); });
 }
 
 Result<DiagnosedRun> analyzeWhole(LoadedTrace loaded, const AnalyzeArguments& options, DiagnosisOptions diagnosis) {

@@ -4,7 +4,7 @@
 #include "app/cli/output.h"
 #include "app/cli/step_options.h"
 #include "app/cli/trace_output.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/base/bytes.h"
 #include "core/formats/chakra/writer.h"
 #include "core/formats/kineto/writer.h"

@@ -1,7 +1,7 @@
 #include "app/cli/command.h"
 #include "app/cli/load_options.h"
 #include "app/cli/output.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/report/results/comparison.h"
 
 #include <algorithm>

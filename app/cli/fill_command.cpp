@@ -4,7 +4,7 @@
 #include "app/cli/output.h"
 #include "app/cli/schedule_options.h"
 #include "app/cli/step_options.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/base/bytes.h"
 #include "core/base/open_input.h"
 #include "core/base/text.h"

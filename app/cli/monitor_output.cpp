@@ -70,7 +70,7 @@ Value::Object stepOf(const LiveStep& step, const LiveAnalyzer& analyzer) {
     if (!step.mismatches.empty()) object.push_back({"mismatches", std::move(mismatches)});
     constexpr std::size_t kTop = 3;
     Value::List anomalies;
-    for (const live::LiveAnomaly& anomaly : analyzer.anomalies()) {
+    for (const LoggedFinding& anomaly : analyzer.anomalies()) {
         if (anomalies.size() < kTop) anomalies.emplace_back(anomaly.anomaly.message);
     }
     object.push_back({"anomalies", std::move(anomalies)});
@@ -171,7 +171,7 @@ std::string anomaliesText(const LiveAnalyzer& analyzer) {
     constexpr std::size_t kShown = 4;
     std::string out;
     for (std::size_t i = 0; i < std::min(kShown, analyzer.anomalies().size()); ++i) {
-        const live::LiveAnomaly& found = analyzer.anomalies()[i];
+        const LoggedFinding& found = analyzer.anomalies()[i];
         out += report::wrapped(fmt::format("  {} ({}, since step {}): ", severityName(found.anomaly.severity),
                                            anomalyKindName(found.anomaly.kind), found.found_at),
                                found.anomaly.message.text());

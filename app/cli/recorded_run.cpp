@@ -3,6 +3,7 @@
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "core/aadiff/coverage.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/base/temporary_folder.h"
 #include "core/live/long_run.h"
 #include "core/report/results/analysis.h"
@@ -38,8 +39,8 @@ Result<runtime::RunSummary> trainTogether(const runtime::RunConfig& config, JobC
 /// `files` are those that the run left in the folder.
 Result<DiagnosedRun> diagnoseRecording(const std::filesystem::path& folder,
                                        const std::vector<std::filesystem::path>& files, JobControl& control) {
-    const live::PartLimits limits{.least_bytes = live::kLongRecording};
-    BUBBLESCOPE_ASSIGN(std::optional<DiagnosedRun> in_parts, live::diagnoseLongRun({folder}, {}, limits, control));
+    BUBBLESCOPE_ASSIGN(std::optional<DiagnosedRun> in_parts,
+                       live::diagnoseLongRun({folder}, {}, WindowLimits{}, live::kLongRecording, control));
     if (in_parts) return std::move(*in_parts);
     BUBBLESCOPE_ASSIGN(Run run, loadRun(files, control));
     return diagnoseRun(std::move(run));

@@ -2,6 +2,7 @@
 
 #include "app/cli/load_options.h"
 #include "app/cli/step_options.h"
+#include "core/analysis/steps/run_analyzer.h"
 
 namespace bubblescope::cli {
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/cli/command_line.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/request/run_model_request.h"
 
 namespace bubblescope::cli {

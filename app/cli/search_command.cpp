@@ -5,7 +5,7 @@
 #include "app/cli/schedule_options.h"
 #include "app/cli/stop_signals.h"
 #include "app/cli/transfer_options.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
 #include "core/report/results/found_order.h"

@@ -2,6 +2,7 @@
 #include "app/cli/fail_on.h"
 #include "app/cli/output.h"
 #include "app/cli/run_model_options.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/report/results/common.h"
 #include "core/report/results/whatif.h"
 #include "core/timeline/bubbles.h"

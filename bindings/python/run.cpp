@@ -6,6 +6,7 @@
 #include "bindings/python/wait.h"
 #include "core/analysis/comparison/compare_runs.h"
 #include "core/analysis/devices/device_summary.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/base/bytes.h"
 #include "core/cost/memory_estimate.h"
 #include "core/optimize/advice/advise.h"

@@ -1,6 +1,6 @@
 #include "core/live/captured_job.h"
 
-#include "core/live/live_analyzer.h"
+#include "core/live/run_streams.h"
 #include "core/recognise/run.h"
 #include "core/recognise/stated_values.h"
 
@@ -181,15 +181,15 @@ std::vector<std::filesystem::path> withTraces(const std::vector<std::filesystem:
 
 } // namespace
 
-void CapturedRun::look(LiveAnalyzer& analyzer, TimeNs now) {
-    if (!analyzer.captured()) return;
-    if (const std::int64_t received = analyzer.counts().bytes; received != received_) {
+void CapturedRun::look(RunStreams& streams, TimeNs now) {
+    if (!streams.captured()) return;
+    if (const std::int64_t received = streams.counts().bytes; received != received_) {
         received_ = received;
         grew_ = now;
         fresh_ = true;
         settled_ = false;
     }
-    const bool quiet = now - grew_ >= patience_ || analyzer.capturedEnded();
+    const bool quiet = now - grew_ >= patience_ || streams.capturedEnded();
     if (settled_ || (!quiet && (!fresh_ || now < next_))) return;
     const auto began = std::chrono::steady_clock::now();
     JobControl control;
@@ -200,7 +200,7 @@ void CapturedRun::look(LiveAnalyzer& analyzer, TimeNs now) {
     fresh_ = false;
     settled_ = quiet;
     problem_ = run.ok() ? std::string() : run.error().text();
-    if (run.ok()) analyzer.takeRun(run.value(), quiet);
+    if (run.ok()) streams.takeRun(run.value(), quiet);
 }
 
 } // namespace bubblescope::live

@@ -19,7 +19,7 @@ struct Run;
 
 namespace bubblescope::live {
 
-class LiveAnalyzer;
+class RunStreams;
 
 /// A process of a recorded job (one that does not use Bubblescope itself), as its streams state.
 struct RecordedProcess {
@@ -96,8 +96,8 @@ public:
     CapturedRun(std::vector<std::filesystem::path> folders, TimeNs patience)
         : folders_(std::move(folders)), patience_(patience) {}
 
-    /// Hands new steps to the analyzer, which was fed with the same files. `now` is on the analyzer's clock.
-    void look(LiveAnalyzer& analyzer, TimeNs now);
+    /// Hands new steps to `streams`, which was fed with the same files. `now` is on its clock.
+    void look(RunStreams& streams, TimeNs now);
 
     /// Why no step was recognised at the last look; empty if one was.
     [[nodiscard]] const std::string& problem() const { return problem_; }

@@ -1,509 +1,76 @@
 #include "core/live/live_analyzer.h"
 
-#include <fmt/format.h>
+#include "core/base/median.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 namespace bubblescope::live {
-namespace {
-
-void addStreamCounts(LiveCounts& to, const perfetto::StreamCounts& more) {
-    to.bytes += more.bytes;
-    to.packets += more.packets;
-    to.slices += more.slices;
-    to.torn += more.torn;
-    to.damaged += more.damaged + more.unmatched;
-}
-
-bool hasEnded(RankState state) {
-    return state == RankState::Ended || state == RankState::Gone;
-}
-
-} // namespace
-
-/// One stream, and what it stated about itself.
-class LiveAnalyzer::Source : public RecordSink {
-public:
-    explicit Source(LiveAnalyzer& analyzer)
-        : analyzer_(analyzer), stream_(std::make_unique<RecordStream>(*this, analyzer.stream_memory_)) {}
-
-    void onRun(const RecordOwner& owner, const RunStatement& run) override { analyzer_.onRun(*this, owner, run); }
-    void onOp(const RecordOwner& owner, const FoundOp& op) override {
-        step = std::max<std::int64_t>(step, op.step);
-        analyzer_.onOp(*this, owner, op);
-    }
-    void onComm(const RecordOwner& owner, const FoundComm& comm) override { analyzer_.onComm(*this, owner, comm); }
-    void onCheck(const RecordOwner& owner, SeenCheck check) override { analyzer_.onCheck(owner, std::move(check)); }
-    void onDigest() override { ++analyzer_.checks_.digests; }
-    void onPing(const Ping& ping) override { analyzer_.onPing(ping); }
-    void onClocks(const perfetto::ClockReading& clocks) override {
-        last_clocks = clocks;
-        if (process != nullptr) return; // its times are moved to the wall clock where its files are read
-        if (statement) analyzer_.clocks_.addReading(statement->clock, clocks.monotonic, clocks.realtime);
-    }
-    void onLost(const RecordOwner& owner, std::int64_t records) override {
-        analyzer_.counts_.dropped += std::max<std::int64_t>(0, records);
-        if (LiveRank* const rank = analyzer_.rankOf(owner)) rank->dropped += std::max<std::int64_t>(0, records);
-    }
-    void onEnd(const RecordOwner& owner, const StreamEnd& end) override {
-        ended = true;
-        analyzer_.onEnd(owner, end);
-    }
-    void onCaptured(const CaptureStatement& captured) override {
-        statement = captured.writer;
-        process = analyzer_.job_.processOf(captured);
-    }
-    void onCaptureLosses(std::int64_t events) override {
-        if (process == nullptr || events <= process->lost) return; // each part states the total
-        analyzer_.counts_.dropped += events - process->lost;
-        process->lost = events;
-    }
-    void onCaptureRank(int rank) override {
-        if (process != nullptr && !process->statement.rank) process->statement.rank = rank; // no launcher told it
-    }
-    void onCaptureStands(std::string_view in, TimeNs time) override {
-        if (process == nullptr) return;
-        process->stands_in = in;
-        process->stands_since = analyzer_.now_ - std::clamp(time, TimeNs{0}, analyzer_.now_);
-    }
-    void onCaptureEnd() override {
-        ended = true;
-        if (process != nullptr) process->ended = true;
-    }
-    void onOther() override {
-        if (process != nullptr) process->stands_since.reset(); // it goes on
-    }
-
-    void restart() {
-        addStreamCounts(analyzer_.counts_, counts());
-        stream_ = std::make_unique<RecordStream>(*this, analyzer_.stream_memory_);
-        returned = true;
-        ended = false;
-        step = -1;
-        statement.reset();
-        process = nullptr;
-    }
-    [[nodiscard]] RecordStream& stream() { return *stream_; }
-    [[nodiscard]] const perfetto::StreamCounts& counts() const { return stream_->counts(); }
-
-    std::optional<RunStatement> statement; ///< at its beginning
-    std::optional<RecordOwner> writer;     ///< the rank that writes it
-    std::optional<perfetto::ClockReading> last_clocks;
-    RecordedProcess* process = nullptr; ///< the writing process, of a recorded job
-    std::int64_t step = -1;             ///< of its latest op
-    bool ended = false;
-    bool returned = false; ///< it was restarted, and has not sent an op since
-    bool own_clock = false;
-
-private:
-    LiveAnalyzer& analyzer_;
-    std::unique_ptr<RecordStream> stream_;
-};
 
 LiveAnalyzer::LiveAnalyzer(LiveOptions options)
-    : options_(std::move(options)), search_({.least = options_.thresholds.least_cost}, options_.window) {}
-LiveAnalyzer::~LiveAnalyzer() = default;
+    : RunStreams({options.assembly, options.own_clock}), options_(std::move(options)),
+      findings_({.least = options_.thresholds.least_cost}) {}
 
-// ---- Streams in -----------------------------------------------------------------------------------------
-
-LiveAnalyzer::Stream LiveAnalyzer::open(const std::string&) {
-    const auto free = std::ranges::find_if(sources_, [](const auto& source) { return source == nullptr; });
-    const auto stream = static_cast<Stream>(free - sources_.begin());
-    if (free == sources_.end()) sources_.emplace_back();
-    sources_[stream] = std::make_unique<Source>(*this);
-    return stream;
+std::optional<DiagnosedRun> LiveAnalyzer::latest(std::size_t max_ops) const {
+    if (window_ == nullptr) return std::nullopt;
+    std::vector<Anomaly> open;
+    for (const LoggedFinding& finding : anomalies())
+        open.push_back(finding.anomaly);
+    return window_->latest(std::move(open), max_ops);
 }
 
-void LiveAnalyzer::feed(Stream stream, std::string_view bytes, TimeNs now) {
-    now_ = now;
-    if (!began_) began_ = now;
-    Source& source = *sources_[stream];
-    source.stream().feed(bytes);
-    if (source.process != nullptr && !bytes.empty()) source.process->last_received = now;
-}
-
-std::size_t LiveAnalyzer::pending(Stream stream) const {
-    return sources_[stream]->stream().pending();
-}
-
-void LiveAnalyzer::dropPending(Stream stream) {
-    sources_[stream]->stream().dropPending();
-}
-
-void LiveAnalyzer::restart(Stream stream) {
-    sources_[stream]->restart();
-}
-
-void LiveAnalyzer::close(Stream stream) {
-    addStreamCounts(counts_, sources_[stream]->counts());
-    sources_[stream].reset();
-}
-
-std::optional<RunStatement> LiveAnalyzer::statementOf(Stream stream) const {
-    return sources_[stream]->statement;
-}
-
-std::int64_t LiveAnalyzer::stepOf(Stream stream) const {
-    return sources_[stream]->step;
-}
-
-bool LiveAnalyzer::streamEnded(Stream stream) const {
-    const Source& source = *sources_[stream];
-    if (source.process != nullptr) return source.process->hasEnded();
-    const auto rank = std::ranges::find_if(ranks_, [&](const LiveRank& one) {
-        return source.writer && one.rank.value == source.writer->rank && one.replica == source.writer->replica;
-    });
-    return source.ended || (rank != ranks_.end() && bubblescope::live::hasEnded(rank->state));
-}
-
-bool LiveAnalyzer::isCaptured(Stream stream) const {
-    return sources_[stream]->process != nullptr;
-}
-
-void LiveAnalyzer::gone(Stream stream, const std::string& reason) {
-    Source& source = *sources_[stream];
-    if (source.process != nullptr) {
-        source.process->gone = true;
-        source.process->reason = reason;
-        return;
-    }
-    LiveRank* const rank = source.writer ? rankOf(*source.writer) : nullptr;
-    if (rank == nullptr || source.ended || rank->state == RankState::Ended) return;
-    rank->reason = reason;
-    setState(*rank, RankState::Gone);
-}
-
-LiveCounts LiveAnalyzer::counts() const {
-    LiveCounts all = counts_;
-    for (const auto& source : sources_) {
-        if (source) addStreamCounts(all, source->counts());
-    }
-    return all;
-}
-
-std::int64_t LiveAnalyzer::cutStreams() const {
-    return std::ranges::count_if(sources_, [](const auto& source) { return source && source->stream().pending() > 0; });
-}
-
-// ---- The run and its ranks ------------------------------------------------------------------------------
-
-/// Null for the further ranks of a tensor-parallel group, which the first represents.
-LiveRank* LiveAnalyzer::rankOf(const RecordOwner& owner) {
-    if (!info_ || owner.tensor_rank != 0 || owner.rank >= info_->pp || owner.replica >= info_->dp) return nullptr;
-    return &ranks_[assembler_->placeOf(owner.rank, owner.replica)];
-}
-
-void LiveAnalyzer::report(LiveEvent::Kind kind, int step, std::string text) {
-    LiveEvent& event = events_.emplace_back();
-    event.kind = kind;
-    event.step = step;
-    event.text = std::move(text);
-}
-
-void LiveAnalyzer::setState(LiveRank& rank, RankState state) {
-    if (rank.state == state) return;
-    rank.state = state;
-    if (hasEnded(state)) over_at_ = now_;
-    assembler_->setEnded(placeOf(rank), hasEnded(state));
-    report(LiveEvent::Kind::RankChanged, rank.step);
-    events_.back().rank = rank;
-}
-
-void LiveAnalyzer::setReceived(LiveRank& rank) {
-    heard_[placeOf(rank)] = now_;
-    if (rank.state == RankState::Running) return;
-    if (rank.state == RankState::Late && !assembler_->doneWithOldest(placeOf(rank))) return;
-    rank.reason.clear();
-    setState(rank, RankState::Running);
-}
-
-/// Resets what belongs to a run. Streams and their counts stay.
-void LiveAnalyzer::beginRun(const RunInfo& info) {
-    if (info_) searchRest(); // the last steps of the one before may show why it was ended
-    info_ = info;
-    assembler_ = std::make_unique<StepAssembler>(info, options_.assembly);
-    window_ = std::make_unique<StepWindow>(info, options_.thresholds, options_.window);
-    ranks_.assign(assembler_->places(), {});
-    for (std::size_t place = 0; place < ranks_.size(); ++place) {
-        ranks_[place].replica = static_cast<int>(place) / info.pp;
-        ranks_[place].rank = Rank{static_cast<int>(place) % info.pp};
-    }
-    clocks_.setPlaces(ranks_.size(), info.pp);
-    heard_.assign(ranks_.size(), now_);
-    search_.beginRun();
-    over_at_.reset();
+void LiveAnalyzer::onBegin(const RunInfo& info) {
+    if (unsearched_ > 0) search(std::nullopt); // the last steps of the run before may show why it was ended
+    Run run;
+    run.info = info;
+    run.format = "perfetto";
+    run.annotation = "Bubblescope";
+    window_ = std::make_unique<StepWindow>(
+        std::move(run), WindowOptions{.thresholds = options_.thresholds, .in_full = true, .slides = true});
+    findings_.clear();
+    unsearched_ = 0;
+    last_closed_ = -1;
     steps_.clear();
-    checks_ = {};
-    open_checks_ = {};
-    run_ended_ = false;
-    report(LiveEvent::Kind::RunBegan, 0);
 }
 
-void LiveAnalyzer::count(StepAssembler::AddResult taken) {
-    switch (taken) {
-    case StepAssembler::AddResult::Yes: break;
-    case StepAssembler::AddResult::OutOfOrder: ++counts_.out_of_order; break;
-    case StepAssembler::AddResult::Late: ++counts_.late; break;
-    case StepAssembler::AddResult::Bad: ++counts_.bad; break;
-    }
+void LiveAnalyzer::onDevice(const CheckPlace& place, CheckedDevice device) {
+    window_->setDevice(place, std::move(device));
 }
 
-// ---- Records of ranks -----------------------------------------------------------------------------------
-
-void LiveAnalyzer::onRun(Source& source, const RecordOwner& owner, const RunStatement& statement) {
-    if (!StepAssembler::sizesCanBe(statement.info)) {
-        ++counts_.bad;
-        return;
-    }
-    source.statement = statement;
-    source.writer = owner;
-    source.own_clock = !options_.own_clock.empty() && statement.clock == options_.own_clock;
-    if (!info_ || (source.returned && !sameSizes(*info_, statement.info))) beginRun(statement.info);
-    if (!sameSizes(*info_, statement.info)) {
-        source.statement.reset(); // of another run, whose files lie in the same folder
-        ++counts_.bad;
-        return;
-    }
-    const bool known =
-        owner.rank < info_->pp && owner.replica < info_->dp && owner.tensor_rank < std::max(1, info_->tp);
-    if (known)
-        window_->setDevice({static_cast<int>(owner.replica), Rank{static_cast<std::int32_t>(owner.rank)},
-                            static_cast<int>(owner.tensor_rank)},
-                           {statement.host, statement.device});
-    LiveRank* const rank = rankOf(owner);
-    if (rank == nullptr) return;
-    if (source.returned && statement.segment == 0) rank->records = 0;
-    rank->host = statement.host;
-    rank->pid = statement.pid;
-    clocks_.setClock(placeOf(*rank), statement.clock);
-    if (source.last_clocks)
-        clocks_.addReading(statement.clock, source.last_clocks->monotonic, source.last_clocks->realtime);
-    setReceived(*rank);
+void LiveAnalyzer::onLateChecks(std::vector<CheckRecord> checks) {
+    window_->addChecks(std::move(checks));
 }
 
-void LiveAnalyzer::onOp(Source& source, const RecordOwner& owner, const FoundOp& op) {
-    LiveRank* rank = source.statement ? rankOf(owner) : nullptr;
-    if (rank == nullptr) return;
-    if (source.returned) {
-        source.returned = false;
-        if (op.step <= assembler_->lastClosed()) { // closed steps come again: another run
-            const RunInfo info = source.statement->info;
-            beginRun(info);
-            rank = rankOf(owner);
-        }
-    }
-    ++rank->records;
-    if (source.own_clock && op.end >= *began_) latency_.add(std::max(TimeNs{0}, now_ - op.end));
-    count(assembler_->add(op, now_));
-    rank->step = assembler_->latest(placeOf(*rank));
-    setReceived(*rank);
+void LiveAnalyzer::onStep(ClosedStep closed, FollowingSteps following) {
+    last_closed_ = closed.index;
+    if (!closed.timelines.empty()) ++unsearched_;
+    LiveStep step = judge(std::move(closed));
+    if (searchIsDue(following)) search(step.wall);
+    keepStep(std::move(step));
 }
 
-void LiveAnalyzer::onComm(Source& source, const RecordOwner& owner, const FoundComm& comm) {
-    LiveRank* const rank = source.statement ? rankOf(owner) : nullptr;
-    if (rank == nullptr) return;
-    ++rank->records;
-    count(assembler_->add(comm, now_));
+void LiveAnalyzer::onNoMoreSteps(std::size_t open) {
+    if (searchIsDue({false, open})) search(std::nullopt);
 }
 
-void LiveAnalyzer::onCheck(const RecordOwner& owner, SeenCheck check) {
-    if (!info_) return;
-    const CheckCounts seen = countsOf(check);
-    checks_.add(seen);
-    const int last_closed = assembler_->lastClosed();
-    const bool open = open_checks_.count(check.step, seen, last_closed);
-    if (check.record && check.record->rank.value < info_->pp && check.record->replica < info_->dp)
-        open_checks_.keep(std::move(*check.record), last_closed);
-    if (check.outcome != CheckOutcome::Mismatch) return;
-    const std::string who = info_->dp > 1 ? fmt::format("rank {} of replica {}", owner.rank, owner.replica)
-                                          : fmt::format("rank {}", owner.rank);
-    const std::string what = fmt::format("{} ({})", check.name, verdictName(check.verdict));
-    report(LiveEvent::Kind::Mismatch, check.step, fmt::format("{}: {} does not agree", who, what));
-    if (open) open_checks_.addMismatch(check.step, {who, what});
-}
-
-void LiveAnalyzer::onPing(const Ping& ping) {
-    const auto clockOf = [this](int rank) {
-        if (!info_ || rank < 0) return std::string();
-        // Ranks of a run are numbered pp x dp x tp, the last varying fastest.
-        const int in_replicas = rank / std::max(1, info_->tp);
-        return clocks_.clockAt(static_cast<std::size_t>(in_replicas % info_->dp * info_->pp + in_replicas / info_->dp));
-    };
-    const std::string replier = clockOf(ping.replier);
-    if (!replier.empty()) clocks_.addPing(clockOf(ping.asker), replier, ping);
-}
-
-void LiveAnalyzer::onEnd(const RecordOwner& owner, const StreamEnd& end) {
-    LiveRank* const rank = rankOf(owner);
-    if (rank == nullptr) return;
-    rank->undelivered = std::max<std::int64_t>(0, end.records - rank->records);
-    counts_.undelivered += rank->undelivered;
-    setState(*rank, RankState::Ended);
-}
-
-// ---- Steps of recorded jobs -----------------------------------------------------------------------------
-
-void LiveAnalyzer::takeRun(const Run& run, bool settled) {
-    if (run.steps.empty()) return;
-    const RunInfo info = CapturedJob::infoOf(run);
-    if (!StepAssembler::sizesCanBe(info)) return;
-    // More of the trace may show another schedule or more ranks: then all steps are new.
-    if (!info_ || !sameSizes(*info_, info)) {
-        job_.restart();
-        beginRun(info);
-    }
-    for (const auto& [place, device] : run.checks.devices)
-        window_->setDevice(place, device);
-    std::vector<ClosedStep> fresh = job_.newSteps(run, settled);
-    std::size_t left = fresh.size();
-    for (ClosedStep& closed : fresh) {
-        --left;
-        for (const StepTimeline& step : closed.timelines) {
-            LiveRank* rank = &ranks_[assembler_->placeOf(0, step.replica)];
-            for (std::size_t r = 0; r < step.ranks.size(); ++r, ++rank) {
-                rank->step = closed.index;
-                rank->records += static_cast<std::int64_t>(step.ranks[r].size());
-                if (rank->state == RankState::Awaited) setState(*rank, RankState::Running);
-            }
-        }
-        for (CheckRecord& check : closed.checks) {
-            const RecordOwner owner{check.rank.value, check.replica, check.tensor_rank};
-            SeenCheck seen{check.step, check.outcome, check.verdict, checkName(check), check.start, check.end, {}};
-            seen.record = std::move(check);
-            onCheck(owner, std::move(seen));
-        }
-        closeStep(std::move(closed), {left > 0, left});
-    }
-}
-
-/// The ops of such ranks are recognised later, and all together: only the recording itself shows their state at once.
-void LiveAnalyzer::watchCaptured() {
-    const TimeNs patience = options_.assembly.patience / 2; // as for ranks that report their steps
-    for (const auto& [place, process] : job_.byRank(info_->pp)) {
-        const auto [in_pipeline, replica] = place;
-        if (in_pipeline >= info_->pp || replica >= info_->dp) continue;
-        LiveRank& rank = ranks_[assembler_->placeOf(in_pipeline, replica)];
-        rank.host = process->statement.writer.host;
-        rank.pid = process->statement.writer.pid;
-        rank.dropped = process->lost;
-        const RankState state = job_.stateOf(*process, patience);
-        rank.reason = state == RankState::Gone   ? process->reason
-                      : state == RankState::Late ? job_.whyLate(*process, patience)
-                                                 : "";
-        setState(rank, state);
-    }
-    if (run_ended_ || !job_.isComplete()) return;
-    for (LiveRank& rank : ranks_) { // those whose processes are unknown
-        if (rank.state == RankState::Running) setState(rank, RankState::Ended);
-    }
-    run_ended_ = true;
-    report(LiveEvent::Kind::RunEnded, job_.steps() - 1);
-}
-
-// ---- Steps out ------------------------------------------------------------------------------------------
-
-std::vector<LiveEvent> LiveAnalyzer::advance(TimeNs now) {
-    now_ = now;
-    if (!began_) began_ = now;
-    if (assembler_) {
-        for (auto closed = assembler_->close(now); closed;) {
-            auto next = assembler_->close(now);
-            closeStep(std::move(*closed), {next.has_value(), assembler_->open() + (next ? 1 : 0)});
-            closed = std::move(next);
-        }
-        if (searchIsDue({false, assembler_->open()})) searchRest();
-        if (std::vector<CheckRecord> late = open_checks_.takeLate(); !late.empty()) {
-            clocks_.align(late);
-            window_->addChecks(std::move(late));
-        }
-        if (captured())
-            watchCaptured();
-        else
-            watchRanks(now);
-    }
-    return std::exchange(events_, {});
-}
-
-std::vector<LiveEvent> LiveAnalyzer::conclude() {
-    searchRest();
-    return std::exchange(events_, {});
-}
-
-/// `longest_replica`: of the step that was closed last, unless that is among steps_.
-void LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
-    AnomalyLog::Changes changes = search_.search(*window_, steps_, longest_replica, now_);
-    const auto tell = [&](LiveEvent::Kind kind, std::vector<LiveAnomaly>& list) {
-        for (LiveAnomaly& anomaly : list) {
-            report(kind, search_.lastClosed());
-            events_.back().anomaly = std::move(anomaly);
-        }
-    };
-    tell(LiveEvent::Kind::AnomalyFound, changes.opened);
-    tell(LiveEvent::Kind::AnomalyResolved, changes.resolved);
-}
-
-/// Searches the closed steps that were not searched yet.
-void LiveAnalyzer::searchRest() {
-    if (search_.hasUnsearched()) search(std::nullopt);
-}
-
-void LiveAnalyzer::watchRanks(TimeNs now) {
-    const auto over = [](const LiveRank& rank) { return hasEnded(rank.state); };
-    if (!run_ended_ && assembler_->open() == 0 && std::ranges::all_of(ranks_, over)) {
-        run_ended_ = true;
-        report(LiveEvent::Kind::RunEnded, assembler_->lastClosed());
-    }
-    giveUpSilent(now);
-    // Half of the patience after which a step is given up, so that it is reported earlier.
-    const auto since = assembler_->waitingSince();
-    if (!since || now - *since < options_.assembly.patience / 2) return;
-    for (LiveRank& rank : ranks_) {
-        if (assembler_->doneWithOldest(placeOf(rank))) continue;
-        if (rank.state == RankState::Awaited) rank.reason = "nothing of it was found that could be read";
-        if (rank.state == RankState::Running || rank.state == RankState::Awaited) setState(rank, RankState::Late);
-    }
-}
-
-/// Others have ended: of a rank whose file is missing or damaged, or whose sender is lost, nothing will come any more.
-void LiveAnalyzer::giveUpSilent(TimeNs now) {
-    if (!over_at_ || now - *over_at_ < options_.assembly.patience) return;
-    const auto isAwaited = [](const LiveRank& rank) { return rank.records == 0 && !hasEnded(rank.state); };
-    const bool any_ended =
-        std::ranges::any_of(ranks_, [](const LiveRank& rank) { return rank.state == RankState::Ended; });
-    // Where ranks were killed, those that are left may wait for them for long, but what never came will not come.
-    const bool others_over =
-        std::ranges::all_of(ranks_, [&](const LiveRank& rank) { return hasEnded(rank.state) || isAwaited(rank); });
-    for (LiveRank& rank : ranks_) {
-        const std::size_t place = placeOf(rank);
-        if (hasEnded(rank.state)) continue;
-        if (now - heard_[place] < options_.assembly.patience || (!any_ended && !others_over)) continue;
-        rank.reason = isAwaited(rank) ? "nothing of it was found that could be read"
-                                      : fmt::format("nothing came of it for {} after others had ended",
-                                                    formatTime(now - heard_[place]));
-        setState(rank, RankState::Gone);
-    }
-}
-
-void LiveAnalyzer::closeStep(ClosedStep closed, FollowingSteps following) {
-    counts_.duplicates += closed.duplicates;
-    OpenChecks::OfStep checks = open_checks_.take(closed.index);
-    const bool any = !closed.timelines.empty();
-    const RunClocks clocks = clocks_.align(closed.timelines, ranks_);
-    if (options_.take_steps) return handOut(std::move(closed), clocks);
-    clocks_.align(checks.records);
-    const std::vector<ReducedReplica> complete =
-        window_->add(std::move(closed.timelines), clocks, std::move(checks.records));
-    LiveStep step = summed(complete);
+/// What views show of a step.
+LiveStep LiveAnalyzer::judge(ClosedStep closed) {
+    const std::size_t complete = closed.timelines.size();
+    window_->add({std::move(closed.timelines), std::move(closed.clocks), std::move(closed.checks)});
+    window_->judge();
+    const std::span analyses = std::span(window_->report().steps).last(complete);
+    LiveStep step = summed(analyses, std::span(window_->report().accounts).last(complete));
     step.index = closed.index;
-    step.checks = checks.counts;
-    step.mismatches = std::move(checks.mismatches);
-    step.complete = static_cast<int>(complete.size()) == info_->dp;
+    step.checks = closed.check_counts;
+    step.mismatches = std::move(closed.mismatches);
+    step.complete = static_cast<int>(complete) == info()->dp;
     if (!step.complete) {
         step.fault = closed.fault.empty() ? "no op of a replica was recorded" : closed.fault;
         for (const std::size_t place : closed.missing) {
-            const LiveRank& rank = ranks_[place];
-            if (std::ranges::find(complete, rank.replica, &ReducedReplica::replica) == complete.end())
+            const LiveRank& rank = ranks()[place];
+            if (std::ranges::find(analyses, rank.replica, &StepAnalysis::replica) == analyses.end())
                 step.unknown.emplace_back(rank.replica, rank.rank);
         }
     } else {
@@ -512,31 +79,76 @@ void LiveAnalyzer::closeStep(ClosedStep closed, FollowingSteps following) {
             values.push_back(stated);
         step.values = together(values);
     }
-    search_.addStep(step.index, any);
-    if (searchIsDue(following)) search(step.wall);
-    keepStep(std::move(step), complete);
-}
-
-void LiveAnalyzer::handOut(ClosedStep closed, const RunClocks& clocks) {
-    ++counts_.steps;
-    if (static_cast<int>(closed.timelines.size()) < info_->dp) ++counts_.incomplete;
-    options_.take_steps(std::move(closed), clocks);
-}
-
-/// Keeps what views show of a step, and reports it.
-void LiveAnalyzer::keepStep(LiveStep step, const std::vector<ReducedReplica>& replicas) {
-    for (const ReducedReplica& replica : replicas) {
-        for (const ReducedRank& account : replica.ranks) {
-            LiveRank& rank = ranks_[assembler_->placeOf(account.rank.value, replica.replica)];
+    for (const StepAnalysis& analysis : analyses) {
+        for (const RankAccount& account : analysis.ranks) {
+            LiveRank& rank = rankAt(analysis.replica, account.rank);
             rank.busy += account.busy;
             rank.bubble += account.bubble;
         }
     }
-    ++counts_.steps;
-    if (!step.complete) ++counts_.incomplete;
+    window_->trim(options_.window.first, options_.window.last);
+    return step;
+}
+
+/// Reports a step, and keeps what views show of it.
+void LiveAnalyzer::keepStep(LiveStep step) {
     report(LiveEvent::Kind::StepClosed, step.index);
     steps_.push_back(std::move(step));
     if (steps_.size() > options_.history) steps_.pop_front();
+}
+
+bool LiveAnalyzer::searchIsDue(const FollowingSteps& following) const {
+    constexpr std::int64_t kMostAtOnce = 8; // as many as resolve a finding
+    constexpr std::size_t kPartOfRun = 8;   // how much later than with each step something may be found
+    constexpr TimeNs kOfRecord{250};        // a search takes a tenth of that
+    if (unsearched_ == 0) return false;
+    const auto kept = static_cast<std::int64_t>(options_.window.last / 3); // so that none is gone before
+    const auto part = static_cast<std::int64_t>(steps_.size() / kPartOfRun);
+    if (unsearched_ >= std::clamp<std::int64_t>(std::min(kept, part), 1, kMostAtOnce)) return true;
+    // What costs little is reported when two searches found it, so that the last two steps are searched one by one.
+    if (following.isAmongLastTwo()) return true;
+    const auto records = static_cast<std::int64_t>(window_->records());
+    return !following.closes_next && now() - searched_at_ >= kOfRecord * records;
+}
+
+/// Findings in the window, the most expensive per step first. Empty before the third step.
+std::vector<Anomaly> LiveAnalyzer::searchWindow() const {
+    constexpr int kFewest = 3;
+    // Findings based on a median of all steps are reconsidered with every step while there are few.
+    constexpr int kSteady = 8;
+    const std::vector<StepTimeline>& kept = window_->run().steps;
+    const int steps = kept.empty() ? 0 : kept.back().index - kept.front().index + 1;
+    if (steps < kFewest) return {};
+    std::vector<Anomaly> found = window_->searchAsWhole();
+    if (steps < kSteady)
+        std::erase_if(found, [](const Anomaly& one) { return one.kind == AnomalyKind::BubbleAboveForm; });
+    return found;
+}
+
+/// Searches the window after the step that was closed last. `longest_replica` is of this step, unless it is among
+/// steps_.
+void LiveAnalyzer::search(std::optional<TimeNs> longest_replica) {
+    searched_at_ = now();
+    // The median of the last steps: one long step is not what a step takes.
+    constexpr std::size_t kRecent = 9;
+    std::vector<TimeNs> recent;
+    if (longest_replica) recent.push_back(*longest_replica);
+    for (auto before = steps_.rbegin(); before != steps_.rend() && recent.size() < kRecent; ++before) {
+        if (before->complete) recent.push_back(before->wall);
+    }
+    if (recent.empty()) recent.emplace_back(0);
+    const SearchedSteps searched{last_closed_, std::exchange(unsearched_, 0),
+                                 last_closed_ - static_cast<int>(options_.window.last) + 1, median(std::move(recent))};
+    FindingsLog::Changes changes = findings_.update(searchWindow(), searched);
+    for (LoggedFinding& finding : changes.opened)
+        report(LiveEvent::Kind::AnomalyFound, last_closed_).anomaly = std::move(finding);
+    for (LoggedFinding& finding : changes.resolved)
+        report(LiveEvent::Kind::AnomalyResolved, last_closed_).anomaly = std::move(finding);
+}
+
+std::vector<LiveEvent> LiveAnalyzer::conclude() {
+    if (unsearched_ > 0) search(std::nullopt);
+    return takeEvents();
 }
 
 } // namespace bubblescope::live

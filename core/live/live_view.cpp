@@ -17,21 +17,24 @@ std::string_view rankStateName(RankState state) {
     return "awaited";
 }
 
-LiveStep summed(const std::vector<ReducedReplica>& replicas) {
+LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts) {
     LiveStep sum;
-    const double weight = 1 / static_cast<double>(std::max<std::size_t>(1, replicas.size()));
-    for (const ReducedReplica& replica : replicas) {
+    const double weight = 1 / static_cast<double>(std::max<std::size_t>(1, analyses.size()));
+    for (const StepAnalysis& replica : analyses) {
         sum.wall = std::max(sum.wall, replica.wall); // they run in parallel
-        sum.bubble_rate += weight * replica.bubble_rate;
-        const bool has_form = replica.expected_rate.has_value();
-        if (has_form) {
-            sum.expected_rate = sum.expected_rate.value_or(0) + weight * *replica.expected_rate;
+        sum.bubble_rate += weight * replica.rates.over_makespan;
+        if (replica.form) {
+            sum.expected_rate = sum.expected_rate.value_or(0) + weight * replica.form->bubble_rate;
             sum.expected_bubble = sum.expected_bubble.value_or(TimeNs{0});
         }
-        for (const ReducedRank& rank : replica.ranks) {
+        for (const RankAccount& rank : replica.ranks) {
             sum.busy += rank.busy;
             sum.bubble += rank.bubble;
-            if (has_form) *sum.expected_bubble += rank.expected_bubble.value_or(TimeNs{0});
+            if (replica.form) *sum.expected_bubble += rank.expected_bubble.value_or(TimeNs{0});
+        }
+    }
+    for (const StepAccounting& replica : accounts) {
+        for (const RankAccounting& rank : replica.ranks.list()) {
             for (std::size_t cause = 0; cause < kCauseCount; ++cause)
                 sum.causes[cause] += rank.causes[cause];
         }

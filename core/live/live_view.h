@@ -1,9 +1,10 @@
 #pragma once
 
 #include "core/analysis/accounting/accounting.h"
-#include "core/analysis/anomalies/anomaly.h"
+#include "core/analysis/steps/findings_log.h"
 #include "core/base/time.h"
 #include "core/live/record_stream.h"
+#include "core/theory/analysis.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_values.h"
 
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -123,35 +125,9 @@ struct LiveStep {
     std::vector<std::pair<std::string, std::string>> mismatches; ///< rank, and the check with its verdict
 };
 
-/// What is kept of a rank's step.
-struct ReducedRank {
-    Rank rank;
-    TimeNs busy{0};
-    TimeNs bubble{0};
-    std::optional<TimeNs> expected_bubble; ///< by the closed form; none if no form applies
-    PerCause<TimeNs> causes{};             ///< of the bubble, see RankAccounting
-};
-
-/// The same for a replica that ran its step completely.
-struct ReducedReplica {
-    int replica = 0;
-    TimeNs wall{0};
-    double bubble_rate = 0;
-    std::optional<double> expected_rate;
-    std::vector<ReducedRank> ranks; ///< all of them
-};
-
-/// The times of a step: those of the replicas that ran it completely. The longest of them counts.
-[[nodiscard]] LiveStep summed(const std::vector<ReducedReplica>& replicas);
-
-/// An anomaly that holds now, or did once; see AnomalyLog.
-struct LiveAnomaly {
-    Anomaly anomaly;                ///< in its latest form
-    int found_at = 0;               ///< the step after which it was reported
-    int last_at = 0;                ///< the last step after which it was found
-    int times = 0;                  ///< how many steps added a case
-    std::optional<int> resolved_at; ///< the step after which it was over; none while it is open
-};
+/// The times of a step: those of the replicas that ran it completely. The longest of them counts. `accounts` has one
+/// for each of `analyses`.
+[[nodiscard]] LiveStep summed(std::span<const StepAnalysis> analyses, std::span<const StepAccounting> accounts);
 
 /// Counted over the whole run.
 struct LiveCounts {
@@ -184,7 +160,7 @@ struct LiveEvent {
     Kind kind = Kind::RunBegan;
     int step = 0;
     LiveRank rank;
-    std::optional<LiveAnomaly> anomaly;
+    std::optional<LoggedFinding> anomaly;
     std::string text;
 };
 

@@ -1,132 +1,54 @@
 #include "core/live/long_run.h"
 
-#include "core/analysis/run_in_parts.h"
 #include "core/formats/read_trace.h"
-#include "core/live/live_analyzer.h"
+#include "core/live/run_streams.h"
 #include "core/live/segment_follower.h"
-#include "core/live/step_window.h"
-#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <chrono>
 #include <deque>
-#include <iterator>
+#include <memory>
 #include <system_error>
 #include <utility>
 
 namespace bubblescope::live {
 namespace {
 
-/// One step number: its replicas' complete timelines, on one clock.
-struct ReadStep {
-    std::vector<StepTimeline> timelines;
-    RunClocks clocks;
-    std::size_t records = 0; ///< ops and transfers
-};
-
-/// Neighbouring steps.
-struct RunPart {
-    std::vector<StepTimeline> steps;
-    RunClocks clocks;                 ///< of the last one
-    std::vector<Diagnostic> problems; ///< of reading up to there, and maybe a little further
-};
-
 /// Reads the steps of a recording one after another. The time is made up: it passes as fast as files are read.
-class StepReader {
+class RecordedSteps final : public StepSource {
 public:
-    StepReader(const std::filesystem::path& where, SegmentFollower follower, JobControl& control)
-        : where_(where.string()), follower_(std::move(follower)), control_(control), analyzer_(liveOptions()) {}
-    StepReader(const StepReader&) = delete;
-    StepReader& operator=(const StepReader&) = delete;
+    /// `about`: its files and format.
+    RecordedSteps(Run about, const std::filesystem::path& where, SegmentFollower follower, JobControl& control)
+        : about_(std::move(about)), where_(where.string()), follower_(std::move(follower)), control_(control) {}
+    RecordedSteps(const RecordedSteps&) = delete;
+    RecordedSteps& operator=(const RecordedSteps&) = delete;
 
-    /// The steps that follow, as many as a part has. At the end what is left joins the last part, unless it is at least
-    /// half of one; then there are none.
-    [[nodiscard]] Result<RunPart> next(const PartLimits& limits) {
-        const auto isAPartAndAHalf = [&] { return limits.isPart(2 * steps_.size() / 3, 2 * records_ / 3); };
-        while (!read_all_ && !isAPartAndAHalf()) {
-            const bool more = follower_.read(analyzer_, now_, control_);
-            if (control_.stopRequested()) return cancelledError();
-            control_.done = static_cast<std::uint64_t>(analyzer_.counts().bytes);
-            now_ += kTurn;
-            advance();
-            if (!more) conclude();
-            if (!canBeJudged()) break;
-        }
-        const bool takes_all = !isAPartAndAHalf();
-        RunPart part;
-        std::size_t numbers = 0;
-        std::size_t records = 0;
-        while (!steps_.empty() && (takes_all || !limits.isPart(numbers, records))) {
-            ReadStep& step = steps_.front();
-            std::ranges::move(step.timelines, std::back_inserter(part.steps));
-            part.clocks = std::move(step.clocks);
-            ++numbers;
-            records += step.records;
-            steps_.pop_front();
-        }
-        records_ -= records;
-        part.problems = problems();
-        return part;
+    /// Reads on until there are as many steps as `limits` ask for, or no more.
+    [[nodiscard]] Status readAhead(const WindowLimits& limits) {
+        while (!read_all_ && canBeJudged() && !limits.isFullAndAHalf(steps_.size(), records_))
+            BUBBLESCOPE_TRY(readOn());
+        return {};
     }
-
-    /// Whether there are no more steps.
-    [[nodiscard]] bool ended() const { return read_all_ && steps_.empty(); }
-    /// Whether its steps are all that a diagnosis needs: checks are judged over a whole run, and other programs' ops
-    /// are recognised in it. Nor may another run replace it meanwhile.
-    [[nodiscard]] bool canBeJudged() const {
-        return runs_ <= 1 && !analyzer_.captured() && analyzer_.checks().planned() == 0 &&
-               analyzer_.checks().digests == 0;
+    [[nodiscard]] Result<std::optional<SourceStep>> next() override {
+        while (!read_all_ && canBeJudged() && steps_.empty())
+            BUBBLESCOPE_TRY(readOn());
+        if (steps_.empty() || !canBeJudged()) return std::optional<SourceStep>();
+        SourceStep step = std::move(steps_.front());
+        steps_.pop_front();
+        return std::optional(std::move(step));
     }
-    [[nodiscard]] const std::optional<RunInfo>& info() const { return analyzer_.info(); }
-    [[nodiscard]] std::int64_t slices() const { return analyzer_.counts().slices; }
-
-private:
-    /// Two turns are longer than transfers take to follow their ops.
-    static constexpr TimeNs kTurn = StepAssembler::Limits{}.settle * 3 / 4;
-
-    [[nodiscard]] LiveOptions liveOptions() {
-        LiveOptions options;
-        options.take_steps = [this](ClosedStep closed, const RunClocks& clocks) { take(std::move(closed), clocks); };
-        return options;
+    [[nodiscard]] Run takeRun() override {
+        about_.info = streams_.info();
+        return std::move(about_);
     }
-
-    void take(ClosedStep closed, const RunClocks& clocks) {
-        if (!closed.fault.empty()) {
-            const bool is_named = closed.fault.starts_with("step ");
-            faults_.add("incomplete-step", is_named ? Sentence(closed.fault) : say("step {}", closed.index),
-                        say("steps that miss ops, or hold one twice, are not analysed"));
-        }
-        if (closed.timelines.empty()) return;
-        std::size_t records = 0;
-        for (const StepTimeline& step : closed.timelines)
-            records += recordsOf(step);
-        records_ += records;
-        steps_.push_back({std::move(closed.timelines), clocks, records});
-    }
-
-    void advance() {
-        for (const LiveEvent& event : analyzer_.advance(now_))
-            runs_ += event.kind == LiveEvent::Kind::RunBegan ? 1 : 0;
-    }
-
-    /// Nothing more comes: what is open is closed as it is.
-    void conclude() {
-        read_all_ = true;
-        constexpr int kPatience = 3; // ranks are given up, then the steps that wait for them
-        for (int i = 0; i < kPatience; ++i) {
-            now_ += 2 * LiveOptions{}.assembly.patience + std::chrono::hours(1);
-            advance();
-        }
-    }
-
     /// What is wrong with the files, as a load of them would call it.
-    [[nodiscard]] std::vector<Diagnostic> problems() const {
-        const LiveCounts counts = analyzer_.counts();
+    [[nodiscard]] std::vector<Diagnostic> problems() const override {
+        const LiveCounts counts = streams_.counts();
         DiagnosticLog log;
         const auto add = [&](const char* kind, std::int64_t count, Sentence message) {
             if (count > 0) log.add(kind, where_, std::move(message), count);
         };
-        add("truncated", analyzer_.cutStreams(),
+        add("truncated", streams_.cutStreams(),
             say("the file ends inside a packet, as after a crash; everything before it is read"));
         add("corrupt", counts.torn, say("the file does not go on with a packet; the next one is looked for"));
         add("bad-packet", counts.damaged, say("packets that cannot be decoded are left out"));
@@ -140,14 +62,82 @@ private:
         return log.take();
     }
 
+    /// Whether all steps are read.
+    [[nodiscard]] bool ended() const { return read_all_; }
+    /// Whether its steps are all that a diagnosis needs: checks are judged over a whole run, and other programs' ops
+    /// are recognised in it. Nor may another run replace it meanwhile.
+    [[nodiscard]] bool canBeJudged() const {
+        return runs_ <= 1 && !streams_.captured() && streams_.checks().planned() == 0 && streams_.checks().digests == 0;
+    }
+    [[nodiscard]] std::int64_t slices() const { return streams_.counts().slices; }
+    [[nodiscard]] TimeNs span() const { return span_; } ///< from the first step's begin to the last one's end
+
+private:
+    /// Two turns are longer than transfers take to follow their ops.
+    static constexpr TimeNs kTurn = StepAssembler::Limits{}.settle * 3 / 4;
+
+    /// Hands the steps on.
+    class Streams final : public RunStreams {
+    public:
+        explicit Streams(RecordedSteps& to) : RunStreams({}), to_(to) {}
+
+    private:
+        void onBegin(const RunInfo&) override { ++to_.runs_; }
+        void onDevice(const CheckPlace&, CheckedDevice) override {}
+        void onStep(ClosedStep closed, FollowingSteps) override { to_.take(std::move(closed)); }
+        void onNoMoreSteps(std::size_t) override {}
+        void onLateChecks(std::vector<CheckRecord>) override {}
+
+        RecordedSteps& to_;
+    };
+
+    [[nodiscard]] Status readOn() {
+        const bool more = follower_.read(streams_, now_, control_);
+        if (control_.stopRequested()) return cancelledError();
+        control_.done = static_cast<std::uint64_t>(streams_.counts().bytes);
+        now_ += kTurn;
+        (void)streams_.advance(now_);
+        if (!more) conclude();
+        return {};
+    }
+
+    void take(ClosedStep closed) {
+        if (!closed.fault.empty()) {
+            const bool is_named = closed.fault.starts_with("step ");
+            faults_.add("incomplete-step", is_named ? Sentence(closed.fault) : say("step {}", closed.index),
+                        say("steps that miss ops, or hold one twice, are not analysed"));
+        }
+        if (closed.timelines.empty()) return;
+        if (!origin_) origin_ = closed.timelines.front().begin;
+        for (StepTimeline& step : closed.timelines) { // times count from the first step's begin
+            moveTo(step, step.begin - *origin_);
+            records_ += recordsOf(step);
+            span_ = std::max(span_, step.end);
+        }
+        steps_.push_back({std::move(closed.timelines), std::move(closed.clocks)});
+    }
+
+    /// Nothing more comes: what is open is closed as it is.
+    void conclude() {
+        read_all_ = true;
+        constexpr int kPatience = 3; // ranks are given up, then the steps that wait for them
+        for (int i = 0; i < kPatience; ++i) {
+            now_ += 2 * StepAssembler::Limits{}.patience + std::chrono::hours(1);
+            (void)streams_.advance(now_);
+        }
+    }
+
+    Run about_;
     std::string where_; ///< for people
     SegmentFollower follower_;
     JobControl& control_;
-    std::deque<ReadStep> steps_; ///< that were read and are in no part yet
-    std::size_t records_ = 0;    ///< of these
-    DiagnosticLog faults_;       ///< of steps
-    LiveAnalyzer analyzer_;
-    int runs_ = 0; ///< that have begun
+    std::deque<SourceStep> steps_; ///< that were read and not yielded yet
+    std::size_t records_ = 0;      ///< of all that were read
+    std::optional<TimeNs> origin_;
+    TimeNs span_{0};
+    DiagnosticLog faults_; ///< of steps
+    int runs_ = 0;         ///< that have begun
+    Streams streams_{*this};
     TimeNs now_{1};
     bool read_all_ = false;
 };
@@ -168,17 +158,11 @@ std::uint64_t recordedBytes(const std::vector<std::filesystem::path>& folders) {
     return bytes;
 }
 
-/// Times count from the first step's begin.
-void moveBack(RunPart& part, TimeNs origin) {
-    for (StepTimeline& step : part.steps)
-        moveTo(step, step.begin - origin);
-}
-
 } // namespace
 
 Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::filesystem::path>& paths,
-                                                    const DiagnosisOptions& options, const PartLimits& limits,
-                                                    JobControl& control) {
+                                                    const DiagnosisOptions& options, const WindowLimits& limits,
+                                                    std::uint64_t least_bytes, JobControl& control) {
     const std::optional<DiagnosedRun> better_whole;
     std::error_code failed;
     const auto isFolder = [&](const std::filesystem::path& path) {
@@ -186,9 +170,11 @@ Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::files
     };
     if (paths.empty() || !std::ranges::all_of(paths, isFolder)) return better_whole;
     const std::uint64_t bytes = recordedBytes(paths);
-    if (bytes < limits.least_bytes) return better_whole;
+    if (bytes < least_bytes) return better_whole;
     BUBBLESCOPE_ASSIGN(const std::vector<InputFile> files, findTraceFiles(paths));
     Run about;
+    about.format = "perfetto";
+    about.annotation = "Bubblescope";
     for (const InputFile& file : files) {
         if (file.path.extension() != SegmentFollower::kExtension) return better_whole;
         about.files.push_back(file.path);
@@ -197,30 +183,14 @@ Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::files
 
     allowManyFiles();
     BUBBLESCOPE_ASSIGN(SegmentFollower follower, SegmentFollower::open(paths));
-    StepReader reader(paths.front(), std::move(follower), control);
-    BUBBLESCOPE_ASSIGN(RunPart part, reader.next(limits));
-    if (reader.ended() || !reader.canBeJudged() || !reader.info()) return better_whole;
-    about.info = reader.info();
-    about.format = "perfetto";
-    about.annotation = "Bubblescope";
-    PartwiseDiagnosis diagnosis(std::move(about), options);
-    const TimeNs origin = part.steps.front().begin;
-    TimeNs last{0};
-    while (!part.steps.empty()) {
-        moveBack(part, origin);
-        last = std::max(last, part.steps.back().end);
-        Status judged;
-        Result<RunPart> following = RunPart();
-        parallelCalls(
-            [&] { judged = diagnosis.add(std::move(part.steps), part.clocks, std::move(part.problems), control); },
-            [&] { following = reader.next(limits); });
-        BUBBLESCOPE_TRY(judged);
-        BUBBLESCOPE_ASSIGN(part, std::move(following));
-        if (!reader.canBeJudged()) return better_whole;
-    }
-    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, diagnosis.finish());
-    diagnosed.run.slices = reader.slices();
-    diagnosed.run.span = last;
+    RecordedSteps steps(std::move(about), paths.front(), std::move(follower), control);
+    BUBBLESCOPE_TRY(steps.readAhead(limits));
+    if (steps.ended() || !steps.canBeJudged()) return better_whole;
+    Result<DiagnosedRun> judged = diagnoseSteps(steps, options, limits, &control);
+    if (!steps.canBeJudged()) return better_whole;
+    BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, std::move(judged));
+    diagnosed.run.slices = steps.slices();
+    diagnosed.run.span = steps.span();
     return std::optional(std::move(diagnosed));
 }
 

@@ -109,7 +109,7 @@ void addFindings(Page& page, const LiveAnalyzer& analyzer) {
     std::map<std::string_view, int> kinds;
     for (const AnomalyKindInfo& kind : anomalyKinds())
         kinds[kind.name] = 0;
-    for (const LiveAnomaly& anomaly : analyzer.anomalies())
+    for (const LoggedFinding& anomaly : analyzer.anomalies())
         ++kinds[anomalyKindName(anomaly.anomaly.kind)];
     page.metric("pp_anomalies", "gauge", "Anomalies that hold at present.");
     for (const auto& [kind, count] : kinds)

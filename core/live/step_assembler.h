@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/clocks/run_clocks.h"
 #include "core/live/live_view.h"
 #include "core/live/record_stream.h"
 #include "core/recognise/found_ops.h"
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,8 +27,13 @@ struct ClosedStep {
     std::vector<std::size_t> missing;   ///< places with incomplete records of the step
     std::string fault;                  ///< why a replica is not among `timelines`; empty if all are
     std::int64_t duplicates = 0;        ///< records received twice
-    std::vector<CheckRecord> checks{};  ///< of a recorded job, whose records do not come by themselves
-    std::map<int, StepValues> values{}; ///< of each replica, likewise
+    std::vector<CheckRecord> checks{};  ///< that ran in it, as far as they have arrived
+    std::map<int, StepValues> values{}; ///< of each replica, of a recorded job whose framework states them
+
+    // Set by RunStreams, which also puts the timelines and checks on one clock.
+    std::shared_ptr<const RunClocks> clocks{};
+    CheckCounts check_counts{};
+    std::vector<std::pair<std::string, std::string>> mismatches{}; ///< as LiveStep has them
 };
 
 /// Assembles the steps of a run from records that arrive rank by rank, in any order and with any delay, and decides

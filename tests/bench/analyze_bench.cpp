@@ -4,7 +4,7 @@
 // of steps.
 
 #include "core/analysis/anomalies/find_anomalies.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/families/registry.h"
@@ -101,9 +101,14 @@ void findings(benchmark::State& state, const Shape& shape) {
     const Run run = jitteredRun(shape, static_cast<int>(state.range(0)));
     const RunReport report = analyzeRun(run);
     const Thresholds thresholds;
+    const SliceEvidence no_slices;
     for (auto _ : state) {
-        benchmark::DoNotOptimize(
-            findAnomalies({run, report.steps, report.selection, report.clocks, thresholds, {}, {}}));
+        benchmark::DoNotOptimize(findAnomalies({.run = run,
+                                                .analyses = report.steps,
+                                                .selection = report.selection,
+                                                .clocks = report.clocks,
+                                                .limits = thresholds,
+                                                .slices = no_slices}));
     }
     state.SetItemsProcessed(state.iterations() * opsOf(run));
 }

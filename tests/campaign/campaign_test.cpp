@@ -1,5 +1,6 @@
 // Simulated runs, with noise on every op and transfer.
 
+#include "core/analysis/steps/run_analyzer.h"
 #include "tests/campaign/tally.h"
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 // in by times that the analysis is not given, or injected as `run --inject` does. Most run on a host whose time passes
 // only when somebody sleeps, so that they are exact and fast; a few on the real clock, through files.
 
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/cost/measured_times.h"
 #include "core/graph/simulate.h"
 #include "runtime/faults/fault.h"

@@ -1,7 +1,7 @@
 // The way of kernels from a device to the analysis, with a stand-in for CUPTI and an emulated device: what CUPTI
 // reports goes into the traces of the ranks that launched it, and ops take their times from it.
 
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/recognise/run.h"
 #include "core/report/json.h"
 #include "core/report/results/analysis.h"

@@ -2,7 +2,7 @@
 
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/accounting/usual_times.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/recognise/run.h"
 #include "core/theory/closed_form.h"

@@ -1,6 +1,6 @@
 // Accounting and what-if say the same of every cause, on every real trace that has a pipeline.
 
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/analysis/whatif/scenario.h"
 #include "tests/support/shared_data.h"
 

@@ -2,7 +2,6 @@
 
 #include "app/gui/language/text.h"
 #include "core/base/process_info.h"
-#include "core/live/recent_steps.h"
 
 #include <QFileInfo>
 
@@ -201,7 +200,7 @@ void LiveFeed::takeSenders() {
     }
 }
 
-void LiveFeed::resolve(const live::LiveAnomaly& over) {
+void LiveFeed::resolve(const LoggedFinding& over) {
     const std::string identity = identityOf(over.anomaly);
     for (LiveAlert& alert : alerts_) {
         if (alert.anomaly && !alert.resolved_at && identityOf(*alert.anomaly) == identity)
@@ -224,7 +223,7 @@ void LiveFeed::refreshSession(const JobControl& control) {
     if (analyzer_.window() == nullptr || began < next_session_) return;
     const std::int64_t changes = analyzer_.window()->changes();
     if (changes == changes_in_session_) return;
-    std::optional<DiagnosedRun> recent = live::recentSteps(*analyzer_.window(), analyzer_.anomalies(), kMaxSessionOps);
+    std::optional<DiagnosedRun> recent = analyzer_.latest(kMaxSessionOps);
     changes_in_session_ = changes;
     if (!recent) return session_.reset(); // and shows the first step at once when it comes
     Result<SessionPtr> made = makeSession(*std::move(recent), control);

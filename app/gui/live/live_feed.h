@@ -5,7 +5,6 @@
 #include "core/live/live_analyzer.h"
 #include "core/live/live_view.h"
 #include "core/live/segment_follower.h"
-#include "core/live/step_window.h"
 #include "core/live/stream_receiver.h"
 
 #include <QStringList>
@@ -120,7 +119,7 @@ private:
     void take(live::LiveEvent event);
     void takeSenders();
     void add(LiveAlert alert);
-    void resolve(const live::LiveAnomaly& over);
+    void resolve(const LoggedFinding& over);
     void resolveLate(const live::LiveRank& rank, int step);
     void refreshSession(const JobControl& control);
 

@@ -1,4 +1,5 @@
 #include "app/gui/models/session.h"
+#include "core/analysis/steps/run_analyzer.h"
 
 #include <algorithm>
 #include <utility>

@@ -240,7 +240,7 @@ void WhatIfPanel::showSession() {
     // Opening the panel asks what would help most: once for a run, whose session is a new one with each live step. Of
     // a loaded one the first steps may have been asked about.
     if (!state_.session()) return;
-    const bool is_live = state_.session()->report.standards == nullptr;
+    const bool is_live = std::holds_alternative<LatestSteps>(state_.session()->report.covers);
     Advised shown{state_.session()->run.files, is_live ? 0 : state_.session()->stepCount()};
     if (shown == advised_for_) return;
     advised_for_ = std::move(shown);

@@ -13,6 +13,7 @@
 #include "core/timeline/step_selection.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -24,13 +25,13 @@ struct AnomalyInput {
     const StepSelection& selection;            ///< of the run's steps
     const RunClocks& clocks;
     const Thresholds& limits;
-    std::vector<std::int64_t> memory_estimate; ///< bytes per rank; empty where nothing was estimated
-    StepKnowledge known = {};                  ///< for replays of steps, see knownOf()
-    std::vector<StepReplays> replays = {};     ///< per step; empty where no check took time
-    const CheckCoverage* coverage = nullptr;   ///< null where the trace holds no checks
-    SliceEvidence slices = {};                 ///< empty where raw slices are not searched
-    std::vector<TimeNs> communication = {};    ///< per step: what it would save without any, by its accounting
-    const ExecutedUnits* first_ran = nullptr;  ///< how the first step ran; null where it is not at hand
+    std::span<const std::int64_t> memory_estimate = {}; ///< bytes per rank; empty where nothing was estimated
+    StepKnowledge known = {};                           ///< for replays of steps, see knownOf()
+    std::span<const StepReplays> replays = {};          ///< per step; empty where no check took time
+    const CheckCoverage* coverage = nullptr;            ///< null where the trace holds no checks
+    const SliceEvidence& slices;
+    std::vector<TimeNs> communication = {};   ///< per step: what it would save without any, by its accounting
+    const ExecutedUnits* first_ran = nullptr; ///< how the first step ran; null where it is not at hand
     /// So many timelines of the beginning are of an earlier part of the run: others are compared with them, but what is
     /// wrong in them was found before.
     std::size_t reference = 0;

@@ -60,10 +60,10 @@ Section stepsSection(const Run& run, const RunReport& report) {
     section.heading = "Steps";
     section.note = "t_f and t_b are medians, which the closed form is fed with";
     section.line("  " + stepTimeText(report.selection));
-    if (report.parts > 1) {
+    if (report.windows() > 1) {
         section.line(fmt::format("  The run is long: it was judged in {} parts, each by what is usual in it "
                                  "(--in-parts never judges it whole)",
-                                 report.parts));
+                                 report.windows()));
     }
     const bool replicas = report.selection.replicas() > 1;
     const StepValueMap known_values = statedValues(run);
@@ -525,7 +525,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     document.add(clocksSection(report.clocks));
     addSelection(document, report.selection);
     document.data("typical_step", report.steps[report.typicalStep()].index);
-    if (report.parts > 1) document.data("parts", report.parts);
+    if (report.windows() > 1) document.data("parts", report.windows());
     std::vector<std::size_t> taken;
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
         if (report.selection.whyAside(i) != SetAside::NotAsked) taken.push_back(i);

@@ -2,7 +2,7 @@
 
 #include "core/aadiff/compare.h"
 #include "core/analysis/devices/device_summary.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
 #include "core/formats/perfetto/writer.h"

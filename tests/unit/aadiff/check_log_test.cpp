@@ -1,6 +1,6 @@
 #include "core/aadiff/coverage.h"
 #include "core/aadiff/mismatch.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/recognise/run.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"

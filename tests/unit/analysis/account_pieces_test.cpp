@@ -1,5 +1,5 @@
 #include "core/analysis/account_pieces.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "tests/support/jittered_run.h"
 
 #include <gtest/gtest.h>

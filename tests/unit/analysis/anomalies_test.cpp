@@ -1,5 +1,6 @@
 // Kinds of findings that the campaign does not put in, thresholds, and what must not be told.
 
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/trace/trace_builder.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/analysis/simulated_run.h"
@@ -49,7 +50,7 @@ TEST(Anomalies, AStageIsSlowByWhatItCosts) {
     const TimeNs saved = slow(Stage{3}, 130).steps[0].wall() - slow(Stage{3}, 100).steps[0].wall();
     EXPECT_NEAR(static_cast<double>(last.anomalies[0].cost.count()), static_cast<double>(saved.count()), 1e4);
     EXPECT_TRUE(ofKind(analyzeRun(slow(Stage{1}, 101)), AnomalyKind::SlowStage).empty()) << "below cost.least";
-    ReportOptions strict;
+    DiagnosisOptions strict;
     strict.thresholds.least_cost = 0.001;
     EXPECT_EQ(ofKind(analyzeRun(slow(Stage{1}, 101), strict), AnomalyKind::SlowStage).size(), 1U);
 }
@@ -98,14 +99,14 @@ TEST(Anomalies, NothingBelowTheClocksErrorIsTold) {
         costs.transfers.links.push_back({Rank{2}, Rank{1}, kForward, {}});
     });
     ASSERT_EQ(ofKind(analyzeRun(run), AnomalyKind::SlowLink).size(), 1U);
-    ReportOptions options;
-    options.clocks.method = ClockMethod::Aligned;
+    RunClocks clocks;
+    clocks.method = ClockMethod::Aligned;
     for (int r = 0; r < 4; ++r) {
-        options.clocks.ranks.push_back({0, Rank{r}, "host", {}});
-        options.clocks.ranks.back().fit.bound = kForward;
-        options.clocks.ranks.back().fit.offset = TimeNs{500'000};
+        clocks.ranks.push_back({0, Rank{r}, "host", {}});
+        clocks.ranks.back().fit.bound = kForward;
+        clocks.ranks.back().fit.offset = TimeNs{500'000};
     }
-    const RunReport unsure = analyzeRun(run, options);
+    const RunReport unsure = analyzeRun(run, {}, clocks);
     EXPECT_TRUE(ofKind(unsure, AnomalyKind::SlowLink).empty());
     EXPECT_TRUE(ofKind(unsure, AnomalyKind::ClockSkew).empty()) << "half its bound";
 }
@@ -244,7 +245,7 @@ TEST(Anomalies, MemoryAboveItsEstimate) {
     addTrace(run, [](TraceBuilder& builder, int rank, const TimelineOp& op) {
         builder.addCounter(rank, builder.intern("Device memory"), op.start, rank == 3 ? 1.2e9 : 0.9e9);
     });
-    ReportOptions options;
+    DiagnosisOptions options;
     options.memory_estimate = {1'000'000'000, 1'000'000'000, 1'000'000'000, 1'000'000'000};
     const auto found = ofKind(analyzeRun(run, options), AnomalyKind::MemoryAboveEstimate);
     ASSERT_EQ(found.size(), 1U);

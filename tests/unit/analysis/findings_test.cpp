@@ -2,6 +2,7 @@
 // an instance put in, and one that is near it and must not be told.
 
 #include "core/analysis/anomalies/occurrence.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "tests/unit/analysis/simulated_run.h"
 
 #include <gtest/gtest.h>

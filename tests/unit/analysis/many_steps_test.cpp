@@ -2,9 +2,9 @@
 // must not depend on where the borders lie.
 
 #include "core/analysis/anomalies/samples.h"
-#include "core/analysis/report.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/step_pieces.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/timeline/bubbles.h"
 #include "tests/support/jittered_run.h"
 
@@ -71,11 +71,9 @@ void expectSame(const StepDiagnosis& a, const StepDiagnosis& b) {
 
 TEST(ManySteps, DiagnosesTakeWhatTheReportWasMadeWith) {
     const bubblescope::Run run = mixedRun();
-    RunReport report = analyzeRun(run);
-    ASSERT_NE(report.standards, nullptr);
+    const RunReport report = analyzeRun(run);
     const std::vector<StepDiagnosis> taken = report.diagnosesOf(run).of(10, 30);
-    report.standards = nullptr; // as in a report of live steps
-    const std::vector<StepDiagnosis> made = report.diagnosesOf(run).of(10, 30);
+    const std::vector<StepDiagnosis> made = StepDiagnoses(run, report.selection, report.clocks.bound()).of(10, 30);
     ASSERT_EQ(taken.size(), made.size());
     for (std::size_t s = 0; s < made.size(); ++s)
         expectSame(taken[s], made[s]);
@@ -157,7 +155,7 @@ TEST(ManySteps, KeepBytesByRankAndNoneByOp) {
 TEST(ManySteps, KeepTheSamePackedAsInFull) {
     const bubblescope::Run run = mixedRun();
     const RunReport packed = analyzeRun(run);
-    ReportOptions in_full;
+    DiagnosisOptions in_full;
     in_full.steps_in_full = true;
     const RunReport open = analyzeRun(run, in_full);
     for (std::size_t s = 0; s < run.steps.size(); ++s) {
@@ -284,7 +282,7 @@ TEST(ManySteps, KeepFewBytesAnOp) {
 // Of a step in full, in which every rank waits before nearly every op.
 TEST(ManySteps, InFullTakeFewBytesAnOp) {
     const bubblescope::Run run = runOf("1f1b", 16, 64, 8);
-    ReportOptions in_full;
+    DiagnosisOptions in_full;
     in_full.steps_in_full = true;
     const RunReport report = analyzeRun(run, in_full);
     const StepDiagnosis& diagnosis = report.typical;

@@ -1,6 +1,6 @@
 #include "core/analysis/attribution/attribution.h"
 
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "tests/support/jittered_run.h"
 
 #include <gtest/gtest.h>

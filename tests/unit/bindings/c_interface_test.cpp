@@ -2,7 +2,7 @@
 
 #include "core/aadiff/compare.h"
 #include "core/aadiff/digest.h"
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
 #include "core/schedule/families/registry.h"

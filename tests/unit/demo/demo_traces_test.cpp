@@ -1,6 +1,6 @@
 #include "core/demo/demo_traces.h"
 
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gmock/gmock.h>

@@ -1,8 +1,7 @@
 #include "core/live/live_analyzer.h"
 
 #include "core/analysis/anomalies/occurrence.h"
-#include "core/analysis/report.h"
-#include "core/live/recent_steps.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/live/recorded_ranks.h"
 
@@ -139,12 +138,13 @@ TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
     for (const StepTimeline& step : window.run().steps)
         kept.push_back(step.index);
     EXPECT_THAT(kept, testing::ElementsAre(0, 1, 17, 18, 19));
-    ASSERT_EQ(window.analyses().size(), kept.size());
-    ASSERT_EQ(window.accounts().size(), kept.size());
+    const RunReport& report = window.report();
+    ASSERT_EQ(report.steps.size(), kept.size());
+    ASSERT_EQ(report.accounts.size(), kept.size());
     for (std::size_t i = 0; i < kept.size(); ++i) {
-        EXPECT_EQ(window.analyses()[i].wall, window.run().steps[i].end - window.run().steps[i].begin);
-        for (const RankAccounting& rank : window.accounts()[i].ranks)
-            EXPECT_EQ(rank.total(), window.analyses()[i].wall) << "each diagnosis is of its own step";
+        EXPECT_EQ(report.steps[i].wall, window.run().steps[i].end - window.run().steps[i].begin);
+        for (const RankAccounting& rank : report.accounts[i].ranks)
+            EXPECT_EQ(rank.total(), report.steps[i].wall) << "each diagnosis is of its own step";
     }
 }
 
@@ -161,8 +161,7 @@ TEST(RecentSteps, AreThoseBehindTheLastGapWithTheirReport) {
     endAll(ranks);
     watch.feedAll();
     watch.after(200ms);
-    const StepWindow& window = *watch.analyzer.window();
-    const auto recent = recentSteps(window, watch.analyzer.anomalies(), 1'000'000);
+    const auto recent = watch.analyzer.latest(1'000'000);
     ASSERT_TRUE(recent);
     ASSERT_EQ(recent->run.steps.size(), 3U) << "the window's first two are left out";
     EXPECT_EQ(recent->run.steps.front().index, 17);
@@ -172,7 +171,7 @@ TEST(RecentSteps, AreThoseBehindTheLastGapWithTheirReport) {
     ASSERT_EQ(recent->report.accounts.size(), 3U);
     EXPECT_EQ(recent->report.steps[2].wall, recent->run.steps[2].wall());
     EXPECT_EQ(recent->report.anomalies.size(), watch.analyzer.anomalies().size());
-    EXPECT_EQ(recentSteps(window, {}, 1)->run.steps.size(), 1U) << "the newest, however large";
+    EXPECT_EQ(watch.analyzer.latest(1)->run.steps.size(), 1U) << "the newest, however large";
 }
 
 TEST(LiveAnalyzer, TakesBytesInAnyPieces) {
@@ -387,7 +386,7 @@ TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
             }
             const auto told = [](const LiveAnalyzer& analyzer) {
                 std::vector<std::string> all;
-                for (const LiveAnomaly& open : analyzer.anomalies()) {
+                for (const LoggedFinding& open : analyzer.anomalies()) {
                     const Occurrence& seen = open.anomaly.seen;
                     all.push_back(fmt::format("{} {} to {}, {} steps, after {}", identityOf(open.anomaly), seen.first,
                                               seen.last, seen.steps, open.last_at));
@@ -396,7 +395,7 @@ TEST(LiveAnalyzer, StepsThatComeAtOnceShowTheSameFaults) {
                 return all;
             };
             EXPECT_EQ(told(fast->analyzer), told(slow->analyzer)) << steps << " steps, seed " << seed;
-            EXPECT_EQ(fast->analyzer.window()->findings().size(), slow->analyzer.window()->findings().size());
+            EXPECT_EQ(fast->analyzer.window()->searchAsWhole().size(), slow->analyzer.window()->searchAsWhole().size());
             EXPECT_EQ(fast->count(Kind::StepClosed), static_cast<std::size_t>(steps));
         }
     }
@@ -430,7 +429,7 @@ TEST(LiveAnalyzer, StepsInQuickSuccessionShareASearch) {
     const auto lastAt = [&watch] { // the step after which the slow rank was found last
         const auto& open = watch.analyzer.anomalies();
         const auto slow =
-            std::ranges::find(open, AnomalyKind::Straggler, [](const LiveAnomaly& one) { return one.anomaly.kind; });
+            std::ranges::find(open, AnomalyKind::Straggler, [](const LoggedFinding& one) { return one.anomaly.kind; });
         return slow == open.end() ? -1 : slow->last_at;
     };
     std::vector<int> found_after;
@@ -509,7 +508,7 @@ TEST(LiveAnalyzer, TheOnsetOfAFaultStaysTrue) {
         watch.feedAll();
         watch.after(1s);
         if (step < kOnset + 2) continue;
-        for (const LiveAnomaly& open : watch.analyzer.anomalies()) {
+        for (const LoggedFinding& open : watch.analyzer.anomalies()) {
             const Anomaly& anomaly = open.anomaly;
             const bool lasts = anomaly.kind == AnomalyKind::Straggler || anomaly.kind == AnomalyKind::StepTimeChange;
             if (!lasts) continue;

@@ -76,8 +76,8 @@ TEST(LiveChecks, AreKeptWithTheirSteps) {
     const CheckPlace place{0, Rank{1}, 0};
     ASSERT_TRUE(heard.analyzer.window()->run().checks.devices.contains(place));
     EXPECT_EQ(heard.analyzer.window()->run().checks.devices.at(place).host, "host");
-    EXPECT_EQ(heard.analyzer.window()->analyses()[1].ranks[1].replay, check.end - check.start);
-    EXPECT_EQ(heard.analyzer.window()->analyses()[0].ranks[1].replay, 0ns);
+    EXPECT_EQ(heard.analyzer.window()->report().steps[1].ranks[1].replay, check.end - check.start);
+    EXPECT_EQ(heard.analyzer.window()->report().steps[0].ranks[1].replay, 0ns);
 }
 
 TEST(LiveChecks, ComeLateAndGoWithTheirSteps) {
@@ -93,7 +93,7 @@ TEST(LiveChecks, ComeLateAndGoWithTheirSteps) {
     EXPECT_GT(heard.analyzer.window()->changes(), before);
     ASSERT_EQ(heard.checks().size(), 2U);
     const CheckRecord check = heard.checks().front();
-    EXPECT_EQ(heard.analyzer.window()->analyses()[1].ranks[3].replay, check.end - check.start);
+    EXPECT_EQ(heard.analyzer.window()->report().steps[1].ranks[3].replay, check.end - check.start);
 
     for (int step = 3; step < 60; ++step) {
         heard.writeCheck(2, step, CheckOutcome::Equal);

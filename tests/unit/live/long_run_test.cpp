@@ -1,6 +1,7 @@
 // A long recording is judged part by part. What is reported of its steps must be what a whole load reports, and what is
 // found must be what each part shows, wherever the borders lie.
 
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/live/long_run.h"
 
 #include "core/report/json.h"
@@ -23,7 +24,7 @@ namespace {
 using test::RecordedRanks;
 
 constexpr int kSteps = 120;
-constexpr PartLimits kSmallParts{.steps = 24, .records = 1};
+constexpr WindowLimits kSmallParts{.steps = 24, .records = 1};
 
 /// `ends`: the ranks state their end, as those do that are not killed.
 void record(const test::JitteredRun& wanted, RecordedRanks& ranks, bool ends = true) {
@@ -38,7 +39,7 @@ void record(const test::JitteredRun& wanted, RecordedRanks& ranks, bool ends = t
 
 DiagnosedRun inParts(const std::filesystem::path& folder, const DiagnosisOptions& options = {}) {
     JobControl control;
-    auto result = diagnoseLongRun({folder}, options, kSmallParts, control);
+    auto result = diagnoseLongRun({folder}, options, kSmallParts, 1, control);
     EXPECT_TRUE(result.ok()) << result.error().text();
     EXPECT_TRUE(result.value().has_value());
     return std::move(*std::move(result).value());
@@ -67,8 +68,8 @@ TEST(LongRun, ReportsOfEachStepWhatAWholeLoadDoes) {
     record(wanted, ranks);
     const DiagnosedRun parts = inParts(ranks.dir());
     const DiagnosedRun all = whole(ranks.dir());
-    EXPECT_EQ(parts.report.parts, 5U);
-    EXPECT_EQ(all.report.parts, 1U);
+    EXPECT_EQ(parts.report.windows(), 5U);
+    EXPECT_EQ(all.report.windows(), 1U);
     EXPECT_EQ(parts.run.schedule.name, all.run.schedule.name);
     EXPECT_EQ(parts.run.schedule.ranks, all.run.schedule.ranks);
     EXPECT_EQ(parts.run.slices, all.run.slices);
@@ -183,7 +184,7 @@ TEST(LongRun, ShowsTheStepThatIsAskedFor) {
 
     options.request.steps = parseStepRanges("700").value();
     JobControl control;
-    const auto missing = diagnoseLongRun({ranks.dir()}, options, kSmallParts, control);
+    const auto missing = diagnoseLongRun({ranks.dir()}, options, kSmallParts, 1, control);
     ASSERT_FALSE(missing.ok());
     EXPECT_EQ(missing.error().kind, ErrorKind::Usage);
 }
@@ -247,14 +248,14 @@ TEST(LongRun, LeavesToAWholeLoadWhatIsShortOrNotARecordingOfOurs) {
     RecordedRanks ranks(test::infoOf(wanted));
     record(wanted, ranks);
     JobControl control;
-    const auto isLeft = [&](const std::filesystem::path& path, const PartLimits& limits) {
-        const auto result = diagnoseLongRun({path}, {}, limits, control);
+    const auto isLeft = [&](const std::filesystem::path& path, const WindowLimits& limits, std::uint64_t least = 1) {
+        const auto result = diagnoseLongRun({path}, {}, limits, least, control);
         EXPECT_TRUE(result.ok());
         return !result.value().has_value();
     };
-    EXPECT_TRUE(isLeft(ranks.dir(), {}));                                                   // one part
-    EXPECT_TRUE(isLeft(ranks.dir(), {.steps = 24, .records = 1, .least_bytes = 1U << 30})); // small
-    EXPECT_TRUE(isLeft(ranks.writer(0).path(), kSmallParts));                               // a file
+    EXPECT_TRUE(isLeft(ranks.dir(), {}));                     // one part
+    EXPECT_TRUE(isLeft(ranks.dir(), kSmallParts, 1U << 30));  // small
+    EXPECT_TRUE(isLeft(ranks.writer(0).path(), kSmallParts)); // a file
     EXPECT_FALSE(isLeft(ranks.dir(), kSmallParts));
     const test::ScratchFolder other;
     other.write("a.json", R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}])");
@@ -262,12 +263,12 @@ TEST(LongRun, LeavesToAWholeLoadWhatIsShortOrNotARecordingOfOurs) {
 }
 
 TEST(LongRun, JudgesFewLargeStepsAtATime) {
-    constexpr PartLimits kLimits{.steps = 256, .records = 100, .large_steps = 4, .large_records = 1000};
-    EXPECT_FALSE(kLimits.isPart(255, 900));
-    EXPECT_TRUE(kLimits.isPart(256, 100));
-    EXPECT_FALSE(kLimits.isPart(256, 99));
-    EXPECT_TRUE(kLimits.isPart(4, 1000));
-    EXPECT_FALSE(kLimits.isPart(3, 1000));
+    constexpr WindowLimits kLimits{.steps = 256, .records = 100, .large_steps = 4, .large_records = 1000};
+    EXPECT_FALSE(kLimits.isFull(255, 900));
+    EXPECT_TRUE(kLimits.isFull(256, 100));
+    EXPECT_FALSE(kLimits.isFull(256, 99));
+    EXPECT_TRUE(kLimits.isFull(4, 1000));
+    EXPECT_FALSE(kLimits.isFull(3, 1000));
 }
 
 TEST(LongRun, StopsWhereverItIsAskedTo) {
@@ -282,7 +283,7 @@ TEST(LongRun, StopsWhereverItIsAskedTo) {
         control.at_check = [&] {
             if (++checks == at) stop.request_stop();
         };
-        const auto result = diagnoseLongRun({ranks.dir()}, {}, kSmallParts, control);
+        const auto result = diagnoseLongRun({ranks.dir()}, {}, kSmallParts, 1, control);
         if (result.ok()) { // it was through before
             EXPECT_GT(at, 20);
             EXPECT_LT(checks, at);

@@ -1,6 +1,6 @@
 // Files that a run wrote on several hosts, put on one clock by what the run recorded of them.
 
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
 #include "core/schedule/families/registry.h"

@@ -1,3 +1,4 @@
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/report/results/analysis.h"
 
 #include "core/report/html.h"
@@ -62,7 +63,7 @@ TEST(AnalysisPage, HoldsEverySectionAndTheReportsNumbers) {
 TEST(AnalysisPage, ShowsTheStepThatWasAskedFor) {
     const auto run = slowStageRun();
     const int index = run.steps[analyzeRun(run).typicalStep() == 2 ? 3 : 2].index;
-    ReportOptions asked;
+    DiagnosisOptions asked;
     asked.request.steps = {{index, index, {}}};
     const std::string page = pageOf(run, analyzeRun(run, asked), {});
     EXPECT_THAT(page, HasSubstr("Observed, step " + std::to_string(index)));

@@ -1,5 +1,6 @@
 // Which steps and ranks a page's zoomable timeline has room for.
 
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/report/results/zoom.h"
 
 #include "tests/support/jittered_run.h"

@@ -1,7 +1,7 @@
 // Ranks that share each stage: the same maths as whole stages, the same bits whatever the schedule, and what the trace
 // tells of the sums.
 
-#include "core/analysis/report.h"
+#include "core/analysis/steps/run_analyzer.h"
 #include "core/recognise/run.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/model/gpt_stage.h"

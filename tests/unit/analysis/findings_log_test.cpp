@@ -1,10 +1,10 @@
 // When findings of a running job are told, and when they are over.
 
-#include "core/live/anomaly_log.h"
+#include "core/analysis/steps/findings_log.h"
 
 #include <gtest/gtest.h>
 
-namespace bubblescope::live {
+namespace bubblescope {
 namespace {
 
 constexpr TimeNs kStep{100'000};
@@ -27,14 +27,14 @@ class Log : public testing::Test {
 protected:
     void look(std::vector<Anomaly> found, int steps = 1) {
         step_ += steps;
-        const auto changes = log_.update(std::move(found), step_, kStep, 0, steps);
+        const auto changes = log_.update(std::move(found), {step_, steps, 0, kStep});
         opened_ += static_cast<int>(changes.opened.size());
         resolved_ += static_cast<int>(changes.resolved.size());
     }
     /// A lasting one, which all steps have.
     [[nodiscard]] Anomaly lasting(TimeNs cost) const { return finding(AnomalyKind::Straggler, 2, cost, 20, step_ + 1); }
 
-    AnomalyLog log_{AnomalyLog::Limits{}};
+    FindingsLog log_{FindingsLog::Limits{}};
     int step_ = 20;
     int opened_ = 0;
     int resolved_ = 0;
@@ -155,4 +155,4 @@ TEST_F(Log, PlacesAreApart) {
 }
 
 } // namespace
-} // namespace bubblescope::live
+} // namespace bubblescope

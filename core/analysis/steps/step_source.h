@@ -1,0 +1,60 @@
+#pragma once
+
+#include "core/analysis/clocks/run_clocks.h"
+#include "core/base/diagnostic.h"
+#include "core/base/result.h"
+#include "core/recognise/run.h"
+#include "core/timeline/checks.h"
+#include "core/timeline/step_timeline.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace bubblescope {
+
+/// One step number of a run.
+struct SourceStep {
+    std::vector<StepTimeline> timelines; ///< one per replica that ran it completely, on one clock; at least one
+    std::shared_ptr<const RunClocks> clocks;
+    std::vector<CheckRecord> checks = {}; ///< that ran in it, as far as they have arrived
+};
+
+/// The ops and transfers of a step.
+[[nodiscard]] std::size_t recordsOf(const StepTimeline& step);
+
+/// Yields the steps of a run, in order. What analyses them does not depend on where they come from. One thread at a
+/// time, but next() may run on any.
+class StepSource {
+public:
+    virtual ~StepSource() = default;
+
+    /// The next step; nothing at the end. Errors: those of reading, and Cancelled.
+    [[nodiscard]] virtual Result<std::optional<SourceStep>> next() = 0;
+    /// Moves out the run without its steps: files, format, statements, checks, raw slices. Call it once, after the
+    /// first next(). Without a schedule the first step names it.
+    [[nodiscard]] virtual Run takeRun() = 0;
+    /// Problems found so far.
+    [[nodiscard]] virtual std::vector<Diagnostic> problems() const = 0;
+};
+
+/// The steps of a loaded run.
+class LoadedSteps final : public StepSource {
+public:
+    /// `run` must be on `clocks`, see alignRun().
+    LoadedSteps(Run run, RunClocks clocks);
+
+    [[nodiscard]] Result<std::optional<SourceStep>> next() override;
+    [[nodiscard]] Run takeRun() override;
+    [[nodiscard]] std::vector<Diagnostic> problems() const override { return problems_; }
+
+private:
+    Run run_;
+    std::vector<Diagnostic> problems_;
+    std::vector<StepTimeline> steps_;
+    std::size_t next_ = 0; ///< in steps_
+    std::shared_ptr<const RunClocks> clocks_;
+};
+
+} // namespace bubblescope

@@ -1,0 +1,148 @@
+#pragma once
+
+#include "core/live/captured_job.h"
+#include "core/live/host_clocks.h"
+#include "core/live/live_view.h"
+#include "core/live/record_stream.h"
+#include "core/live/step_assembler.h"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::live {
+
+/// What follows a step that is closed.
+struct FollowingSteps {
+    bool closes_next = false; ///< whether the next one is closed at once
+    std::size_t behind = 0;   ///< steps behind this one that are known: due or open
+
+    /// Whether it is the last step that is known, or the last but one of those that are closed at once. After these
+    /// nothing may come for long, or ever.
+    [[nodiscard]] bool isAmongLastTwo() const { return behind == 0 || (behind == 1 && closes_next); }
+};
+
+/// Takes the bytes of the files of a run's ranks, in pieces of any size, and puts its steps together, on one clock.
+/// Keeps the states of the ranks. It uses neither files nor sockets nor the time of day, and its memory is bounded for
+/// any input, by the sizes that the run states. What becomes of the steps is the matter of a class that derives from
+/// it.
+///
+/// Times named `now` are of one monotonic clock: CLOCK_MONOTONIC where latency is to be measured. One thread at a time.
+class RunStreams : public StreamTarget {
+public:
+    struct Options {
+        StepAssembler::Limits assembly = {};
+        /// CLOCK_MONOTONIC of this machine, as files name it: the latency of ops is measured for files on this clock.
+        /// Empty = not measured.
+        std::string own_clock = {};
+    };
+    explicit RunStreams(Options options);
+    ~RunStreams() override;
+    RunStreams(const RunStreams&) = delete;
+    RunStreams& operator=(const RunStreams&) = delete;
+
+    /// The name is not used here.
+    [[nodiscard]] Stream open(const std::string& name) override;
+    [[nodiscard]] Stream open() { return open({}); }
+    void feed(Stream stream, std::string_view bytes, TimeNs now) override;
+    [[nodiscard]] std::size_t pending(Stream stream) const override;
+    void dropPending(Stream stream) override;
+    void restart(Stream stream) override;
+    void close(Stream stream) override;
+    void gone(Stream stream, const std::string& reason) override;
+    [[nodiscard]] std::optional<RunStatement> statementOf(Stream stream) const override;
+    [[nodiscard]] std::int64_t stepOf(Stream stream) const override;
+
+    /// Whether some stream belongs to a recorded job. Its ops are recognised in all files together by CapturedRun,
+    /// which hands them in.
+    [[nodiscard]] bool captured() const { return job_.isCaptured(); }
+    /// Takes the steps of such a job that are recognised so far. Steps handed in before, identified by their times, are
+    /// skipped, and so is the last one unless the trace is `settled`: it may be unfinished.
+    void takeRun(const Run& run, bool settled);
+    /// Whether this stream belongs to such a job.
+    [[nodiscard]] bool isCaptured(Stream stream) const;
+    /// How many streams end inside a packet, so far.
+    [[nodiscard]] std::int64_t cutStreams() const;
+    /// Whether nothing more is to come of a stream: it states its end, or its writer has exited.
+    [[nodiscard]] bool streamEnded(Stream stream) const;
+    /// Whether all known processes of such a job have ended or are gone: what was recognised then is complete.
+    [[nodiscard]] bool capturedEnded() const { return job_.allEnded(); }
+
+    /// Hands out the steps that are due. Returns the events since the last call.
+    [[nodiscard]] std::vector<LiveEvent> advance(TimeNs now);
+
+    [[nodiscard]] const std::optional<RunInfo>& info() const { return info_; }
+    [[nodiscard]] const std::vector<LiveRank>& ranks() const { return ranks_; } ///< by replica, then rank
+    [[nodiscard]] LiveCounts counts() const;
+    [[nodiscard]] const CheckCounts& checks() const { return checks_; } ///< of the whole run
+    [[nodiscard]] bool runEnded() const { return run_ended_; }
+    [[nodiscard]] const Latency& latency() const { return latency_; }
+    [[nodiscard]] HostClocks& clocks() { return clocks_; }
+
+protected:
+    [[nodiscard]] TimeNs now() const { return now_; }
+    [[nodiscard]] LiveRank& rankAt(int replica, Rank rank) { return ranks_[assembler_->placeOf(rank.value, replica)]; }
+    LiveEvent& report(LiveEvent::Kind kind, int step, std::string text = {});
+    [[nodiscard]] std::vector<LiveEvent> takeEvents() { return std::exchange(events_, {}); }
+
+private:
+    class Source;
+
+    /// Another run begins, which replaces the one before.
+    virtual void onBegin(const RunInfo& info) = 0;
+    /// Called once onBegin() was.
+    virtual void onDevice(const CheckPlace& place, CheckedDevice device) = 0;
+    virtual void onStep(ClosedStep step, FollowingSteps following) = 0;
+    /// All steps that are due were handed out; `open` are still open.
+    virtual void onNoMoreSteps(std::size_t open) = 0;
+    /// Checks, on the same clock, of steps that were handed out before.
+    virtual void onLateChecks(std::vector<CheckRecord> checks) = 0;
+
+    // Reports of streams.
+    void onRun(Source& source, const RecordOwner& owner, const RunStatement& statement);
+    void onOp(Source& source, const RecordOwner& owner, const FoundOp& op);
+    void onComm(Source& source, const RecordOwner& owner, const FoundComm& comm);
+    void onCheck(const RecordOwner& owner, SeenCheck check);
+    void onPing(const Ping& ping);
+    void onEnd(const RecordOwner& owner, const StreamEnd& end);
+
+    void beginRun(const RunInfo& info);
+    [[nodiscard]] std::size_t placeOf(const LiveRank& rank) const {
+        return assembler_->placeOf(rank.rank.value, rank.replica);
+    }
+    [[nodiscard]] LiveRank* rankOf(const RecordOwner& owner);
+    void setState(LiveRank& rank, RankState state);
+    void setReceived(LiveRank& rank);
+    void count(StepAssembler::AddResult taken);
+
+    void watchRanks(TimeNs now);
+    void giveUpSilent(TimeNs now);
+    void watchCaptured();
+    void closeStep(ClosedStep closed, FollowingSteps following);
+
+    Options options_;
+    perfetto::StreamMemory stream_memory_;
+    std::vector<std::unique_ptr<Source>> sources_; ///< by stream; null if closed
+    std::optional<RunInfo> info_;
+    std::unique_ptr<StepAssembler> assembler_;
+    CapturedJob job_; ///< whose steps are recognised elsewhere, see takeRun()
+    HostClocks clocks_;
+    OpenChecks open_checks_;
+
+    std::vector<LiveRank> ranks_;   ///< by place
+    std::vector<TimeNs> heard_;     ///< when anything came of each last, by place
+    std::optional<TimeNs> over_at_; ///< when a rank ended or was gone last
+    CheckCounts checks_;
+    LiveCounts counts_; ///< without the counts of open streams
+    Latency latency_;
+    std::vector<LiveEvent> events_;
+    TimeNs now_{0};
+    std::optional<TimeNs> began_; ///< the first `now`
+    bool run_ended_ = false;
+};
+
+} // namespace bubblescope::live
