@@ -4,6 +4,7 @@
 #include "app/cli/output.h"
 #include "core/formats/read_trace.h"
 #include "core/formats/source/file_bytes.h"
+#include "core/formats/source/file_extract.h"
 #include "core/report/results/common.h"
 #include "core/trace/summary.h"
 
@@ -56,8 +57,11 @@ report::Section fileSection(const FileSummary& summary, const ReadTraces& read,
     section.data("ranks", summary.file.rank ? Value::List{*summary.file.rank} : Value::List{});
     if (place) section.data("place", report::placeOf(*place));
     section.data("slices", summary.slices);
+    const FileExtract* const extract = summary.file.extract.get();
+    if (extract != nullptr) section.data("slices_before", extract->slices); // what the raw trace had
     if (usable) {
-        section.line(fmt::format("  {}{}: {} slices, {} flows, {} instants, {} counters", summary.file.format,
+        section.line(fmt::format("  {}{}{}: {} slices, {} flows, {} instants, {} counters", summary.file.format,
+                                 extract != nullptr ? fmt::format(" extract ({} slices before)", extract->slices) : "",
                                  summary.file.rank ? fmt::format(", rank {}", *summary.file.rank) : "", summary.slices,
                                  summary.flows, summary.instants, summary.counters));
         if (place) section.line(fmt::format("  place: {} (by {})", report::placeText(*place), places->source));

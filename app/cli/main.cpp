@@ -75,7 +75,9 @@ public:
 
 Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
     // Of a launcher's job the program that is recorded is part, not the one that records it: MPI cannot start twice.
-    if (words.size() > 1 && std::string_view(words[1]) == "record")
+    // Processes that extract have nothing to do with each other, whatever started them.
+    const std::string_view command = words.size() > 1 ? words[1] : "";
+    if (command == "record" || command == "extract")
         return std::unique_ptr<LaunchSession>(std::make_unique<NoSession>());
     return LaunchSession::start(joinsByItself(words));
 }

@@ -20,17 +20,40 @@
 
 namespace bubblescope {
 
-// Serialization for other processes of the same program on the same kind of machine: not a file format. A struct
+// Serialization for other processes of the same program on the same kind of machine, and for values in files that state
+// the version of their layout (core/formats/source/file_extract.h). A struct
 // becomes serializable by a function `template <class Wire> void fields(Wire& wire, ItsType& value)` beside it, which
 // calls wire() with all members. Bind them with `auto& [a, b] = value`: then a new member does not compile until it is
 // serialized too.
 
+/// The times that a file may state lie within 73 years of its clock's zero, so that every sum and difference of two of
+/// them fits into 64 bits.
+inline constexpr TimeNs kFarthestWireTime{INT64_MAX / 4};
+
 /// Appends values to bytes.
 class WireWriter {
 public:
+    /// `origin`: what instants count from; they are written as the clock has them.
+    explicit WireWriter(TimeNs origin = TimeNs{0}) : origin_(origin) {}
     template <class... T>
     void operator()(const T&... values) {
         (put(values), ...);
+    }
+    /// Points in time; TimeNs::min() and max() stand for none.
+    template <class... Time>
+    void instant(const Time&... times) {
+        (put(times == TimeNs::max() || times == TimeNs::min() ? times : times + origin_), ...);
+    }
+    void span(TimeNs start, TimeNs end) { instant(start, end); }
+    /// Times that are not negative.
+    template <class... Time>
+    void duration(const Time&... times) {
+        (put(times), ...);
+    }
+    /// An enumeration that begins with 0 and ends with `last`.
+    template <class Enum>
+    void enumeration(const Enum& value, Enum /*last*/) {
+        put(value);
     }
     /// So many bytes follow.
     void reserve(std::size_t more) { bytes_.reserve(bytes_.size() + more); }
@@ -89,12 +112,15 @@ private:
     void raw(const void* from, std::size_t count) { bytes_.append(static_cast<const char*>(from), count); }
 
     std::string bytes_;
+    TimeNs origin_;
 };
 
-/// Reads values back in the same order. Beyond the end all values are defaults and failed() is true.
+/// Reads values back in the same order. Beyond the end, and where a value cannot be what was written, all values are
+/// defaults and failed() is true.
 class WireReader {
 public:
-    explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+    /// `origin`: what instants are to count from.
+    explicit WireReader(std::string_view bytes, TimeNs origin = TimeNs{0}) : rest_(bytes), origin_(origin) {}
 
     template <class... T>
     void operator()(T&... values) {
@@ -103,6 +129,25 @@ public:
     /// Reads `count` raw bytes; copies nothing if fewer are left.
     void block(void* to, std::size_t count) {
         if (have(count) && count != 0) std::memcpy(to, take(count).data(), count);
+    }
+    template <class... Time>
+    void instant(Time&... times) {
+        (getInstant(times), ...);
+    }
+    /// The end must not come before the start.
+    void span(TimeNs& start, TimeNs& end) {
+        instant(start, end);
+        if (end < start) reject();
+        if (failed_) start = end = TimeNs{0};
+    }
+    template <class... Time>
+    void duration(Time&... times) {
+        (getDuration(times), ...);
+    }
+    template <class Enum>
+    void enumeration(Enum& value, Enum last) {
+        get(value);
+        if (value > last) value = Enum{}, reject();
     }
     [[nodiscard]] std::size_t left() const { return rest_.size(); }
     /// Marks the input as malformed.
@@ -113,7 +158,12 @@ public:
 private:
     template <class T>
     void get(T& value) {
-        if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+        if constexpr (std::is_same_v<T, bool>) {
+            std::uint8_t byte = 0; // no other byte may become a bool
+            get(byte);
+            value = byte == 1;
+            if (byte > 1) reject();
+        } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
             if (have(sizeof value)) std::memcpy(&value, take(sizeof value).data(), sizeof value);
         } else {
             fields(*this, value);
@@ -172,6 +222,17 @@ private:
         }
     }
 
+    void getInstant(TimeNs& time) {
+        get(time);
+        if (time == TimeNs::max() || time == TimeNs::min()) return;
+        if (time > kFarthestWireTime || time < -kFarthestWireTime) reject();
+        time = failed_ ? TimeNs{0} : time - origin_;
+    }
+    void getDuration(TimeNs& time) {
+        get(time);
+        if (time < TimeNs{0}) time = TimeNs{0}, reject();
+    }
+
     /// The number of following elements, which take at least `least` bytes each.
     [[nodiscard]] std::size_t length(std::size_t least) {
         std::uint64_t count = 0;
@@ -186,6 +247,7 @@ private:
     }
 
     std::string_view rest_;
+    TimeNs origin_;
     bool failed_ = false;
 };
 

@@ -6,10 +6,12 @@
 #include "core/formats/notes_file.h"
 #include "core/formats/nsys/reader.h"
 #include "core/formats/paddle/job_log.h"
+#include "core/formats/perfetto/packet.h"
 #include "core/formats/perfetto/reader.h"
 #include "core/formats/sniff.h"
 #include "core/formats/source/dangling_flows.h"
 #include "core/formats/source/file_bytes.h"
+#include "core/formats/source/file_extract.h"
 #include "core/formats/source/load_progress.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
@@ -165,7 +167,8 @@ Status readContent(const FileBytes& bytes, bool in_part, const std::string& wher
                    DiagnosticLog& log, LoadProgress& progress) {
     const FileFormat format = sniffFormat(bytes.text());
     const bool in_order = format == FileFormat::Json || format == FileFormat::Perfetto;
-    if (in_part && !in_order) return inputError(where, "cannot be read in part", "load all of it");
+    if (in_part && (!in_order || perfetto::beginsExtract(bytes.text())))
+        return inputError(where, "cannot be read in part", "load all of it");
     if (!in_order) BUBBLESCOPE_TRY(bytes.extend(std::numeric_limits<std::size_t>::max()));
     switch (format) {
     case FileFormat::Json: return chrome::readChrome(bytes, where, builder, log, progress);
@@ -203,6 +206,11 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
                      say("the file was shortened while it was read; what was lost reads as zeros"));
     }
     BUBBLESCOPE_TRY(status);
+    if (const FileExtract* const extract = part.builder.file(index).extract.get(); extract != nullptr) {
+        if (part.builder.fileCount() != index + 1) return inputError(where, "is an extract of several files");
+        for (const Diagnostic& problem : extract->read_problems)
+            part.log.add(problem.kind, problem.where, problem.message, problem.count);
+    }
     if (part.builder.file(index).format.empty()) part.builder.file(index).format = "perfetto";
     if (!part.builder.file(index).rank) part.builder.file(index).rank = rankInName(file.path.filename().string());
     return {};
@@ -352,10 +360,17 @@ Result<ReadTraces> readWhole(std::span<const InputFile> files, JobControl& contr
     DiagnosticLog log;
     BUBBLESCOPE_TRY(logFileProblems(files, std::move(read.outcomes), log));
     if (control.stopRequested()) return cancelledError();
-    BUBBLESCOPE_ASSIGN(auto trace, read.builder.finish(log, control));
-    std::vector<FlowEnds> flows;
-    flows.push_back(flowEnds(*trace));
-    noteDanglingFlows(std::move(flows), trace->files(), log);
+    BUBBLESCOPE_ASSIGN(TraceExtent extent, read.builder.settle(log, control));
+    for (std::uint32_t i = 0; i < read.builder.fileCount(); ++i) {
+        if (const auto& extract = read.builder.file(i).extract) extent.include(extract->extent);
+    }
+    BUBBLESCOPE_ASSIGN(auto trace, read.builder.finish(extent, log, control));
+    for (const TraceFile& file : trace->files()) {
+        if (file.extract == nullptr) continue;
+        for (const Diagnostic& problem : file.extract->problems)
+            log.add(problem.kind, problem.where, problem.message, problem.count);
+    }
+    noteDanglingFlows(flowEnds(*trace), trace->files(), log);
     if (control.stopRequested()) return cancelledError();
     return ReadTraces{std::move(trace), log.take()};
 }

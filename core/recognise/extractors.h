@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/recognise/compute_blocks.h"
+#include "core/recognise/extract_values.h"
 #include "core/recognise/infer_ops.h"
 #include "core/recognise/native_files.h"
 #include "core/recognise/profiler_marks.h"

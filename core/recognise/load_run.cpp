@@ -52,7 +52,7 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
         looked_for.push_back(fmt::format("'{}' ({})", rule.ops.front().name.text(), rule.name));
     }
     BUBBLESCOPE_ASSIGN(const std::vector<CategoryCounts> categories, extract(raw, kCategories));
-    const std::size_t slices = raw.trace().sliceCount();
+    const std::size_t slices = recordedSlices(raw.trace());
     const std::string found = slices == 0
                                   ? std::string("no slices at all")
                                   : fmt::format("{} slices of the categories {}", slices, categorySummary(categories));
@@ -73,7 +73,7 @@ void describeInput(const Trace& trace, Run& run) {
         run.files.push_back(file.path);
         if (run.format.empty()) run.format = file.format;
     }
-    run.slices = static_cast<std::int64_t>(trace.sliceCount());
+    run.slices = static_cast<std::int64_t>(recordedSlices(trace));
     run.span = trace.span();
 }
 
@@ -166,11 +166,26 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
+/// Whether extracts keep what these rules find.
+Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules) {
+    for (const TraceFile& file : raw.files()) {
+        for (const RecognitionRule& rule : rules) {
+            if (file.extract == nullptr || file.extract->rules.contains(keyOf(rule))) continue;
+            return inputError(file.path.string(),
+                              fmt::format("is an extract that was made without the rule '{}'", rule.name),
+                              "extract the trace again with the same rules, and with this version of the program");
+        }
+    }
+    return {};
+}
+
 /// By our own marks, the user's rules, the built-in ones, or else by inference.
 Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std::string& where, Run& run,
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = raw.files();
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
+    BUBBLESCOPE_TRY(extractsKnow(raw, options.rules));
+    BUBBLESCOPE_TRY(extractsKnow(raw, builtinRules()));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));

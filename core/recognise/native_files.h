@@ -63,25 +63,4 @@ struct NativeChecks {
 /// Those of a whole trace. Problems go to `log`.
 [[nodiscard]] CheckLog mergeNativeChecks(std::vector<NativeChecks> files, DiagnosticLog& log);
 
-template <class Wire>
-void fields(Wire& wire, DigestRecord& value) {
-    auto& [step, rank, replica, tensor_rank, op, layer, tensor, digest, time] = value;
-    wire(step, rank, replica, tensor_rank, op, layer, tensor, digest, time);
-}
-template <class Wire>
-void fields(Wire& wire, CheckPlace& value) {
-    auto& [replica, rank, tensor_rank] = value;
-    wire(replica, rank, tensor_rank);
-}
-template <class Wire>
-void fields(Wire& wire, CheckedDevice& value) {
-    auto& [host, device] = value;
-    wire(host, device);
-}
-template <class Wire>
-void fields(Wire& wire, NativeChecks& value) {
-    auto& [checks, recorded, stages, layers, host, digests, devices, problems] = value;
-    wire(checks, recorded, stages, layers, host, digests, devices, problems);
-}
-
 } // namespace bubblescope

@@ -12,6 +12,10 @@ std::vector<TrackId> RawTrace::tracksByFile() const {
     return tracks;
 }
 
+Error RawTrace::damagedExtract(std::uint32_t i) const {
+    return inputError(files()[i].path.string(), "is a damaged extract", "extract the trace again");
+}
+
 const JobControl& RawTrace::control() const {
     static const JobControl kNeverStopped;
     return control_ == nullptr ? kNeverStopped : *control_;

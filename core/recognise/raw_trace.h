@@ -2,6 +2,8 @@
 
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/base/wire.h"
+#include "core/formats/source/file_extract.h"
 #include "core/recognise/gpu_work.h"
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"
@@ -9,12 +11,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 namespace bubblescope {
+
+/// Stands in extracts for the rank of a file that does not state it: its place among the files of a trace is not known
+/// before they are loaded.
+inline constexpr std::int64_t kUnknownRank = -77'777'777'777;
 
 /// The raw slices of a trace, as extractors read them. One thread at a time.
 class RawTrace {
@@ -24,6 +32,8 @@ public:
     explicit RawTrace(std::shared_ptr<const Trace> trace, const JobControl* control = nullptr,
                       std::shared_ptr<const GpuWork> gpu = nullptr)
         : trace_(std::move(trace)), control_(control), gpu_(std::move(gpu)) {}
+    /// Files that do not state their rank have kUnknownRank.
+    void leaveRanksOpen() { ranks_open_ = true; }
 
     [[nodiscard]] const Trace& trace() const { return *trace_; }
     [[nodiscard]] const std::shared_ptr<const Trace>& sharedTrace() const { return trace_; }
@@ -31,7 +41,8 @@ public:
     [[nodiscard]] std::size_t fileCount() const { return files().size(); }
     /// The global rank of the i-th file; files that do not state it are numbered in their order.
     [[nodiscard]] std::int64_t rankOf(std::uint32_t i) const {
-        return files()[i].rank.value_or(static_cast<std::int32_t>(i));
+        if (const auto rank = files()[i].rank) return *rank;
+        return ranks_open_ ? kUnknownRank : std::int64_t{i};
     }
     /// All tracks, grouped by file. (In the trace itself rows that were split off a thread come after all others.)
     [[nodiscard]] std::vector<TrackId> tracksByFile() const;
@@ -44,10 +55,25 @@ public:
     [[nodiscard]] const std::shared_ptr<const GpuWork>& knownGpu() const { return gpu_; }
     void forgetGpu() { gpu_.reset(); }
 
+    /// A value of the i-th file, which is an extract; a default one if it was left out. Error: Input.
+    template <class Value>
+    [[nodiscard]] Result<Value> stored(std::uint32_t i, std::string_view key) const {
+        const TraceFile& file = files()[i];
+        Value value{};
+        BUBBLESCOPE_ASSIGN(const std::optional<std::string> bytes, file.extract->value(key, file.path.string()));
+        if (!bytes) return value;
+        WireReader in(*bytes, trace_->origin());
+        in(value);
+        if (!in.done()) return damagedExtract(i);
+        return value;
+    }
+    [[nodiscard]] Error damagedExtract(std::uint32_t i) const;
+
 private:
     std::shared_ptr<const Trace> trace_;
     const JobControl* control_;
     std::shared_ptr<const GpuWork> gpu_;
+    bool ranks_open_ = false;
 };
 
 /// Reads raw slices: one value for each file, in their order. A value depends only on its file and the query; analyses
@@ -58,11 +84,38 @@ struct Extractor {
     Result<std::vector<Value>> (*read)(RawTrace& raw, const Query&... query);
 };
 
-/// Errors: those of the extractor, and Cancelled.
+/// Under which an extract keeps a value.
+template <class Value>
+[[nodiscard]] std::string keyOf(const Extractor<Value>& extractor) {
+    return std::string(extractor.name);
+}
+template <class Value, class Query>
+[[nodiscard]] std::string keyOf(const Extractor<Value, Query>& extractor, const Query& query) {
+    return std::string(extractor.name) + ' ' + keyOf(query);
+}
+
+/// What a value of an extract states of its file's place among those of the trace, and whether its reader may use it
+/// for a query. For values that state nothing; others have overloads beside their fields().
+template <class Value>
+void moveTo(std::uint32_t /*file*/, std::int64_t /*rank*/, Value& /*value*/) {}
+template <class Value, class... Query>
+[[nodiscard]] bool fits(const Value& /*value*/, const Query&... /*query*/) {
+    return true;
+}
+
+/// Of files that are extracts, the values that they keep. Errors: those of the extractor, Input for a damaged extract,
+/// and Cancelled.
 template <class Value, class... Query>
 [[nodiscard]] Result<std::vector<Value>> extract(RawTrace& raw, const Extractor<Value, Query...>& extractor,
                                                  const std::type_identity_t<Query>&... query) {
     BUBBLESCOPE_ASSIGN(std::vector<Value> values, extractor.read(raw, query...));
+    for (std::uint32_t i = 0; i < values.size(); ++i) {
+        if (raw.files()[i].extract == nullptr) continue;
+        if (raw.control().stopRequested()) return cancelledError();
+        BUBBLESCOPE_ASSIGN(values[i], raw.template stored<Value>(i, keyOf(extractor, query...)));
+        if (!fits(values[i], query...)) return raw.damagedExtract(i);
+        moveTo(i, raw.rankOf(i), values[i]);
+    }
     if (raw.control().stopRequested()) return cancelledError();
     return values;
 }

@@ -1,6 +1,7 @@
 #include "core/recognise/rule_table.h"
 
 #include "core/base/input_file.h"
+#include "core/base/wire.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstdint>
 #include <utility>
 
 namespace bubblescope {
@@ -291,6 +293,24 @@ Result<std::vector<RecognitionRule>> rulesFrom(std::string_view text, const std:
 Result<std::vector<RecognitionRule>> readRules(const std::string& file) {
     BUBBLESCOPE_ASSIGN(const std::string text, readInputText(file));
     return rulesFrom(text, file);
+}
+
+std::string keyOf(const RecognitionRule& rule) {
+    WireWriter out;
+    out(rule.format, rule.categories, rule.args, rule.transfer_args, rule.thread.has_value(), rule.process.has_value(),
+        rule.rank, rule.one_stage_per_rank, rule.backward_splits);
+    for (const RecognitionRule::OpSpelling& op : rule.ops)
+        out(op.name.text(), op.kinds);
+    for (const RecognitionRule::TransferSpelling& transfer : rule.transfers)
+        out(transfer.name.text(), transfer.kind, transfer.payload);
+    for (const auto& [word, kind] : rule.kinds)
+        out(word, kind);
+    for (const auto& names : {rule.thread, rule.process})
+        out(names ? names->text() : std::string());
+    std::uint64_t hash = 0xcbf29ce484222325U; // FNV-1a
+    for (const char byte : out.take())
+        hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+    return fmt::format("{} {:016x}", rule.name, hash);
 }
 
 std::span<const RecognitionRule> builtinRules() {

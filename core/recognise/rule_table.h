@@ -59,6 +59,9 @@ struct RecognitionRule {
 /// Reads rules from a JSON file. Errors: the same, or the file cannot be read.
 [[nodiscard]] Result<std::vector<RecognitionRule>> readRules(const std::string& file);
 
+/// Different for rules that find different things.
+[[nodiscard]] std::string keyOf(const RecognitionRule& rule);
+
 /// The built-in rules, in the order in which they are tried.
 [[nodiscard]] std::span<const RecognitionRule> builtinRules();
 

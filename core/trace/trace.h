@@ -30,6 +30,8 @@ struct ProcessGroup {
 };
 
 /// A file that was loaded into a trace.
+struct FileExtract;
+
 struct TraceFile {
     std::filesystem::path path;
     std::string format; ///< "perfetto", "chrome" or "kineto"; empty for an unusable file
@@ -40,6 +42,8 @@ struct TraceFile {
     std::vector<ProcessGroup> groups = {};       ///< Kineto's, of its own rank
     std::optional<std::int32_t> world_size = {}; ///< ranks of the whole job, as Kineto states it
     TimeNs offset{0};                            ///< was added to the times in the file: Kineto's baseTimeNanoseconds
+    /// Of an extract: what it keeps of the original besides the slices that are here (core/formats/source/).
+    std::shared_ptr<const FileExtract> extract = {};
 };
 
 /// A row of slices: a thread, a GPU stream, a lane. Slices of one track nest; those that did not were moved to a

@@ -9,6 +9,7 @@ std::span<const Target> targets() {
         Target{"captured", captured},
         Target{"chrome_json", chromeJson},
         Target{"cost_files", costFiles},
+        Target{"extracts", extracts},
         Target{"job_log", jobLog},
         Target{"json_args", jsonArgs},
         Target{"layer_times", layerTimes},

@@ -8,6 +8,7 @@
 /// a promise, and otherwise only has to come back.
 namespace bubblescope::fuzz {
 
+void extracts(std::string_view bytes);         ///< values of an extract, each behind its key's number and size
 void captured(std::string_view bytes);         ///< what jobs are recorded from, and their traces
 void chromeJson(std::string_view bytes);       ///< Chrome and Kineto JSON: object, array, lines
 void costFiles(std::string_view bytes);        ///< times of stages, links and ops, and what is simulated with them

@@ -14,24 +14,21 @@ namespace {
 
 constexpr std::size_t kFewestKernels = 2; // one kernel has no gaps
 
-/// When a file's devices run something, as a union of intervals.
-class DeviceTime {
-public:
-    void add(TimeInterval kernel) { kernels_.push_back(kernel); }
-    void finish() { kernels_ = unionOf(std::move(kernels_)); }
-    [[nodiscard]] DeviceUse within(TimeInterval op) const {
-        DeviceUse use;
-        auto at = std::ranges::lower_bound(kernels_, op.start, {}, &TimeInterval::end);
-        for (; at != kernels_.end() && at->start < op.end; ++at) {
-            use.busy += std::min(at->end, op.end) - std::max(at->start, op.start);
-            ++use.stretches;
-        }
-        return use;
-    }
-
-private:
-    std::vector<TimeInterval> kernels_;
+/// What a file's devices ran within an op.
+struct DeviceUse {
+    TimeNs busy{0};
+    std::size_t stretches = 0; ///< of busy time
 };
+
+DeviceUse useWithin(const KernelTime& kernels, TimeInterval op) {
+    DeviceUse use;
+    auto at = std::ranges::lower_bound(kernels.busy, op.start, {}, &TimeInterval::end);
+    for (; at != kernels.busy.end() && at->start < op.end; ++at) {
+        use.busy += std::min(at->end, op.end) - std::max(at->start, op.start);
+        ++use.stretches;
+    }
+    return use;
+}
 
 /// By replica and rank.
 using ClockOfRank = std::map<RankKey, RankClock>;
@@ -51,14 +48,13 @@ Result<ClockOfRank> clocksOf(const Run& run, const RunClocks& run_clocks) {
 /// An op whose device use is extracted.
 struct MeasuredOp {
     std::uint32_t file = 0;
-    std::size_t place = 0; ///< among the file's OpWindows
+    TimeInterval time; ///< by the file's clock
     Rank rank;
     Chunk chunk;
-    TimeNs duration{0};
 };
 
-/// The ops of which it is known which file has their device's kernels; their times by that file's clock go to `times`.
-std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved, OpWindows& times) {
+/// The ops of which it is known which file has their device's kernels.
+std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved) {
     std::map<std::uint32_t, int> ranks_of_file;
     for (const auto& [key, clock] : clocks) {
         if (clock.file) ++ranks_of_file[*clock.file];
@@ -71,12 +67,9 @@ std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clock
             if (clock == clocks.end() || !clock->second.file || ranks_of_file[*clock->second.file] != 1) continue;
             const std::uint32_t file = *clock->second.file;
             const auto shown = [&](TimeNs time) { return moved ? clock->second.fit.fromReference(time) : time; };
-            auto& of_file = times[file];
             for (const TimelineOp& op : step.ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer || op.duration().count() <= 0) continue;
-                const std::pair when(shown(op.start), shown(op.end));
-                ops.push_back({file, of_file.size(), Rank{r}, op.op.chunk, when.second - when.first});
-                of_file.push_back(when);
+                ops.push_back({file, {shown(op.start), shown(op.end)}, Rank{r}, op.op.chunk});
             }
         }
     }
@@ -85,26 +78,46 @@ std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clock
 
 } // namespace
 
-Result<std::vector<DeviceUses>> extractDeviceUse(RawTrace& raw, const OpWindows& ops) {
+Result<std::vector<KernelTime>> extractKernelTime(RawTrace& raw) {
     const Trace& trace = raw.trace();
-    std::vector<DeviceUses> files(raw.fileCount());
+    std::vector<KernelTime> files(raw.fileCount());
     const StringId kernel = trace.strings().find("kernel");
-    std::vector<DeviceTime> devices(files.size());
-    std::vector<bool> has_kernels(files.size());
     for (SliceId slice = 0; kernel != 0 && slice < trace.sliceCount(); ++slice) {
         if (trace.sliceCategories()[slice] != kernel) continue;
-        const std::uint32_t file = trace.tracks()[trace.sliceTracks()[slice]].file;
-        devices[file].add({trace.start(slice), trace.end(slice)});
-        has_kernels[file] = true;
+        files[trace.tracks()[trace.sliceTracks()[slice]].file].busy.push_back({trace.start(slice), trace.end(slice)});
     }
-    for (std::uint32_t file = 0; file < files.size(); ++file) {
-        const auto of_file = ops.find(file);
-        if (of_file == ops.end() || !has_kernels[file]) continue;
-        devices[file].finish();
-        for (const auto& [start, end] : of_file->second)
-            files[file].push_back(devices[file].within({start, end}));
-    }
+    for (KernelTime& file : files)
+        file.busy = unionOf(std::move(file.busy));
     return files;
+}
+
+void fields(WireWriter& wire, const KernelTime& value) {
+    wire(std::uint64_t{value.busy.size()});
+    if (!value.busy.empty()) wire.instant(value.busy.front().start);
+    for (std::size_t i = 0; i < value.busy.size(); ++i) {
+        if (i > 0) wire.duration(value.busy[i].start - value.busy[i - 1].end);
+        wire.duration(value.busy[i].duration());
+    }
+}
+
+void fields(WireReader& wire, KernelTime& value) {
+    std::uint64_t count = 0;
+    wire(count);
+    if (count > wire.left() / sizeof(TimeNs)) return wire.reject();
+    TimeNs at{0};
+    if (count > 0) wire.instant(at);
+    const auto goOn = [&] {
+        TimeNs by{0};
+        wire.duration(by);
+        if (by > kFarthestWireTime || at > kFarthestWireTime) return wire.reject();
+        at += by;
+    };
+    for (std::uint64_t i = 0; i < count && !wire.failed(); ++i) {
+        if (i > 0) goOn();
+        const TimeNs start = at;
+        goOn();
+        value.busy.push_back({start, at});
+    }
 }
 
 Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw) {
@@ -125,19 +138,18 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
     if (peaks_wanted) {
         BUBBLESCOPE_ASSIGN(evidence.memory_peaks, extract(run, kMemoryPeaks));
     }
-    if (run.trace == nullptr || run.trace->strings().find("kernel") == 0) return evidence;
+    BUBBLESCOPE_ASSIGN(const std::vector<KernelTime> kernels, extract(run, kKernelTime));
+    if (std::ranges::all_of(kernels, [](const KernelTime& file) { return file.busy.empty(); })) return evidence;
 
     BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
-    OpWindows times;
-    const std::vector<MeasuredOp> ops = opsOfKnownFiles(run, clocks, run_clocks.method == ClockMethod::Aligned, times);
-    BUBBLESCOPE_ASSIGN(const std::vector<DeviceUses> uses, extract(run, kDeviceUse, times));
-    for (const MeasuredOp& op : ops) {
-        if (op.file >= uses.size() || uses[op.file].empty()) continue;
-        const DeviceUse& use = uses[op.file][op.place];
+    for (const MeasuredOp& op : opsOfKnownFiles(run, clocks, run_clocks.method == ClockMethod::Aligned)) {
+        if (op.file >= kernels.size()) continue;
+        const DeviceUse use = useWithin(kernels[op.file], op.time);
         if (use.stretches < kFewestKernels) continue;
         DeviceGaps& gaps = evidence.device_gaps[{op.rank, op.chunk}];
-        gaps.fractions.push_back(1 - static_cast<double>(use.busy.count()) / static_cast<double>(op.duration.count()));
-        gaps.idle += op.duration - use.busy;
+        gaps.fractions.push_back(1 - static_cast<double>(use.busy.count()) /
+                                         static_cast<double>(op.time.duration().count()));
+        gaps.idle += op.time.duration() - use.busy;
     }
     return evidence;
 }

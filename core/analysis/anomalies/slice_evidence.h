@@ -27,26 +27,19 @@ struct SliceEvidence {
 /// Errors: as extract().
 [[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks, bool peaks_wanted);
 
-/// Begin and end of ops by the clock of their file, by file.
-using OpWindows = std::map<std::uint32_t, std::vector<std::pair<TimeNs, TimeNs>>>;
-/// What a file's devices ran within an op.
-struct DeviceUse {
-    TimeNs busy{0};
-    std::size_t stretches = 0; ///< of busy time
+/// When a file's devices ran kernels: disjoint intervals, by start.
+struct KernelTime {
+    std::vector<TimeInterval> busy;
 };
-/// One for each of the file's ops; none for a file without kernels.
-using DeviceUses = std::vector<DeviceUse>;
-[[nodiscard]] Result<std::vector<DeviceUses>> extractDeviceUse(RawTrace& raw, const OpWindows& ops);
-inline constexpr Extractor<DeviceUses, OpWindows> kDeviceUse{"device use", extractDeviceUse};
+[[nodiscard]] Result<std::vector<KernelTime>> extractKernelTime(RawTrace& raw);
+inline constexpr Extractor<KernelTime> kKernelTime{"kernel time", extractKernelTime};
 
 /// The largest value of a file's counters of memory, in bytes.
 [[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw);
 inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", extractMemoryPeaks};
 
-template <class Wire>
-void fields(Wire& wire, DeviceUse& value) {
-    auto& [busy, stretches] = value;
-    wire(busy, stretches);
-}
+// In extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are small numbers.
+void fields(WireWriter& wire, const KernelTime& value);
+void fields(WireReader& wire, KernelTime& value);
 
 } // namespace bubblescope

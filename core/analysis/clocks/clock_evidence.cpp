@@ -115,8 +115,9 @@ Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run) {
             ++query.keys;
         }
     }
-    if (query.keys_at.empty()) return found;
-    BUBBLESCOPE_ASSIGN(const std::vector<InstantVotes> votes, extract(run, kInstantVotes, query));
+    if (query.keys_at.empty() || run.trace == nullptr) return found;
+    RawTrace raw(run.trace);
+    BUBBLESCOPE_ASSIGN(const std::vector<InstantVotes> votes, instantVotes(raw, query));
     for (std::size_t i = 0; i < keys.size(); ++i) {
         const auto best = std::ranges::max_element(votes, {}, [i](const InstantVotes& of_file) { return of_file[i]; });
         if (best != votes.end() && (*best)[i] > 0) found[keys[i]] = static_cast<std::uint32_t>(best - votes.begin());
@@ -124,7 +125,7 @@ Result<std::map<RankKey, std::uint32_t>> rankFiles(const Run& run) {
     return found;
 }
 
-Result<std::vector<InstantVotes>> extractInstantVotes(RawTrace& raw, const InstantQuery& query) {
+Result<std::vector<InstantVotes>> instantVotes(RawTrace& raw, const InstantQuery& query) {
     const Trace& trace = raw.trace();
     const std::unordered_map<std::int64_t, std::vector<std::uint32_t>> keys_at(query.keys_at.begin(),
                                                                                query.keys_at.end());
@@ -136,6 +137,17 @@ Result<std::vector<InstantVotes>> extractInstantVotes(RawTrace& raw, const Insta
             if (hit == keys_at.end()) continue;
             for (const std::uint32_t key : hit->second)
                 ++votes[file][key];
+        }
+    }
+    for (std::uint32_t file = 0; file < votes.size(); ++file) {
+        if (raw.files()[file].extract == nullptr) continue;
+        BUBBLESCOPE_ASSIGN(const FileInstants instants, raw.stored<FileInstants>(file, kInstantsKey));
+        votes[file].assign(query.keys, 0);
+        for (const auto& [time, keys] : query.keys_at) {
+            const auto known = instants.find(time + trace.origin().count());
+            if (known == instants.end()) continue;
+            for (const std::uint32_t key : keys)
+                votes[file][key] += known->second;
         }
     }
     return votes;

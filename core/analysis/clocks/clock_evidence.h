@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/analysis/clocks/solve.h"
+#include "core/recognise/extract_values.h"
 #include "core/recognise/raw_trace.h"
 
 #include <cstdint>
@@ -28,8 +29,7 @@ struct InstantQuery {
 };
 /// For each key, how many of its instants are the begin or end of a slice of the file.
 using InstantVotes = std::vector<std::int64_t>;
-[[nodiscard]] Result<std::vector<InstantVotes>> extractInstantVotes(RawTrace& raw, const InstantQuery& query);
-inline constexpr Extractor<InstantVotes, InstantQuery> kInstantVotes{"instants", extractInstantVotes};
+[[nodiscard]] Result<std::vector<InstantVotes>> instantVotes(RawTrace& raw, const InstantQuery& query);
 
 /// Where a native file was written. Files of one `clock` have times of one clock, whatever the host is called.
 struct RecordedHost {
@@ -76,6 +76,12 @@ struct MatchedCollective {
 void addCollectives(const std::vector<MatchedCollective>& collectives, const std::vector<int>& clock_of_file,
                     TimeNs spread, std::vector<Precedence>& precedences, std::vector<Coincidence>& coincidences);
 
+/// Begins and ends of the slices from which ops may come, and how many slices have each: what an extract keeps for
+/// rankFiles(), under this key.
+using FileInstants = std::map<std::int64_t, std::int64_t>;
+inline constexpr std::string_view kInstantsKey = "instants of ops";
+
+// In extracts, see core/recognise/extract_values.h.
 template <class Wire>
 void fields(Wire& wire, RecordedHost& value) {
     auto& [name, clock] = value;
@@ -84,12 +90,22 @@ void fields(Wire& wire, RecordedHost& value) {
 template <class Wire>
 void fields(Wire& wire, NativeClocks& value) {
     auto& [host, pings] = value;
-    wire(host, pings);
+    wire(host);
+    wireList(wire, pings, [&](Ping& ping) {
+        wire(ping.asker, ping.replier);
+        wire.instant(ping.t0, ping.t1, ping.t2, ping.t3);
+    });
 }
 template <class Wire>
 void fields(Wire& wire, CollectiveSpan& value) {
-    auto& [file, start, end] = value;
-    wire(file, start, end);
+    auto& [file, start, end] = value; // the file is where it is read
+    wire.span(start, end);
+}
+inline void moveTo(std::uint32_t file, std::int64_t /*rank*/, FileCollectives& value) {
+    for (auto& [key, spans] : value) {
+        for (CollectiveSpan& span : spans)
+            span.file = file;
+    }
 }
 
 } // namespace bubblescope

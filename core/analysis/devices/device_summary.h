@@ -2,6 +2,7 @@
 
 #include "core/recognise/raw_trace.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -150,49 +151,68 @@ inline constexpr Extractor<FileActivity> kActivity{"activity", extractActivity};
 /// The same transfers on several devices, longest total first; `exposed` and `total` are sums.
 [[nodiscard]] std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices);
 
+// In extracts, see core/recognise/extract_values.h.
 template <class Wire>
 void fields(Wire& wire, DeviceTimes& value) {
-    wire(value.by_mix);
+    for (TimeNs& time : value.by_mix)
+        wire.duration(time);
 }
 template <class Wire>
 void fields(Wire& wire, IdleTimes& value) {
     auto& [host, gaps, other] = value;
-    wire(host, gaps, other);
+    wire.duration(host, gaps, other);
 }
 template <class Wire>
 void fields(Wire& wire, KernelTotals& value) {
     auto& [name, kind, count, total, shortest, longest, longest_at, square_sum] = value;
-    wire(name, kind, count, total, shortest, longest, longest_at, square_sum);
+    wire(name, count, square_sum);
+    wire.enumeration(kind, WorkKind::PointToPoint);
+    wire.duration(total, shortest, longest);
+    wire.instant(longest_at);
 }
 template <class Wire>
 void fields(Wire& wire, CollectiveTotals& value) {
     auto& [name, group, group_size, count, bytes, total, exposed, longest, bandwidth] = value;
-    wire(name, group, group_size, count, bytes, total, exposed, longest, bandwidth);
+    wire(name, group, group_size, count, bytes, bandwidth);
+    wire.duration(total, exposed, longest);
 }
 template <class Wire>
 void fields(Wire& wire, StreamSummary& value) {
     auto& [name, count, busy, idle, most_queued] = value;
-    wire(name, count, busy, idle, most_queued);
+    wire(name, count, idle, most_queued);
+    wire.duration(busy);
 }
 template <class Wire>
 void fields(Wire& wire, LaunchSummary& value) {
     auto& [count, call_median, delay_median, delay_p95, delay_longest, shorter_than_call] = value;
-    wire(count, call_median, delay_median, delay_p95, delay_longest, shorter_than_call);
+    wire(count, shorter_than_call);
+    wire.duration(call_median, delay_median, delay_p95, delay_longest);
 }
 template <class Wire>
 void fields(Wire& wire, DeviceSummary& value) {
     auto& [file, rank, name, first, last, times, idle, kernels, collectives, streams, launches] = value;
-    wire(file, rank, name, first, last, times, idle, kernels, collectives, streams, launches);
+    wire(rank, name, times, idle, kernels, collectives, streams, launches); // the file is where it is read
+    wire.span(first, last);
 }
 template <class Wire>
 void fields(Wire& wire, HostSummary& value) {
     auto& [file, rank, thread, first, last, busy, operators] = value;
-    wire(file, rank, thread, first, last, busy, operators);
+    wire(rank, thread, operators);
+    wire.span(first, last);
+    wire.duration(busy);
 }
 template <class Wire>
 void fields(Wire& wire, FileActivity& value) {
     auto& [devices, threads] = value;
     wire(devices, threads);
+}
+inline void moveTo(std::uint32_t file, std::int64_t rank, FileActivity& value) {
+    const auto place = [&](auto& part) {
+        part.file = file;
+        if (part.rank == kUnknownRank) part.rank = rank;
+    };
+    std::ranges::for_each(value.devices, place);
+    std::ranges::for_each(value.threads, place);
 }
 
 } // namespace bubblescope

@@ -122,6 +122,7 @@ void decode(std::string_view body, Packet& out, PacketBatch& batch) {
         case fields::packet::kClockSnapshot: extras().clocks = reader.bytes(); break;
         case fields::packet::kRenderStage: extras().render_stage = reader.bytes(); break;
         case fields::packet::kCompressedPackets: extras().packed = reader.bytes(); break;
+        case fields::packet::kExtract: extras().extract = reader.bytes(); break;
         case fields::packet::kFirstPacketOnSequence: reader.skip(); break;
         default:
             // Bytes fields hold the data of packet kinds that are not read here; the other fields are bookkeeping.
@@ -157,6 +158,17 @@ std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& n
     } catch (const protozero::exception&) {
         return PacketBatch::End::BadLength;
     }
+}
+
+bool beginsExtract(std::string_view bytes) {
+    constexpr std::size_t kMostVarint = 10;
+    for (std::size_t at = 1; bytes.starts_with('\n') && at < std::min(bytes.size(), kMostVarint); ++at) {
+        if ((static_cast<unsigned char>(bytes[at]) & 0x80U) != 0) continue; // still the packet's length
+        std::string field;
+        protozero::add_varint_to_buffer(&field, fields::packet::kExtract << 3U | 2U);
+        return bytes.substr(at + 1).starts_with(field);
+    }
+    return false;
 }
 
 void PacketBatch::clear() {

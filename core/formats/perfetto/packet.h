@@ -81,6 +81,7 @@ struct PacketExtras {
     std::optional<std::string_view> clocks;
     std::optional<std::string_view> render_stage;
     std::optional<std::string_view> packed;
+    std::optional<std::string_view> extract;
 };
 
 /// The relevant fields of a TracePacket, see TrackEvent.
@@ -125,6 +126,9 @@ struct PacketBatch {
 /// unchanged.
 [[nodiscard]] std::optional<PacketBatch::End> takeFrame(std::string_view bytes, std::size_t& next,
                                                         std::string_view& body);
+
+/// Whether a file that begins so is an extract.
+[[nodiscard]] bool beginsExtract(std::string_view bytes);
 
 /// Divides the packets of a trace file into runs, which any thread may decode. All packets before the place where the
 /// file ends or its framing breaks are valid, and the last run holds the place.

@@ -10,6 +10,7 @@
 #include "core/formats/perfetto/sequence_state.h"
 #include "core/formats/perfetto/track_table.h"
 #include "core/formats/perfetto/writer.h"
+#include "core/formats/source/file_extract.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/slice_pairing.h"
 #include "core/formats/source/source_files.h"
@@ -117,6 +118,7 @@ private:
     void putOnWallClock(const std::vector<StoredArg>& args);
     void takeStatedRank(const std::vector<StoredArg>& args);
     void assignFiles();
+    void takeExtract(std::string_view bytes);
 
     struct CounterPoint {
         std::uint64_t track;
@@ -147,8 +149,9 @@ private:
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
     std::size_t offset_ = 0;                                    ///< of the current packet
     std::size_t released_ = 0;                                  ///< what was read and given back to the system
-    bool expected_ = false;                                     ///< room for all slices was reserved
-    bool ended_ = false;                                        ///< there are no more packets
+    Result<std::shared_ptr<const FileExtract>> extract_ = std::shared_ptr<const FileExtract>();
+    bool expected_ = false; ///< room for all slices was reserved
+    bool ended_ = false;    ///< there are no more packets
     std::int64_t packets_ = 0;
 };
 
@@ -240,10 +243,18 @@ Status Reader::read(LoadProgress& progress) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
                           "the file is damaged or was cut off before its first flush");
     }
+    if (!extract_.ok()) return extract_.error();
     tracks_.finish();
     if (!pairing_.finish(log_, where_, progress)) return cancelledError();
     addCounters();
     assignFiles();
+    if (extract_.value() != nullptr) {
+        TraceFile& file = builder_.file(builder_.currentFile());
+        TraceFile original = extract_.value()->file;
+        original.path = file.path;
+        file = std::move(original);
+        file.extract = std::move(extract_).value();
+    }
     if (packer_) packer_->finish();
     return {};
 }
@@ -337,6 +348,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.other_data) log_.add("unknown-packet", here(), say("packets of kinds that are not shown are left out"));
     if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
+    if (extras.extract && extract_.ok() && extract_.value() == nullptr) takeExtract(*extras.extract);
 }
 
 void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, SequenceState& state) {
@@ -476,6 +488,15 @@ void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
         const auto stated = parseNumber<std::int32_t>(builder_.text(static_cast<StringId>(arg.number)));
         if (stated && *stated >= 0) rank = stated;
     }
+}
+
+/// The first one, which is where our writer puts it.
+void Reader::takeExtract(std::string_view bytes) {
+    Result<FileExtract> extract = FileExtract::decoded(bytes, where_);
+    if (extract.ok())
+        extract_ = std::make_shared<const FileExtract>(std::move(extract).value());
+    else
+        extract_ = extract.error();
 }
 
 void Reader::assignFiles() {

@@ -1,12 +1,14 @@
 #include "core/formats/perfetto/writer.h"
 
 #include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/fields.h"
 #include "core/formats/perfetto/native_events.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
 #include "core/timeline/trace_names.h"
 
 #include <fmt/format.h>
+#include <protozero/pbf_writer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -233,7 +235,14 @@ public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
         : trace_(trace), log_(log), rows_(trace), sources_(sourceFilesOf(trace, rows_)), encoder_(1), out_(file) {}
 
-    Status write() {
+    Status write(std::string_view extract) {
+        if (!extract.empty()) {
+            std::string packet;
+            protozero::pbf_writer(packet).add_bytes(fields::packet::kExtract, extract.data(), extract.size());
+            std::string frame;
+            protozero::pbf_writer(frame).add_bytes(fields::trace::kPacket, packet);
+            out_.write(frame);
+        }
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();
         for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they come
@@ -364,8 +373,8 @@ private:
 
 } // namespace
 
-Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log) {
-    return Writer(file, trace, log).write();
+Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log, std::string_view extract) {
+    return Writer(file, trace, log).write(extract);
 }
 
 } // namespace bubblescope::perfetto

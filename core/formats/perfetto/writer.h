@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 namespace bubblescope::perfetto {
 
@@ -23,7 +24,9 @@ inline constexpr const char* kSourceCategory = "bubblescope.source";
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
 /// below their processes. An arrow keeps the slices it connects, not the places within them; ends that touch no slice
-/// are counted in `log`. Errors: Input if the file cannot be written.
-[[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log);
+/// are counted in `log`. `extract`: an encoded FileExtract to which the slices belong; it comes first. Errors: Input if
+/// the file cannot be written.
+[[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
+                                std::string_view extract = {});
 
 } // namespace bubblescope::perfetto

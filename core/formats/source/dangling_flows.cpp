@@ -1,11 +1,36 @@
 #include "core/formats/source/dangling_flows.h"
 
+#include "core/formats/source/file_extract.h"
+
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace bubblescope {
+namespace {
 
-FlowEnds flowEnds(const Trace& trace, std::uint32_t first_file) {
+/// Replaces what was seen of extracts, which have few arrows, by what they state of their originals.
+void takeFromExtracts(const Trace& trace, FlowEnds& ends) {
+    const auto isExtract = [&](std::uint32_t file) { return trace.files()[file].extract != nullptr; };
+    std::erase_if(ends.shared, [&](const SharedArrow& arrow) { return isExtract(arrow.file); });
+    for (std::uint32_t file = 0; file < ends.dangling.size(); ++file) {
+        if (!isExtract(file)) continue;
+        const FlowEnds& original = trace.files()[file].extract->flows;
+        ends.dangling[file] = original.dangling.front();
+        for (SharedArrow arrow : original.shared) {
+            arrow.file = file;
+            arrow.first -= trace.origin();
+            ends.shared.push_back(arrow);
+        }
+    }
+    std::ranges::stable_sort(ends.shared, [](const SharedArrow& a, const SharedArrow& b) {
+        return std::pair(a.id, a.first) < std::pair(b.id, b.first);
+    });
+}
+
+} // namespace
+
+FlowEnds flowEnds(const Trace& trace) {
     struct Arrow {
         std::uint32_t file; ///< where it was seen first
         bool global;        ///< it may have ends in other files
@@ -27,36 +52,26 @@ FlowEnds flowEnds(const Trace& trace, std::uint32_t first_file) {
         if (i + 1 < points.size() && points[i + 1].id == point.id) continue;
         for (const Arrow& known : arrows) {
             if (known.global)
-                out.shared.push_back({point.id, known.first, first_file + known.file, known.ends});
+                out.shared.push_back({point.id, known.first, known.file, known.ends});
             else
                 out.dangling[known.file] += known.ends < 2 ? 1 : 0;
         }
         arrows.clear();
     }
+    const auto isExtract = [](const TraceFile& file) { return file.extract != nullptr; };
+    if (std::ranges::any_of(trace.files(), isExtract)) takeFromExtracts(trace, out);
     return out;
 }
 
-void noteDanglingFlows(std::vector<FlowEnds> parts, std::span<const TraceFile> files, DiagnosticLog& log) {
-    std::vector<std::int64_t> dangling;
-    std::vector<SharedArrow> shared;
-    for (FlowEnds& part : parts) {
-        dangling.insert(dangling.end(), part.dangling.begin(), part.dangling.end());
-        if (shared.empty())
-            shared = std::move(part.shared);
-        else
-            shared.insert(shared.end(), part.shared.begin(), part.shared.end());
-    }
-    if (parts.size() > 1) {
-        std::stable_sort(shared.begin(), shared.end(), [](const SharedArrow& a, const SharedArrow& b) {
-            return std::pair(a.id, a.first) < std::pair(b.id, b.first);
-        });
-    }
+void noteDanglingFlows(FlowEnds ends, std::span<const TraceFile> files, DiagnosticLog& log) {
+    std::vector<std::int64_t>& dangling = ends.dangling;
+    const std::vector<SharedArrow>& shared = ends.shared;
     for (std::size_t i = 0; i < shared.size();) {
         const SharedArrow& seen_first = shared[i];
-        int ends = 0;
+        std::int64_t touching = 0;
         for (; i < shared.size() && shared[i].id == seen_first.id; ++i)
-            ends += shared[i].ends;
-        dangling[seen_first.file] += ends < 2 ? 1 : 0;
+            touching += shared[i].ends;
+        dangling[seen_first.file] += touching < 2 ? 1 : 0;
     }
     for (std::size_t file = 0; file < dangling.size(); ++file) {
         if (dangling[file] == 0) continue;

@@ -1,13 +1,18 @@
 // Whole files, as people open them.
 
 #include "core/aadiff/compare.h"
+#include "core/analysis/anomalies/slice_evidence.h"
+#include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/device_summary.h"
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/chrome/writer.h"
 #include "core/formats/csv/writer.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/formats/read_trace.h"
+#include "core/formats/source/file_extract.h"
+#include "core/recognise/extractors.h"
 #include "core/recognise/run.h"
+#include "core/recognise/stated_values.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 #include "tests/support/scratch_folder.h"
@@ -83,6 +88,49 @@ void loadRun(std::string_view bytes) {
     if (report.coverage) require(report.coverage->replayed <= report.coverage->work, "no work is checked twice over");
     const DigestedRun digested{run.checks.digests, run.info};
     require(compareDigests(digested, digested).differing == 0, "a run does not differ from itself");
+}
+
+void extracts(std::string_view bytes) {
+    static const std::vector<std::string> kKeys = [] {
+        std::vector<std::string> keys{keyOf(kNativeMarks),  keyOf(kProfilerMarks), keyOf(kComputeBlocks),
+                                      keyOf(kCategories),   keyOf(kNativeChecks),  keyOf(kStepValues),
+                                      keyOf(kNativeClocks), keyOf(kCollectives),   keyOf(kKernelTime),
+                                      keyOf(kMemoryPeaks),  keyOf(kActivity),      std::string(kInstantsKey)};
+        for (const RecognitionRule& rule : builtinRules())
+            keys.push_back(keyOf(kRuleFinds, rule));
+        return keys;
+    }();
+    FileExtract extract;
+    extract.file = {"rank0.json", "kineto", 0};
+    extract.extent = {TimeNs{1'000}, TimeNs{1'000'000'000}};
+    extract.flows.dangling = {0};
+    for (const RecognitionRule& rule : builtinRules())
+        extract.rules.insert(keyOf(rule));
+    WireReader in(bytes);
+    while (in.left() > 0 && !in.failed()) {
+        std::uint8_t key = 0;
+        std::string value;
+        in(key, value);
+        if (!in.failed()) extract.put(kKeys[key % kKeys.size()], value);
+    }
+    TraceBuilder empty;
+    empty.addFile({"rank0.json", "kineto", 0});
+    DiagnosticLog log;
+    const auto trace = empty.finish(log);
+    const std::filesystem::path file = folder().path() / kInput;
+    require(perfetto::writeTrace(file, *trace, log, extract.encoded()).ok(), "an extract can be written");
+    JobControl control;
+    auto loaded = loadTrace({file, file}, control); // as if of two ranks
+    if (!loaded.ok()) return checkError(loaded.error());
+    if (loaded.value().no_pipeline) return (void)activityOf(loaded.value());
+    for (const ClockUse clocks : {ClockUse::Auto, ClockUse::Align}) {
+        DiagnosisOptions options;
+        options.clocks = clocks;
+        options.memory_estimate = {1, 1};
+        const auto diagnosed = diagnoseRun(loaded.value().run, options);
+        if (!diagnosed.ok()) checkError(diagnosed.error());
+    }
+    (void)statedValues(loaded.value().run);
 }
 
 void roundTrip(std::string_view bytes) {

@@ -1,0 +1,134 @@
+#include "app/cli/command.h"
+#include "app/cli/load_options.h"
+#include "app/cli/load_watch.h"
+#include "app/cli/output.h"
+#include "core/analysis/extract_file.h"
+#include "core/base/bytes.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/source/existing_results.h"
+#include "core/formats/source/file_bytes.h"
+#include "core/report/document.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace bubblescope::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct ExtractArguments {
+    std::vector<std::string> files;
+    std::string out;
+    RecogniseRequest recognise;
+    bool json = false;
+    const bool* force = nullptr; ///< the line's
+};
+
+/// A file to extract, and the name of its extract below the output folder.
+struct Input {
+    fs::path file;
+    fs::path out;
+};
+
+Result<std::vector<Input>> inputsOf(const ExtractArguments& options) {
+    std::vector<Input> inputs;
+    for (const std::string& name : options.files) {
+        if (name == kStandardInput) return usageError("extract reads files, not standard input", "name the trace file");
+        BUBBLESCOPE_ASSIGN(const std::vector<InputFile> found, findTraceFiles({name}));
+        std::error_code failed;
+        const bool folder = fs::is_directory(name, failed);
+        for (const InputFile& file : found) {
+            const fs::path below = folder ? file.path.lexically_relative(name) : file.path.filename();
+            inputs.push_back({file.path, fs::path(options.out) / extractName(below)});
+        }
+    }
+    std::vector<fs::path> outs;
+    for (const Input& input : inputs)
+        outs.push_back(input.out);
+    std::ranges::sort(outs);
+    if (const auto twice = std::ranges::adjacent_find(outs); twice != outs.end()) {
+        return usageError(fmt::format("two of the files would be written to {}", twice->string()),
+                          "extract them into two folders");
+    }
+    return inputs;
+}
+
+std::string describe(const ExtractedFile& done) {
+    if (!done.copied.empty()) return fmt::format("copied, since it {}", done.copied);
+    const auto size = [](std::uint64_t bytes) { return formatBytes(static_cast<std::int64_t>(bytes)); };
+    return fmt::format("{} of {} ({:.2g} %), {} of {} slices shown", size(done.bytes), size(done.bytes_before),
+                       100 * static_cast<double>(done.bytes) /
+                           static_cast<double>(std::max<std::uint64_t>(1, done.bytes_before)),
+                       done.slices, done.slices_before);
+}
+
+Result<ExtractedFile> extractOne(const Input& input, const ExtractArguments& options,
+                                 const std::vector<RecognitionRule>& rules) {
+    if (!*options.force) BUBBLESCOPE_TRY(mustBeNew(input.out));
+    std::error_code failed;
+    fs::create_directories(input.out.parent_path(), failed);
+    if (failed) {
+        return inputError(input.out.parent_path().string(),
+                          fmt::format("the folder cannot be made: {}", failed.message()));
+    }
+    JobControl control;
+    return watchWork(control, fmt::format("Extracting {}", input.file.filename().string()), WorkUnit::Bytes,
+                     [&] { return extractFile(input.file, input.out, rules, control); });
+}
+
+CommandResult extract(const ExtractArguments& options) {
+    BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
+    BUBBLESCOPE_ASSIGN(const std::vector<Input> inputs, inputsOf(options));
+    report::Document document;
+    report::Table table("files", {report::data("path"), report::data("extract"), report::data("bytes_before"),
+                                  report::data("bytes"), report::data("slices_before"), report::data("slices"),
+                                  report::data("copied")});
+    std::optional<Error> first_error;
+    for (const Input& input : inputs) {
+        const Result<ExtractedFile> done = extractOne(input, options, known_of.rules);
+        if (!done.ok()) {
+            if (done.error().kind == ErrorKind::Usage) return done.error();
+            // The other files are extracted all the same; the last error ends the command.
+            if (first_error) printError(*first_error);
+            first_error = done.error();
+            continue;
+        }
+        const ExtractedFile& file = done.value();
+        table.row(input.file.string(), input.out.string(), file.bytes_before, file.bytes, file.slices_before,
+                  file.slices, !file.copied.empty());
+        document.line(fmt::format("{}: {}", input.out.string(), describe(file)));
+    }
+    document.add(std::move(table));
+    print(document, options.json);
+    if (first_error) return *first_error;
+    return 0;
+}
+
+} // namespace
+
+void addExtractCommand(Command app, Action& action) {
+    const Command command = app.addCommand("extract", "Turn raw traces into small ones that are analysed like them");
+    const auto options = std::make_shared<ExtractArguments>();
+    options->force = &command.force();
+    command.examples({"extract trace-rank0.json.gz --out extracts", "analyze extracts"});
+    command.addOption("FILES", options->files, "Trace files or folders; each file becomes one extract").required();
+    command.addOption("--out", options->out, "The folder of the extracts; several processes may write into it")
+        .typeName("FOLDER")
+        .required();
+    command.addOption("--rules", options->recognise.rules, "Also look for names by these rules, see the manual")
+        .typeName("FILE")
+        .rare();
+    command.addFlag("--json", options->json, "List the extracts as a JSON document");
+    command.onParsed([&action, options] { action = [options] { return extract(*options); }; });
+}
+
+} // namespace bubblescope::cli

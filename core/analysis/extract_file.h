@@ -1,0 +1,35 @@
+#pragma once
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/recognise/rule_table.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace bubblescope {
+
+/// The result of extracting one file.
+struct ExtractedFile {
+    std::uint64_t bytes_before = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t slices_before = 0;
+    std::uint64_t slices = 0; ///< that the extract shows
+    std::string copied;       ///< why the file was copied as it is; empty if it was not
+};
+
+/// What an extract is called that is made of a file of this name.
+[[nodiscard]] std::filesystem::path extractName(const std::filesystem::path& name);
+
+/// Writes an extract of one trace file: a small Perfetto file from which recognition and analysis get what they get
+/// from the raw slices, by the extractors of core/recognise/raw_trace.h. It shows ops, transfers, marks, and the work
+/// of devices merged into busy spans. What is small already is copied: an extract, and a Perfetto file without work of
+/// devices. `rules` are looked for besides the built-in ones; runs can be loaded with them alone. An existing file is
+/// replaced when the new one is complete. Errors: those of readTraces(); Input if the file holds several files, or the
+/// extract cannot be written; Cancelled.
+[[nodiscard]] Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,
+                                                std::span<const RecognitionRule> rules, JobControl& control);
+
+} // namespace bubblescope
