@@ -68,10 +68,10 @@ struct DeviceDivision {
 struct RunSummary {
     std::vector<double> losses;       ///< mean over micro-batches, by executed step
     std::uint64_t weights_digest = 0; ///< FNV-1a over the bytes of all weights, by stage; of one copy of the model
-    std::int64_t ops = 0;             ///< executed, including one optimizer op per rank and step; 0 for a reference
+    std::int64_t ops = 0;             ///< executed, including one optimizer op per rank and step
     std::int64_t late_ops = 0;        ///< ops whose end moved because they exceeded the tolerance
     TimeNs max_lateness{0};
-    std::vector<MemoryUse> memory;    ///< by rank, when its total was largest; empty for a reference
+    std::vector<MemoryUse> memory;    ///< by rank, when its total was largest
     std::int64_t dropped_records = 0; ///< lost because a ring was full
     std::vector<std::filesystem::path> files;
     std::optional<profiler::KernelCounts> kernels; ///< of a run that recorded what its devices did
@@ -88,13 +88,6 @@ struct RunSummary {
 /// any valid schedule, from the registry or from a file. Errors: Input for an invalid schedule; Run when a rank fails
 /// or a file cannot be written (what was recorded until then is readable); Cancelled.
 [[nodiscard]] Result<RunSummary> runPipeline(const RunConfig& config, JobControl& control);
-
-/// Trains the same model on the same data without a pipeline, on one thread (or one for each of the ranks that share
-/// stages), with gradients summed in the order of DataPlan (runtime/model/data_plan.h): the reference that a pipelined
-/// run must equal bit for bit. The result depends on the number of stages and micro-batches, on sequence slices, on the
-/// assignment of micro-batches to two pipelines, and on the number of ranks that share a stage, but not on the order of
-/// ops.
-[[nodiscard]] Result<RunSummary> runReference(const RunConfig& config);
 
 /// The result of a run whose ranks are processes.
 struct ProcessRun {

@@ -1,5 +1,6 @@
 #include "runtime/run.h"
 
+#include "core/base/hash.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/comm_topology.h"
 #include "runtime/comm/mpi/mpi_job.h"

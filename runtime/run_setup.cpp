@@ -1,5 +1,6 @@
 #include "runtime/run_setup.h"
 
+#include "core/base/hash.h"
 #include "core/graph/validate.h"
 #include "core/schedule/stage_ways.h"
 #include "runtime/backend/cpu/cpu_backend.h"

@@ -18,7 +18,7 @@ namespace bubblescope::runtime {
 
 class Transport;
 
-// Functions shared by the ways to run: threads of one process, processes, and the reference.
+// Functions shared by the ways to run: threads of one process, processes, and the reference of the tests.
 
 /// Whether a run is possible. Errors: Input for an invalid schedule, Usage for impossible numbers.
 [[nodiscard]] Status checkConfig(const RunConfig& config);

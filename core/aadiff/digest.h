@@ -1,17 +1,13 @@
 #pragma once
 
+#include "core/base/hash.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 // The 64-bit digest that checks and comparisons of runs use. Part of the file format and of the C interface: it must
-// never change. nvcc compiles it too, so it is limited to C++17 and includes no other header of this tree.
-
-#ifdef __CUDACC__
-#define BUBBLESCOPE_DIGEST __host__ __device__
-#else
-#define BUBBLESCOPE_DIGEST
-#endif
+// never change. nvcc compiles it too, so it is limited to C++17 and to headers that nvcc compiles.
 
 /// A buffer of n bytes is read as little-endian 64-bit words w_0, w_1, …, the last padded with zeros. With
 ///
@@ -32,19 +28,17 @@ namespace bubblescope::digest {
 
 inline constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15ULL; ///< 2^64 over the golden ratio
 
-BUBBLESCOPE_DIGEST constexpr std::uint64_t mix(std::uint64_t x) {
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9ULL;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBULL;
-    return x ^ (x >> 31U);
+BUBBLESCOPE_HASH constexpr std::uint64_t mix(std::uint64_t x) {
+    return mix64(x);
 }
 
 /// The term of word number `index`.
-BUBBLESCOPE_DIGEST constexpr std::uint64_t term(std::uint64_t index, std::uint64_t word) {
+BUBBLESCOPE_HASH constexpr std::uint64_t term(std::uint64_t index, std::uint64_t word) {
     return mix(word + (index + 1) * kOdd);
 }
 
 /// The digest of `bytes` bytes whose terms add up to `sum`.
-BUBBLESCOPE_DIGEST constexpr std::uint64_t finish(std::uint64_t sum, std::uint64_t bytes) {
+BUBBLESCOPE_HASH constexpr std::uint64_t finish(std::uint64_t sum, std::uint64_t bytes) {
     return mix(sum + (bytes + 1) * kOdd);
 }
 

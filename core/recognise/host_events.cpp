@@ -1,5 +1,6 @@
 #include "core/recognise/host_events.h"
 
+#include "core/base/hash.h"
 #include "core/base/job.h"
 
 #include "core/recognise/name_pattern.h"
@@ -60,11 +61,11 @@ std::int64_t globalRank(std::int64_t peer, std::int64_t own, const std::vector<s
     return member && *member != own ? *member : peer;
 }
 
-/// FNV-1a: identifies names, in every file alike.
+/// Identifies names, equally in every file.
 std::uint64_t numberOf(std::string_view name) {
-    std::uint64_t number = 0xcbf29ce484222325U;
+    std::uint64_t number = kFnvOffset;
     for (const char c : name)
-        number = (number ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+        number = fnv1a(number, static_cast<unsigned char>(c));
     return number;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/model/gpt_stage.h"
 
+#include "core/base/hash.h"
 #include "runtime/model/stage_layout.h"
 #include "runtime/model/synthetic.h"
 
@@ -180,13 +181,13 @@ std::uint64_t GptStage<T>::digest(std::uint64_t hash) const {
     if (queue_->device().sharesHostMemory()) { // the bytes themselves: independent of how the model is cut
         for (const float value : parameters_.toHost()) {
             for (unsigned shift = 0; shift < 32; shift += 8)
-                hash = (hash ^ ((bitsOf(value) >> shift) & 0xFFU)) * kFnvPrime;
+                hash = fnv1a(hash, static_cast<unsigned char>(bitsOf(value) >> shift));
         }
         return hash;
     }
     const std::uint64_t own = parameters_.digest();
     for (unsigned shift = 0; shift < 64; shift += 8)
-        hash = (hash ^ ((own >> shift) & 0xFFU)) * kFnvPrime;
+        hash = fnv1a(hash, static_cast<unsigned char>(own >> shift));
     return hash;
 }
 

@@ -85,7 +85,4 @@ public:
 /// Makes stage models; called once per stage, on the thread of the rank that holds it.
 using StageFactory = std::function<std::unique_ptr<StageModel>(const StageTask&)>;
 
-inline constexpr std::uint64_t kFnvOffset = 0xCBF29CE484222325ULL;
-inline constexpr std::uint64_t kFnvPrime = 0x100000001B3ULL;
-
 } // namespace bubblescope::runtime

@@ -1,6 +1,7 @@
 // Runs that check themselves in their bubbles, on a device: what is planned is run, what is planted is found and named,
 // and training comes to the bits that it comes to without.
 
+#include "core/base/hash.h"
 #include "runtime/backend/queued/accelerator_backend.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"

@@ -5,6 +5,7 @@
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/support/emulated_device.h"
+#include "tests/support/reference_run.h"
 
 #include <atomic>
 #include <deque>

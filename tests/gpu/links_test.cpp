@@ -13,6 +13,7 @@
 #include "tests/gpu/test_device.h"
 #include "tests/support/emulated_peers.h"
 #include "tests/support/linked_team.h"
+#include "tests/support/reference_run.h"
 
 #include <gtest/gtest.h>
 

@@ -7,6 +7,7 @@
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/linked_team.h"
+#include "tests/support/reference_run.h"
 
 #include <chrono>
 #include <thread>

@@ -12,6 +12,7 @@
 #include "tests/mpi/check_cases.h"
 #include "tests/mpi/heap_watch.h"
 #include "tests/mpi/mpi_transport_checks.h"
+#include "tests/support/reference_run.h"
 #include "tests/support/scratch_folder.h"
 
 #include <fmt/format.h>

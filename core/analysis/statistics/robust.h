@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/hash.h"
 #include "core/parallel/parallel.h"
 
 #include <algorithm>
@@ -57,7 +58,7 @@ public:
         void add(const Value& value) {
             if (sampled_ > 0) {
                 // A sample without any order: values may repeat after some.
-                if (sampled_ == kAll || mixed(first_ + count_) < sampled_) kept_.push_back(made(value));
+                if (sampled_ == kAll || mix64(first_ + count_) < sampled_) kept_.push_back(made(value)); // not periodic
                 ++count_;
             } else {
                 sort(made(value));
@@ -82,14 +83,6 @@ public:
             } else if (value == high_) {
                 ++equal_high_;
             }
-        }
-
-        /// Spreads whole numbers over all 64-bit ones (the finaliser of SplitMix64). Multiples of one number would not
-        /// do: among them are periods that values may have too.
-        static constexpr std::uint64_t mixed(std::uint64_t number) {
-            number = (number ^ number >> 30U) * 0xbf58476d1ce4e5b9;
-            number = (number ^ number >> 27U) * 0x94d049bb133111eb;
-            return number ^ number >> 31U;
         }
 
         std::uint64_t sampled_ = 0; ///< in the first pass: values whose mixed number is below it are in the sample

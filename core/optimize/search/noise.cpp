@@ -1,5 +1,6 @@
 #include "core/optimize/search/noise.h"
 
+#include "core/base/hash.h"
 #include "core/optimize/search/critical_moves.h"
 #include "core/optimize/search/order_evaluator.h"
 #include "core/optimize/search/step_bound.h"
@@ -12,12 +13,9 @@
 namespace bubblescope {
 namespace {
 
-/// A mixed hash of draw and op (the finaliser of SplitMix64), as an even draw from -1 to 1.
+/// A mixed hash of draw and op, as an even draw from -1 to 1.
 double evenDraw(std::uint64_t seed, std::uint64_t draw, std::uint64_t op) {
-    std::uint64_t x = seed + 0x9E3779B97F4A7C15U * (draw * 0x100000001B3U + op + 1);
-    x = (x ^ (x >> 30U)) * 0xBF58476D1CE4E5B9U;
-    x = (x ^ (x >> 27U)) * 0x94D049BB133111EBU;
-    x ^= x >> 31U;
+    const std::uint64_t x = mix64(seed + 0x9E3779B97F4A7C15U * (draw * 0x100000001B3U + op + 1));
     return static_cast<double>(x >> 11U) * 0x1p-52 - 1;
 }
 

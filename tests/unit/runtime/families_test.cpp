@@ -5,6 +5,7 @@
 #include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_files.h"
 #include "runtime/run.h"
+#include "tests/support/reference_run.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/runtime/engine_run.h"
 

@@ -1,3 +1,4 @@
+#include "core/base/hash.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/model/gpt_stage.h"
 #include "runtime/model/synthetic.h"

@@ -2,6 +2,7 @@
 
 #include "core/recognise/run.h"
 #include "core/trace/trace.h"
+#include "tests/support/reference_run.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/runtime/schedules.h"
 

@@ -3,6 +3,7 @@
 
 #include "core/optimize/search/search.h"
 #include "runtime/run.h"
+#include "tests/support/reference_run.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/optimize/search/drawn_costs.h"
 #include "tests/unit/runtime/engine_run.h"

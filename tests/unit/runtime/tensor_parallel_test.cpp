@@ -8,6 +8,7 @@
 #include "runtime/model/stage_layout.h"
 #include "runtime/run.h"
 #include "tests/support/reference_model.h"
+#include "tests/support/reference_run.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"

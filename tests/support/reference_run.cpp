@@ -1,3 +1,5 @@
+#include "tests/support/reference_run.h"
+
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/tensor_group.h"
