@@ -1,25 +1,39 @@
 #include "bindings/bubblescope_aadiff.h"
-#include "bindings/session.h"
+#include "core/aadiff/check_session.h"
 #include "core/aadiff/digest.h"
 #include "core/aadiff/mismatch.h"
+#include "core/base/result.h"
+#include "core/formats/perfetto/encoder.h"
+#include "core/formats/perfetto/native_events.h"
+#include "core/schedule/families/registry.h"
+#include "core/schedule/schedule_files.h"
 #include "core/timeline/trace_names.h"
+#include "profiler/recorder/segment_writer.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
-// The C interface: validates arguments, turns errors and exceptions into codes, and serialises calls.
+// The C interface of CheckSession: validates arguments, turns errors and exceptions into codes, serialises calls, and
+// writes what happened in each step to a trace file and to the caller's function.
 
 struct bubblescope_aadiff {
     std::mutex mutex;
-    bubblescope::bindings::Session session;
+    bubblescope::CheckSession checks;
+    std::optional<bubblescope::profiler::TraceSegmentWriter> writer; ///< none = no trace
+    bubblescope_aadiff_event event;                                  ///< receives checks; may be null
 };
 
 namespace bubblescope::bindings {
@@ -49,13 +63,19 @@ int guarded(const Work& work) noexcept {
     }
 }
 
+/// Calls `work` for a session while no other call uses it.
 template <class Work>
-int withSession(bubblescope_aadiff* session, const Work& work) noexcept {
+int locked(bubblescope_aadiff* session, const Work& work) noexcept {
     return guarded([&]() -> Result<int> {
         if (session == nullptr) return usageError("the session is NULL");
         const std::lock_guard lock(session->mutex);
-        return work(session->session);
+        return work(*session);
     });
+}
+
+template <class Work>
+int withChecks(bubblescope_aadiff* session, const Work& work) noexcept {
+    return locked(session, [&](bubblescope_aadiff& open) { return work(open.checks); });
 }
 
 Result<int> codeOf(const Status& status) {
@@ -123,56 +143,103 @@ Result<std::vector<OpKind>> kindsOf(std::string_view letters) {
 
 constexpr int kMaxChunks = 4096;
 
-SessionConfig::Record recordWith(bubblescope_aadiff_event event) {
-    return [event](const std::string& name, TimeNs start, TimeNs end, std::span<const perfetto::Arg> from) {
-        std::vector<std::pair<std::string, std::string>> texts; // which end with a zero
-        for (const perfetto::Arg& arg : from) {
-            const auto* const text = std::get_if<std::string_view>(&arg.value);
-            texts.emplace_back(arg.name, text == nullptr ? std::string() : std::string(*text));
-        }
-        std::vector<bubblescope_aadiff_arg> args;
-        for (std::size_t i = 0; i < from.size(); ++i) {
-            const auto* const number = std::get_if<std::int64_t>(&from[i].value);
-            args.push_back({texts[i].first.c_str(), number != nullptr ? nullptr : texts[i].second.c_str(),
-                            number != nullptr ? *number : 0});
-        }
-        event(std::string(trace_names::kReplay).c_str(), std::string(trace_names::kCheck).c_str(), name.c_str(),
-              start.count(), end.count(), args.data(), args.size());
-    };
+void report(bubblescope_aadiff_event event, const CheckRecord& record, Stage stage) {
+    perfetto::CheckEvent check(record, stage);
+    check.add({"rank", std::int64_t{record.rank.value}});
+    check.add({"replica", std::int64_t{record.replica}});
+    check.add({"tensor_rank", std::int64_t{record.tensor_rank}});
+    const auto from = check.args();
+    std::vector<std::pair<std::string, std::string>> texts; // which end with a zero
+    for (const perfetto::Arg& arg : from) {
+        const auto* const text = std::get_if<std::string_view>(&arg.value);
+        texts.emplace_back(arg.name, text == nullptr ? std::string() : std::string(*text));
+    }
+    std::vector<bubblescope_aadiff_arg> args;
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const auto* const number = std::get_if<std::int64_t>(&from[i].value);
+        args.push_back({texts[i].first.c_str(), number != nullptr ? nullptr : texts[i].second.c_str(),
+                        number != nullptr ? *number : 0});
+    }
+    event(std::string(trace_names::kReplay).c_str(), std::string(trace_names::kCheck).c_str(), check.name().c_str(),
+          record.start.count(), record.end.count(), args.data(), args.size());
 }
 
-Result<SessionConfig> configOf(const bubblescope_aadiff_config* from) {
-    BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_config given, taken(from, "the configuration"));
+Status endStep(bubblescope_aadiff& session) {
+    BUBBLESCOPE_ASSIGN(CheckedStep step, session.checks.endStep());
+    Status status;
+    if (session.writer) {
+        std::vector<profiler::SliceRecord> slices;
+        for (const TimelineOp& op : step.ops)
+            slices.push_back(profiler::SliceRecord::of(op, session.checks.stageOf(op.op.chunk), step.number));
+        status = session.writer->append(slices);
+        if (status.ok()) status = session.writer->append(step.checks, step.digests);
+    }
+    for (std::size_t i = 0; session.event != nullptr && i < step.checks.size(); ++i)
+        report(session.event, step.checks[i], session.checks.stageOf(step.checks[i].op.chunk));
+    return status;
+}
+
+Status close(bubblescope_aadiff& session) {
+    if (session.checks.inStep()) BUBBLESCOPE_TRY(endStep(session));
+    return session.writer ? session.writer->appendEnd(0) : Status{};
+}
+
+Result<profiler::TraceSegmentWriter> openTrace(const std::filesystem::path& directory, std::string device,
+                                               const CheckSession::Config& config) {
+    std::error_code failed;
+    std::filesystem::create_directories(directory, failed);
+    if (failed) return runError(fmt::format("{} cannot be made: {}", directory.string(), failed.message()));
+    RunInfo info = RunInfo::of("embedded", config.schedule);
+    info.dp = config.replicas;
+    info.tp = config.tensor_ranks;
+    const CheckPlace& place = config.place;
+    const Rank world{(place.rank.value * info.dp + place.replica) * info.tp + place.tensor_rank};
+    ProcessInfo host = thisProcess();
+    host.device = std::move(device);
+    return profiler::TraceSegmentWriter::create(directory, info, world, readClocks(), host);
+}
+
+Result<CheckSession::Config> configOf(const bubblescope_aadiff_config& given) {
     if (given.schedule == nullptr) return usageError("the configuration names no schedule");
-    SessionConfig config;
-    config.schedule = {given.schedule, textOr(given.flavor), given.pp, given.microbatches,
-                       given.vpp == 0 ? 1 : given.vpp};
-    config.rank = Rank{given.rank};
-    config.replica = given.replica;
-    config.tensor_rank = given.tensor_rank;
-    config.dp = given.dp == 0 ? 1 : given.dp;
-    config.tp = given.tp == 0 ? 1 : given.tp;
-    const auto chunks = static_cast<std::size_t>(std::clamp(config.schedule.vpp, 0, kMaxChunks));
+    CheckSession::Config config;
+    const ScheduleSpec spec{given.schedule, textOr(given.flavor), given.pp, given.microbatches,
+                            given.vpp == 0 ? 1 : given.vpp};
+    BUBBLESCOPE_ASSIGN(config.schedule, given.order == nullptr || *given.order == '\0'
+                                            ? makeSchedule(spec)
+                                            : scheduleFromCsv(given.order, "the order of the schedule"));
+    config.place = {given.replica, Rank{given.rank}, given.tensor_rank};
+    config.replicas = given.dp == 0 ? 1 : given.dp;
+    config.tensor_ranks = given.tp == 0 ? 1 : given.tp;
+    const auto chunks = static_cast<std::size_t>(std::clamp(spec.vpp, 0, kMaxChunks));
     config.layers.assign(chunks, given.layers_per_stage == 0 ? 1 : given.layers_per_stage);
     if (given.layers != nullptr) {
         config.layers.assign(given.layers, given.layers + chunks);
         config.layers_of_model = false;
     }
-    config.order = textOr(given.order);
     BUBBLESCOPE_ASSIGN(config.kinds, kindsOf(textOr(given.kinds)));
     config.forward_again = given.forward_again != 0;
     if (given.kept_bytes != nullptr) config.kept.assign(given.kept_bytes, given.kept_bytes + chunks);
     if (given.room_bytes != 0) config.room = std::max<std::int64_t>(given.room_bytes, 0);
-    if (given.event != nullptr) config.record = recordWith(given.event);
     config.margin = given.margin == 0 ? 0.1 : given.margin;
     config.latency = TimeNs{given.latency_ns};
-    config.directory = textOr(given.directory);
-    config.device = textOr(given.device);
+    config.records_digests = given.directory != nullptr && *given.directory != '\0';
     if (given.forward_ns == 0) return config;
     const auto time = [](std::int64_t ns) { return ns == 0 ? std::optional<TimeNs>() : TimeNs{ns}; };
     BUBBLESCOPE_ASSIGN(config.times, makeOpTimes(TimeNs{given.forward_ns}, time(given.backward_ns),
                                                  time(given.input_grad_ns), time(given.weight_grad_ns)));
     return config;
+}
+
+/// Makes the trace only once the rest of the configuration is found possible.
+Result<std::unique_ptr<bubblescope_aadiff>> open(const bubblescope_aadiff_config* from) {
+    BUBBLESCOPE_ASSIGN(const bubblescope_aadiff_config given, taken(from, "the configuration"));
+    BUBBLESCOPE_ASSIGN(const CheckSession::Config config, configOf(given));
+    BUBBLESCOPE_ASSIGN(CheckSession checks, CheckSession::make(config));
+    auto session =
+        std::unique_ptr<bubblescope_aadiff>(new bubblescope_aadiff{{}, std::move(checks), std::nullopt, given.event});
+    if (!config.records_digests) return session;
+    BUBBLESCOPE_ASSIGN(session->writer, openTrace(given.directory, textOr(given.device), config));
+    return session;
 }
 
 std::optional<ElementType> elementType(std::int32_t type) {
@@ -225,9 +292,8 @@ int bubblescope_aadiff_open(const bubblescope_aadiff_config* config, bubblescope
     return guarded([&]() -> Result<int> {
         if (session == nullptr) return usageError("there is no place for the session");
         *session = nullptr;
-        BUBBLESCOPE_ASSIGN(SessionConfig wanted, configOf(config));
-        BUBBLESCOPE_ASSIGN(Session opened, Session::open(std::move(wanted)));
-        *session = new bubblescope_aadiff{{}, std::move(opened)};
+        BUBBLESCOPE_ASSIGN(std::unique_ptr<bubblescope_aadiff> opened, bindings::open(config));
+        *session = opened.release();
         return 0;
     });
 }
@@ -235,7 +301,7 @@ int bubblescope_aadiff_open(const bubblescope_aadiff_config* config, bubblescope
 void bubblescope_aadiff_close(bubblescope_aadiff* session) {
     if (session == nullptr) return;
     const std::unique_ptr<bubblescope_aadiff> owned(session);
-    withSession(session, [](Session& open) { return codeOf(open.close()); });
+    locked(session, [](bubblescope_aadiff& open) { return codeOf(close(open)); });
 }
 
 int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int32_t layer) {
@@ -243,30 +309,30 @@ int bubblescope_aadiff_leave_out(bubblescope_aadiff* session, int32_t chunk, int
 }
 
 int bubblescope_aadiff_leave_out_kinds(bubblescope_aadiff* session, int32_t chunk, int32_t layer, const char* kinds) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const std::vector<OpKind> left_out, kindsOf(textOr(kinds)));
         return codeOf(open.leaveOut(Chunk{chunk}, layer, left_out));
     });
 }
 
 int bubblescope_aadiff_begin_step(bubblescope_aadiff* session, int32_t step) {
-    return withSession(session, [&](Session& open) { return codeOf(open.beginStep(step)); });
+    return withChecks(session, [&](CheckSession& open) { return codeOf(open.beginStep(step)); });
 }
 
 int bubblescope_aadiff_end_step(bubblescope_aadiff* session) {
-    return withSession(session, [](Session& open) { return codeOf(open.endStep()); });
+    return locked(session, [](bubblescope_aadiff& open) { return codeOf(endStep(open)); });
 }
 
 int bubblescope_aadiff_op(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int64_t start_ns,
                           int64_t end_ns) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const Op ran, opOf(op));
         return codeOf(open.ran(ran, TimeNs{start_ns}, TimeNs{end_ns}));
     });
 }
 
 int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
         BUBBLESCOPE_ASSIGN(const bool wanted, open.wanted({of, layer}));
         return wanted ? 1 : 0;
@@ -274,7 +340,7 @@ int bubblescope_aadiff_wanted(bubblescope_aadiff* session, const bubblescope_aad
 }
 
 int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_task* tasks, size_t count) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         const std::vector<LayerOp> planned = open.planned();
         for (std::size_t i = 0; i < std::min(planned.size(), count); ++i) {
             bubblescope_aadiff_task out{};
@@ -287,7 +353,7 @@ int bubblescope_aadiff_planned(bubblescope_aadiff* session, bubblescope_aadiff_t
 }
 
 int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
         return codeOf(open.withdraw({of, layer}));
     });
@@ -295,16 +361,16 @@ int bubblescope_aadiff_withdraw(bubblescope_aadiff* session, const bubblescope_a
 
 int bubblescope_aadiff_computed(bubblescope_aadiff* session, const bubblescope_aadiff_op_id* op, int32_t layer,
                                 const char* tensor, uint64_t digest) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const Op of, opOf(op));
         return codeOf(open.computed({of, layer}, textOr(tensor), digest, TimeNs{bubblescope_aadiff_now()}));
     });
 }
 
 int bubblescope_aadiff_ask(bubblescope_aadiff* session, int64_t free_ns, bubblescope_aadiff_task* task) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         const auto free = free_ns > 0 ? std::optional(TimeNs{free_ns}) : std::nullopt;
-        BUBBLESCOPE_ASSIGN(const std::optional<Task> found, open.ask(TimeNs{bubblescope_aadiff_now()}, free));
+        BUBBLESCOPE_ASSIGN(const std::optional<CheckTask> found, open.ask(TimeNs{bubblescope_aadiff_now()}, free));
         if (!found) return 0;
         bubblescope_aadiff_task out{};
         out.op = idOf(found->what.op);
@@ -318,7 +384,7 @@ int bubblescope_aadiff_ask(bubblescope_aadiff* session, int64_t free_ns, bubbles
 
 int bubblescope_aadiff_checked(bubblescope_aadiff* session, const bubblescope_aadiff_task* task, const char* tensor,
                                uint64_t digest, int64_t start_ns, int64_t end_ns) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const LayerOp what, layerOf(task));
         BUBBLESCOPE_ASSIGN(const CheckOutcome outcome,
                            open.checked(what, textOr(tensor), digest, TimeNs{start_ns}, TimeNs{end_ns}));
@@ -328,7 +394,7 @@ int bubblescope_aadiff_checked(bubblescope_aadiff* session, const bubblescope_aa
 
 int bubblescope_aadiff_given_up(bubblescope_aadiff* session, const bubblescope_aadiff_task* task, int64_t start_ns,
                                 int64_t end_ns) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         BUBBLESCOPE_ASSIGN(const LayerOp what, layerOf(task));
         return codeOf(open.givenUp(what, TimeNs{start_ns}, TimeNs{end_ns}));
     });
@@ -336,7 +402,7 @@ int bubblescope_aadiff_given_up(bubblescope_aadiff* session, const bubblescope_a
 
 int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first, const void* second, int64_t elements,
                                   int32_t element_type) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         const auto type = elementType(element_type);
         if (!type) return usageError("there is no such type of elements");
         if (first == nullptr || second == nullptr || elements < 0) return usageError("there are no tensors to compare");
@@ -346,7 +412,7 @@ int bubblescope_aadiff_difference(bubblescope_aadiff* session, const void* first
 
 int bubblescope_aadiff_repeated(bubblescope_aadiff* session, const uint64_t* here, size_t here_count,
                                 const uint64_t* there, size_t there_count) {
-    return withSession(session, [&](Session& open) -> Result<int> {
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
         if ((here == nullptr && here_count > 0) || (there == nullptr && there_count > 0))
             return usageError("there are no digests where they are said to be");
         BUBBLESCOPE_ASSIGN(const Verdict verdict, open.repeated({here, here_count}, {there, there_count}));
@@ -355,14 +421,14 @@ int bubblescope_aadiff_repeated(bubblescope_aadiff* session, const uint64_t* her
 }
 
 int bubblescope_aadiff_count(bubblescope_aadiff* session, bubblescope_aadiff_counts* counts) {
-    return withSession(session, [&](Session& open) -> Result<int> {
-        const SessionCounts now = open.counts();
+    return withChecks(session, [&](CheckSession& open) -> Result<int> {
+        const CheckSessionCounts& now = open.counts();
         bubblescope_aadiff_counts out{};
         out.planned = now.planned;
-        out.equal = now.equal;
-        out.mismatched = now.mismatched;
-        out.aborted = now.aborted;
-        out.skipped = now.skipped;
+        out.equal = now.checks.equal;
+        out.mismatched = now.checks.mismatched;
+        out.aborted = now.checks.aborted;
+        out.skipped = now.checks.skipped;
         out.units = now.units;
         out.units_covered = now.covered;
         BUBBLESCOPE_TRY(give(out, counts, "the place for counts"));

@@ -1,9 +1,27 @@
 #include "runtime/run_setup.h"
 
-// Replaces run_checks.cpp in a build without runtime/checks.
+#include <utility>
+
+// Replaces run_checks.cpp in a build without runtime/checks, where no RunChecks is made.
 namespace bubblescope::runtime {
 
-Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t, profiler::Recorder*) {
+class CheckSetup {};
+
+RunChecks::RunChecks(std::unique_ptr<CheckSetup> setup) : setup_(std::move(setup)) {}
+RunChecks::~RunChecks() = default;
+
+AttachHook RunChecks::attach() {
+    return {};
+}
+
+void RunChecks::askProcesses(Transport& /*transport*/, int /*ranks*/) {}
+
+RunSummary::Checks RunChecks::summary() const {
+    return {};
+}
+
+Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t /*ranks_here*/,
+                                                   profiler::Recorder* /*recorder*/) {
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
     return usageError("this program was built without checks in bubbles", "leave out --aadiff");
 }

@@ -8,23 +8,21 @@
 #include <utility>
 
 namespace bubblescope::runtime {
-namespace {
+RunChecks::RunChecks(std::unique_ptr<CheckSetup> setup) : setup_(std::move(setup)) {}
 
-class PlannedChecks final : public RunChecks {
-public:
-    explicit PlannedChecks(std::unique_ptr<CheckSetup> setup) : setup_(std::move(setup)) {}
+RunChecks::~RunChecks() = default;
 
-    [[nodiscard]] AttachHooks attach() override { return attachChecks(setup_.get()); }
-    void askProcesses(Transport& transport, int ranks) override {
-        if (transport.carriesMail()) setup_->broker = std::make_unique<RemoteCheckBroker>(transport, ranks);
-    }
-    [[nodiscard]] RunSummary::Checks summary() const override { return {setup_->stepsToFull(), setup_->holds}; }
+AttachHook RunChecks::attach() {
+    return attachChecks(setup_.get());
+}
 
-private:
-    std::unique_ptr<CheckSetup> setup_;
-};
+void RunChecks::askProcesses(Transport& transport, int ranks) {
+    if (transport.carriesMail()) setup_->broker = std::make_unique<RemoteCheckBroker>(transport, ranks);
+}
 
-} // namespace
+RunSummary::Checks RunChecks::summary() const {
+    return {setup_->stepsToFull(), setup_->holds};
+}
 
 Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t ranks_here,
                                                    profiler::Recorder* recorder) {
@@ -36,7 +34,7 @@ Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std:
     BUBBLESCOPE_ASSIGN(std::unique_ptr<CheckSetup> setup, CheckSetup::make(of, *config.aadiff));
     if (recorder != nullptr)
         setup->write = [recorder](Rank world, const CheckRecord& check) { recorder->addCheck(world, check); };
-    return std::unique_ptr<RunChecks>(std::make_unique<PlannedChecks>(std::move(setup)));
+    return std::make_unique<RunChecks>(std::move(setup));
 }
 
 } // namespace bubblescope::runtime

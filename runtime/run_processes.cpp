@@ -26,7 +26,7 @@ namespace {
 
 /// The transport of the one rank of this process.
 struct RankTransport {
-    std::shared_ptr<RankDevice> device; ///< null on the host
+    std::shared_ptr<RankQueue> device; ///< null on the host
     std::unique_ptr<ProcessTransport> transport;
 };
 
@@ -35,8 +35,8 @@ Result<std::unique_ptr<ControlChannel>> openControl(ProcessTeam& team) {
     return openMpiJobControl();
 }
 
-Result<std::shared_ptr<RankDevice>> openDevice(Backend& backend, ProcessTeam& team) {
-    std::shared_ptr<RankDevice> device;
+Result<std::shared_ptr<RankQueue>> openDevice(Backend& backend, ProcessTeam& team) {
+    std::shared_ptr<RankQueue> device;
     Status opened;
     try {
         device = backend.openRank();

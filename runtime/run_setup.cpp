@@ -197,11 +197,11 @@ EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector
         .die = {},
         .after_step = {},
         .bubble_hook = config.bubble_hook,
-        .attach = checks != nullptr ? checks->attach() : AttachHooks(),
+        .attach = checks != nullptr ? checks->attach() : AttachHook(),
         .end_early = config.end_early};
     if (config.backend) {
         engine.devices = {[&config, divided] { return divided ? divided->openRank() : config.backend->openRank(); },
-                          [&config](RankDevice& device, const StageTask& task) {
+                          [&config](RankQueue& device, const StageTask& task) {
                               return config.backend->makeStage(device, config.model, task);
                           }};
     }

@@ -3,7 +3,7 @@
 #include "core/base/result.h"
 #include "profiler/recorder/recorder.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/rank_hooks.h"
+#include "runtime/engine/rank_hook.h"
 #include "runtime/model/stage_model.h"
 #include "runtime/run.h"
 
@@ -16,6 +16,7 @@
 
 namespace bubblescope::runtime {
 
+class CheckSetup;
 class Transport;
 
 // Functions shared by the ways to run: threads of one process, processes, and the reference of the tests.
@@ -37,15 +38,18 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<RunChecks>> plan(const RunConfig& config, std::size_t ranks_here,
                                                                  profiler::Recorder* recorder);
 
-    RunChecks() = default;
+    explicit RunChecks(std::unique_ptr<CheckSetup> setup);
     RunChecks(const RunChecks&) = delete;
     RunChecks& operator=(const RunChecks&) = delete;
-    virtual ~RunChecks() = default;
+    ~RunChecks();
 
-    [[nodiscard]] virtual AttachHooks attach() = 0;
+    [[nodiscard]] AttachHook attach();
     /// Makes the rank, one of `ranks` processes, ask the other processes by mail, if the transport carries mail.
-    virtual void askProcesses(Transport& transport, int ranks) = 0;
-    [[nodiscard]] virtual RunSummary::Checks summary() const = 0;
+    void askProcesses(Transport& transport, int ranks);
+    [[nodiscard]] RunSummary::Checks summary() const;
+
+private:
+    std::unique_ptr<CheckSetup> setup_;
 };
 
 /// The recorder of the ranks that run here, or of all if `ranks` is empty; null if the run records nothing.

@@ -70,7 +70,7 @@ Result<CheckPlan> planChecksOfRun(std::span<const StepTimeline> steps, double ma
     PlanLimits limits;
     limits.margin = margin;
     limits.max_steps = kMaxPlannedSteps;
-    const AadiffPlan plan = planChecks(ObservedSlots(planned), last, typicalCosts(last), limits);
+    const AadiffPlan plan = planChecks(shortestSlotsOf(planned), last, typicalCosts(last), limits);
     addColumns(plan, out);
     out.ranks = plan.ranks.size();
     for (const RankPlan& rank : plan.ranks) {

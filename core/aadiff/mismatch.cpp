@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace bubblescope {
 namespace {
@@ -107,6 +108,22 @@ Sentence flippedText(const TensorDifference& difference) {
 }
 
 } // namespace
+
+void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second) {
+    check.first = first;
+    check.second = second;
+    check.outcome = first == second ? CheckOutcome::Equal : CheckOutcome::Mismatch;
+}
+
+Verdict verdictOf(std::uint64_t first, std::uint64_t second, std::span<const std::uint64_t> here,
+                  std::span<const std::uint64_t> there) {
+    const auto agree = [](std::span<const std::uint64_t> digests) {
+        return !digests.empty() && std::ranges::count(digests, digests.front()) == std::ssize(digests);
+    };
+    if (!there.empty() && !agree(there)) return Verdict::Everywhere;
+    if (!there.empty() && (!agree(here) || there.front() != here.front())) return Verdict::Device;
+    return agree(here) && (here.front() == first || here.front() == second) ? Verdict::Transient : Verdict::Open;
+}
 
 std::vector<int> flippedBits(const TensorDifference& difference) {
     std::vector<int> bits;

@@ -4,6 +4,7 @@
 #include "core/timeline/checks.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace bubblescope {
@@ -19,6 +20,15 @@ enum class ElementType : std::uint8_t { Bits8, Bits16, Bits32, Bits64, Float16, 
 /// `second` are in host memory.
 [[nodiscard]] TensorDifference elementDifference(const void* first, const void* second, std::int64_t elements,
                                                  ElementType type);
+
+/// Sets the digests of two executions, or of what must be equal otherwise, and the outcome that follows.
+void setOutcome(CheckRecord& check, std::uint64_t first, std::uint64_t second);
+
+/// The verdict on two executions that differed, from digests of further executions on the same inputs: on this rank and
+/// on another one, at least two on each or none. Transient, if this rank now agrees with itself and with one of the
+/// first two, and with the other rank; Open, if it does not and no other rank repeated it.
+[[nodiscard]] Verdict verdictOf(std::uint64_t first, std::uint64_t second, std::span<const std::uint64_t> here,
+                                std::span<const std::uint64_t> there);
 
 /// The bits in which the first differing element differs, from the lowest.
 [[nodiscard]] std::vector<int> flippedBits(const TensorDifference& difference);

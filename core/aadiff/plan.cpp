@@ -141,8 +141,7 @@ private:
     }
 
     [[nodiscard]] TimeNs needed(const CheckUnit& unit) const {
-        const double cost = static_cast<double>(unit.cost.count()) * (1 + limits_.margin);
-        return TimeNs{static_cast<std::int64_t>(std::ceil(cost))} + limits_.latency;
+        return timeNeeded(unit.cost, limits_.margin, limits_.latency);
     }
 
     [[nodiscard]] const std::vector<Candidate>& candidates(std::size_t slot, const CheckUnit& unit) const {
@@ -249,6 +248,16 @@ private:
 
 } // namespace
 
+TimeNs timeNeeded(TimeNs cost, double margin, TimeNs latency) {
+    const double with_margin = static_cast<double>(cost.count()) * (1 + margin);
+    return TimeNs{static_cast<std::int64_t>(std::ceil(with_margin))} + latency;
+}
+
+std::span<const PlannedCheck> RankPlan::checksOf(std::int64_t step) const {
+    if (steps.empty()) return {};
+    return steps[static_cast<std::size_t>(step) % steps.size()];
+}
+
 TimeNs RankPlan::idle() const {
     TimeNs sum{0};
     for (const Slot& slot : slots)
@@ -287,10 +296,8 @@ TimeNs AadiffPlan::checkedPerStep() const {
     return sum;
 }
 
-AadiffPlan planChecks(const SlotSource& source, const StepTimeline& step, const CostModel& costs,
-                      const PlanLimits& limits) {
+AadiffPlan planChecks(Slots slots, const StepTimeline& step, const CostModel& costs, const PlanLimits& limits) {
     AadiffPlan plan;
-    auto slots = source.slots();
     slots.resize(step.ranks.size());
     for (std::size_t r = 0; r < step.ranks.size(); ++r)
         plan.ranks.push_back(RankPlanner(std::move(slots[r]), step, Rank{r}, costs, limits).make());
@@ -302,10 +309,8 @@ RankPlan planMoreChecks(std::vector<Slot> slots, const StepTimeline& step, Rank 
     return RankPlanner(std::move(slots), step, rank, costs, limits).make(std::move(last_checks));
 }
 
-namespace {
-
-std::vector<std::vector<Slot>> bubblesAsSlots(const StepTimeline& step) {
-    std::vector<std::vector<Slot>> slots;
+Slots slotsOf(const StepTimeline& step) {
+    Slots slots;
     for (const auto& bubbles : findBubbles(step)) {
         auto& of_rank = slots.emplace_back();
         for (const Bubble& bubble : bubbles) {
@@ -320,6 +325,8 @@ std::vector<std::vector<Slot>> bubblesAsSlots(const StepTimeline& step) {
     }
     return slots;
 }
+
+namespace {
 
 /// Times with those of one kind of op longer by `more`.
 OpTimes longer(OpTimes times, OpKind kind, TimeNs more) {
@@ -347,19 +354,15 @@ bool splits(const Schedule& schedule) {
 
 } // namespace
 
-std::vector<std::vector<Slot>> ScheduleSlots::slots() const {
-    return bubblesAsSlots(step_);
-}
-
-std::vector<std::vector<Slot>> ObservedSlots::slots() const {
-    if (steps_.empty()) return {};
-    const StepTimeline& last = steps_.back();
+Slots shortestSlotsOf(std::span<const StepTimeline> steps) {
+    if (steps.empty()) return {};
+    const StepTimeline& last = steps.back();
     const Schedule order = executedOrder(last);
-    std::vector<std::vector<Slot>> slots = bubblesAsSlots(last);
-    for (const StepTimeline& step : steps_.first(steps_.size() - 1)) {
+    Slots slots = slotsOf(last);
+    for (const StepTimeline& step : steps.first(steps.size() - 1)) {
         if (!(executedOrder(step).ranks == order.ranks)) continue;
         std::map<std::pair<std::size_t, std::size_t>, TimeNs> seen; // by rank and next op
-        for (const auto& of_rank : bubblesAsSlots(step)) {
+        for (const auto& of_rank : slotsOf(step)) {
             for (const Slot& slot : of_rank)
                 seen[{slot.rank.index(), slot.next_op}] += slot.duration();
         }
@@ -457,8 +460,8 @@ Result<AadiffStudy> studyAadiff(const Schedule& schedule, const CostModel& costs
     BUBBLESCOPE_ASSIGN(study.executed, simulate(schedule, costs));
     BUBBLESCOPE_ASSIGN(const ClosedForm form, closedForm(schedule, costs));
     study.retimed = consolidate(study.executed, form.beforeSteady());
-    study.as_executed = planChecks(ScheduleSlots(study.executed), study.executed, costs, limits);
-    study.with_slack = planChecks(ScheduleSlots(study.retimed), study.retimed, costs, limits);
+    study.as_executed = planChecks(slotsOf(study.executed), study.executed, costs, limits);
+    study.with_slack = planChecks(slotsOf(study.retimed), study.retimed, costs, limits);
     study.counts = slotCounts(schedule, costs);
     return study;
 }

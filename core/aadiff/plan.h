@@ -32,38 +32,14 @@ struct Slot {
     [[nodiscard]] TimeNs duration() const { return end - start; }
 };
 
-/// A source of slots: the bubbles of a schedule, or those observed in a run. By rank, each by start.
-class SlotSource {
-public:
-    virtual ~SlotSource() = default;
-    [[nodiscard]] virtual std::vector<std::vector<Slot>> slots() const = 0;
-
-protected:
-    SlotSource() = default;
-    SlotSource(const SlotSource&) = default;
-    SlotSource& operator=(const SlotSource&) = default;
-};
+/// The slots of all ranks, each rank's by start.
+using Slots = std::vector<std::vector<Slot>>;
 
 /// The bubbles of one step, simulated or consolidated.
-class ScheduleSlots : public SlotSource {
-public:
-    explicit ScheduleSlots(const StepTimeline& step) : step_(step) {}
-    [[nodiscard]] std::vector<std::vector<Slot>> slots() const override;
-
-private:
-    const StepTimeline& step_;
-};
-
+[[nodiscard]] Slots slotsOf(const StepTimeline& step);
 /// The idle time that the last steps of a run left between the same ops: the shortest of each bubble, at its place in
-/// the last step. Steps in a different order than the last one are ignored. The steps must outlive this object.
-class ObservedSlots : public SlotSource {
-public:
-    explicit ObservedSlots(std::span<const StepTimeline> steps) : steps_(steps) {}
-    [[nodiscard]] std::vector<std::vector<Slot>> slots() const override;
-
-private:
-    std::span<const StepTimeline> steps_;
-};
+/// the last step. Steps in a different order than the last one are ignored.
+[[nodiscard]] Slots shortestSlotsOf(std::span<const StepTimeline> steps);
 
 /// The lengths of the closed form's bubbles in op times: in 1F1B rank s has s, p−s−1, p−s−1 and s. Counted by making
 /// ops longer by a nanosecond each: a form such as (p−s−1)·t_b gives p−s−1. In schedules that split the backward each
@@ -106,6 +82,9 @@ struct PlanLimits {
     int max_steps = 10'000; ///< the most steps to plan to reach full coverage
 };
 
+/// The time that a check of this cost must find free: with the margin by which it may take longer, after the latency.
+[[nodiscard]] TimeNs timeNeeded(TimeNs cost, double margin, TimeNs latency = TimeNs{0});
+
 /// A check in its slot.
 struct PlannedCheck {
     std::size_t slot = 0; ///< index among its rank's slots
@@ -128,6 +107,8 @@ struct RankPlan {
     std::int64_t peak_kept_bytes = 0;
 
     [[nodiscard]] TimeNs idle() const;
+    /// The checks of a step, if the plan is repeated from its begin whenever it ends.
+    [[nodiscard]] std::span<const PlannedCheck> checksOf(std::int64_t step) const;
     /// Mean over the planned steps, without margins.
     [[nodiscard]] TimeNs checkedPerStep() const;
     /// Steps to full coverage; nothing if some units are never covered.
@@ -150,8 +131,8 @@ struct AadiffPlan {
 /// backwards (B, I, W) once they have run, the inputs must be kept. Weights change at the step's end, so ops of the
 /// previous step cannot be run again; slots before a rank's first op are left to known-answer tests.
 ///
-/// `step` is the timeline that `source` takes its slots from, with the ops in the order of `schedule`.
-[[nodiscard]] AadiffPlan planChecks(const SlotSource& source, const StepTimeline& step, const CostModel& costs,
+/// `step` is the timeline that `slots` lie in, with the ops in the order of the schedule.
+[[nodiscard]] AadiffPlan planChecks(Slots slots, const StepTimeline& step, const CostModel& costs,
                                     const PlanLimits& limits);
 
 /// Plans further steps of one rank whose units were checked before: `last_checks` orders them by their last check, with

@@ -107,7 +107,7 @@ std::vector<CheckRecord> demoChecks(std::span<const StepTimeline> steps, const C
         const StepTimeline& step = steps[number];
         PlanLimits limits;
         limits.layers.assign(static_cast<std::size_t>(step.pp * step.vpp), kLayersPerStage);
-        const AadiffPlan plan = planChecks(ScheduleSlots(step), step, costs, limits);
+        const AadiffPlan plan = planChecks(slotsOf(step), step, costs, limits);
         for (const RankPlan& rank : plan.ranks) {
             if (rank.steps.empty()) continue;
             for (const PlannedCheck& planned : rank.steps[number % rank.steps.size()]) {

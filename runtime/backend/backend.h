@@ -2,7 +2,7 @@
 
 #include "core/base/process_team.h"
 #include "core/base/result.h"
-#include "runtime/backend/rank_device.h"
+#include "runtime/backend/rank_queue.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/channels.h"
 #include "runtime/comm/comm_topology.h"
@@ -10,11 +10,14 @@
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 namespace bubblescope::runtime {
 
@@ -29,6 +32,11 @@ struct PeerJob {
     TimeNs timeout{0}; ///< limit for all processes to connect
 };
 
+/// Connects a rank's device with those of the other processes; see Backend::connect(). `activations` is the storage of
+/// transferred activations.
+using DeviceConnector = std::function<Result<std::unique_ptr<DataChannel>>(
+    const std::shared_ptr<RankQueue>& queue, Storage activations, const PeerJob& job, ProcessTeam& team)>;
+
 /// The memory of a device, and how it stores values.
 struct DeviceMemory {
     std::int64_t bytes = 0;
@@ -38,44 +46,63 @@ struct DeviceMemory {
 /// A device whose processors are divided among ranks. Thread-safe; failures are exceptions.
 class DividedDevice {
 public:
-    virtual ~DividedDevice() = default;
+    /// `all`: processors of the whole device, whose `time` the parts share.
+    DividedDevice(std::vector<std::shared_ptr<Accelerator>> parts, int all, std::shared_ptr<DeviceTime> time)
+        : parts_(std::move(parts)), all_(all), time_(std::move(time)) {}
 
     /// The number of processors of each rank, and of the whole device.
-    [[nodiscard]] virtual int processors() const = 0;
-    [[nodiscard]] virtual int allProcessors() const = 0;
+    [[nodiscard]] int processors() const { return parts_.front()->processors(); }
+    [[nodiscard]] int allProcessors() const { return all_; }
     /// Opens one of the parts, for the calling thread's rank; each once.
-    [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
+    [[nodiscard]] std::shared_ptr<RankQueue> openRank();
+
+private:
+    std::vector<std::shared_ptr<Accelerator>> parts_;
+    int all_;
+    std::shared_ptr<DeviceTime> time_;
+    std::mutex mutex_;
+    std::size_t opened_ = 0;
 };
 
-/// The place where ranks compute, other than the host. Thread-safe; failures are exceptions.
+/// The accelerator on which all ranks of this process compute, instead of the host. Thread-safe; failures are
+/// exceptions.
 class Backend {
 public:
-    virtual ~Backend() = default;
+    /// `name` as in --backend. `activations`: storage of activations, and of the weights that products read.
+    /// `connector` connects the device with those of other processes; empty if the backend cannot.
+    Backend(std::string name, std::shared_ptr<Accelerator> device, Storage activations,
+            std::shared_ptr<HostClock> clock, DeviceConnector connector = {});
 
-    /// The name in --backend and in traces.
-    [[nodiscard]] virtual std::string_view name() const = 0;
+    [[nodiscard]] const std::string& name() const { return name_; }
     /// An id of this process's device that survives restarts: "GPU-3f…"; empty if there is none.
-    [[nodiscard]] virtual std::string device() const { return {}; }
-    /// Nothing if the device has no memory of its own, or does not tell.
-    [[nodiscard]] virtual std::optional<DeviceMemory> memory() const { return std::nullopt; }
+    [[nodiscard]] std::string device() const { return device_->uuid(); }
+    /// Nothing if the device has no memory of its own, or does not report it.
+    [[nodiscard]] std::optional<DeviceMemory> memory() const;
     /// Whether attention over heads of this width needs no memory for scores.
-    [[nodiscard]] virtual bool fusesAttention(std::int64_t /*head_width*/) const { return false; }
+    [[nodiscard]] bool fusesAttention(std::int64_t head_width) const {
+        return device_->fusesAttention(activations_, head_width);
+    }
     /// Opens the device for one more rank, the calling thread's.
-    [[nodiscard]] virtual std::shared_ptr<RankDevice> openRank() = 0;
+    [[nodiscard]] std::shared_ptr<RankQueue> openRank();
     /// Gives that many ranks, which share the device, processors of their own, so that each works at its own pace.
     /// Error: Run, with the reason, if the device cannot.
-    [[nodiscard]] virtual Result<std::unique_ptr<DividedDevice>> divide(int /*ranks*/) {
-        return runError("this backend does not divide devices");
-    }
+    [[nodiscard]] Result<std::unique_ptr<DividedDevice>> divide(int ranks);
     /// Makes a stage on the rank's device.
-    [[nodiscard]] virtual std::unique_ptr<StageModel> makeStage(RankDevice& device, const ModelConfig& model,
-                                                                StageTask task) = 0;
+    [[nodiscard]] std::unique_ptr<StageModel> makeStage(RankQueue& device, const ModelConfig& model, StageTask task);
 
     /// Connects the device of this process's rank with those of the other processes; all processes call it together.
     /// References must outlive the channel; stages must be destroyed before it. Errors, equal on all processes: Usage
     /// if this backend cannot connect devices, Run if connecting fails.
-    [[nodiscard]] virtual Result<std::unique_ptr<DataChannel>> connect(RankDevice& device, const PeerJob& job,
-                                                                       ProcessTeam& team) = 0;
+    [[nodiscard]] Result<std::unique_ptr<DataChannel>> connect(RankQueue& device, const PeerJob& job,
+                                                               ProcessTeam& team);
+
+private:
+    std::string name_;
+    std::shared_ptr<Accelerator> device_;
+    Storage activations_;
+    std::shared_ptr<HostClock> clock_;
+    std::shared_ptr<DeviceTime> time_;
+    DeviceConnector connector_;
 };
 
 } // namespace bubblescope::runtime

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "runtime/checks/check_cost.h"
+#include "core/aadiff/check_budget.h"
+#include "core/aadiff/measured_plan.h"
 #include "runtime/checks/check_setup.h"
 #include "runtime/checks/layer_result.h"
-#include "runtime/checks/measured_plan.h"
-#include "runtime/engine/rank_hooks.h"
+#include "runtime/engine/rank_hook.h"
 #include "runtime/model/stage_model.h"
 
 #include <chrono>
@@ -46,7 +46,7 @@ public:
     CheckSetup& setup;
     const RankContext rank;
     LayerExecutions executions;
-    RankDevice* device = nullptr; ///< null = the rank computes on the host
+    RankQueue* device = nullptr; ///< null = the rank computes on the host
     std::vector<std::pair<Stage, StageModel*>> stages;
 
     // The current step:

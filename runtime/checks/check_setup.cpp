@@ -1,7 +1,7 @@
 #include "runtime/checks/check_setup.h"
 
+#include "core/aadiff/measured_plan.h"
 #include "runtime/checks/check_broker.h"
-#include "runtime/checks/measured_plan.h"
 #include "runtime/engine/bubble_hook.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/stage_layout.h"

@@ -25,7 +25,7 @@ public:
     /// Discards what was captured; `planned` are the checks of the step that begins.
     void beginStep(std::span<const PlannedCheck> planned);
     void beginOp(const Op& op, Stage stage, TimeNs begin);
-    /// See LayerHook.
+    /// See RankHook.
     [[nodiscard]] std::uint64_t variantOf(std::span<const Op> ops) const;
 
     // See LayerWatch; for the layers of the op that began last.

@@ -1,7 +1,9 @@
 #include "runtime/checks/layer_reexecution.h"
 
 #include "core/aadiff/digest.h"
+#include "core/aadiff/mismatch.h"
 
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -67,8 +69,7 @@ void LayerReexecution::compare(const CapturedLayer& layer, const LayerResult& se
     record.second = is.digestNow();
     record.difference = differenceOf(layer.first, second, at);
     context_.setup.keepTensors(self, record, was, is);
-    // Two further executions on this rank: if they agree with each other and with one of the first two, the other one
-    // was faulty.
+    // Two further executions on this rank.
     LayerResult third;
     LayerResult fourth;
     const auto repeat = [&] {
@@ -80,11 +81,9 @@ void LayerReexecution::compare(const CapturedLayer& layer, const LayerResult& se
     } else {
         repeat();
     }
-    const bool steady = !firstDifference(third, fourth);
-    if (steady && (!firstDifference(third, layer.first) || !firstDifference(third, second))) {
-        record.verdict = Verdict::Transient;
-        return context_.report(record, self);
-    }
+    const std::array here{runtime::digestOf(third), runtime::digestOf(fourth)};
+    record.verdict = verdictOf(runtime::digestOf(layer.first), runtime::digestOf(second), here, {});
+    if (record.verdict != Verdict::Open) return context_.report(record, self);
     peers_.settleLater(std::move(record), layer, nominal);
 }
 

@@ -1,6 +1,9 @@
 #include "runtime/checks/peer_checks.h"
 
+#include "core/aadiff/mismatch.h"
+
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace bubblescope::runtime {
@@ -98,8 +101,8 @@ void PeerChecks::settle(Pending& pending, Reply reply) {
     const Rank self = context_.rank.world;
     if (reply == Reply::Never) return context_.report(pending.record, self); // without a verdict
     const CheckBroker::Question& answer = *pending.question;
-    const bool steady = !firstDifference(answer.once, answer.twice);
-    pending.record.verdict = steady ? Verdict::Device : Verdict::Everywhere;
+    const std::array there{runtime::digestOf(answer.once), runtime::digestOf(answer.twice)};
+    pending.record.verdict = verdictOf(pending.record.first, pending.record.second, {}, there);
     if (!pending.by) return context_.report(pending.record, self);
     // Two ranks disagree, and the third one has decided.
     const bool own = firstDifference(answer.once, answer.layer.first).has_value();

@@ -1,14 +1,19 @@
 #include "runtime/checks/rank_checker.h"
 
-#include "runtime/backend/rank_device.h"
+#include "runtime/backend/rank_queue.h"
 
 #include <algorithm>
 
 namespace bubblescope::runtime {
 namespace {
 
-constexpr std::size_t kLastEnds = 8;    ///< number of ends of a slot that predictions use
 constexpr std::size_t kEndsToTrust = 3; ///< known ends that a prediction needs without nominal times
+
+/// Whether other ranks keep all cores of a machine with too few of them busy.
+bool crowded(const IdleClock& clock) {
+    const std::optional<HostLoad> load = clock.load();
+    return load && load->crowded();
+}
 
 } // namespace
 
@@ -23,7 +28,7 @@ SlotSchedule::SlotSchedule(const CheckSetup& setup, const Schedule& schedule, Ra
         return static_cast<std::size_t>(found - list.begin());
     };
     for (const Slot& slot : setup.study.plan().ranks[rank.index()].slots)
-        slots_.push_back({indexOf(slot.next_op), slot.end, {}});
+        slots_.push_back({indexOf(slot.next_op), slot.end});
     if (!setup.holds) return;
     holds_.resize(list.size());
     for (std::size_t op = 0; op < timeline.size(); ++op) {
@@ -35,31 +40,23 @@ bool SlotSchedule::hasSlotBefore(std::size_t index) const {
     return std::ranges::any_of(slots_, [&](const PlacedSlot& slot) { return slot.before == index; });
 }
 
-void SlotSchedule::ended(std::size_t index, TimeNs time) {
-    for (PlacedSlot& slot : slots_) {
-        if (slot.before != index) continue;
-        slot.seen.push_back(time);
-        if (slot.seen.size() > kLastEnds) slot.seen.pop_front();
-    }
-}
-
 std::optional<TimeNs> SlotSchedule::predictedEnd(std::size_t slot, bool emulated) const {
-    // The shortest of the last few, not their mean: a check that ends too late delays all ranks.
-    const PlacedSlot& placed = slots_[slot];
-    if (placed.seen.size() >= (emulated ? 1 : kEndsToTrust)) return *std::ranges::min_element(placed.seen);
-    return emulated ? std::optional(placed.end) : std::nullopt;
+    const std::optional<TimeNs> seen = ends_.shortest(slots_[slot].before, emulated ? 1 : kEndsToTrust);
+    return seen || !emulated ? seen : slots_[slot].end;
 }
 
 RankChecker::RankChecker(CheckSetup& setup, const RankContext& rank)
     : context_(setup, rank), slots_(setup, rank.schedule, rank.place.rank), costs_(context_), peers_(context_, costs_),
       reexecution_(context_, costs_, peers_), capture_(context_, costs_, reexecution_), state_(context_) {
     if (!setup.measured) return;
-    measured_.emplace(setup, rank.schedule, rank.place.rank,
-                      [this](OpKind kind, int layer) { return costs_.measured(kind, layer); });
+    measured_.emplace(setup.study.timeline(), rank.schedule, rank.place.rank, setup.limits,
+                      [this](OpKind kind, Stage stage, int layer) {
+                          return costs_.measured(kind, context_.setup.layersOf(stage).first + layer);
+                      });
     context_.measured = &*measured_;
 }
 
-void RankChecker::useDevice(RankDevice& device) {
+void RankChecker::useDevice(RankQueue& device) {
     device.prepareChecks();
     context_.device = &device;
 }
@@ -102,10 +99,7 @@ void RankChecker::beginMeasuredStep(int step, TimeNs begin) {
 
 std::span<const PlannedCheck> RankChecker::planned() const {
     if (measured_) return measured_->checks();
-    const RankPlan& plan = context_.plan();
-    if (plan.steps.empty()) return {};
-    const int number = context_.step / context_.setup.options.every;
-    return plan.steps[static_cast<std::size_t>(number) % plan.steps.size()];
+    return context_.plan().checksOf(context_.step / context_.setup.options.every);
 }
 
 void RankChecker::sending(Message& message) {
@@ -172,8 +166,10 @@ void RankChecker::onMeasuredIdle(std::size_t index, IdleClock& clock) {
     const TimeNs began = clock.now();
     if (context_.device == nullptr) measured_->idleSince(index, began);
     if (measured_->measures()) {
-        measured_->noteLoad(clock.load());
-        if (MeasuredPlan::coresAreShort(clock.load())) watchCores(index, began, clock);
+        const std::optional<HostLoad> load = clock.load();
+        const bool cores_short = load && load->coresAreShort();
+        measured_->setCoresShort(cores_short);
+        if (cores_short) watchCores(index, began, clock);
         return;
     }
     const TimeNs room = measured_->room(index);
@@ -185,18 +181,17 @@ void RankChecker::onMeasuredIdle(std::size_t index, IdleClock& clock) {
     for (const PlannedCheck& check : planned()) {
         if (slot && check.slot == *slot) runPlanned(check, index, end, clock);
     }
-    if (isLast(index) && clock.now() + state_.weightsTime() <= end && !MeasuredPlan::crowded(clock.load()))
-        state_.checkWeights(end, clock);
-    if (MeasuredPlan::crowded(clock.load()) || over(index, clock)) return;
+    if (isLast(index) && clock.now() + state_.weightsTime() <= end && !crowded(clock)) state_.checkWeights(end, clock);
+    if (crowded(clock) || over(index, clock)) return;
     context_.setup.broker->onIdle(end - clock.now());
-    while (!MeasuredPlan::crowded(clock.load()) && peers_.checkForOthers(end, clock)) {
+    while (!crowded(clock) && peers_.checkForOthers(end, clock)) {
     }
 }
 
 void RankChecker::watchCores(std::size_t index, TimeNs began, IdleClock& clock) {
     constexpr TimeNs kOften{50'000};
     constexpr TimeNs kLongest{1'000'000'000};
-    while (!MeasuredPlan::crowded(clock.load()) && !over(index, clock) && clock.now() - began < kLongest)
+    while (!crowded(clock) && !over(index, clock) && clock.now() - began < kLongest)
         clock.nap(kOften);
     measured_->freeUntil(index, clock.now());
 }
@@ -222,11 +217,10 @@ void RankChecker::runPlanned(const PlannedCheck& check, std::size_t index, TimeN
     TimeNs cost{0};
     for (std::size_t i = 0; parts != nullptr && i < parts->size(); ++i)
         cost += costs_.of((*parts)[i], unit.cost);
-    const TimeNs needed{
-        static_cast<std::int64_t>(static_cast<double>(cost.count()) * (1 + context_.setup.options.margin))};
-    const bool crowded = measured_ && MeasuredPlan::crowded(clock.load());
-    if (crowded) measured_->freeUntil(index, clock.now());
-    if (parts == nullptr || clock.now() + needed > end || crowded || clock.arrived()) {
+    const TimeNs needed = timeNeeded(cost, context_.setup.options.margin);
+    const bool no_core = measured_ && crowded(clock);
+    if (no_core) measured_->freeUntil(index, clock.now());
+    if (parts == nullptr || clock.now() + needed > end || no_core || clock.arrived()) {
         if (measured_) measured_->missed(index);
         return context_.write(record, CheckedTensor::Output, stage);
     }
@@ -240,8 +234,7 @@ bool RankChecker::swap(const CheckUnit& unit, const Op& op, int layer, TimeNs en
     if (parts == nullptr) return false;
     for (const CapturedLayer& part : *parts)
         peers_.offer(part, unit.cost);
-    const double room = static_cast<double>(unit.cost.count()) * (1 + context_.setup.options.margin);
-    const TimeNs until = clock.now() + TimeNs{static_cast<std::int64_t>(room)};
+    const TimeNs until = clock.now() + timeNeeded(unit.cost, context_.setup.options.margin);
     if (!peers_.checkForOthers(std::min(end, until), clock)) return false;
     static_cast<void>(capture_.take(op, layer));
     return true;
@@ -255,12 +248,9 @@ void RankChecker::onOpsDone(std::span<const DoneOp> done, IdleClock& clock) {
     tried_answers_ = true;
 }
 
-AttachHooks attachChecks(CheckSetup* setup) {
+AttachHook attachChecks(CheckSetup* setup) {
     if (setup == nullptr) return {};
-    return [setup](const RankContext& rank) {
-        const auto checker = std::make_shared<RankChecker>(*setup, rank);
-        return RankHooks{checker, checker};
-    };
+    return [setup](const RankContext& rank) { return std::make_shared<RankChecker>(*setup, rank); };
 }
 
 } // namespace bubblescope::runtime

@@ -1,15 +1,15 @@
 #pragma once
 
+#include "core/aadiff/bubble_forecast.h"
 #include "runtime/checks/check_context.h"
 #include "runtime/checks/check_setup.h"
 #include "runtime/checks/layer_capture.h"
 #include "runtime/checks/layer_reexecution.h"
 #include "runtime/checks/peer_checks.h"
 #include "runtime/checks/state_checks.h"
-#include "runtime/engine/rank_hooks.h"
+#include "runtime/engine/rank_hook.h"
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -36,7 +36,7 @@ public:
         return index < holds_.size() ? holds_[index] : std::nullopt;
     }
     /// Records that in a step all inputs of the op at `index` had arrived at `time`.
-    void ended(std::size_t index, TimeNs time);
+    void ended(std::size_t index, TimeNs time) { ends_.add(index, time); }
     /// The end of a slot according to the last steps. `emulated`: ops take the plan's times, which are used until ends
     /// are known; otherwise the result is empty while too few ends are known.
     [[nodiscard]] std::optional<TimeNs> predictedEnd(std::size_t slot, bool emulated) const;
@@ -44,11 +44,11 @@ public:
 private:
     struct PlacedSlot {
         std::size_t before = 0;
-        TimeNs end{0};           ///< planned
-        std::deque<TimeNs> seen; ///< the last ends
+        TimeNs end{0}; ///< planned
     };
 
     std::vector<PlacedSlot> slots_;
+    BubbleForecast ends_;                      ///< since the step's begin, by the op that ends the bubble
     std::vector<std::optional<TimeNs>> holds_; ///< by index
 };
 
@@ -57,13 +57,12 @@ private:
 ///
 /// The same code serves the host and devices. On a device work is only queued: results are known when the device has
 /// finished the step's ops (onOpsDone()), except those of work in slots, which is waited for.
-class RankChecker final : public LayerHook, public IdleHook {
+class RankChecker final : public RankHook {
 public:
     /// `setup` and the references in `rank` must outlive the checker.
     RankChecker(CheckSetup& setup, const RankContext& rank);
 
-    // LayerHook
-    void useDevice(RankDevice& device) override;
+    void useDevice(RankQueue& device) override;
     void watch(std::vector<std::pair<Stage, StageModel*>> stages) override;
     void beginStep(int step, TimeNs begin) override;
     void beginOp(const Op& op, Stage stage, TimeNs begin) override { capture_.beginOp(op, stage, begin); }
@@ -78,7 +77,7 @@ public:
     void touch(CheckedTensor tensor, LiveTensor& values) override { capture_.touch(tensor, values); }
     void end(std::unique_ptr<ReexecutableLayer> kept) override { capture_.end(std::move(kept)); }
 
-    // IdleHook
+    [[nodiscard]] bool fillsBubbles() const override { return true; }
     [[nodiscard]] bool active() const override { return context_.active(); }
     void stepBegan(TimeNs begin) override { context_.step_begin = begin; }
     [[nodiscard]] TimeNs stepBegin() const override { return context_.step_begin; }
@@ -127,6 +126,6 @@ private:
 };
 
 /// Makes the checkers of a run's ranks; empty if `setup` is null. `setup` must outlive them.
-[[nodiscard]] AttachHooks attachChecks(CheckSetup* setup);
+[[nodiscard]] AttachHook attachChecks(CheckSetup* setup);
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,8 @@
 #include "runtime/checks/state_checks.h"
 
 #include "core/aadiff/digest.h"
-#include "runtime/backend/rank_device.h"
+#include "core/aadiff/mismatch.h"
+#include "runtime/backend/rank_queue.h"
 #include "runtime/engine/rank_record.h"
 #include "runtime/model/known_answers.h"
 
@@ -16,12 +17,6 @@ LayerResult weightsNow(StageModel& stage, int layer) {
     DigestProbe probe;
     stage.showWeights(layer, probe);
     return probe.take();
-}
-
-void compareDigests(CheckRecord& record, std::uint64_t first, std::uint64_t second) {
-    record.first = first;
-    record.second = second;
-    record.outcome = first == second ? CheckOutcome::Equal : CheckOutcome::Mismatch;
 }
 
 } // namespace
@@ -83,7 +78,7 @@ void StateChecks::checkWeights(Stage stage, StageModel& model, int layer, TimeNs
     if (clock.now() + CheckContext::kSmallCheck <= end && !clock.arrived()) {
         LayerResult now;
         std::tie(record.start, record.end) = clock.spend(TimeNs{0}, [&] { now = weightsNow(model, layer); });
-        compareDigests(record, record.first, runtime::digestOf(now));
+        setOutcome(record, record.first, runtime::digestOf(now));
     }
     if (record.outcome != CheckOutcome::Mismatch) return context_.write(record, CheckedTensor::Weights, stage);
     // A second reading decides: either the weights have changed, or the first reading was wrong.
@@ -118,7 +113,7 @@ void StateChecks::checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, T
         if (again == 0) std::tie(record.start, record.end) = span;
         return result.empty() ? answer : result.front().digestNow();
     };
-    compareDigests(record, answer, compute(0));
+    setOutcome(record, answer, compute(0));
     if (record.outcome == CheckOutcome::Equal) return context_.write(record, tensor, stage);
     // The answer is known, so a rank that differs from it again differs from all others.
     const bool again = compute(1) != answer && compute(2) != answer;
@@ -139,7 +134,7 @@ void StateChecks::signGradients(Stage stage, Message& gradients) const {
 }
 
 ShownTensor StateChecks::asSent(const ShownTensor& came, const MessageDigests& digests,
-                                const std::shared_ptr<const LateTensor>& late) const {
+                                const std::shared_ptr<const DeviceSnapshot>& late) const {
     ShownTensor sent{came.tensor, digests.content, {}, came.type, came.count, nullptr};
     if (context_.device != nullptr) sent.late = context_.device->adopt(late);
     return sent;
@@ -156,7 +151,7 @@ void StateChecks::checkReceived(const Op& op, Stage stage, Tensor& tensor, const
     // On a device the tensor has been used by the time that this is known: it cannot be read again.
     Tensor* const here = context_.device == nullptr ? &tensor : nullptr;
     context_.whenKnown(op, arrival.time, [=, this, theirs = arrival.late](TimeNs at) mutable {
-        compareDigests(record, sent.digestNow(), came.digestNow());
+        setOutcome(record, sent.digestNow(), came.digestNow());
         record.start = record.end = at;
         if (record.outcome == CheckOutcome::Equal) return context_.write(record, what, stage);
         if (here != nullptr && here->live()->show(what, false).digest == record.first)
@@ -175,7 +170,7 @@ void StateChecks::checkReceivedGradients(Stage stage, Arrival& gradients) {
         const auto check = [&](CheckKind kind, CheckedTensor what, std::uint64_t first, std::uint64_t second) {
             CheckRecord record =
                 context_.recordOf(kind, CheckContext::kOptimizer, context_.setup.layersOf(stage).first, what);
-            compareDigests(record, first, second);
+            setOutcome(record, first, second);
             record.start = record.end = at;
             if (first == second) return context_.write(record, what, stage);
             context_.report(record, context_.rank.world);

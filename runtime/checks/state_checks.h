@@ -42,7 +42,7 @@ public:
 private:
     /// The tensor as its sender described it; type and size are taken from `came`.
     [[nodiscard]] ShownTensor asSent(const ShownTensor& came, const MessageDigests& digests,
-                                     const std::shared_ptr<const LateTensor>& late) const;
+                                     const std::shared_ptr<const DeviceSnapshot>& late) const;
     void checkWeights(Stage stage, StageModel& model, int layer, TimeNs end, IdleClock& clock);
     void checkKnownAnswer(CheckedTensor tensor, std::uint64_t answer, TimeNs end, IdleClock& clock);
     /// The digest of the weights of all layers of a stage, as last written.

@@ -46,7 +46,7 @@ struct Message {
     TimeNs sent{0}; ///< end of the producing op on its device clock
     std::optional<MessageDigests> digests{};
     /// The source of the content's digest if a device has not computed it yet; only within a process.
-    std::shared_ptr<const LateTensor> late{};
+    std::shared_ptr<const DeviceSnapshot> late{};
 };
 
 /// A received message.

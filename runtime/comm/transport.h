@@ -45,6 +45,11 @@ struct HostLoad {
     int ranks = 1; ///< on the machine, this one included
     int busy = 0;  ///< other ranks that are in an op or a check
     int cores = 1; ///< that the system lets these ranks use
+
+    /// Whether there are more ranks than cores.
+    [[nodiscard]] bool coresAreShort() const { return ranks > cores; }
+    /// Whether the other ranks then keep all cores busy.
+    [[nodiscard]] bool crowded() const { return coresAreShort() && busy >= cores; }
 };
 
 /// One rank's end of the transport between the ranks of a run, which are threads of one process or processes on many

@@ -7,7 +7,7 @@
 
 namespace bubblescope::runtime {
 
-DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology, Rank rank,
+DeviceOps::DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
                      profiler::KernelRecorder* kernels)
     : device_(std::move(device)), record_(record), topology_(topology), rank_(rank), kernels_(kernels) {
     device_->bindThread();
@@ -17,7 +17,7 @@ DeviceOps::DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, con
 }
 
 void DeviceOps::nameStreams() {
-    const std::vector<RankDevice::NamedStream> streams = device_->streams();
+    const std::vector<RankQueue::NamedStream> streams = device_->streams();
     for (; named_streams_ < streams.size(); ++named_streams_)
         kernels_->addStream(rank_, streams[named_streams_].native, streams[named_streams_].purpose);
 }
@@ -31,7 +31,7 @@ void DeviceOps::beginStep(TimeNs time, int step) {
 
 void DeviceOps::receive(Arrival& arrival, std::optional<TimeNs> latency) {
     const auto direction =
-        arrival.key.content == Content::Activation ? RankDevice::Direction::Forward : RankDevice::Direction::Backward;
+        arrival.key.content == Content::Activation ? RankQueue::Direction::Forward : RankQueue::Direction::Backward;
     arrival.tensor = device_->receive(std::move(arrival.tensor), direction, latency);
 }
 
@@ -65,7 +65,7 @@ void DeviceOps::sent(const Op& op, const CommTopology::Route& route, TimeNs late
 }
 
 TimeNs DeviceOps::finish(int step) {
-    const std::vector<RankDevice::OpTimes> times = device_->finishOps();
+    const std::vector<RankQueue::OpTimes> times = device_->finishOps();
     done_.clear();
     for (std::size_t i = 0; i < queued_.size() && i < times.size(); ++i)
         record(queued_[i], times[i], step);
@@ -73,13 +73,13 @@ TimeNs DeviceOps::finish(int step) {
     return free_at_;
 }
 
-void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, int step) {
+void DeviceOps::record(const Queued& queued, const RankQueue::OpTimes& times, int step) {
     std::vector<Arrival> arrivals;
     TimeNs ready = free_at_;
     TimeNs there{0};
     for (std::size_t i = 0; i < queued.messages.size() && i < times.transfers.size(); ++i) {
         const Arrival& from = queued.messages[i].arrival;
-        const RankDevice::Span& transfer = times.transfers[i];
+        const RankQueue::Span& transfer = times.transfers[i];
         arrivals.push_back({from.key, {}, from.from, transfer.begin, transfer.end, from.local});
         if (!from.local) there = std::max(there, transfer.end);
     }
@@ -96,7 +96,7 @@ void DeviceOps::record(const Queued& queued, const RankDevice::OpTimes& times, i
         record_.sent(sent.op, sent.route, free_at_, free_at_ + sent.latency, step);
 }
 
-TimeNs DeviceOps::recordSums(const Queued& queued, const RankDevice::OpTimes& times, int step) {
+TimeNs DeviceOps::recordSums(const Queued& queued, const RankQueue::OpTimes& times, int step) {
     TimeNs waited{0};
     auto next = times.sums.begin();
     for (std::size_t i = 0; i < queued.sums.size(); ++i) {

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "profiler/kernels/kernel_recorder.h"
-#include "runtime/backend/rank_device.h"
-#include "runtime/engine/rank_hooks.h"
+#include "runtime/backend/rank_queue.h"
+#include "runtime/engine/rank_hook.h"
 #include "runtime/engine/rank_record.h"
 
 #include <memory>
@@ -18,10 +18,10 @@ class DeviceOps {
 public:
     /// Binds the calling thread to the device. `rank` counts all ranks of the run; `kernels` is told what they launch,
     /// if it is not null. References must outlive the object.
-    DeviceOps(std::shared_ptr<RankDevice> device, RankRecord& record, const CommTopology& topology, Rank rank,
+    DeviceOps(std::shared_ptr<RankQueue> device, RankRecord& record, const CommTopology& topology, Rank rank,
               profiler::KernelRecorder* kernels);
 
-    [[nodiscard]] RankDevice& device() { return *device_; }
+    [[nodiscard]] RankQueue& device() { return *device_; }
 
     /// `time` is on the rank's clock.
     void beginStep(TimeNs time, int step);
@@ -60,11 +60,11 @@ private:
     };
 
     void nameStreams();
-    void record(const Queued& queued, const RankDevice::OpTimes& times, int step);
+    void record(const Queued& queued, const RankQueue::OpTimes& times, int step);
     /// Returns the time that the ops waited for sums.
-    TimeNs recordSums(const Queued& queued, const RankDevice::OpTimes& times, int step);
+    TimeNs recordSums(const Queued& queued, const RankQueue::OpTimes& times, int step);
 
-    std::shared_ptr<RankDevice> device_;
+    std::shared_ptr<RankQueue> device_;
     RankRecord& record_;
     const CommTopology& topology_;
     Rank rank_;

@@ -6,11 +6,11 @@
 #include "core/schedule/schedule.h"
 #include "profiler/kernels/kernel_recorder.h"
 #include "profiler/recorder/ring.h"
-#include "runtime/backend/rank_device.h"
+#include "runtime/backend/rank_queue.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/transport.h"
 #include "runtime/engine/bubble_hook.h"
-#include "runtime/engine/rank_hooks.h"
+#include "runtime/engine/rank_hook.h"
 #include "runtime/faults/fault.h"
 #include "runtime/model/stage_model.h"
 
@@ -34,8 +34,8 @@ struct EngineConfig {
     StageFactory make_stage;
     /// The device on which ranks compute, if not the host; it then makes the stages.
     struct Devices {
-        std::function<std::shared_ptr<RankDevice>()> open; ///< called on each rank's thread
-        std::function<std::unique_ptr<StageModel>(RankDevice&, const StageTask&)> make_stage;
+        std::function<std::shared_ptr<RankQueue>()> open; ///< called on each rank's thread
+        std::function<std::unique_ptr<StageModel>(RankQueue&, const StageTask&)> make_stage;
     };
     std::optional<Devices> devices = std::nullopt;
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
@@ -50,7 +50,7 @@ struct EngineConfig {
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
     std::function<Status()> after_step;
     BubbleHook bubble_hook{};    ///< empty = none
-    AttachHooks attach{};        ///< further hooks of each rank; empty = none
+    AttachHook attach{};         ///< makes each rank's hook; empty = none
     std::stop_token end_early{}; ///< ends all ranks after the same step; all ranks must run here
 };
 

@@ -49,7 +49,7 @@ public:
     /// Waits for the device.
     DeviceIdleClock(RankBubbles& bubbles, std::size_t index)
         : bubbles_(bubbles), rank_(bubbles.rank_), index_(index),
-          at_(device().finishSoFar().value_or(rank_.hooks.idle->stepBegin())) {}
+          at_(device().finishSoFar().value_or(rank_.hook->stepBegin())) {}
 
     [[nodiscard]] TimeNs now() const override { return emulates() ? at_ : std::max(at_, rank_.config.clock.now()); }
 
@@ -65,7 +65,7 @@ public:
     }
 
     std::pair<TimeNs, TimeNs> spend(TimeNs nominal, const std::function<void()>& work) override {
-        const RankDevice::Span span = device().runCheck(rank_.paced(nominal), work);
+        const RankQueue::Span span = device().runCheck(rank_.paced(nominal), work);
         at_ = std::max(at_, span.end);
         return {span.begin, span.end};
     }
@@ -73,7 +73,7 @@ public:
     [[nodiscard]] bool emulates() const override { return rank_.clock.paced(); }
 
 private:
-    [[nodiscard]] RankDevice& device() const { return rank_.device->device(); }
+    [[nodiscard]] RankQueue& device() const { return rank_.device->device(); }
 
     RankBubbles& bubbles_;
     RankState& rank_;
@@ -99,7 +99,7 @@ bool RankBubbles::allThere(std::size_t index, TimeNs now, bool held_counts, cons
 
 void RankBubbles::beginStep() {
     next_bubble_ = 0;
-    if (rank_.device && rank_.hooks.idle) rank_.hooks.idle->stepBegan(rank_.device->device().stepBegan());
+    if (rank_.device && rank_.fillsBubbles()) rank_.hook->stepBegan(rank_.device->device().stepBegan());
 }
 
 void RankBubbles::before(std::size_t index) {
@@ -114,14 +114,14 @@ void RankBubbles::callBubbleHook(std::size_t index) {
 }
 
 void RankBubbles::work(std::size_t index) {
-    if (!works() || !rank_.hooks.idle->hasWork(index)) return;
+    if (!works() || !rank_.hook->hasWork(index)) return;
     if (rank_.device) {
         DeviceIdleClock clock(*this, index);
-        rank_.hooks.idle->onIdle(index, clock);
+        rank_.hook->onIdle(index, clock);
     } else {
         reportIdle(index);
         HostIdleClock clock(*this, index);
-        rank_.hooks.idle->onIdle(index, clock);
+        rank_.hook->onIdle(index, clock);
     }
 }
 
@@ -133,21 +133,21 @@ void RankBubbles::reportIdle(std::size_t index) {
 }
 
 void RankBubbles::inputsReady(std::size_t index, TimeNs ready) {
-    if (ready > TimeNs{0} && works()) rank_.hooks.idle->inputsReady(index, ready, std::nullopt);
+    if (ready > TimeNs{0} && works()) rank_.hook->inputsReady(index, ready, std::nullopt);
 }
 
 void RankBubbles::opsDone(TimeNs met) {
     const std::span<const Op> ops = rank_.ops();
     if (!rank_.device) return inputsReady(ops.size(), met);
-    if (!rank_.hooks.idle) return;
-    TimeNs idle_since = rank_.hooks.idle->stepBegin();
+    if (!rank_.fillsBubbles()) return;
+    TimeNs idle_since = rank_.hook->stepBegin();
     for (const DoneOp& done : rank_.device->done()) {
         const auto index = static_cast<std::size_t>(std::ranges::find(ops, done.op) - ops.begin());
         const TimeNs ready = std::max(done.ready, heldUntil(index).value_or(TimeNs{0}));
-        if (ready > TimeNs{0}) rank_.hooks.idle->inputsReady(index, ready, idle_since);
+        if (ready > TimeNs{0}) rank_.hook->inputsReady(index, ready, idle_since);
         idle_since = done.end;
     }
-    rank_.hooks.idle->inputsReady(ops.size(), met, idle_since);
+    rank_.hook->inputsReady(ops.size(), met, idle_since);
     settle();
 }
 
@@ -158,16 +158,16 @@ void RankBubbles::optimizerDone() {
 void RankBubbles::settle() {
     if (!works()) return;
     DeviceIdleClock clock(*this, rank_.ops().size());
-    rank_.hooks.idle->onOpsDone(rank_.device->done(), clock);
+    rank_.hook->onOpsDone(rank_.device->done(), clock);
 }
 
 std::optional<TimeNs> RankBubbles::heldSinceStep(std::size_t index) const {
-    return works() ? rank_.hooks.idle->heldSinceStep(index) : std::nullopt;
+    return works() ? rank_.hook->heldSinceStep(index) : std::nullopt;
 }
 
 std::optional<TimeNs> RankBubbles::heldUntil(std::size_t index) const {
     const std::optional<TimeNs> held = heldSinceStep(index);
-    return held ? std::optional(rank_.hooks.idle->stepBegin() + *held) : std::nullopt;
+    return held ? std::optional(rank_.hook->stepBegin() + *held) : std::nullopt;
 }
 
 } // namespace bubblescope::runtime

@@ -9,7 +9,7 @@
 
 namespace bubblescope::runtime {
 
-/// A rank's activity in its bubbles: calls the bubble hook and the idle hook. A bubble is identified by the index of
+/// A rank's activity in its bubbles: calls the bubble hook and the rank's hook. A bubble is identified by the index of
 /// the op in the rank's list that ends it. For the rank's thread.
 class RankBubbles {
 public:
@@ -36,8 +36,8 @@ private:
     class HostIdleClock;
     class DeviceIdleClock;
 
-    /// Whether there is an idle hook that works in the current step.
-    [[nodiscard]] bool works() const { return rank_.hooks.idle && rank_.hooks.idle->active(); }
+    /// Whether there is a hook that works in the current step's bubbles.
+    [[nodiscard]] bool works() const { return rank_.fillsBubbles() && rank_.hook->active(); }
     void callBubbleHook(std::size_t index);
     /// On a device: the hook may do what it could not do within the ops that are done.
     void settle();

@@ -61,7 +61,7 @@ std::vector<Tensor> RankExchange::sumGradients(RankStages& stages, const Op& op,
         for (const CommTopology::Copy& copy : rank_.topology.copiesOf(stage)) {
             if (copy.own) continue;
             Message message{own.back(), ready};
-            if (rank_.hooks.layers) rank_.hooks.layers->sendingGradients(stage, message);
+            if (rank_.hook) rank_.hook->sendingGradients(stage, message);
             if (rank_.device) message.tensor = rank_.device->handOver(std::move(message.tensor));
             rank_.transport.send(copy.holder, CommTopology::sumKey(stage, copy.stage), std::move(message));
         }
@@ -83,7 +83,7 @@ Tensor RankExchange::sumOfCopies(const Op& op, Stage stage, Tensor own, TimeNs& 
             Arrival arrival = receive(op, copy.holder, CommTopology::sumKey(copy.stage, stage));
             ready = std::max(ready, arrival.time);
             if (rank_.device) rank_.device->receive(arrival, rank_.paced(rank_.config.times.comm));
-            if (rank_.hooks.layers) rank_.hooks.layers->receivedGradients(stage, arrival);
+            if (rank_.hook) rank_.hook->receivedGradients(stage, arrival);
             part = std::move(arrival.tensor);
         }
         if (std::exchange(first, false)) {

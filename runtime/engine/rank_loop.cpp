@@ -27,7 +27,7 @@ void RankLoop::run() noexcept {
         transport.fail(runError(fmt::format("{} failed", rank_.description())));
     }
     try {
-        if (rank_.hooks.idle) rank_.hooks.idle->abandon();
+        if (rank_.fillsBubbles()) rank_.hook->abandon();
     } catch (const std::exception& e) {
         transport.fail(runError(fmt::format("{} failed: {}", rank_.description(), e.what())));
     }
@@ -42,9 +42,9 @@ void RankLoop::runSteps() {
     rank_.clock.alignTo(exchange_.barrier(rank_.config.clock.now()));
     for (rank_.step = 0; goesOn(); ++rank_.step)
         runStep();
-    if (!rank_.hooks.idle) return;
+    if (!rank_.fillsBubbles()) return;
     static_cast<void>(exchange_.barrier(finish())); // makes questions of the last step visible to all ranks
-    rank_.hooks.idle->drain();
+    rank_.hook->drain();
 }
 
 bool RankLoop::goesOn() {
@@ -54,7 +54,7 @@ bool RankLoop::goesOn() {
 
 void RankLoop::runStep() {
     if (rank_.device) rank_.device->beginStep(rank_.clock.freeAt(), rank_.step);
-    if (rank_.hooks.layers) rank_.hooks.layers->beginStep(rank_.step, rank_.clock.freeAt());
+    if (rank_.hook) rank_.hook->beginStep(rank_.step, rank_.clock.freeAt());
     bubbles_.beginStep();
     const std::span<const Op> ops = rank_.ops();
     for (std::size_t i = 0; i < ops.size(); i += rank_.togetherFrom(i)) {
@@ -70,7 +70,7 @@ void RankLoop::runStep() {
     if (rank_.step + 1 < rank_.config.steps) exchange_.expectStep();
     rank_.clock.alignTo(exchange_.barrier(finish()));
     bubbles_.optimizerDone();
-    if (rank_.hooks.idle) rank_.hooks.idle->onStepEnd();
+    if (rank_.fillsBubbles()) rank_.hook->onStepEnd();
     endStep();
 }
 
@@ -143,7 +143,7 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
     if (rank_.clock.paced()) {
         if (const auto held = bubbles_.heldSinceStep(index)) device.device().holdSinceStep(*held);
     }
-    device.begin(ops, rank_.paced(nominal), sums_to_come, rank_.hooks.layers ? rank_.hooks.layers->variantOf(ops) : 0);
+    device.begin(ops, rank_.paced(nominal), sums_to_come, rank_.hook ? rank_.hook->variantOf(ops) : 0);
     std::vector<Message> outputs;
     std::vector<std::size_t> sums;
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -163,7 +163,7 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
 
 Message RankLoop::compute(const Op& op, std::optional<Arrival>& input, TimeNs begin) {
     rank_.current = op;
-    LayerHook* const hook = rank_.hooks.layers.get();
+    RankHook* const hook = rank_.hook.get();
     if (hook != nullptr) hook->beginOp(op, rank_.topology.stageOf(op), begin);
     Message output{stages_.compute(op, input), TimeNs{0}};
     if (hook != nullptr && output.tensor.size() > 0) hook->sending(output);
@@ -184,7 +184,7 @@ void RankLoop::runOptimizer() {
     if (rank_.device) rank_.device->begin(op, rank_.paced(nominal));
     for (int c = 0; c < rank_.schedule.vpp; ++c)
         stages_.at(rank_.topology.stageOf(Chunk{c})).applyGradient(sums[Chunk{c}.index()]);
-    if (rank_.hooks.layers) rank_.hooks.layers->weightsWritten();
+    if (rank_.hook) rank_.hook->weightsWritten();
     if (rank_.device) rank_.device->end(op, {});
     stages_.takeLosses();
     if (rank_.device) return countOps(1);

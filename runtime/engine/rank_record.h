@@ -17,7 +17,7 @@ struct Arrival {
     TimeNs time{0};
     bool local = false; ///< whether it is from the rank itself, without a transfer
     std::optional<MessageDigests> digests{};
-    std::shared_ptr<const LateTensor> late{}; ///< see Message
+    std::shared_ptr<const DeviceSnapshot> late{}; ///< see Message
 };
 
 /// Records a rank's ops and transfers; peers are recorded as ranks of the pipeline. Drops records if a fault requires

@@ -9,8 +9,8 @@
 namespace bubblescope::runtime {
 namespace {
 
-/// Injects faults inside layers, on ranks without another layer hook.
-class FaultHook final : public LayerHook {
+/// Injects faults inside layers, on ranks without another hook.
+class FaultHook final : public RankHook {
 public:
     explicit FaultHook(const RankFaults& faults) : executions_(faults) {}
 
@@ -62,10 +62,10 @@ RankState::RankState(RunState& run_state, std::size_t local)
       record(ringOf(config, local), faults, run.mesh) {
     if (run.mesh.tensor_ranks > 1) sums.emplace(transport, config.clock, topology.tensorGroup());
     if (config.attach) {
-        hooks = config.attach({schedule, config.times, faults, transport.rank(), run.mesh, place, ringOf(config, local),
-                               transport.ended()});
+        hook = config.attach({schedule, config.times, faults, transport.rank(), run.mesh, place, ringOf(config, local),
+                              transport.ended()});
     }
-    if (!hooks.layers && faults.inLayers()) hooks.layers = std::make_shared<FaultHook>(faults);
+    if (!hook && faults.inLayers()) hook = std::make_shared<FaultHook>(faults);
 }
 
 std::size_t RankState::togetherFrom(std::size_t index) const {
@@ -89,20 +89,20 @@ void RankStages::build() {
     if (config.devices)
         rank_.device.emplace(config.devices->open(), rank_.record, rank_.topology, rank_.transport.rank(),
                              config.kernels);
-    if (rank_.device && rank_.hooks.layers) rank_.hooks.layers->useDevice(rank_.device->device());
+    if (rank_.device && rank_.hook) rank_.hook->useDevice(rank_.device->device());
     if (rank_.device && rank_.sums) rank_.sums->useDevice(rank_.device->device(), rank_.paced(config.times.comm));
     std::vector<std::pair<Stage, StageModel*>> stages;
     for (int c = 0; c < rank_.schedule.vpp; ++c) {
         const Stage stage = rank_.topology.stageOf(Chunk{c});
         StageTask task = rank_.run.plan.taskOf(stage, rank_.place.replica);
-        task.watch = rank_.hooks.layers.get();
+        task.watch = rank_.hook.get();
         if (rank_.sums) task.shard = {rank_.run.mesh.tensor_ranks, rank_.place.tensor, &*rank_.sums};
         auto model = rank_.device ? config.devices->make_stage(rank_.device->device(), task) : config.make_stage(task);
         stages.emplace_back(stage, model.get());
         rank_.run.stages[rank_.run.mesh.laneOf(rank_.place.replica, rank_.place.tensor)][stage.index()] =
             std::move(model);
     }
-    if (rank_.hooks.layers) rank_.hooks.layers->watch(std::move(stages));
+    if (rank_.hook) rank_.hook->watch(std::move(stages));
 }
 
 void RankStages::rehearse() {
@@ -128,8 +128,7 @@ Tensor RankStages::compute(const Op& op, std::optional<Arrival>& arrival) {
     const Piece piece = rank_.run.plan.pieceOf(op, rank_.place.replica);
     Tensor input = arrival ? std::move(arrival->tensor) : Tensor();
     if (!rank_.faults.none() && input.size() > 0) rank_.faults.flip(op, rank_.step, FaultTensor::Input, input);
-    if (rank_.hooks.layers && arrival && !arrival->local)
-        rank_.hooks.layers->received(op, rank_.topology.stageOf(op), input, *arrival);
+    if (rank_.hook && arrival && !arrival->local) rank_.hook->received(op, rank_.topology.stageOf(op), input, *arrival);
     Tensor output;
     switch (op.kind) {
     case OpKind::Forward: output = stage.forward(piece, std::move(input)); break;

@@ -4,7 +4,7 @@
 #include "runtime/comm/comm_topology.h"
 #include "runtime/engine/device_ops.h"
 #include "runtime/engine/engine.h"
-#include "runtime/engine/rank_hooks.h"
+#include "runtime/engine/rank_hook.h"
 #include "runtime/engine/rank_record.h"
 #include "runtime/engine/tensor_group.h"
 #include "runtime/faults/rank_faults.h"
@@ -61,12 +61,14 @@ struct RankState {
     RankRecord record;
     std::optional<TensorGroup> sums; ///< none = stages are whole
     std::optional<DeviceOps> device; ///< none = the host; opened on the rank's thread
-    RankHooks hooks;
+    std::shared_ptr<RankHook> hook;  ///< null = nobody observes the rank
 
     int step = 0;
     std::optional<Op> current; ///< for error messages
     RankCounts counts;
 
+    /// Whether there is a hook that works in bubbles.
+    [[nodiscard]] bool fillsBubbles() const { return hook && hook->fillsBubbles(); }
     /// The rank's list of ops.
     [[nodiscard]] std::span<const Op> ops() const { return schedule.ranks[place.rank.index()]; }
     /// The op before `index` of the list; an op without a place before the first one.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/rank_device.h"
+#include "runtime/backend/rank_queue.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/transport.h"
 #include "runtime/model/data_plan.h"
@@ -38,8 +38,8 @@ public:
     TensorGroup(Transport& transport, HostClock& clock, std::vector<Rank> members)
         : transport_(transport), clock_(clock), members_(std::move(members)) {}
 
-    /// The rank computes on this device; `latency` as in RankDevice::addUp().
-    void useDevice(RankDevice& device, std::optional<TimeNs> latency) {
+    /// The rank computes on this device; `latency` as in RankQueue::addUp().
+    void useDevice(RankQueue& device, std::optional<TimeNs> latency) {
         device_ = &device;
         latency_ = latency;
     }
@@ -75,7 +75,7 @@ private:
     Transport& transport_;
     HostClock& clock_;
     std::vector<Rank> members_;
-    RankDevice* device_ = nullptr;
+    RankQueue* device_ = nullptr;
     std::optional<TimeNs> latency_;
     std::int32_t number_ = 0; ///< number of the next sum, see kPartsUnderWay
     Activity computing_;

@@ -10,8 +10,8 @@
 namespace bubblescope::runtime {
 
 /// The queue of a device on which the stages of one rank compute, and the conversion of its memory to tensors that
-/// other ranks receive. Used by the rank's thread.
-class ComputeQueue : public WorkQueue {
+/// other ranks receive. Owned by shared pointers. Used by the rank's thread.
+class ComputeQueue : public WorkQueue, public std::enable_shared_from_this<ComputeQueue> {
 public:
     /// Properties that suit the device.
     struct Traits {
@@ -29,6 +29,8 @@ public:
         : WorkQueue(std::move(device), priority), traits_(traits) {}
 
     [[nodiscard]] const Traits& traits() const { return traits_; }
+    /// The pending digests of the rank, on a device.
+    [[nodiscard]] DigestPages& digests() { return digests_; }
 
     /// The queue for layers that are executed again.
     [[nodiscard]] virtual WorkQueue& checks() = 0;
@@ -48,6 +50,7 @@ public:
 
 private:
     Traits traits_;
+    DigestPages digests_{*this};
 };
 
 } // namespace bubblescope::runtime

@@ -2,6 +2,7 @@
 
 #include "core/aadiff/digest.h"
 #include "runtime/accelerator/kernels/number_hash.h"
+#include "runtime/model/compute_queue.h"
 
 #include <bit>
 #include <cstddef>
@@ -26,6 +27,51 @@ ShownTensor HostTensor::show(CheckedTensor tensor, bool with_values) {
     shown.digest = digest::of(values_, static_cast<std::size_t>(count_) * sizeof(float));
     shown.count = count_;
     if (with_values) shown.values.assign(values_, values_ + count_);
+    return shown;
+}
+
+std::vector<float> DeviceSnapshot::values() const {
+    std::vector<float> values(static_cast<std::size_t>(values_.bytes() / bytesOf(storage_)));
+    if (values.empty()) return values;
+    if (storage_ == Storage::Float) {
+        queue_->device().copyOut(values.data(), values_.as<void>(), values_.bytes(), queue_->stream());
+        return values;
+    }
+    std::vector<Bf16> rounded(values.size());
+    queue_->device().copyOut(rounded.data(), values_.as<void>(), values_.bytes(), queue_->stream());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = load(rounded[i]);
+    return values;
+}
+
+void DeviceTensor::flip(std::int64_t element, std::int64_t bit) {
+    if (storage_ == Storage::Float) {
+        on_.launch(FlipKernel<float>{static_cast<float*>(data_) + element, static_cast<unsigned>(bit)});
+    } else {
+        on_.launch(FlipKernel<Bf16>{static_cast<Bf16*>(data_) + element, static_cast<unsigned>(bit % 16)});
+    }
+}
+
+void DeviceTensor::disturb(std::uint64_t chance) {
+    if (storage_ == Storage::Float) {
+        on_.launch(DisturbKernel<float>{static_cast<float*>(data_), count_, chance});
+    } else {
+        on_.launch(DisturbKernel<Bf16>{static_cast<Bf16*>(data_), count_, chance});
+    }
+}
+
+ShownTensor DeviceTensor::show(CheckedTensor tensor, bool with_values) {
+    const std::int64_t bytes = count_ * bytesOf(storage_);
+    DeviceDigest digest = rank_.digests().next(bytes, on_);
+    Buffer values;
+    if (with_values) values = on_.pool().take(bytes);
+    queueDigest(on_, digest.at(), data_, bytes, values.as<void>());
+    ShownTensor shown;
+    shown.tensor = tensor;
+    shown.type = storage_ == Storage::Float ? ElementType::Float32 : ElementType::BFloat16;
+    shown.count = count_;
+    shown.late =
+        std::make_shared<DeviceSnapshot>(rank_.shared_from_this(), std::move(digest), std::move(values), storage_);
     return shown;
 }
 

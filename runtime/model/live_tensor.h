@@ -2,28 +2,37 @@
 
 #include "core/aadiff/mismatch.h"
 #include "core/timeline/checks.h"
+#include "runtime/accelerator/work_queue.h"
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace bubblescope::runtime {
 
-/// The properties of a tensor when it was shown, which a device may not have computed yet. Used by the thread of the
-/// rank that it was shown to.
-class LateTensor {
+class ComputeQueue;
+
+/// A snapshot of a tensor in the memory of a rank's device: its digest, and its values if they were requested. The
+/// device may not have computed them yet. Used by the thread of the rank that it was shown to.
+class DeviceSnapshot {
 public:
-    LateTensor() = default;
-    LateTensor(const LateTensor&) = delete;
-    LateTensor& operator=(const LateTensor&) = delete;
-    virtual ~LateTensor() = default;
+    DeviceSnapshot(std::shared_ptr<ComputeQueue> queue, DeviceDigest digest, Buffer values, Storage storage)
+        : queue_(std::move(queue)), digest_(std::move(digest)), values_(std::move(values)), storage_(storage) {}
 
     /// Waits for the device.
-    [[nodiscard]] virtual std::uint64_t digest() const = 0;
+    [[nodiscard]] std::uint64_t digest() const { return digest_.value(); }
     /// Empty if only the digest was requested. Waits for the device.
-    [[nodiscard]] virtual std::vector<float> values() const = 0;
+    [[nodiscard]] std::vector<float> values() const;
     /// Device memory that holds the values.
-    [[nodiscard]] virtual std::int64_t bytes() const = 0;
+    [[nodiscard]] std::int64_t bytes() const { return values_.bytes(); }
+    [[nodiscard]] const DeviceDigest& slot() const { return digest_; }
+
+private:
+    std::shared_ptr<ComputeQueue> queue_; // must outlive the members below
+    DeviceDigest digest_;
+    Buffer values_;
+    Storage storage_;
 };
 
 /// A snapshot of a tensor when it was shown.
@@ -33,7 +42,7 @@ struct ShownTensor {
     std::vector<float> values; ///< see valuesNow(); empty if only the digest was requested
     ElementType type = ElementType::Float32;
     std::int64_t count = 0;
-    std::shared_ptr<const LateTensor> late; ///< provides digest and values on a device; null on the host
+    std::shared_ptr<const DeviceSnapshot> late; ///< provides digest and values on a device; null on the host
 
     // These wait for the device, if there is one.
     [[nodiscard]] std::uint64_t digestNow() const { return late ? late->digest() : digest; }
@@ -76,6 +85,25 @@ public:
 private:
     float* values_;
     std::int64_t count_;
+};
+
+/// Numbers in the memory of a rank's device. Operations on them are queued on `on`: the rank's stream or that of its
+/// checks.
+class DeviceTensor final : public LiveTensor {
+public:
+    DeviceTensor(ComputeQueue& rank, WorkQueue& on, void* data, std::int64_t count, Storage storage)
+        : rank_(rank), on_(on), data_(data), count_(count), storage_(storage) {}
+    [[nodiscard]] std::int64_t count() const override { return count_; }
+    void flip(std::int64_t element, std::int64_t bit) override;
+    void disturb(std::uint64_t chance) override;
+    [[nodiscard]] ShownTensor show(CheckedTensor tensor, bool with_values) override;
+
+private:
+    ComputeQueue& rank_;
+    WorkQueue& on_;
+    void* data_;
+    std::int64_t count_;
+    Storage storage_;
 };
 
 } // namespace bubblescope::runtime

@@ -47,21 +47,61 @@ private:
     std::vector<float> values_;
 };
 
-/// A matrix in the memory of a device. Work on it is queued on the device in the order of the calls; only toHost()
-/// waits for it.
+/// The arrival of data from another process: two timed events on the stream that received them.
+struct DeviceArrival {
+    explicit DeviceArrival(Accelerator& accelerator)
+        : device(accelerator), begin(device.makeEvent(true)), end(device.makeEvent(true)) {}
+    DeviceArrival(const DeviceArrival&) = delete;
+    DeviceArrival& operator=(const DeviceArrival&) = delete;
+    ~DeviceArrival() {
+        device.destroy(begin);
+        device.destroy(end);
+    }
+
+    Accelerator& device;
+    Accelerator::Event begin; ///< the receiver was ready
+    Accelerator::Event end;   ///< the data were there
+    Buffer stamp;             ///< 8 bytes with the device's time of the end; only on paced runs
+};
+
+/// A matrix in the memory of a rank's device: a row per token, or a column of gradients. Work on it is queued on the
+/// device in the order of the calls; only toHost() waits for it.
 class DeviceArray {
 public:
-    virtual ~DeviceArray() = default;
-    [[nodiscard]] virtual std::int64_t rows() const = 0;
-    [[nodiscard]] virtual std::int64_t cols() const = 0;
-    [[nodiscard]] virtual std::int64_t bytes() const = 0;
+    DeviceArray(std::shared_ptr<ComputeQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols,
+                Storage storage)
+        : queue_(std::move(queue)), buffer_(std::move(buffer)), rows_(rows), cols_(cols), storage_(storage) {}
+
+    [[nodiscard]] std::int64_t rows() const { return rows_; }
+    [[nodiscard]] std::int64_t cols() const { return cols_; }
+    [[nodiscard]] std::int64_t bytes() const { return buffer_.bytes(); }
+    [[nodiscard]] Storage storage() const { return storage_; }
+    [[nodiscard]] const std::shared_ptr<ComputeQueue>& queue() const { return queue_; }
+    [[nodiscard]] Buffer& buffer() { return buffer_; }
+    [[nodiscard]] const Buffer& buffer() const { return buffer_; }
     /// A copy on the same device.
-    [[nodiscard]] virtual std::unique_ptr<DeviceArray> clone() const = 0;
-    /// Adds `other`, which must be on the same device and have the same shape.
-    virtual void add(const DeviceArray& other) = 0;
-    [[nodiscard]] virtual HostMatrix toHost() const = 0;
+    [[nodiscard]] std::unique_ptr<DeviceArray> clone() const;
+    /// Adds `other`; both must be gradients of the same rank and shape.
+    void add(const DeviceArray& other);
+    [[nodiscard]] HostMatrix toHost() const;
     /// Its values, for examination in the order of the calls.
-    [[nodiscard]] virtual std::unique_ptr<LiveTensor> live() = 0;
+    [[nodiscard]] std::unique_ptr<LiveTensor> live();
+
+    /// When it may be read elsewhere; null before it is handed over.
+    [[nodiscard]] Accelerator::Event ready() const { return ready_.get(); }
+    void setReady(std::shared_ptr<Accelerator::EventState> ready) { ready_ = std::move(ready); }
+    /// Its arrival from another process; null if it was computed here.
+    [[nodiscard]] const std::shared_ptr<const DeviceArrival>& arrival() const { return arrival_; }
+    void cameBy(std::shared_ptr<const DeviceArrival> arrival) { arrival_ = std::move(arrival); }
+
+private:
+    std::shared_ptr<ComputeQueue> queue_; // must outlive the members below
+    Buffer buffer_;
+    std::int64_t rows_;
+    std::int64_t cols_;
+    Storage storage_;
+    std::shared_ptr<Accelerator::EventState> ready_; ///< its deleter returns the event to the queue
+    std::shared_ptr<const DeviceArrival> arrival_;
 };
 
 /// A matrix that stages pass to each other, on the host or a device. The engine moves, copies and adds tensors, and
@@ -97,8 +137,11 @@ public:
         requireHost();
         return std::move(host_);
     }
-    /// The array on a device; nullptr for a tensor on the host.
-    [[nodiscard]] DeviceArray* device() const { return device_.get(); }
+    /// Only for a tensor on a device.
+    [[nodiscard]] DeviceArray& device() const {
+        if (!device_) throw std::logic_error("a tensor is not on the device that is to use it");
+        return *device_;
+    }
     /// A copy of the values on the host.
     [[nodiscard]] HostMatrix toHost() const { return device_ ? device_->toHost() : host_; }
 

@@ -2,7 +2,7 @@
 // and training comes to the bits that it comes to without.
 
 #include "core/base/hash.h"
-#include "runtime/backend/queued/accelerator_backend.h"
+#include "runtime/backend/backend.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
 #include "tests/unit/runtime/checked_engine_run.h"
@@ -33,10 +33,10 @@ struct DeviceRun {
         for (const std::string& fault : faults)
             run.faults.push_back(parseFault(fault).value());
         const std::shared_ptr<HostClock> clock(std::shared_ptr<void>(), &run.clock);
-        backend = std::make_shared<AcceleratorBackend>("test", testDevice(false, kernel), storage, clock);
+        backend = std::make_shared<Backend>("test", testDevice(false, kernel), storage, clock);
         run.devices = {
             [this] { return backend->openRank(); },
-            [this](RankDevice& rank, const StageTask& task) { return backend->makeStage(rank, run.model, task); }};
+            [this](RankQueue& rank, const StageTask& task) { return backend->makeStage(rank, run.model, task); }};
     }
 
     /// Digest of the weights.
@@ -81,7 +81,7 @@ struct DeviceRun {
     }
 
     CheckedEngineRun run;
-    std::shared_ptr<AcceleratorBackend> backend;
+    std::shared_ptr<Backend> backend;
 };
 
 /// What such a run plans.

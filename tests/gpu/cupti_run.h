@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/queued/accelerator_backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/support/cupti_observer.h"
@@ -113,7 +113,7 @@ struct CuptiRun {
             config.times.times.forward = *what.forward;
             config.times.times.backward = 2 * *what.forward;
         }
-        config.backend = std::make_shared<AcceleratorBackend>("emulated", device, Storage::Float, clock);
+        config.backend = std::make_shared<Backend>("emulated", device, Storage::Float, clock);
         config.out_dir = std::move(out);
     }
 };

@@ -1,7 +1,7 @@
 // Ranks that share a device whose processors are divided among them, on an emulated device.
 
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/queued/accelerator_backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/support/emulated_device.h"
@@ -104,8 +104,7 @@ RunConfig runOn(const std::shared_ptr<DeviceInParts>& device) {
     config.steps = 2;
     config.paced = false;
     config.divide_device = true;
-    config.backend =
-        std::make_shared<AcceleratorBackend>("test", device, Storage::Bf16, std::make_shared<MonotonicClock>());
+    config.backend = std::make_shared<Backend>("test", device, Storage::Bf16, std::make_shared<MonotonicClock>());
     return config;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/queued/accelerator_backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/checks/rank_checker.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
@@ -91,7 +91,7 @@ public:
                             .clock = clock_,
                             .make_stage = {},
                             .devices = EngineConfig::Devices{[this] { return open(); },
-                                                             [this](RankDevice& device, const StageTask& task) {
+                                                             [this](RankQueue& device, const StageTask& task) {
                                                                  return backend_.makeStage(device, model_, task);
                                                              }},
                             .ranks = transports.ends(),
@@ -117,8 +117,8 @@ public:
     }
 
 private:
-    std::shared_ptr<RankDevice> open() {
-        std::shared_ptr<RankDevice> rank = divided_ ? divided_->openRank() : backend_.openRank();
+    std::shared_ptr<RankQueue> open() {
+        std::shared_ptr<RankQueue> rank = divided_ ? divided_->openRank() : backend_.openRank();
         const std::lock_guard lock(mutex_);
         queues_.push_back(std::dynamic_pointer_cast<RankQueue>(rank));
         return rank;
@@ -159,7 +159,7 @@ private:
         }
     }
 
-    AcceleratorBackend backend_;
+    Backend backend_;
     std::unique_ptr<DividedDevice> divided_;
     Schedule schedule_;
     ModelConfig model_;

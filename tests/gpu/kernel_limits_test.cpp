@@ -1,6 +1,6 @@
 // Kernels on arrays that are not aligned, and on numbers at the ends of what floats hold.
 
-#include "runtime/backend/queued/rank_queue.h"
+#include "runtime/backend/rank_queue.h"
 #include "tests/gpu/test_device.h"
 #include "tests/support/reference_model.h"
 

@@ -1,7 +1,7 @@
 // Each kernel against the reference model in double precision, at sizes around the lanes of a block.
 
-#include "runtime/backend/queued/device_tensor.h"
 #include "runtime/model/layers.h"
+#include "runtime/model/live_tensor.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/synthetic.h"
 #include "runtime/model/text_data.h"

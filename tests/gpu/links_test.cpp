@@ -3,10 +3,10 @@
 
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
-#include "runtime/backend/queued/accelerator_backend.h"
-#include "runtime/comm/nccl/connect_devices.h"
-#include "runtime/comm/nccl/link_plan.h"
-#include "runtime/comm/nccl/nccl_channel.h"
+#include "runtime/backend/backend.h"
+#include "runtime/backend/nccl/connect_devices.h"
+#include "runtime/backend/nccl/link_plan.h"
+#include "runtime/backend/nccl/nccl_channel.h"
 #include "runtime/model/parameters.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
@@ -36,9 +36,9 @@ struct Machine {
         peers = std::make_shared<EmulatedPeers>(*device);
     }
 
-    [[nodiscard]] std::shared_ptr<AcceleratorBackend> backend(Storage storage) const {
-        return std::make_shared<AcceleratorBackend>("emulated", device, storage, std::make_shared<MonotonicClock>(),
-                                                    connectDevices(peers));
+    [[nodiscard]] std::shared_ptr<Backend> backend(Storage storage) const {
+        return std::make_shared<Backend>("emulated", device, storage, std::make_shared<MonotonicClock>(),
+                                         connectDevices(peers));
     }
 
     std::shared_ptr<EmulatedDevice> device;
@@ -226,7 +226,7 @@ TEST(LinkedRuns, EachLinkNamesItsStreamByPeerAndContent) {
     const auto queue = makeQueue(device);
     const auto purposes = [&queue] {
         std::vector<std::string> all;
-        for (const RankDevice::NamedStream& stream : queue->streams())
+        for (const RankQueue::NamedStream& stream : queue->streams())
             all.push_back(stream.purpose);
         return all;
     };

@@ -1,7 +1,7 @@
 // The engine on an emulated device, whose time is made up: ops and transfers are held for their nominal times, so what
 // is recorded must be the simulation.
 
-#include "runtime/backend/queued/accelerator_backend.h"
+#include "runtime/backend/backend.h"
 #include "tests/support/emulated_device.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
@@ -17,12 +17,12 @@ namespace bubblescope::runtime::test {
 namespace {
 
 /// The run on a device instead of the host.
-std::shared_ptr<AcceleratorBackend> onDevice(EngineRun& run, const std::shared_ptr<EmulatedDevice>& device) {
+std::shared_ptr<Backend> onDevice(EngineRun& run, const std::shared_ptr<EmulatedDevice>& device) {
     const std::shared_ptr<HostClock> clock(std::shared_ptr<void>(), &run.clock);
-    auto backend = std::make_shared<AcceleratorBackend>("emulated", device, Storage::Float, clock);
+    auto backend = std::make_shared<Backend>("emulated", device, Storage::Float, clock);
     run.devices = {
         [backend] { return backend->openRank(); },
-        [backend, &run](RankDevice& rank, const StageTask& task) { return backend->makeStage(rank, run.model, task); }};
+        [backend, &run](RankQueue& rank, const StageTask& task) { return backend->makeStage(rank, run.model, task); }};
     return backend;
 }
 

@@ -1,7 +1,7 @@
 // Whole runs with several ranks on one device: every order of the registry trains to the bits of the run without a
 // pipeline, whatever the order in which the device does what is queued.
 
-#include "runtime/backend/queued/accelerator_backend.h"
+#include "runtime/backend/backend.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"
 #include "tests/gpu/test_device.h"
@@ -19,7 +19,7 @@ RunConfig configOf(Schedule schedule, Storage storage, bool batches = false) {
     config.steps = 2;
     config.paced = false;
     config.backend =
-        std::make_shared<AcceleratorBackend>("test", testDevice(batches), storage, std::make_shared<MonotonicClock>());
+        std::make_shared<Backend>("test", testDevice(batches), storage, std::make_shared<MonotonicClock>());
     return config;
 }
 

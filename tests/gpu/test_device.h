@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/backend/queued/rank_queue.h"
+#include "runtime/backend/rank_queue.h"
 #include "runtime/clock/host_clock.h"
 #include "tests/support/eigen_matrix.h"
 

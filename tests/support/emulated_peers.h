@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runtime/comm/nccl/peer_library.h"
+#include "runtime/backend/nccl/peer_library.h"
 #include "tests/support/emulated_device.h"
 
 #include <cstdint>

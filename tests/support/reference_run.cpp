@@ -106,7 +106,7 @@ private:
     }
 
     DataPlan plan_;
-    std::shared_ptr<RankDevice> device_; ///< null = the host
+    std::shared_ptr<RankQueue> device_; ///< null = the host
     TrainedStages stages_;
 };
 

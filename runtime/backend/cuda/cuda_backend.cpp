@@ -1,10 +1,10 @@
 #include "runtime/backend/cuda/cuda_backend.h"
 
+#include "runtime/backend/backend.h"
 #include "runtime/backend/cuda/cuda_device.h"
-#include "runtime/backend/queued/accelerator_backend.h"
 #ifdef BUBBLESCOPE_WITH_NCCL
 #include "runtime/backend/cuda/nccl_peers.h"
-#include "runtime/comm/nccl/connect_devices.h"
+#include "runtime/backend/nccl/connect_devices.h"
 #endif
 
 #include <exception>
@@ -31,8 +31,8 @@ int gpuOfProcess(int number) {
 Result<std::shared_ptr<Backend>> openCudaBackend(int gpu, Storage activations, bool graphs) {
     BUBBLESCOPE_ASSIGN(std::shared_ptr<Accelerator> device, openGpu(gpu, graphs));
     try {
-        return std::shared_ptr<Backend>(std::make_shared<AcceleratorBackend>(
-            "cuda", std::move(device), activations, std::make_shared<MonotonicClock>(), connector()));
+        return std::shared_ptr<Backend>(std::make_shared<Backend>("cuda", std::move(device), activations,
+                                                                  std::make_shared<MonotonicClock>(), connector()));
     } catch (const std::exception& e) {
         return runError(e.what());
     }

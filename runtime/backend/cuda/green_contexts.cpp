@@ -40,6 +40,8 @@ static_assert(kProcessors == CU_DEV_RESOURCE_TYPE_SM && kDefaultStream == CU_GRE
 
 using Handle = void*;
 
+} // namespace
+
 struct GreenCalls {
     int (*deviceGet)(int* device, int ordinal) = nullptr;
     int (*getResource)(int device, DeviceResource* resource, unsigned type) = nullptr;
@@ -58,28 +60,7 @@ struct GreenCalls {
     }
 };
 
-class GreenContext final : public ProcessorShare {
-public:
-    GreenContext(const GreenCalls& calls, Handle context, int processors)
-        : calls_(calls), context_(context), processors_(processors) {}
-    GreenContext(const GreenContext&) = delete;
-    GreenContext& operator=(const GreenContext&) = delete;
-    ~GreenContext() override { (void)calls_.destroy(context_); }
-
-    [[nodiscard]] int processors() const override { return processors_; }
-    [[nodiscard]] void* makeStream(int priority) const override {
-        Handle stream = nullptr;
-        const int error = calls_.makeStream(&stream, context_, kNonBlocking, priority);
-        if (error != 0)
-            throw std::runtime_error("CUDA cannot make a stream on some processors: " + calls_.message(error));
-        return stream;
-    }
-
-private:
-    GreenCalls calls_;
-    Handle context_;
-    int processors_;
-};
+namespace {
 
 Result<GreenCalls> findGreenCalls(const DriverFunctions& driver) {
     GreenCalls calls;
@@ -112,6 +93,20 @@ std::optional<unsigned> largestShare(const GreenCalls& calls, const DeviceResour
 
 } // namespace
 
+ProcessorShare::ProcessorShare(std::shared_ptr<const GreenCalls> calls, void* context, int processors)
+    : calls_(std::move(calls)), context_(context), processors_(processors) {}
+
+ProcessorShare::~ProcessorShare() {
+    (void)calls_->destroy(context_);
+}
+
+void* ProcessorShare::makeStream(int priority) const {
+    Handle stream = nullptr;
+    const int error = calls_->makeStream(&stream, context_, kNonBlocking, priority);
+    if (error != 0) throw std::runtime_error("CUDA cannot make a stream on some processors: " + calls_->message(error));
+    return stream;
+}
+
 DriverFunctions loadedDriver() {
     // Loaded by CUDA's runtime already, so this only finds it.
     void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -141,6 +136,7 @@ Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const Driv
     if (const int error = calls.split(resources.data(), &made, &all, nullptr, 0, *each); error != 0)
         return refused("divide the processors", error);
     if (made < count) return runError("the driver made fewer shares than it had promised");
+    const auto shared = std::make_shared<const GreenCalls>(calls);
     std::vector<std::shared_ptr<ProcessorShare>> result;
     for (DeviceResource& resource : resources) {
         Handle description = nullptr;
@@ -149,7 +145,7 @@ Result<std::vector<std::shared_ptr<ProcessorShare>>> divideProcessors(const Driv
         Handle context = nullptr;
         if (const int error = calls.create(&context, description, device, kDefaultStream); error != 0)
             return refused("use a share of the processors", error);
-        result.push_back(std::make_shared<GreenContext>(calls, context, static_cast<int>(resource.processors)));
+        result.push_back(std::make_shared<ProcessorShare>(shared, context, static_cast<int>(resource.processors)));
     }
     return result;
 }

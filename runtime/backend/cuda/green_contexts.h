@@ -15,15 +15,26 @@ using DriverFunctions = std::function<void*(const char* name)>;
 /// Those of the driver that this process has loaded; all null if there is none.
 [[nodiscard]] DriverFunctions loadedDriver();
 
+struct GreenCalls; ///< the driver's functions for green contexts
+
 /// Some of a GPU's processors, for streams whose kernels run on these alone (a green context of the driver). Memory and
 /// events are those of the GPU. Thread-safe.
 class ProcessorShare {
 public:
-    virtual ~ProcessorShare() = default;
-    [[nodiscard]] virtual int processors() const = 0;
+    ProcessorShare(std::shared_ptr<const GreenCalls> calls, void* context, int processors);
+    ProcessorShare(const ProcessorShare&) = delete;
+    ProcessorShare& operator=(const ProcessorShare&) = delete;
+    ~ProcessorShare();
+
+    [[nodiscard]] int processors() const { return processors_; }
     /// A CUstream that does not synchronise with the default stream; smaller priorities go first. Destroyed as any
     /// stream, before the share. Throws std::runtime_error with the driver's message.
-    [[nodiscard]] virtual void* makeStream(int priority) const = 0;
+    [[nodiscard]] void* makeStream(int priority) const;
+
+private:
+    std::shared_ptr<const GreenCalls> calls_;
+    void* context_;
+    int processors_;
 };
 
 /// Divides the processors of a GPU, which must be in use by the process, into that many shares of equal size, as large

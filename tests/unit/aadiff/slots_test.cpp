@@ -65,7 +65,7 @@ TEST(Slots, SayWhichOpMustNotWait) {
     const CostModel costs = costsOf(TimeNs{2'000}, TimeNs{4'000});
     for (const char* const family : {"1f1b", "fthenb", "zb-h1"}) {
         const StepTimeline step = simulate(make(family, 4, 6), costs).value();
-        const auto slots = ScheduleSlots(step).slots();
+        const auto slots = slotsOf(step);
         ASSERT_EQ(slots.size(), 4U);
         for (const auto& of_rank : slots) {
             for (const Slot& slot : of_rank) {
@@ -85,9 +85,9 @@ TEST(Slots, OfARunAreTheShortestSeen) {
     std::vector<StepTimeline> steps;
     for (const int forward : {2'000, 1'500, 2'500})
         steps.push_back(simulate(schedule, costsOf(TimeNs{forward}, TimeNs{4'000})).value());
-    const auto all = ObservedSlots(steps).slots();
-    const auto shortest = ScheduleSlots(steps[1]).slots();
-    const auto last = ScheduleSlots(steps[2]).slots();
+    const auto all = shortestSlotsOf(steps);
+    const auto shortest = slotsOf(steps[1]);
+    const auto last = slotsOf(steps[2]);
     for (std::size_t r = 0; r < all.size(); ++r) {
         for (const Slot& slot : all[r]) {
             const auto same = [&slot](const Slot& other) { return other.next_op == slot.next_op; };
@@ -100,8 +100,8 @@ TEST(Slots, OfARunAreTheShortestSeen) {
     }
     // Another order's steps say nothing of this one's.
     std::vector<StepTimeline> mixed{simulate(make("fthenb", 4, 8), costsOf(TimeNs{1}, TimeNs{1})).value(), steps[2]};
-    EXPECT_EQ(ObservedSlots(mixed).slots()[0].size(), last[0].size());
-    EXPECT_TRUE(ObservedSlots({}).slots().empty());
+    EXPECT_EQ(shortestSlotsOf(mixed)[0].size(), last[0].size());
+    EXPECT_TRUE(shortestSlotsOf({}).empty());
 }
 
 } // namespace

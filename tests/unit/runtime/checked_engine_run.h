@@ -25,8 +25,8 @@ struct CheckedEngineRun : EngineRun {
     std::vector<CheckRecord> mismatches; ///< of checks; those that found nothing are in `records`
 
 private:
-    Result<AttachHooks> makeChecks(std::size_t ranks) {
-        if (!aadiff) return AttachHooks();
+    Result<AttachHook> makeChecks(std::size_t ranks) {
+        if (!aadiff) return AttachHook();
         auto made = CheckSetup::make({schedule, costs, model, tolerance.has_value(), !devices, devices ? 1 : ranks, {}},
                                      *aadiff);
         if (!made.ok()) return std::move(made).error();

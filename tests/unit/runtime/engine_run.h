@@ -47,11 +47,11 @@ struct EngineRun {
         for (int r = 0; r < ranks; ++r)
             rings.push_back(std::make_unique<profiler::RecordRing>(ring_slots));
         InProcessTransports transports(ranks, clock, std::nullopt);
-        AttachHooks hooks;
+        AttachHook hook;
         if (attach) {
-            Result<AttachHooks> made = attach(ranks);
+            Result<AttachHook> made = attach(ranks);
             if (!made.ok()) return std::move(made).error();
-            hooks = std::move(made).value();
+            hook = std::move(made).value();
         }
         EngineConfig config{.schedule = schedule,
                             .times = costs,
@@ -68,7 +68,7 @@ struct EngineRun {
                             .die = {},
                             .after_step = after_step,
                             .bubble_hook = bubble_hook,
-                            .attach = std::move(hooks)};
+                            .attach = std::move(hook)};
         for (const auto& ring : rings)
             config.rings.push_back(ring.get());
         Result<EngineResult> result = runEngine(config, control);
@@ -84,7 +84,7 @@ struct EngineRun {
     int replicas = 1;
     int tensor_ranks = 1;
     std::size_t ring_slots = 1 << 12;
-    std::function<Result<AttachHooks>(int ranks)> attach; ///< makes the hooks of the ranks; empty = none
+    std::function<Result<AttachHook>(int ranks)> attach; ///< makes the hooks of the ranks; empty = none
     std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;
     StageFactory make_stage;

@@ -83,5 +83,12 @@ TEST(StepBarrier, AbortWakesThoseWhoWait) {
     EXPECT_FALSE(barrier.arriveAndWait(TimeNs{2}));
 }
 
+TEST(HostLoad, IsCrowdedOnlyWhereRanksOutnumberCores) {
+    EXPECT_FALSE((HostLoad{.ranks = 2, .busy = 1, .cores = 2}).crowded());
+    EXPECT_FALSE((HostLoad{.ranks = 2, .busy = 2, .cores = 2}).crowded());
+    EXPECT_FALSE((HostLoad{.ranks = 4, .busy = 1, .cores = 2}).crowded());
+    EXPECT_TRUE((HostLoad{.ranks = 4, .busy = 2, .cores = 2}).crowded());
+}
+
 } // namespace
 } // namespace bubblescope::runtime

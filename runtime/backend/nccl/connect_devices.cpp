@@ -1,8 +1,8 @@
-#include "runtime/comm/nccl/connect_devices.h"
+#include "runtime/backend/nccl/connect_devices.h"
 
+#include "runtime/backend/nccl/link_plan.h"
+#include "runtime/backend/nccl/nccl_channel.h"
 #include "runtime/comm/channels.h"
-#include "runtime/comm/nccl/link_plan.h"
-#include "runtime/comm/nccl/nccl_channel.h"
 #include "runtime/comm/process_transport.h"
 #include "runtime/model/parameters.h"
 

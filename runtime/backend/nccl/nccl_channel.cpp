@@ -1,4 +1,4 @@
-#include "runtime/comm/nccl/nccl_channel.h"
+#include "runtime/backend/nccl/nccl_channel.h"
 
 #include <algorithm>
 #include <exception>
@@ -98,7 +98,7 @@ NcclChannel::Incoming NcclChannel::prepare(const MessageKey& key) {
 
 void NcclChannel::queueSend(const Tensor& tensor, Rank to) {
     if (tensor.empty()) return; // both ends skip it
-    const Buffer& buffer = queuedArray(tensor).buffer();
+    const Buffer& buffer = tensor.device().buffer();
     comm_->send(buffer.as<void>(), buffer.bytes(), placeOf(to), stream_);
 }
 
@@ -110,7 +110,7 @@ void NcclChannel::queueReceive(const Incoming& incoming, Rank from) {
 Tensor NcclChannel::landed(Incoming incoming) {
     if (context_.paced) device().stamp(incoming.arrival->stamp.as<std::uint64_t>(), stream_);
     device().record(incoming.arrival->end, stream_);
-    auto array = std::make_unique<QueuedArray>(context_.queue, std::move(incoming.buffer), incoming.shape.rows,
+    auto array = std::make_unique<DeviceArray>(context_.queue, std::move(incoming.buffer), incoming.shape.rows,
                                                incoming.shape.columns, incoming.shape.storage);
     array->cameBy(std::move(incoming.arrival));
     return Tensor(std::move(array));
@@ -146,7 +146,7 @@ void SendChannel::progress() {
         if (waiting_.empty()) return;
         issued_ = std::move(waiting_.front());
         waiting_.pop_front();
-        if (!issued_->empty()) device().wait(stream_, queuedArray(*issued_).ready());
+        if (!issued_->empty()) device().wait(stream_, issued_->device().ready());
         Group group(*context_.library);
         queueSend(*issued_, link_.members.back());
         group.end();
@@ -228,7 +228,7 @@ void ExchangeChannel::progress() {
 
 void ExchangeChannel::issue() {
     for (const auto& [label, tensor] : given_) {
-        if (!tensor.empty()) device().wait(stream_, queuedArray(tensor).ready());
+        if (!tensor.empty()) device().wait(stream_, tensor.device().ready());
     }
     for (const LinkMessage& message : link_.messages) {
         if (message.to == self_) coming_.insert_or_assign({message.from, message.key}, prepare(message.key));

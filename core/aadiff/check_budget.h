@@ -9,7 +9,7 @@
 #include <deque>
 #include <vector>
 
-namespace bubblescope::runtime {
+namespace bubblescope {
 
 /// Of how many steps one may cost this much more, if each may cost `allowed` in the mean: `least` or it doubled, up to
 /// 1,024.
@@ -24,7 +24,7 @@ namespace bubblescope::runtime {
 /// Chooses the steps of a rank that carry work which makes its ops longer, so that on average this takes no more than a
 /// share of the time. Work is done in the first steps, which shows what it takes, and then in every step whose number
 /// is a multiple of a power of two: steps of ranks and of runs that are rarer are among those that are more frequent.
-/// For the rank's thread.
+/// One thread; all times are passed in.
 class CheckCost {
 public:
     static constexpr int kTried = 4; ///< steps in which the work is always done; the first one warms up
@@ -75,7 +75,7 @@ private:
 /// whole steps there. The first one is checked, and then none until bubbles are known (see MeasuredPlan). The next ones
 /// go with and without checks in turn. Then as few are checked as keep the mean step within a share of what steps
 /// without checks take; at least every other step goes without, which shows how long bubbles are. Checked are the steps
-/// whose number is a multiple of a power of two: see CheckCost. For the rank's thread.
+/// whose number is a multiple of a power of two: see CheckCost. One thread.
 class CheckedSteps {
 public:
     static constexpr int kFirst = 8;           ///< steps until bubbles are known
@@ -127,4 +127,4 @@ private:
     std::array<std::deque<TimeNs>, 2> took_; ///< by the last steps without checks, and with
 };
 
-} // namespace bubblescope::runtime
+} // namespace bubblescope

@@ -1,4 +1,4 @@
-#include "runtime/checks/check_cost.h"
+#include "core/aadiff/check_budget.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace bubblescope::runtime {
+namespace bubblescope {
 namespace {
 
 using namespace std::chrono_literals;
@@ -124,4 +124,4 @@ TEST(CheckedSteps, WithoutALimitEveryStepIsChecked) {
 }
 
 } // namespace
-} // namespace bubblescope::runtime
+} // namespace bubblescope

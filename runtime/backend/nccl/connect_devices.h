@@ -1,7 +1,7 @@
 #pragma once
 
-#include "runtime/backend/queued/accelerator_backend.h"
-#include "runtime/comm/nccl/peer_library.h"
+#include "runtime/backend/backend.h"
+#include "runtime/backend/nccl/peer_library.h"
 
 #include <memory>
 

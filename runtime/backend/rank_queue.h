@@ -2,7 +2,6 @@
 
 #include "runtime/accelerator/accelerator.h"
 #include "runtime/accelerator/work_queue.h"
-#include "runtime/backend/rank_device.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/model/compute_queue.h"
 
@@ -48,49 +47,73 @@ private:
     TimeNs host_{0};
 };
 
-class QueuedArray;
-
-/// The arrival of data from another process: two timed events on the stream that received them.
-struct DeviceArrival {
-    explicit DeviceArrival(Accelerator& accelerator)
-        : device(accelerator), begin(device.makeEvent(true)), end(device.makeEvent(true)) {}
-    DeviceArrival(const DeviceArrival&) = delete;
-    DeviceArrival& operator=(const DeviceArrival&) = delete;
-    ~DeviceArrival() {
-        device.destroy(begin);
-        device.destroy(end);
-    }
-
-    Accelerator& device;
-    Accelerator::Event begin; ///< the receiver was ready
-    Accelerator::Event end;   ///< the data were there
-    Buffer stamp;             ///< 8 bytes with the device's time of the end; only on paced runs
-};
-
 /// One rank's share of an accelerator: a stream for computations, one for incoming transfers in each direction, and
-/// memory for them. Several ranks may share a device. A transfer between them is a copy that the receiving rank's
-/// stream makes as soon as the sender has computed the tensor, while both continue to compute. A tensor from another
-/// process has arrived already, or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait
-/// for the device.
-class RankQueue final : public RankDevice, public ComputeQueue, public std::enable_shared_from_this<RankQueue> {
+/// memory for them. Calls of the rank's stages only queue their work; the times of the work are known after the step.
+/// Several ranks may share a device. A transfer between them is a copy that the receiving rank's stream makes as soon
+/// as the sender has computed the tensor, while both continue to compute. A tensor from another process has arrived
+/// already, or its transfer is queued. Only finishOps() and, after limitAhead(), waitForRoom() wait for the device.
+///
+/// Used by the rank's thread. Failures are exceptions.
+class RankQueue final : public ComputeQueue {
 public:
+    enum class Direction : std::uint8_t { Forward, Backward }; ///< activations; gradients
+
+    struct Span {
+        TimeNs begin{0};
+        TimeNs end{0};
+    };
+    /// Times of an op and of the arrival of its inputs, on the host's clock.
+    struct OpTimes {
+        Span op;
+        std::vector<Span> transfers; ///< one per receive(), from the sender's completion to the arrival here; empty
+                                     ///< spans within the rank
+        std::vector<Span> sums;      ///< one per addUp(), beginning when this rank reached the sum
+    };
+
+    /// One of the device's streams, for profilers.
+    struct NamedStream {
+        std::string purpose;    ///< "compute", "incoming activations" …
+        void* native = nullptr; ///< see Accelerator::nativeStream()
+    };
+
     /// Ranks on one device share `time`.
     RankQueue(std::shared_ptr<Accelerator> device, std::shared_ptr<DeviceTime> time);
     RankQueue(const RankQueue&) = delete;
     RankQueue& operator=(const RankQueue&) = delete;
     ~RankQueue() override;
 
-    void bindThread() override { device().bindThread(); }
-    void waitForRoom() override;
-    void beginStep() override;
-    [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) override;
-    void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums) override;
-    void endOp() override;
-    void beginSum() override;
-    [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency) override;
-    [[nodiscard]] Tensor handOver(Tensor tensor) override;
-    [[nodiscard]] std::vector<OpTimes> finishOps() override;
-    [[nodiscard]] std::vector<NamedStream> streams() const override { return streams_; }
+    [[nodiscard]] std::shared_ptr<RankQueue> shared() {
+        return std::static_pointer_cast<RankQueue>(shared_from_this());
+    }
+
+    /// To be called first, on the rank's thread.
+    void bindThread() { device().bindThread(); }
+
+    /// To be called before an op. Where limitAhead() was called, waits for ops that were queued long before.
+    void waitForRoom();
+    /// Begins a step, when no rank has work queued. Times are recorded from here on.
+    void beginStep();
+    /// Moves a tensor that was handed over to this rank, for the op that begins next: queues the transfer, and makes
+    /// the work queued next wait for it. With a latency the transfer takes at least that long. A tensor of the rank
+    /// itself is returned without a transfer.
+    [[nodiscard]] Tensor receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency);
+    /// The work queued between these two is an op. With a nominal time the device is kept busy until that has passed
+    /// since the op's begin, not counting its `sums`, which are spread evenly over that time with the last one at its
+    /// end. Ops with equal keys perform the same work on other data.
+    void beginOp(std::uint64_t key, std::optional<TimeNs> nominal, int sums);
+    void endOp();
+    /// The op has reached a sum. To be called before its part is handed over.
+    void beginSum();
+    /// Adds parts, this rank's and those that others have handed over, in their order, and makes the work queued next
+    /// wait for the sum. With a latency it takes at least that long after the last part has been computed.
+    [[nodiscard]] Tensor addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency);
+    /// Makes all users of this rank's tensor wait for the work that the rank has queued so far.
+    [[nodiscard]] Tensor handOver(Tensor tensor);
+    /// Waits until all work is done. Returns the ops since the last call.
+    [[nodiscard]] std::vector<OpTimes> finishOps();
+
+    /// The streams that the rank has now. New ones come last.
+    [[nodiscard]] const std::vector<NamedStream>& streams() const { return streams_; }
     /// A stream beside the queue's own on which work for the rank runs: a link's. For this rank's thread, between
     /// steps.
     void addStream(const std::string& purpose, Accelerator::Stream stream);
@@ -100,14 +123,25 @@ public:
     /// processes, nothing else keeps the host from queueing a whole step, with memory for all its transfers.
     void limitAhead(std::size_t ops) { ahead_ = ops; }
 
-    // Checks.
-    void prepareChecks() override;
-    [[nodiscard]] TimeNs stepBegan() override;
-    void holdSinceStep(TimeNs length) override;
-    [[nodiscard]] std::optional<TimeNs> finishSoFar() override;
-    [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work) override;
-    [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now) override;
-    [[nodiscard]] std::shared_ptr<const LateTensor> adopt(std::shared_ptr<const LateTensor> note) override;
+    // Checks in bubbles. They have a separate queue, whose work yields to other work of the device.
+
+    /// To be called before the first step of a run with checks.
+    void prepareChecks();
+    /// The time at which the step began. To be called after beginStep(), if the step is checked. Waits for the device.
+    [[nodiscard]] TimeNs stepBegan();
+    /// Work that is queued next begins no earlier than `length` after the begin of the step.
+    void holdSinceStep(TimeNs length);
+    /// Waits for the ops queued so far. Returns the end of the last op of the step; nothing before the first.
+    [[nodiscard]] std::optional<TimeNs> finishSoFar();
+    /// Executes the work that `work` queues in the queue of checks, after all that the rank has queued so far; waits
+    /// for it. With a nominal time the queue is kept busy until that has passed.
+    [[nodiscard]] Span runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work);
+    /// Whether a tensor that was handed over can be used here at `now`; with a latency it must have been ready for that
+    /// long.
+    [[nodiscard]] bool arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now);
+    /// Copies a digest of another rank's device to this rank's, after all that this rank has queued so far. The
+    /// original must be kept until then.
+    [[nodiscard]] std::shared_ptr<const DeviceSnapshot> adopt(const std::shared_ptr<const DeviceSnapshot>& note);
 
     // The interface to the rank's stages.
     /// The queue of checks; it exists after prepareChecks().
@@ -120,7 +154,6 @@ public:
     [[nodiscard]] Buffer take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) override;
     [[nodiscard]] const void* valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns,
                                        Storage storage) override;
-    [[nodiscard]] DigestPages& digests() { return digests_; }
     /// Whether the time at which a tensor was ready must be recorded.
     [[nodiscard]] bool timesHandOvers() const { return checks_ != nullptr; }
     /// Discards the ops so far, whose times nobody needs.
@@ -171,9 +204,9 @@ private:
 
     [[nodiscard]] Accelerator::Event mark(Accelerator::Stream stream);
     /// Makes the work queued next wait for data from another process.
-    void await(QueuedArray& array, std::optional<TimeNs> latency);
+    void await(DeviceArray& array, std::optional<TimeNs> latency);
     /// Queues a copy of another rank's tensor into memory of this rank; the copy must be waited for.
-    [[nodiscard]] Buffer copyFrom(QueuedArray& sent, Incoming& way);
+    [[nodiscard]] Buffer copyFrom(DeviceArray& sent, Incoming& way);
     /// The part of the op's nominal time before its n-th sum, or all of it after the last.
     [[nodiscard]] TimeNs shareBefore(std::size_t sum) const;
     /// Copies the parts of other ranks into this rank's memory.
@@ -195,8 +228,7 @@ private:
     std::mutex returned_mutex_;
     std::vector<Tensor> returned_;               ///< to be freed by this rank's thread
     std::vector<Accelerator::Event> hand_overs_; ///< that are not in use
-    DigestPages digests_;
-    std::unique_ptr<WorkQueue> checks_; ///< null if the run has no checks
+    std::unique_ptr<WorkQueue> checks_;          ///< null if the run has no checks
     bool in_check_ = false;
     Buffer step_stamp_;
     Buffer check_stamp_;
@@ -204,45 +236,5 @@ private:
     std::array<Accelerator::Event, 2> check_marks_{}; ///< begin and end of the last check
     Accelerator::Event checked_from_ = nullptr;       ///< the event that a check waits for
 };
-
-/// A tensor on an accelerator: a row per token, or a column of gradients.
-class QueuedArray final : public DeviceArray {
-public:
-    QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols, Storage storage);
-    ~QueuedArray() override;
-
-    [[nodiscard]] std::int64_t rows() const override { return rows_; }
-    [[nodiscard]] std::int64_t cols() const override { return cols_; }
-    [[nodiscard]] std::int64_t bytes() const override { return buffer_.bytes(); }
-    [[nodiscard]] std::unique_ptr<DeviceArray> clone() const override;
-    /// For gradients.
-    void add(const DeviceArray& other) override;
-    [[nodiscard]] HostMatrix toHost() const override;
-    [[nodiscard]] std::unique_ptr<LiveTensor> live() override;
-
-    [[nodiscard]] const std::shared_ptr<RankQueue>& queue() const { return queue_; }
-    [[nodiscard]] Storage storage() const { return storage_; }
-    [[nodiscard]] Buffer& buffer() { return buffer_; }
-    [[nodiscard]] const Buffer& buffer() const { return buffer_; }
-    /// When it may be read elsewhere; nullptr before it is handed over.
-    [[nodiscard]] Accelerator::Event ready() const { return ready_; }
-    void markReady();
-
-    /// Its arrival from another process; nullptr if it was computed here.
-    [[nodiscard]] const std::shared_ptr<const DeviceArrival>& arrival() const { return arrival_; }
-    void cameBy(std::shared_ptr<const DeviceArrival> arrival) { arrival_ = std::move(arrival); }
-
-private:
-    std::shared_ptr<RankQueue> queue_;
-    Buffer buffer_;
-    std::int64_t rows_;
-    std::int64_t cols_;
-    Storage storage_;
-    Accelerator::Event ready_ = nullptr;
-    std::shared_ptr<const DeviceArrival> arrival_;
-};
-
-/// The content of `tensor`, which must be on an accelerator.
-[[nodiscard]] QueuedArray& queuedArray(const Tensor& tensor);
 
 } // namespace bubblescope::runtime

@@ -1,7 +1,6 @@
-#include "runtime/backend/queued/rank_queue.h"
+#include "runtime/backend/rank_queue.h"
 
 #include "runtime/accelerator/kernels/number_hash.h"
-#include "runtime/backend/queued/device_tensor.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -54,7 +53,7 @@ RankQueue::RankQueue(std::shared_ptr<Accelerator> accelerator, std::shared_ptr<D
     : ComputeQueue(std::move(accelerator), Accelerator::Priority::Usual,
                    {.saves_attention = false, .separate_gradients = false, .alignment = kAlignment}),
       time_(std::move(time)), incoming_{Incoming(device()), Incoming(device())}, parts_(device()),
-      gathered_(device().makeEvent(false)), digests_(*this) {
+      gathered_(device().makeEvent(false)) {
     begin_stamp_ = pool().take(sizeof(std::uint64_t));
     addStream("compute", stream());
     addStream("incoming activations", incoming_[static_cast<std::size_t>(Direction::Forward)].stream);
@@ -99,7 +98,7 @@ Accelerator::Event RankQueue::mark(Accelerator::Stream stream) {
 Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<TimeNs> latency) {
     received_.emplace_back();
     if (tensor.empty()) return tensor;
-    QueuedArray& sent = queuedArray(tensor);
+    DeviceArray& sent = tensor.device();
     if (sent.queue().get() == this) {
         if (sent.arrival()) await(sent, latency);
         return tensor;
@@ -114,10 +113,10 @@ Tensor RankQueue::receive(Tensor tensor, Direction direction, std::optional<Time
     device().wait(stream(), received_.back().end);
     own.usedOn(stream());
     return Tensor(
-        std::make_unique<QueuedArray>(shared_from_this(), std::move(own), sent.rows(), sent.cols(), sent.storage()));
+        std::make_unique<DeviceArray>(shared_from_this(), std::move(own), sent.rows(), sent.cols(), sent.storage()));
 }
 
-void RankQueue::await(QueuedArray& array, std::optional<TimeNs> latency) {
+void RankQueue::await(DeviceArray& array, std::optional<TimeNs> latency) {
     const DeviceArrival& arrival = *array.arrival();
     device().wait(stream(), arrival.end);
     if (latency) device().holdUntil(arrival.stamp.as<std::uint64_t>(), *latency, stream());
@@ -125,7 +124,7 @@ void RankQueue::await(QueuedArray& array, std::optional<TimeNs> latency) {
     array.buffer().usedOn(stream());
 }
 
-Buffer RankQueue::copyFrom(QueuedArray& sent, Incoming& way) {
+Buffer RankQueue::copyFrom(DeviceArray& sent, Incoming& way) {
     Buffer own = way.memory.take(sent.bytes());
     device().copy(own.as<void>(), sent.buffer().as<void>(), sent.bytes(), way.stream);
     sent.buffer().usedOn(way.stream);
@@ -214,9 +213,9 @@ Tensor RankQueue::addUp(std::vector<Tensor> parts, std::optional<TimeNs> latency
 }
 
 void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency) {
-    std::vector<QueuedArray*> copied;
+    std::vector<DeviceArray*> copied;
     for (const Tensor& part : parts) {
-        QueuedArray& array = queuedArray(part);
+        DeviceArray& array = part.device();
         if (array.queue().get() != this) {
             device().wait(parts_.stream, array.ready());
             copied.push_back(&array);
@@ -230,27 +229,32 @@ void RankQueue::gather(std::vector<Tensor>& parts, std::optional<TimeNs> latency
     // All parts are on their way at the same time.
     if (latency) device().stamp(parts_.begin_stamp.as<std::uint64_t>(), parts_.stream);
     std::vector<Buffer> here;
-    for (QueuedArray* const array : copied)
+    for (DeviceArray* const array : copied)
         here.push_back(copyFrom(*array, parts_));
     if (latency) device().holdUntil(parts_.begin_stamp.as<std::uint64_t>(), *latency, parts_.stream);
     device().record(gathered_, parts_.stream);
     device().wait(stream(), gathered_);
     auto next = here.begin();
     for (Tensor& part : parts) {
-        const QueuedArray& array = queuedArray(part);
+        const DeviceArray& array = part.device();
         if (array.queue().get() == this) continue;
         next->usedOn(stream());
-        part = Tensor(std::make_unique<QueuedArray>(shared_from_this(), std::move(*next++), array.rows(), array.cols(),
+        part = Tensor(std::make_unique<DeviceArray>(shared_from_this(), std::move(*next++), array.rows(), array.cols(),
                                                     array.storage()));
     }
 }
 
 Tensor RankQueue::handOver(Tensor tensor) {
-    if (!tensor.empty()) queuedArray(tensor).markReady();
+    if (tensor.empty()) return tensor;
+    DeviceArray& array = tensor.device();
+    if (array.ready() == nullptr)
+        array.setReady(
+            {takeHandOver(), [queue = shared()](Accelerator::Event event) { queue->returnHandOver(event); }});
+    device().record(array.ready(), stream());
     return tensor;
 }
 
-std::vector<RankDevice::OpTimes> RankQueue::finishOps() {
+std::vector<RankQueue::OpTimes> RankQueue::finishOps() {
     finish();
     freeReturned();
     const auto spanOf = [&](const Marks& marks) {
@@ -300,76 +304,19 @@ std::unique_ptr<LiveTensor> RankQueue::live(WorkQueue& on, void* data, std::int6
 }
 
 Tensor RankQueue::give(Buffer buffer, std::int64_t rows, std::int64_t columns, Storage storage) {
-    return Tensor(std::make_unique<QueuedArray>(shared_from_this(), std::move(buffer), rows, columns, storage));
+    return Tensor(std::make_unique<DeviceArray>(shared_from_this(), std::move(buffer), rows, columns, storage));
 }
 
 Buffer RankQueue::take(Tensor tensor, std::int64_t rows, std::int64_t columns, Storage storage) {
     static_cast<void>(valuesOf(tensor, rows, columns, storage));
-    return std::move(queuedArray(tensor).buffer());
+    return std::move(tensor.device().buffer());
 }
 
 const void* RankQueue::valuesOf(const Tensor& tensor, std::int64_t rows, std::int64_t columns, Storage storage) {
-    const QueuedArray& array = queuedArray(tensor);
+    const DeviceArray& array = tensor.device();
     if (array.queue().get() != this || array.storage() != storage || array.rows() != rows || array.cols() != columns)
         throw std::logic_error("a tensor does not belong to the stage that is to use it");
     return array.buffer().as<void>();
-}
-
-QueuedArray::QueuedArray(std::shared_ptr<RankQueue> queue, Buffer buffer, std::int64_t rows, std::int64_t cols,
-                         Storage storage)
-    : queue_(std::move(queue)), buffer_(std::move(buffer)), rows_(rows), cols_(cols), storage_(storage) {}
-
-QueuedArray::~QueuedArray() {
-    if (ready_ != nullptr) queue_->returnHandOver(ready_);
-}
-
-void QueuedArray::markReady() {
-    if (ready_ == nullptr) ready_ = queue_->takeHandOver();
-    queue_->device().record(ready_, queue_->stream());
-}
-
-std::unique_ptr<DeviceArray> QueuedArray::clone() const {
-    return std::make_unique<QueuedArray>(queue_, queue_->copyOf(buffer_), rows_, cols_, storage_);
-}
-
-void QueuedArray::add(const DeviceArray& other) {
-    const auto* const values = dynamic_cast<const QueuedArray*>(&other);
-    if (values == nullptr || values->queue_ != queue_ || values->storage_ != Storage::Float ||
-        storage_ != Storage::Float || values->bytes() != bytes()) {
-        throw std::logic_error("only gradients of one shape and rank can be added on a device");
-    }
-    queue_->launch(AddKernel{buffer_.as<float>(), values->buffer_.as<float>(), rows_ * cols_});
-}
-
-HostMatrix QueuedArray::toHost() const {
-    HostMatrix result(rows_, cols_);
-    const auto fill = [&](const auto& values) {
-        for (std::int64_t row = 0; row < rows_; ++row) {
-            for (std::int64_t column = 0; column < cols_; ++column)
-                result(row, column) = load(values[static_cast<std::size_t>(row * cols_ + column)]);
-        }
-    };
-    const auto get = [&](auto values) {
-        queue_->device().copyOut(values.data(), buffer_.as<void>(), buffer_.bytes(), queue_->stream());
-        fill(values);
-    };
-    const auto count = static_cast<std::size_t>(rows_ * cols_);
-    if (storage_ == Storage::Float) {
-        get(std::vector<float>(count));
-    } else {
-        get(std::vector<Bf16>(count));
-    }
-    return result;
-}
-
-std::unique_ptr<LiveTensor> QueuedArray::live() {
-    return std::make_unique<DeviceTensor>(*queue_, *queue_, buffer_.as<void>(), rows_ * cols_, storage_);
-}
-
-QueuedArray& queuedArray(const Tensor& tensor) {
-    auto* const array = dynamic_cast<QueuedArray*>(tensor.device());
-    if (array == nullptr) throw std::logic_error("a tensor is not on the device that is to use it");
-    return *array;
 }
 
 void RankQueue::prepareChecks() {
@@ -403,7 +350,7 @@ std::optional<TimeNs> RankQueue::finishSoFar() {
     return time_->of(ops_.back().op.end);
 }
 
-RankDevice::Span RankQueue::runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work) {
+RankQueue::Span RankQueue::runCheck(std::optional<TimeNs> nominal, const std::function<void()>& work) {
     const Accelerator::Stream on = checks_->stream();
     device().record(checked_from_, stream());
     device().wait(on, checked_from_);
@@ -425,15 +372,14 @@ RankDevice::Span RankQueue::runCheck(std::optional<TimeNs> nominal, const std::f
 
 bool RankQueue::arrived(const Tensor& tensor, std::optional<TimeNs> latency, TimeNs now) {
     if (tensor.empty()) return true;
-    const Accelerator::Event ready = queuedArray(tensor).ready();
+    const Accelerator::Event ready = tensor.device().ready();
     if (ready == nullptr || !device().reached(ready)) return false;
     return !latency || time_->of(ready) + *latency <= now;
 }
 
-std::shared_ptr<const LateTensor> RankQueue::adopt(std::shared_ptr<const LateTensor> note) {
-    const auto& theirs = dynamic_cast<const DeviceSnapshot&>(*note);
-    DeviceDigest own = digests_.next(theirs.slot().bytes(), *this);
-    device().copy(own.at(), theirs.slot().at(), sizeof(std::uint64_t), stream());
+std::shared_ptr<const DeviceSnapshot> RankQueue::adopt(const std::shared_ptr<const DeviceSnapshot>& note) {
+    DeviceDigest own = digests().next(note->slot().bytes(), *this);
+    device().copy(own.at(), note->slot().at(), sizeof(std::uint64_t), stream());
     return std::make_shared<DeviceSnapshot>(shared_from_this(), std::move(own), Buffer(), Storage::Float);
 }
 

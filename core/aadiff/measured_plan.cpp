@@ -1,9 +1,9 @@
-#include "runtime/checks/measured_plan.h"
+#include "core/aadiff/measured_plan.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace bubblescope::runtime {
+namespace bubblescope {
 namespace {
 
 // Two checks in a row that did not fit, and then one now and then.
@@ -14,15 +14,11 @@ constexpr double kAfterStep = 0.01; ///< more
 constexpr int kAgain = 33;     ///< of a round: steps with checks that are rare (CheckCost) are none of the next eight
 constexpr TimeNs kAnOp{1'000}; ///< ops of the timeline need an order, not times
 
-void keepLast(std::deque<TimeNs>& times, TimeNs time) {
-    times.push_back(std::max(time, TimeNs{0}));
-    if (times.size() > MeasuredPlan::kLast) times.pop_front();
-}
-
 } // namespace
 
-MeasuredPlan::MeasuredPlan(const CheckSetup& setup, const Schedule& schedule, Rank rank, LayerTime time_of)
-    : setup_(setup), rank_(rank), time_of_(std::move(time_of)), step_(setup.study.timeline()) {
+MeasuredPlan::MeasuredPlan(const StepTimeline& step, const Schedule& schedule, Rank rank, PlanLimits limits,
+                           LayerTime time_of)
+    : rank_(rank), limits_(std::move(limits)), time_of_(std::move(time_of)), step_(step) {
     const std::vector<Op>& list = schedule.ranks[rank.index()];
     for (auto& ops : step_.ranks)
         ops.clear();
@@ -51,8 +47,7 @@ bool MeasuredPlan::beginStep(bool repeats) {
 }
 
 std::span<const PlannedCheck> MeasuredPlan::checks() const {
-    if (!repeats_ || plan_.steps.empty()) return {};
-    return plan_.steps[static_cast<std::size_t>(since_plan_) % plan_.steps.size()];
+    return repeats_ ? plan_.checksOf(since_plan_) : std::span<const PlannedCheck>();
 }
 
 std::optional<std::size_t> MeasuredPlan::slotBefore(std::size_t index) const {
@@ -64,16 +59,15 @@ std::optional<std::size_t> MeasuredPlan::slotBefore(std::size_t index) const {
 }
 
 TimeNs MeasuredPlan::room(std::size_t index) const {
-    const Place& place = places_[index];
-    if (place.idle.size() < kMeasuredSteps || place.trust < kLeastTrust) return TimeNs{0};
-    TimeNs room = *std::ranges::min_element(place.idle);
-    if (short_) room = place.free.empty() ? TimeNs{0} : std::min(room, *std::ranges::min_element(place.free));
-    return room * kUsedParts / kParts;
+    const std::optional<TimeNs> idle = idle_.shortest(index, kMeasuredSteps);
+    if (!idle || places_[index].trust < kLeastTrust) return TimeNs{0};
+    const TimeNs room = short_ ? std::min(*idle, free_.shortest(index, 1).value_or(TimeNs{0})) : *idle;
+    return BubbleForecast::usable(room);
 }
 
 void MeasuredPlan::inputsReady(std::size_t index, TimeNs ready) {
     Place& place = places_[index];
-    if (place.since) keepLast(place.idle, ready - *std::exchange(place.since, std::nullopt));
+    if (place.since) idle_.add(index, ready - *std::exchange(place.since, std::nullopt));
 }
 
 void MeasuredPlan::missed(std::size_t index) {
@@ -87,19 +81,18 @@ void MeasuredPlan::checked(std::size_t index, std::size_t unit) {
 }
 
 void MeasuredPlan::freeUntil(std::size_t index, TimeNs now) {
-    if (places_[index].since) keepLast(places_[index].free, now - *places_[index].since);
+    if (places_[index].since) free_.add(index, now - *places_[index].since);
 }
 
-PlanLimits MeasuredPlan::limits() const {
-    PlanLimits limits = setup_.limits;
+PlanLimits MeasuredPlan::limitsNow() const {
+    PlanLimits limits = limits_;
     const std::vector<TimelineOp>& ops = timeline();
     for (const TimelineOp& op : ops) {
         const Stage stage = step_.stageOf(rank_, op.op.chunk);
-        const LayerRange layers = setup_.layersOf(stage);
-        for (int layer = 0; layer < layers.count; ++layer) {
+        for (int layer = 0; layer < limits.layers[stage.index()]; ++layer) {
             const auto [known, added] = limits.layer_times.try_emplace({stage, op.op.kind, layer}, TimeNs{0});
             if (!added) continue;
-            const std::optional<TimeNs> time = time_of_(op.op.kind, layers.first + layer);
+            const std::optional<TimeNs> time = time_of_(op.op.kind, stage, layer);
             if (time)
                 known->second = *time;
             else
@@ -129,7 +122,7 @@ void MeasuredPlan::renew() {
     bubble(ops.size(), places_.size() - 1);
     step_.begin = TimeNs{0};
     step_.end = now;
-    PlanLimits limits = this->limits();
+    PlanLimits limits = limitsNow();
     if (!first_) {
         first_ = planMoreChecks(slots, step_, rank_, {}, limits, {});
         last_checks_.assign(first_->units.size(), 0);
@@ -140,4 +133,4 @@ void MeasuredPlan::renew() {
     missed_ = false;
 }
 
-} // namespace bubblescope::runtime
+} // namespace bubblescope

@@ -1,17 +1,15 @@
-#include "runtime/checks/measured_plan.h"
+#include "core/aadiff/measured_plan.h"
 
-#include "runtime/checks/check_setup.h"
-#include "tests/unit/runtime/schedules.h"
+#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <set>
 
-namespace bubblescope::runtime {
+namespace bubblescope {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,34 +18,35 @@ using namespace std::chrono_literals;
 class MeasuredPlans : public ::testing::Test {
 protected:
     MeasuredPlans() {
-        ModelConfig model;
-        model.layers_per_stage = 2;
-        setup_ = CheckSetup::make({schedule_, times_, model, false, true, 4, {}}, {}).value();
-        plan_.emplace(*setup_, schedule_, kRank, [](OpKind, int) { return std::optional<TimeNs>(1ms); });
+        CostModel times;
+        times.times = {1ms, 2ms, 1ms, 1ms, 0ms};
+        PlanLimits limits;
+        limits.layers.assign(4, 2);
+        const AadiffStudy study = studyAadiff(schedule_, times, limits).value();
+        plan_.emplace(study.timeline(), schedule_, kRank, limits,
+                      [](OpKind, Stage, int) { return std::optional<TimeNs>(1ms); });
     }
 
     [[nodiscard]] std::size_t end() const { return schedule_.ranks[kRank.index()].size(); }
 
     /// A step in which the rank waits before the op at `index`, and a core is free for it, for as long as it takes that
     /// so much of it is used.
-    bool step(std::size_t index, TimeNs used, const std::optional<HostLoad>& load = {}, TimeNs free_used = 0ms) {
-        const TimeNs wait = used * MeasuredPlan::kParts / MeasuredPlan::kUsedParts;
-        const TimeNs free = free_used * MeasuredPlan::kParts / MeasuredPlan::kUsedParts;
+    bool step(std::size_t index, TimeNs used, bool cores_short = false, TimeNs free_used = 0ms) {
+        const TimeNs wait = used * BubbleForecast::kParts / BubbleForecast::kUsedParts;
+        const TimeNs free = free_used * BubbleForecast::kParts / BubbleForecast::kUsedParts;
         const bool first = plan_->beginStep(true);
         now_ += 1s;
         plan_->idleSince(index, now_);
         if (plan_->measures()) {
-            plan_->noteLoad(load);
-            if (MeasuredPlan::coresAreShort(load)) plan_->freeUntil(index, now_ + free);
+            plan_->setCoresShort(cores_short);
+            if (cores_short) plan_->freeUntil(index, now_ + free);
         }
         plan_->inputsReady(index, now_ + wait);
         return first;
     }
 
     static constexpr Rank kRank{1};
-    Schedule schedule_ = test::scheduleOf("1f1b", 4, 8);
-    CostModel times_;
-    std::unique_ptr<CheckSetup> setup_;
+    Schedule schedule_ = makeSchedule({"1f1b", "", 4, 8, 1}).value();
     std::optional<MeasuredPlan> plan_;
     TimeNs now_{0};
 };
@@ -76,7 +75,7 @@ TEST_F(MeasuredPlans, CountTheShortestOfTheLastBubbles) {
     step(end(), 5ms);
     EXPECT_EQ(plan_->room(end()), 2ms);
     EXPECT_EQ(plan_->checks().size(), 1U);
-    for (std::size_t i = 0; i < MeasuredPlan::kLast; ++i)
+    for (std::size_t i = 0; i < BubbleForecast::kLast; ++i)
         step(end(), 5ms);
     EXPECT_EQ(plan_->room(end()), 5ms) << "the short one is long ago";
     EXPECT_EQ(plan_->checks().size(), 4U);
@@ -137,30 +136,17 @@ TEST_F(MeasuredPlans, CheckThoseNextThatWereCheckedLongestAgo) {
 }
 
 TEST_F(MeasuredPlans, PlanNothingWhereOtherRanksKeepTheCoresBusy) {
-    const HostLoad load{.ranks = 4, .busy = 2, .cores = 2};
     for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i)
-        step(end(), 20ms, load, 0ms);
-    step(end(), 20ms, load);
+        step(end(), 20ms, true, 0ms);
+    step(end(), 20ms, true);
     EXPECT_TRUE(plan_->checks().empty());
     EXPECT_EQ(plan_->first()->never.size(), plan_->first()->units.size()) << "and says so";
     // Later it looks again, until all that counts is new.
     for (int i = MeasuredPlan::kMeasuredSteps + 1; i < 3 * MeasuredPlan::kRound; ++i)
-        step(end(), 20ms, load, 3ms);
+        step(end(), 20ms, true, 3ms);
     EXPECT_EQ(plan_->room(end()), 3ms);
     EXPECT_EQ(plan_->checks().size(), 2U);
 }
 
-TEST_F(MeasuredPlans, CoresAreShortOnlyWhereRanksOutnumberThem) {
-    EXPECT_FALSE(MeasuredPlan::crowded(std::nullopt));
-    EXPECT_FALSE(MeasuredPlan::crowded(HostLoad{.ranks = 2, .busy = 1, .cores = 2}));
-    EXPECT_FALSE(MeasuredPlan::crowded(HostLoad{.ranks = 4, .busy = 1, .cores = 2}));
-    EXPECT_TRUE(MeasuredPlan::crowded(HostLoad{.ranks = 4, .busy = 2, .cores = 2}));
-    // Known cores and ranks, whoever is busy.
-    for (int i = 0; i < MeasuredPlan::kMeasuredSteps; ++i)
-        step(end(), 5ms, HostLoad{.ranks = 2, .busy = 1, .cores = 2});
-    step(end(), 5ms);
-    EXPECT_EQ(plan_->checks().size(), 4U);
-}
-
 } // namespace
-} // namespace bubblescope::runtime
+} // namespace bubblescope

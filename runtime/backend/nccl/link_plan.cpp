@@ -1,4 +1,4 @@
-#include "runtime/comm/nccl/link_plan.h"
+#include "runtime/backend/nccl/link_plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

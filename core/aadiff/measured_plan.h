@@ -1,19 +1,20 @@
 #pragma once
 
+#include "core/aadiff/bubble_forecast.h"
 #include "core/aadiff/plan.h"
-#include "runtime/checks/check_setup.h"
-#include "runtime/comm/transport.h"
+#include "core/base/time.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/step_timeline.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-namespace bubblescope::runtime {
+namespace bubblescope {
 
 /// The plan of one rank of a run that is not paced, made from what its own steps leave idle. Nominal times say little
 /// there: ops take what their maths takes, and where ranks outnumber cores a rank that waits leaves its core to
@@ -22,20 +23,17 @@ namespace bubblescope::runtime {
 /// The first steps only measure. From then on each bubble counts as long as the shortest of the last few at the same
 /// place, and no longer than a core was free in it; checks are planned for the next few steps, then again. Where cores
 /// are short, some steps from time to time measure again for how long one is free. On a device, steps without checks
-/// measure. For the rank's thread.
+/// measure. One thread; all times are passed in.
 class MeasuredPlan {
 public:
     static constexpr int kMeasuredSteps = 8; ///< in a row
     static constexpr int kPlannedSteps = 8;  ///< before the plan is renewed
     static constexpr int kRound = 64;        ///< steps between two begins of measuring, where cores are short
-    static constexpr std::size_t kLast = 8;  ///< bubbles at a place that count
-    /// Of the shortest of these that much is used: the next one may be shorter still.
-    static constexpr std::int64_t kUsedParts = 4;
-    static constexpr std::int64_t kParts = 5;
 
-    /// `timeOf` returns the time to run a layer again, by kind of op and number in the model; nothing if it is unknown.
-    using LayerTime = std::function<std::optional<TimeNs>(OpKind, int)>;
-    MeasuredPlan(const CheckSetup& setup, const Schedule& schedule, Rank rank, LayerTime time_of);
+    /// Returns the time to run a layer again, by kind of op, stage and number in the stage; nothing if it is unknown.
+    using LayerTime = std::function<std::optional<TimeNs>(OpKind, Stage, int)>;
+    /// `step`: one of the run, from which only places are taken. `limits` must state the layers of each stage.
+    MeasuredPlan(const StepTimeline& step, const Schedule& schedule, Rank rank, PlanLimits limits, LayerTime time_of);
 
     /// Begins a step, in which planned checks are made if it `repeats`. Returns true if the plan covers the run from
     /// here on for the first time: see plan().
@@ -68,34 +66,26 @@ public:
     void missed(std::size_t index);
     void checked(std::size_t index, std::size_t unit);
 
-    /// Whether the other ranks on the machine keep all cores busy.
-    [[nodiscard]] static bool crowded(const std::optional<HostLoad>& load) {
-        return coresAreShort(load) && load->busy >= load->cores;
-    }
-    /// Whether there are more ranks than cores.
-    [[nodiscard]] static bool coresAreShort(const std::optional<HostLoad>& load) {
-        return load && load->ranks > load->cores;
-    }
-    /// Whether cores are short is known from the first measured bubble on.
-    void noteLoad(const std::optional<HostLoad>& load) { short_ = coresAreShort(load); }
+    /// Whether there are more ranks than cores, known from the first measured bubble on.
+    void setCoresShort(bool are_short) { short_ = are_short; }
 
 private:
     struct Place {
         std::optional<TimeNs> since;
-        std::deque<TimeNs> idle; ///< lengths of the last bubbles
-        std::deque<TimeNs> free; ///< for how long a core was free in the last measured ones
-        double trust = 1;        ///< the share of planned checks that fit lately
+        double trust = 1; ///< the share of planned checks that fit lately
     };
 
     void renew();
-    [[nodiscard]] PlanLimits limits() const;
+    [[nodiscard]] PlanLimits limitsNow() const;
 
-    const CheckSetup& setup_;
     Rank rank_;
+    PlanLimits limits_;
     LayerTime time_of_;
     StepTimeline step_;              ///< the rank's ops, in order; their times follow from the last measurements
     std::vector<std::size_t> index_; ///< by op of the timeline: its index in the rank's list
     std::vector<Place> places_;      ///< by index in the rank's list; the last one is the bubble after the last op
+    BubbleForecast idle_;            ///< of bubbles, by place
+    BubbleForecast free_;            ///< of the time for which a core is free in them
     RankPlan plan_;
     std::optional<RankPlan> first_;
     std::vector<std::int64_t> last_checks_; ///< by unit
@@ -108,4 +98,4 @@ private:
     bool missed_ = false; ///< since the plan was made
 };
 
-} // namespace bubblescope::runtime
+} // namespace bubblescope

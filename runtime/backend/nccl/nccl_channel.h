@@ -1,8 +1,8 @@
 #pragma once
 
-#include "runtime/backend/queued/rank_queue.h"
-#include "runtime/comm/nccl/link_plan.h"
-#include "runtime/comm/nccl/peer_library.h"
+#include "runtime/backend/nccl/link_plan.h"
+#include "runtime/backend/nccl/peer_library.h"
+#include "runtime/backend/rank_queue.h"
 
 #include <cstddef>
 #include <deque>

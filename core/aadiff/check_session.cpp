@@ -1,0 +1,360 @@
+#include "core/aadiff/check_session.h"
+
+#include "core/aadiff/mismatch.h"
+#include "core/base/median.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+constexpr int kStepsToLearn = 2; ///< the first includes warm-up
+constexpr std::size_t kBubblesToTrust = 2;
+constexpr std::size_t kRememberedChecks = 8;
+
+std::size_t stagesOf(const Schedule& schedule) {
+    return schedule.ranks.size() * static_cast<std::size_t>(schedule.vpp);
+}
+
+/// Scheduling attributes aside.
+bool isSameOp(const Op& a, const Op& b) {
+    return std::tie(a.kind, a.microbatch, a.chunk, a.sequence) == std::tie(b.kind, b.microbatch, b.chunk, b.sequence);
+}
+
+} // namespace
+
+Result<CheckSession> CheckSession::make(Config config) {
+    const auto within = [](int value, int limit, std::string_view what) -> Status {
+        if (value >= 0 && value < limit) return {};
+        return usageError(fmt::format("there is no {} {}", what, value), fmt::format("there are {}", limit));
+    };
+    BUBBLESCOPE_TRY(within(config.place.rank.value, config.schedule.pp, "rank"));
+    BUBBLESCOPE_TRY(within(config.place.replica, config.replicas, "replica"));
+    BUBBLESCOPE_TRY(within(config.place.tensor_rank, config.tensor_ranks, "tensor rank"));
+    constexpr int kMaxLayers = 4096;
+    for (const int layers : config.layers)
+        if (layers < 1 || layers > kMaxLayers)
+            return usageError(fmt::format("a stage cannot have {} layers", layers), "1 to 4096 are possible");
+    const auto chunks = static_cast<std::size_t>(config.schedule.vpp);
+    if (config.layers.size() != chunks || (!config.kept.empty() && config.kept.size() != chunks))
+        return usageError(
+            fmt::format("layers are given for {} chunks, the schedule has {}", config.layers.size(), chunks));
+    if (!(config.margin >= 0) || config.latency < TimeNs{0})
+        return usageError("margin and latency must not be negative");
+    CheckSession session(std::move(config));
+    if (session.config_.times) BUBBLESCOPE_TRY(session.makePlan(*session.config_.times));
+    return session;
+}
+
+Status CheckSession::makePlan(const OpTimes& times) {
+    CostModel costs;
+    costs.times = times;
+    // The other ranks' layers do not change this rank's plan.
+    PlanLimits limits;
+    limits.layers.assign(stagesOf(schedule()), config_.layers.front());
+    if (!config_.kept.empty()) limits.kept_bytes.assign(stagesOf(schedule()), 0);
+    for (int chunk = 0; chunk < schedule().vpp; ++chunk) {
+        const std::size_t stage = stageOf(Chunk{chunk}).index();
+        limits.layers[stage] = layersOf(Chunk{chunk});
+        if (!config_.kept.empty()) limits.kept_bytes[stage] = config_.kept[static_cast<std::size_t>(chunk)];
+    }
+    if (config_.room) limits.spare_bytes.assign(schedule().ranks.size(), *config_.room);
+    limits.kinds = config_.kinds;
+    for (const auto& [stage, layer, kind] : left_out_)
+        if (isLeftOut(stage, layer)) limits.left_out.insert({stage, layer});
+    limits.margin = config_.margin;
+    limits.latency = config_.latency;
+    BUBBLESCOPE_ASSIGN(AadiffStudy study, studyAadiff(schedule(), costs, limits));
+    plan_ = std::move(study.as_executed.ranks[place().rank.index()]);
+    for (const CheckUnit& unit : plan_->units)
+        if (!left_out_.contains({stageOf(unit.chunk), unit.layer, unit.kind}))
+            covered_[{unit.chunk, unit.kind, unit.layer}] = false;
+    counts_.units = static_cast<int>(covered_.size());
+    return {};
+}
+
+bool CheckSession::isLeftOut(Stage stage, int layer) const {
+    const std::vector<OpKind> all{OpKind::Forward, OpKind::Backward, OpKind::BackwardInput, OpKind::BackwardWeight};
+    return std::ranges::all_of(config_.kinds.empty() ? all : config_.kinds, [&](OpKind kind) {
+        return left_out_.contains({stage, layer, kind});
+    });
+}
+
+Status CheckSession::leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds) {
+    if (plan_) return usageError("layers are left out before the checks are planned");
+    if (chunk.value < 0 || chunk.value >= schedule().vpp || layer < 0 || layer >= layersOf(chunk))
+        return usageError(fmt::format("there is no layer {} of chunk {}", layer, chunk.value));
+    for (const OpKind kind : kinds)
+        left_out_.insert({stageOf(chunk), layer, kind});
+    return {};
+}
+
+Status CheckSession::beginStep(int step) {
+    if (in_step_) return usageError(fmt::format("step {} has not ended yet", step_.number));
+    if (step < 0) return usageError(fmt::format("there is no step {}", step));
+    in_step_ = true;
+    in_order_ = true;
+    step_.number = step;
+    step_.ops.clear();
+    first_.clear();
+    mismatch_.reset();
+    last_end_ = TimeNs{0};
+    planStep();
+    return {};
+}
+
+void CheckSession::planStep() {
+    checks_.clear();
+    if (!plan_) return;
+    for (const PlannedCheck& check : plan_->checksOf(steps_planned_++)) {
+        const CheckUnit& unit = plan_->units[check.unit];
+        if (!covered_.contains({unit.chunk, unit.kind, unit.layer})) continue; // left out
+        LayerOp what{order()[check.op], unit.layer};
+        what.op.overlapped = false; // callers do not name pairs
+        checks_.push_back({what, check.slot, State::Waiting});
+    }
+    counts_.planned += static_cast<std::int64_t>(checks_.size());
+}
+
+Status CheckSession::ran(const Op& op, TimeNs start, TimeNs end) {
+    if (!in_step_) return usageError("an op was reported outside of a step");
+    if (end < start) return usageError(fmt::format("{} ends before it starts", opName(op)));
+    const std::size_t next = step_.ops.size();
+    Op known = op;
+    if (op.kind != OpKind::Optimizer) {
+        in_order_ = in_order_ && next < order().size() && isSameOp(order()[next], op);
+        if (in_order_) known.overlapped = order()[next].overlapped;
+    }
+    step_.ops.push_back({known, start, end});
+    last_end_ = end;
+    return {};
+}
+
+Status CheckSession::known(const LayerOp& what) const {
+    if (!in_step_) return usageError("a layer was reported outside of a step");
+    const Op& op = what.op;
+    const bool exists = op.microbatch.value >= 0 && op.microbatch.value < schedule().microbatches &&
+                        op.chunk.value >= 0 && op.chunk.value < schedule().vpp && op.sequence >= 0 && what.layer >= 0 &&
+                        what.layer < layersOf(op.chunk);
+    if (exists) return {};
+    return usageError(fmt::format("there is no layer {} of {}", what.layer, opName(op)),
+                      fmt::format("micro-batches are 0 to {}, chunks 0 to {}, layers of a stage 0 to {}",
+                                  schedule().microbatches - 1, schedule().vpp - 1, layersOf(op.chunk) - 1));
+}
+
+int CheckSession::layersOf(Chunk chunk) const {
+    const auto index = static_cast<std::size_t>(std::max(chunk.value, 0));
+    return config_.layers[std::min(index, config_.layers.size() - 1)];
+}
+
+int CheckSession::layerOf(const LayerOp& what) const {
+    const int below = config_.layers_of_model ? stageOf(what.op.chunk).value * layersOf(what.op.chunk) : 0;
+    return below + what.layer;
+}
+
+Result<bool> CheckSession::wanted(const LayerOp& what) const {
+    BUBBLESCOPE_TRY(known(what));
+    return std::ranges::any_of(
+        checks_, [&](const StepCheck& check) { return check.what == what && check.state != State::Over; });
+}
+
+std::vector<LayerOp> CheckSession::planned() const {
+    std::vector<LayerOp> all;
+    for (const StepCheck& check : checks_)
+        all.push_back(check.what);
+    return all;
+}
+
+Status CheckSession::withdraw(const LayerOp& what) {
+    const auto withdrawn = std::ranges::find_if(
+        checks_, [&](const StepCheck& check) { return check.what == what && check.state == State::Waiting; });
+    if (withdrawn == checks_.end())
+        return usageError(fmt::format("no check of layer {} of {} is waiting", what.layer, opName(what.op)));
+    checks_.erase(withdrawn);
+    --counts_.planned;
+    return {};
+}
+
+Status CheckSession::computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now) {
+    BUBBLESCOPE_TRY(known(what));
+    if (tensor.empty()) return usageError("a digest needs the name of its tensor");
+    first_[{what, std::string(tensor)}] = digest;
+    if (!config_.records_digests) return {};
+    step_.digests.push_back({step_.number, place().rank, place().replica, place().tensor_rank, what.op, layerOf(what),
+                             std::string(tensor), digest, now});
+    return {};
+}
+
+TimeNs CheckSession::predicted(std::size_t next) const {
+    if (const std::optional<TimeNs> shortest = bubbles_.shortest(next, kBubblesToTrust))
+        return BubbleForecast::usable(*shortest);
+    const auto slot = std::ranges::find(plan_->slots, next, &Slot::next_op);
+    return slot == plan_->slots.end() ? TimeNs{0} : slot->duration();
+}
+
+TimeNs CheckSession::costOf(const LayerOp& what) const {
+    const auto seen = costs_.find({what.op.chunk, what.op.kind});
+    if (seen != costs_.end() && !seen->second.empty()) return std::ranges::max(seen->second);
+    TimeNs cost{0};
+    for (const CheckUnit& unit : plan_->units) {
+        if (unit.chunk != what.op.chunk || unit.layer != what.layer) continue;
+        const bool before = config_.forward_again && unit.kind == OpKind::Forward;
+        if (unit.kind == what.op.kind || before) cost += unit.cost;
+    }
+    return cost;
+}
+
+bool CheckSession::hasFirst(const LayerOp& what) const {
+    const auto first = first_.lower_bound({what, std::string()});
+    return first != first_.end() && first->first.first == what;
+}
+
+Result<std::optional<CheckTask>> CheckSession::ask(TimeNs now, std::optional<TimeNs> free) {
+    if (!in_step_) return usageError("checks were asked for outside of a step");
+    if (!plan_ || !in_order_ || step_.ops.empty()) return std::optional<CheckTask>();
+    const std::size_t next = step_.ops.size();
+    // After the last op the bubble lasts until the slowest rank has ended, which only the plan predicts.
+    const TimeNs rest = free ? *free : predicted(std::min(next, order().size())) - (now - last_end_);
+    for (StepCheck& check : checks_) {
+        if (check.state != State::Waiting || plan_->slots[check.slot].next_op > next) continue;
+        // Without a digest of the first execution there is nothing to compare with.
+        if (!hasFirst(check.what)) continue;
+        const TimeNs cost = costOf(check.what);
+        if (timeNeeded(cost, config_.margin, config_.latency) > rest) continue;
+        check.state = State::Asked;
+        return std::optional(CheckTask{check.what, cost, rest});
+    }
+    return std::optional<CheckTask>();
+}
+
+CheckSession::StepCheck* CheckSession::find(const LayerOp& what) {
+    const auto found = std::ranges::find(checks_, what, &StepCheck::what);
+    return found == checks_.end() ? nullptr : &*found;
+}
+
+CheckRecord CheckSession::recordOf(const LayerOp& what, CheckOutcome outcome, TimeNs start, TimeNs end) const {
+    CheckRecord record;
+    record.outcome = outcome;
+    record.step = step_.number;
+    record.rank = place().rank;
+    record.replica = place().replica;
+    record.tensor_rank = place().tensor_rank;
+    record.op = what.op;
+    record.layer = layerOf(what);
+    record.tensor = tensorName(CheckedTensor::Output);
+    record.start = start;
+    record.end = end;
+    return record;
+}
+
+void CheckSession::cover(const LayerOp& what) {
+    const auto unit = covered_.find({what.op.chunk, what.op.kind, what.layer});
+    if (unit == covered_.end() || unit->second) return;
+    unit->second = true;
+    ++counts_.covered;
+}
+
+Result<CheckOutcome> CheckSession::checked(const LayerOp& what, std::string_view tensor, std::uint64_t digest,
+                                           TimeNs start, TimeNs end) {
+    BUBBLESCOPE_TRY(known(what));
+    const auto first = first_.find({what, std::string(tensor)});
+    if (first == first_.end()) {
+        return usageError(fmt::format("'{}' of {}, layer {}, was not reported when it was computed first", tensor,
+                                      opName(what.op), what.layer),
+                          "report the first digest of every tensor that is to be compared");
+    }
+    if (end < start) return usageError("a check ends before it starts");
+    CheckRecord record = recordOf(what, CheckOutcome::Equal, start, end);
+    record.tensor = tensor;
+    setOutcome(record, first->second, digest);
+    // The tensors of one execution are one check.
+    if (StepCheck* const check = find(what)) check->state = State::Over;
+    counts_.checks.add(record.outcome);
+    if (record.outcome == CheckOutcome::Mismatch) mismatch_ = step_.checks.size();
+    cover(what);
+    std::deque<TimeNs>& costs = costs_[{what.op.chunk, what.op.kind}];
+    costs.push_back(end - start);
+    if (costs.size() > kRememberedChecks) costs.pop_front();
+    step_.checks.push_back(std::move(record));
+    return step_.checks.back().outcome;
+}
+
+Status CheckSession::givenUp(const LayerOp& what, TimeNs start, TimeNs end) {
+    BUBBLESCOPE_TRY(known(what));
+    StepCheck* const check = find(what);
+    if (check == nullptr || check->state != State::Asked)
+        return usageError(fmt::format("layer {} of {} was not asked for", what.layer, opName(what.op)));
+    check->state = State::Over;
+    counts_.checks.add(CheckOutcome::Aborted);
+    step_.checks.push_back(recordOf(what, CheckOutcome::Aborted, start, std::max(start, end)));
+    return {};
+}
+
+Status CheckSession::setDifference(const TensorDifference& difference) {
+    if (!mismatch_) return usageError("there is no mismatch in this step");
+    step_.checks[*mismatch_].difference = difference;
+    return {};
+}
+
+Result<Verdict> CheckSession::repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there) {
+    if (!mismatch_) return usageError("there is no mismatch in this step");
+    if (here.size() < 2 || there.size() == 1)
+        return usageError("one execution cannot differ from itself", "repeat it at least twice on each rank");
+    CheckRecord& record = step_.checks[*mismatch_];
+    record.verdict = verdictOf(record.first, record.second, here, there);
+    return record.verdict;
+}
+
+void CheckSession::learnTimes() {
+    if (!in_order_) return;
+    ++steps_in_order_;
+    for (std::size_t i = 0; i < step_.ops.size(); ++i)
+        bubbles_.add(i, i == 0 ? TimeNs{0} : step_.ops[i].start - step_.ops[i - 1].end);
+    if (plan_ || steps_in_order_ < kStepsToLearn) return;
+    for (const TimelineOp& op : step_.ops)
+        op_times_[op.op.kind].push_back(op.duration());
+}
+
+void CheckSession::skipRest() {
+    std::set<std::tuple<Chunk, OpKind>> fitted;
+    for (const StepCheck& check : checks_)
+        if (check.state != State::Waiting) fitted.insert({check.what.op.chunk, check.what.op.kind});
+    for (const StepCheck& check : checks_) {
+        if (check.state == State::Over) continue;
+        counts_.checks.add(CheckOutcome::Skipped);
+        step_.checks.push_back(recordOf(check.what, CheckOutcome::Skipped, last_end_, last_end_));
+    }
+    // One check that took long, since the machine was busy elsewhere, must not be the last of its kind.
+    for (auto& [key, costs] : costs_)
+        if (!fitted.contains(key) && costs.size() > 1) costs.erase(std::ranges::max_element(costs));
+}
+
+Status CheckSession::makePlanOfMeasured() {
+    const auto typical = [&](OpKind kind) -> std::optional<TimeNs> {
+        const auto found = op_times_.find(kind);
+        return found == op_times_.end() ? std::optional<TimeNs>() : std::max(median(found->second), TimeNs{1});
+    };
+    const TimeNs forward = typical(OpKind::Forward).value_or(TimeNs{1});
+    const auto input = typical(OpKind::BackwardInput);
+    const auto weight = typical(OpKind::BackwardWeight);
+    const auto whole = typical(OpKind::Backward);
+    BUBBLESCOPE_ASSIGN(const OpTimes times,
+                       whole ? makeOpTimes(forward, whole, {}, {})
+                             : makeOpTimes(forward, {}, input.value_or(forward), weight.value_or(forward)));
+    return makePlan(times);
+}
+
+Result<CheckedStep> CheckSession::endStep() {
+    if (!in_step_) return usageError("no step has begun");
+    skipRest();
+    in_step_ = false;
+    learnTimes();
+    if (!plan_ && !op_times_.empty()) BUBBLESCOPE_TRY(makePlanOfMeasured());
+    mismatch_.reset();
+    return std::exchange(step_, {.number = step_.number, .ops = {}, .checks = {}, .digests = {}});
+}
+
+} // namespace bubblescope

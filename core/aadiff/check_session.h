@@ -1,0 +1,177 @@
+#pragma once
+
+#include "core/aadiff/bubble_forecast.h"
+#include "core/aadiff/coverage.h"
+#include "core/aadiff/plan.h"
+#include "core/base/result.h"
+#include "core/cost/cost_model.h"
+#include "core/schedule/schedule.h"
+#include "core/timeline/checks.h"
+#include "core/timeline/step_timeline.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// A layer of an op of the current step, the unit of a check.
+struct LayerOp {
+    Op op;
+    int layer = 0; ///< in its stage
+
+    friend auto operator<=>(const LayerOp&, const LayerOp&) = default;
+};
+
+/// A check to perform now: its expected cost, and the time that is free for it.
+struct CheckTask {
+    LayerOp what;
+    TimeNs cost{0};
+    TimeNs free{0};
+};
+
+struct CheckSessionCounts {
+    std::int64_t planned = 0;
+    CheckCounts checks; ///< done checks by tensor: a check may compare several
+    int units = 0;
+    int covered = 0;
+};
+
+/// What happened in a step.
+struct CheckedStep {
+    int number = 0;
+    std::vector<TimelineOp> ops;
+    std::vector<CheckRecord> checks;
+    std::vector<DigestRecord> digests; ///< of first executions; empty unless they are recorded
+};
+
+/// The checks of one rank of a pipeline whose ops somebody else executes and reports: chooses what to compute again in
+/// its bubbles, compares digests, and finds verdicts.
+///
+/// The plan is that of `aadiff plan` for ops as they are executed. No op is held back. A check is requested in the
+/// bubble for which it is planned, or in a later one of the step, if the rest of the bubble is long enough for it:
+/// according to the last steps (BubbleForecast), or to the plan before those are known. One thread at a time; all times
+/// are passed in.
+class CheckSession {
+public:
+    struct Config {
+        Schedule schedule;
+        CheckPlace place;
+        int replicas = 1;
+        int tensor_ranks = 1;
+        std::vector<int> layers;          ///< of each chunk of the rank
+        bool layers_of_model = true;      ///< records count layers over the model, not in their stage
+        std::vector<OpKind> kinds;        ///< of ops that can be computed again; empty = all
+        std::vector<std::int64_t> kept;   ///< bytes of the inputs of one op of each chunk; empty = unknown
+        std::optional<std::int64_t> room; ///< bytes that may be kept beyond the activations' lifetime; none = no limit
+        bool forward_again = false;       ///< computing a backward again begins with its forward
+        std::optional<OpTimes> times;     ///< none = measured in the first steps, in which there are no checks
+        double margin = 0.1;
+        TimeNs latency{0};
+        bool records_digests = true; ///< of first executions
+    };
+
+    /// Error: Usage, for an impossible configuration.
+    [[nodiscard]] static Result<CheckSession> make(Config config);
+
+    /// A layer whose ops of these kinds cannot be computed again. Before there is a plan. Error: Usage.
+    [[nodiscard]] Status leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds);
+
+    // Errors of the following: Usage, if they are called in another order or for a layer that does not exist.
+
+    [[nodiscard]] Status beginStep(int step);
+    /// An op has run. After an op that is out of the schedule's order, the step has no more checks.
+    [[nodiscard]] Status ran(const Op& op, TimeNs start, TimeNs end);
+    /// Checks that were planned and not requested are skipped.
+    [[nodiscard]] Result<CheckedStep> endStep();
+    [[nodiscard]] bool inStep() const { return in_step_; }
+
+    /// Whether a check of the layer is planned in this step, and not over.
+    [[nodiscard]] Result<bool> wanted(const LayerOp& what) const;
+    /// The checks that are planned in this step.
+    [[nodiscard]] std::vector<LayerOp> planned() const;
+    /// The caller does without a check of this step, as if it had not been planned.
+    [[nodiscard]] Status withdraw(const LayerOp& what);
+    /// The digest of a result of the layer's first execution. The last one of a tensor counts.
+    [[nodiscard]] Status computed(const LayerOp& what, std::string_view tensor, std::uint64_t digest, TimeNs now);
+
+    /// Returns the next check that fits into the current bubble. `free`: the rest of the bubble from `now` on, if the
+    /// caller knows it.
+    [[nodiscard]] Result<std::optional<CheckTask>> ask(TimeNs now, std::optional<TimeNs> free);
+    /// The digest of a repeated execution, for each tensor of the first one.
+    [[nodiscard]] Result<CheckOutcome> checked(const LayerOp& what, std::string_view tensor, std::uint64_t digest,
+                                               TimeNs start, TimeNs end);
+    /// A requested check was begun and abandoned.
+    [[nodiscard]] Status givenUp(const LayerOp& what, TimeNs start, TimeNs end);
+
+    /// Where the executions of the latest mismatch differ.
+    [[nodiscard]] Status setDifference(const TensorDifference& difference);
+    /// The latest mismatch was repeated, see verdictOf().
+    [[nodiscard]] Result<Verdict> repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there);
+
+    [[nodiscard]] const CheckSessionCounts& counts() const { return counts_; }
+    [[nodiscard]] const Schedule& schedule() const { return config_.schedule; }
+    [[nodiscard]] const CheckPlace& place() const { return config_.place; }
+    [[nodiscard]] Stage stageOf(Chunk chunk) const { return schedule().stageOf(place().rank, chunk); }
+
+private:
+    enum class State : std::uint8_t { Waiting, Asked, Over };
+    struct StepCheck {
+        LayerOp what;
+        std::size_t slot = 0;
+        State state = State::Waiting;
+    };
+
+    explicit CheckSession(Config config) : config_(std::move(config)) {}
+
+    [[nodiscard]] Status makePlan(const OpTimes& times);
+    [[nodiscard]] Status makePlanOfMeasured();
+    [[nodiscard]] Status known(const LayerOp& what) const;
+    [[nodiscard]] const std::vector<Op>& order() const { return schedule().ranks[place().rank.index()]; }
+    [[nodiscard]] int layersOf(Chunk chunk) const;
+    /// The number of the layer in records.
+    [[nodiscard]] int layerOf(const LayerOp& what) const;
+    [[nodiscard]] CheckRecord recordOf(const LayerOp& what, CheckOutcome outcome, TimeNs start, TimeNs end) const;
+    void planStep();
+    /// Whether no op of the layer can be computed again.
+    [[nodiscard]] bool isLeftOut(Stage stage, int layer) const;
+    void learnTimes();
+    /// The expected length of the bubble before op `next`.
+    [[nodiscard]] TimeNs predicted(std::size_t next) const;
+    [[nodiscard]] TimeNs costOf(const LayerOp& what) const;
+    [[nodiscard]] bool hasFirst(const LayerOp& what) const;
+    [[nodiscard]] StepCheck* find(const LayerOp& what);
+    void cover(const LayerOp& what);
+    void skipRest();
+
+    Config config_;
+    std::optional<RankPlan> plan_; ///< empty until op times are known
+    CheckSessionCounts counts_;
+    std::map<std::tuple<Chunk, OpKind, int>, bool> covered_;
+    std::set<std::tuple<Stage, int, OpKind>> left_out_;
+    std::map<std::tuple<Chunk, OpKind>, std::deque<TimeNs>> costs_; ///< of the last checks of one layer
+    BubbleForecast bubbles_;                                        ///< by the op that ends them
+    int steps_in_order_ = 0;
+    std::map<OpKind, std::vector<TimeNs>> op_times_;
+    std::int64_t steps_planned_ = 0;
+
+    // State of the current step.
+    bool in_step_ = false;
+    bool in_order_ = true;
+    CheckedStep step_;
+    std::vector<StepCheck> checks_;
+    std::map<std::pair<LayerOp, std::string>, std::uint64_t> first_;
+    std::optional<std::size_t> mismatch_; ///< the latest, among the step's checks
+    TimeNs last_end_{0};
+};
+
+} // namespace bubblescope
