@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// Hash functions whose values are parts of files and of results: they must never change. nvcc compiles this header too, so
-// it is limited to C++17 and includes no other header of this tree.
+// Hash functions whose values are parts of files and of results: they must never change. nvcc compiles this header too,
+// so it is limited to C++17 and includes no other header of this tree.
 
 #ifdef __CUDACC__
 #define BUBBLESCOPE_HASH __host__ __device__
