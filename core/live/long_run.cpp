@@ -23,11 +23,11 @@ public:
     RecordedSteps(const RecordedSteps&) = delete;
     RecordedSteps& operator=(const RecordedSteps&) = delete;
 
-    /// Reads on until there are as many steps as `limits` ask for, or no more.
-    [[nodiscard]] Status readAhead(const WindowLimits& limits) {
+    /// Whether there are more steps than one window has. Reads as far as this takes; call it first.
+    [[nodiscard]] Result<bool> haveSeveralWindows(const WindowLimits& limits) {
         while (!read_all_ && canBeJudged() && !limits.isFullAndAHalf(steps_.size(), records_))
             BUBBLESCOPE_TRY(readOn());
-        return {};
+        return limits.isFullAndAHalf(steps_.size(), records_);
     }
     [[nodiscard]] Result<std::optional<SourceStep>> next() override {
         while (!read_all_ && canBeJudged() && steps_.empty())
@@ -62,8 +62,6 @@ public:
         return log.take();
     }
 
-    /// Whether all steps are read.
-    [[nodiscard]] bool ended() const { return read_all_; }
     /// Whether its steps are all that a diagnosis needs: checks are judged over a whole run, and other programs' ops
     /// are recognised in it. Nor may another run replace it meanwhile.
     [[nodiscard]] bool canBeJudged() const {
@@ -184,8 +182,8 @@ Result<std::optional<DiagnosedRun>> diagnoseLongRun(const std::vector<std::files
     allowManyFiles();
     BUBBLESCOPE_ASSIGN(SegmentFollower follower, SegmentFollower::open(paths));
     RecordedSteps steps(std::move(about), paths.front(), std::move(follower), control);
-    BUBBLESCOPE_TRY(steps.readAhead(limits));
-    if (steps.ended() || !steps.canBeJudged()) return better_whole;
+    BUBBLESCOPE_ASSIGN(const bool has_several, steps.haveSeveralWindows(limits));
+    if (!has_several || !steps.canBeJudged()) return better_whole;
     Result<DiagnosedRun> judged = diagnoseSteps(steps, options, limits, &control);
     if (!steps.canBeJudged()) return better_whole;
     BUBBLESCOPE_ASSIGN(DiagnosedRun diagnosed, std::move(judged));
