@@ -98,7 +98,7 @@ struct StepTimeline {
 
     /// Of all ranks. Linear in ranks.
     [[nodiscard]] std::size_t opCount() const;
-    /// Whether its ops are here. A step of a run that was judged in parts has lost them, see PartwiseDiagnosis:
+    /// Whether its ops are here. A step of a run that was judged window by window has lost them, see diagnoseSteps():
     /// `ranks`, `comm` and `details` are empty.
     [[nodiscard]] bool hasOps() const { return !ranks.empty(); }
     void dropOps();

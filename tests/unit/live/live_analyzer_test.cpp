@@ -148,7 +148,7 @@ TEST(LiveAnalyzer, KeepsTheFirstAndTheLastStepsInFull) {
     }
 }
 
-TEST(RecentSteps, AreThoseBehindTheLastGapWithTheirReport) {
+TEST(LiveAnalyzer, ShowsTheLatestStepsBehindAGapWithTheirReport) {
     const auto wanted = fourRanks(20);
     const auto run = test::makeJitteredRun(wanted, 1);
     RecordedRanks ranks(infoOf(wanted));
