@@ -139,7 +139,7 @@ TEST(Extract, OfTwoRunsComparesAsTheyDo) {
 
 /// Four ranks of which two were extracted are one run.
 TEST(Extract, MixesWithTraces) {
-    const fs::path run = test::dataDir() / "recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8";
+    const fs::path run = test::dataDir() / "recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8/iteration_4";
     const test::ScratchFolder mixed;
     bool extract = false;
     for (const auto& entry : fs::directory_iterator(run)) {
@@ -242,7 +242,7 @@ TEST(Extract, ThatIsDamagedIsRejected) {
 TEST(ExtractOutside, RunsOnTwoWorkersOfDask) {
     const char* const python = std::getenv("BUBBLESCOPE_ENGINE");
     if (python == nullptr) GTEST_SKIP() << "needs BUBBLESCOPE_ENGINE, a Python with dask[distributed]";
-    const fs::path run = test::dataDir() / "recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8";
+    const fs::path run = test::dataDir() / "recordings/torch-pp-cpu-gloo/1f1b_pp4_mb8/iteration_4";
     const test::ScratchFolder scratch;
     const fs::path script = scratch.write("extract.py", R"py(
 import glob, subprocess, sys
