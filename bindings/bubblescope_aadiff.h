@@ -59,7 +59,7 @@ enum {
 /* The verdict on a mismatch, found by repeating it. */
 enum {
     BUBBLESCOPE_AADIFF_OPEN = 0,      /* unknown */
-    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions on this rank agree */
+    BUBBLESCOPE_AADIFF_TRANSIENT = 1, /* repetitions on this rank agree, also with one of the first two */
     BUBBLESCOPE_AADIFF_DEVICE = 2,    /* this rank differs again, another one does not: suspect hardware */
     BUBBLESCOPE_AADIFF_EVERYWHERE = 3 /* other ranks differ from themselves too: the code is not deterministic */
 };
@@ -197,7 +197,8 @@ BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_computed(bubblescope_aadiff* sessi
                                                        int32_t layer, const char* tensor, uint64_t digest);
 
 /* Returns 1 and a task to compute now, or 0 if none fits. The bubble is the one before the op that is due by the
- * schedule; its length follows from the plan and the last steps, or is `free_ns` if that is above 0. */
+ * schedule; its length follows from the plan, or is four fifths of the shortest of the last steps, or is `free_ns` if
+ * that is above 0. */
 BUBBLESCOPE_AADIFF_API int bubblescope_aadiff_ask(bubblescope_aadiff* session, int64_t free_ns,
                                                   bubblescope_aadiff_task* task);
 /* Reports the digest of a repeated computation, once for each tensor that the first execution reported. Returns EQUAL,
