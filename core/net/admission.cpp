@@ -10,11 +10,11 @@
 namespace bubblescope::net {
 namespace {
 
-constexpr std::size_t kMaxStrangers = 256;
+constexpr std::size_t kMaxStrangers = 1024; ///< as many hosts of a job may join at once
 constexpr int kAcceptAtOnce = 64;
 constexpr std::size_t kBeforeProof = 4096; ///< bytes that a stranger may send
 constexpr TimeNs kProveWithin{std::chrono::seconds(10)};
-constexpr TimeNs kLeastAge{std::chrono::milliseconds(100)}; ///< of one that makes room: its proof may be on the way
+constexpr TimeNs kLeastAge{std::chrono::milliseconds(500)}; ///< of one that makes room: its proof may be on the way
 constexpr std::size_t kMaxSuspects = 1024;
 
 /// Keeps one end's proof from serving as the other's.

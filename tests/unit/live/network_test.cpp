@@ -207,15 +207,15 @@ TEST(Network, ManyStrangersMakeRoomForASender) {
     }
     Collected collected;
     std::vector<net::Socket> strangers;
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 1100; ++i) {
         net::Connector stranger(collected.receiver->address());
         ASSERT_EQ(stranger.wait(net::Clock::now() + 10s), net::Connector::Stage::Connected);
         strangers.push_back(stranger.take());
         collected.now += 1ms;
         collected.receiver->poll(collected.analyzer, collected.now);
     }
-    EXPECT_EQ(collected.receiver->admission().strangers(), 256U);
-    EXPECT_EQ(collected.receiver->admission().evicted(), 300 - 256);
+    EXPECT_EQ(collected.receiver->admission().strangers(), 1024U);
+    EXPECT_EQ(collected.receiver->admission().evicted(), 1100 - 1024);
     StreamSender sender(collected.sender());
     SegmentFollower follower = SegmentFollower::open({ranks.dir()}).value();
     collected.turnUntil(sender, follower, [&] { return collected.analyzer.runEnded(); });

@@ -135,10 +135,10 @@ TEST(Admission, WhoSpeaksOutOfTurnIsDisconnected) {
 TEST(Admission, StrangersKeepNobodyOut) {
     Door door;
     std::vector<Socket> silent;
-    for (int i = 0; i < 400; ++i) { // more than may be in it at once
+    for (int i = 0; i < 1200; ++i) { // more than may be in it at once
         silent.push_back(door.connect());
         (void)door.poll();
-        EXPECT_LE(door.admission.strangers(), 256U);
+        EXPECT_LE(door.admission.strangers(), 1024U);
     }
     Socket socket = door.connect();
     Applicant applicant("the secret", "rank 3");
@@ -150,15 +150,15 @@ TEST(Admission, StrangersKeepNobodyOut) {
 TEST(Admission, WhoHasJustComeIsNotSentAway) {
     Door door;
     std::vector<Socket> together;
-    for (int i = 0; i < 300; ++i)
+    for (int i = 0; i < 1060; ++i)
         together.push_back(door.connect());
     for (int i = 0; i < 20; ++i)
         (void)door.poll();
-    EXPECT_EQ(door.admission.strangers(), 256U) << "the others wait in the system's queue";
+    EXPECT_EQ(door.admission.strangers(), 1024U) << "the others wait in the system's queue";
     EXPECT_EQ(door.admission.evicted(), 0);
     door.now += 1s;
     (void)door.poll();
-    EXPECT_EQ(door.admission.evicted(), 300 - 256);
+    EXPECT_EQ(door.admission.evicted(), 1060 - 1024);
 }
 
 } // namespace
