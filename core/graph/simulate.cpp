@@ -1,6 +1,5 @@
 #include "core/graph/simulate.h"
 
-#include "core/base/sort_lists.h"
 #include "core/graph/cost_table.h"
 #include "core/graph/longest_path.h"
 #include "core/graph/rendezvous.h"
@@ -50,8 +49,8 @@ public:
     }
 
     [[nodiscard]] StepTimeline take() {
-        for (auto& spans : step_.comm) // of the rank itself and of its neighbours, each in order
-            sortMixedLists(spans, [](const CommSpan& a, const CommSpan& b) { return a.start < b.start; });
+        for (auto& spans : step_.comm)
+            std::ranges::stable_sort(spans, {}, &CommSpan::start);
         step_.fitWindow();
         return std::move(step_);
     }

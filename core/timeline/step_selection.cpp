@@ -23,9 +23,9 @@ constexpr double kFewStepsAbove = 0.4; ///< divided by the number of steps compa
 constexpr std::size_t kMostInSuccession = 3;
 
 double lowerMedian(std::vector<double> values) {
-    const std::size_t middle = (values.size() - 1) / 2;
-    nthElement(std::span(values), middle);
-    return values[middle];
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+    std::ranges::nth_element(values, middle);
+    return *middle;
 }
 
 /// Robust standard deviation, from successive differences, which neither a trend nor a change of level enlarges, or

@@ -294,14 +294,14 @@ SlowByRow slowByRow(const AnomalyInput& input, const OpSamples& samples, const U
     const std::size_t known = usual.known();
     if (known == 0) return {};
     const auto residual = [&](std::size_t i, double own) { return samples.duration(i) / own - 1; };
-    // Made anew for each pass: a list of them would be 8 bytes an op.
-    const auto eachResidual = [&](std::size_t begin, std::size_t end, const auto& use) {
-        for (std::size_t i = begin; i < end; ++i) {
-            if (const double own = usual.of(i); own > 0) use([&] { return residual(i, own); });
-        }
-    };
+    std::vector<double> residuals;
+    residuals.reserve(samples.size());
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        if (const double own = usual.of(i); own > 0) residuals.push_back(residual(i, own));
+    }
     // A spread of nothing (simulated, paced) would make everything an outlier: a thousandth is below any use.
-    const double sigma = std::max(statistics::robustSigmaInPasses(samples.size(), eachResidual), 1e-3);
+    const double sigma = std::max(statistics::robustSigmaInPlace(residuals), 1e-3);
+    std::vector<double>().swap(residuals);
     auto pieces = parallelPieces(samples.size(), [&](std::size_t begin, std::size_t end) {
         SlowByRow by_row;
         std::size_t r = samples.rowOf(begin);

@@ -327,16 +327,12 @@ void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
 
 /// Medians of the ops of each of OpSamples::kKinds, at least 1 ns.
 std::vector<double> usualOfKinds(const OpSamples& samples) {
-    std::vector<std::size_t> count(OpSamples::kKinds, 0);
-    for (std::size_t group = 0; group < samples.groupCount(); ++group)
-        count[group % OpSamples::kKinds] += samples.count(group);
-    std::vector<double> usual = statistics::mediansInPasses(
-        count, samples.size(), [&samples](std::size_t begin, std::size_t end, const auto& use) {
-            for (std::size_t i = begin; i < end; ++i)
-                use(samples.kindOf(i), samples.duration(i));
-        });
-    for (double& median : usual)
-        median = std::max(1.0, median);
+    std::vector<std::vector<double>> durations(OpSamples::kKinds);
+    for (std::size_t i = 0; i < samples.size(); ++i)
+        durations[samples.kindOf(i)].push_back(samples.duration(i));
+    std::vector<double> usual;
+    for (std::vector<double>& of_kind : durations)
+        usual.push_back(std::max(1.0, statistics::medianInPlace(of_kind)));
     return usual;
 }
 

@@ -1,114 +1,23 @@
 #include "core/analysis/statistics/robust.h"
 
-#include "core/base/median.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <utility>
 
 namespace bubblescope::statistics {
 
 double medianInPlace(std::span<double> values) {
     if (values.empty()) return 0;
-    const std::size_t middle = values.size() / 2;
-    const std::size_t begin = nthElement(values, middle);
-    if (values.size() % 2 == 1) return values[middle];
-    // The greatest of those before it is not among the first, unless all are.
-    const auto before = values.first(middle);
-    return (values[middle] + std::ranges::max(begin < middle ? before.subspan(begin) : before)) / 2;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::ranges::nth_element(values, middle);
+    if (values.size() % 2 == 1) return *middle;
+    return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 double median(std::vector<double> values) {
     return medianInPlace(values);
-}
-
-namespace {
-
-constexpr std::size_t kFewToSample = 1 << 16; ///< are kept
-constexpr std::size_t kSampleSize = 1 << 14;
-constexpr std::size_t kApart = 256; ///< four standard deviations of the place of a sample's median
-
-} // namespace
-
-MultiPassMedian::MultiPassMedian(std::size_t most) {
-    pass_.sampled_ = most > kFewToSample ? UINT64_MAX / most * kSampleSize : Share::kAll;
-}
-
-MultiPassMedian::Share MultiPassMedian::share(std::size_t first) const {
-    Share share;
-    share.sampled_ = pass_.sampled_;
-    share.first_ = first;
-    share.low_ = pass_.low_;
-    share.high_ = pass_.high_;
-    return share;
-}
-
-void MultiPassMedian::add(Share&& share) {
-    count_ += share.count_;
-    pass_.below_ += share.below_;
-    pass_.equal_low_ += share.equal_low_;
-    pass_.equal_high_ += share.equal_high_;
-    if (pass_.kept_.empty())
-        pass_.kept_ = std::move(share.kept_);
-    else
-        pass_.kept_.insert(pass_.kept_.end(), share.kept_.begin(), share.kept_.end());
-}
-
-void MultiPassMedian::endPass() {
-    const auto endWith = [this](double value) {
-        value_ = value;
-        ended_ = true;
-        std::vector<double>().swap(pass_.kept_);
-    };
-    if (pass_.sampled_ == Share::kAll) return endWith(medianInPlace(pass_.kept_));
-    if (pass_.sampled_ > 0) {
-        if (count_ == 0) return endWith(0);
-        pass_.sampled_ = 0;
-        sample_ = std::move(pass_.kept_);
-        std::ranges::sort(sample_);
-        apart_ = kApart;
-        return setRange();
-    }
-    const std::size_t middle = count_ / 2;
-    double upper = 0;
-    double lower = 0;
-    if (find(middle, upper) && (count_ % 2 == 1 || find(middle - 1, lower)))
-        return endWith(count_ % 2 == 1 ? upper : (upper + lower) / 2);
-    if (std::isinf(pass_.low_)) return endWith(0); // some are no numbers
-    apart_ *= 8;                                   // the sample was not one of all
-    setRange();
-}
-
-/// The values that the next pass keeps.
-void MultiPassMedian::setRange() {
-    const std::size_t middle = sample_.size() / 2;
-    const bool inside = apart_ < middle && middle + apart_ < sample_.size();
-    pass_.low_ = inside ? sample_[middle - apart_] : -std::numeric_limits<double>::infinity();
-    pass_.high_ = inside ? sample_[middle + apart_] : std::numeric_limits<double>::infinity();
-    pass_.below_ = pass_.equal_low_ = pass_.equal_high_ = 0;
-    pass_.kept_.clear();
-}
-
-/// The value at a place in sorted order, if it lies in the range of the latest pass.
-bool MultiPassMedian::find(std::size_t place, double& value) {
-    std::vector<double>& kept = pass_.kept_;
-    if (place < pass_.below_) return false;
-    place -= pass_.below_;
-    if (place < pass_.equal_low_) {
-        value = pass_.low_;
-        return true;
-    }
-    place -= pass_.equal_low_;
-    if (place < kept.size()) {
-        nthElement(std::span(kept), place);
-        value = kept[place];
-        return true;
-    }
-    value = pass_.high_;
-    return place - kept.size() < pass_.equal_high_;
 }
 
 RunningMedian::RunningMedian(std::span<const double> values) : above_(values.begin(), values.end()) {
@@ -142,16 +51,30 @@ double RunningMedian::value() const {
     return size() % 2 == 1 ? above_.front() : (above_.front() + below_.front()) / 2;
 }
 
+namespace {
+
+double deviationInPlace(std::span<double> values) {
+    const double middle = medianInPlace(values);
+    for (double& value : values)
+        value = std::abs(value - middle);
+    return medianInPlace(values);
+}
+
+} // namespace
+
 double medianDeviation(std::span<const double> values) {
     std::vector<double> scratch(values.begin(), values.end());
-    const double middle = medianInPlace(scratch);
-    for (double& value : scratch)
-        value = std::abs(value - middle);
-    return medianInPlace(scratch);
+    return deviationInPlace(scratch);
 }
 
 double robustSigma(std::span<const double> values) {
-    return kSigmaOfDeviation * medianDeviation(values);
+    std::vector<double> scratch(values.begin(), values.end());
+    return robustSigmaInPlace(scratch);
+}
+
+double robustSigmaInPlace(std::span<double> values) {
+    constexpr double kSigmaOfDeviation = 1.482602218505602; // 1 / the normal distribution's quantile at 3/4
+    return kSigmaOfDeviation * deviationInPlace(values);
 }
 
 double quantile(std::vector<double> values, double share) {
