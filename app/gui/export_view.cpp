@@ -214,7 +214,8 @@ private:
 };
 
 /// Records what a QPainter draws as an SVG document: rectangles, lines, polygons, paths, texts, pixmaps, hatched
-/// backgrounds and rectangular clips. A plain installation of Qt lacks Qt's own SVG module.
+/// backgrounds and rectangular clips. Qt's QSvgGenerator drops clips and textures before Qt 6.7, and writes a group of
+/// attributes for every rectangle.
 class SvgDevice : public QPaintDevice {
 public:
     /// In pixels of 1/96 inch.
@@ -238,9 +239,8 @@ protected:
         case PdmPhysicalDpiX:
         case PdmPhysicalDpiY: return kDpi;
         case PdmDevicePixelRatio: return 1;
-        case PdmDevicePixelRatioScaled: return static_cast<int>(devicePixelRatioFScale());
+        default: return QPaintDevice::metric(metric); // further forms of the ratio
         }
-        return 0;
     }
 
 private:

@@ -1,7 +1,5 @@
 #include "app/gui/help/manual_window.h"
 
-#include "app/gui/help/drawing.h"
-
 #include <QAbstractTextDocumentLayout>
 #include <QDesktopServices>
 #include <QDir>
@@ -9,10 +7,12 @@
 #include <QHBoxLayout>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPainter>
 #include <QRegularExpression>
 #include <QScrollBar>
 #include <QShortcut>
 #include <QSplitter>
+#include <QSvgRenderer>
 #include <QTextBlock>
 #include <QTextTable>
 #include <QToolButton>
@@ -172,11 +172,15 @@ void ManualBrowser::passHeadings(int count) {
 
 QVariant ManualBrowser::loadResource(int type, const QUrl& name) {
     if (type != QTextDocument::ImageResource) return {};
-    QFile file(QStringLiteral(":/manual/") + manualLink(file_, name.toString()).path);
-    if (!file.open(QIODevice::ReadOnly)) return {};
-    const Drawing drawing = Drawing::parse(file.readAll());
-    if (drawing.isEmpty()) return {};
-    QImage image = drawing.image(qRound(kDrawingWidth * devicePixelRatioF()));
+    QSvgRenderer drawing(kRoot + manualLink(file_, name.toString()).path);
+    if (!drawing.isValid()) return {};
+    const int width = qRound(kDrawingWidth * devicePixelRatioF());
+    const QSize size = drawing.defaultSize();
+    QImage image(width, width * size.height() / size.width(), QImage::Format_ARGB32_Premultiplied);
+    image.fill(Qt::transparent);
+    QPainter painter(&image);
+    drawing.render(&painter);
+    painter.end();
     image.setDevicePixelRatio(devicePixelRatioF());
     return image;
 }

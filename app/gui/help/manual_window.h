@@ -26,6 +26,7 @@ struct ManualPage {
 };
 
 inline const QString kManualFirstPage = QStringLiteral("index.md");
+inline const QString kFirstStepsPage = QStringLiteral("first-steps.md"); ///< for new users of the app
 
 /// All pages: those that the first page lists, in that order, then the schedules, then the examples that pages link to,
 /// which are files of other types. Read once per language. GUI thread only.

@@ -145,12 +145,19 @@ double drawLegend(Document& document, const LegendContent& content, const Rect& 
 }
 
 void drawDefinitions(Document& document) {
+    const auto stop = [&](std::string_view offset, const char* colour) {
+        document.empty("stop", fmt::format(R"(offset="{}" stop-color="{}")", offset, colour));
+    };
     document.open("defs");
-    document.open("pattern", R"(id="bubble" width="5" height="5" patternUnits="userSpaceOnUse" )"
-                             R"svg(patternTransform="rotate(45)")svg");
-    document.rect({0, 0, 5, 5}, {}, fmt::format(R"(fill="{}")", colours::kBubbleGround));
-    document.rect({0, 0, 1.4, 5}, {}, fmt::format(R"(fill="{}")", colours::kBubbleHatch));
-    document.close("pattern");
+    document.open("linearGradient", R"(id="bubble" gradientUnits="userSpaceOnUse" spreadMethod="repeat" )"
+                                    R"(x1="0" y1="0" x2="3.54" y2="3.54")");
+    // Between the colours half a pixel, as smooth edges have.
+    stop("0", colours::kBubbleHatch);
+    stop("0.19", colours::kBubbleHatch);
+    stop("0.28", colours::kBubbleGround);
+    stop("0.91", colours::kBubbleGround);
+    stop("1", colours::kBubbleHatch);
+    document.close("linearGradient");
     document.close("defs");
 }
 

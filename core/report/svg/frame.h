@@ -40,7 +40,8 @@ struct LegendContent {
 /// Writes the legend in lines from `area`'s left and top, no wider than it; returns where the legend ends.
 double drawLegend(Document& document, const LegendContent& content, const Rect& area);
 
-/// Attributes of what is drawn hatched; the pattern is in drawDefinitions().
+/// Attributes of what is drawn hatched. The stripes are a repeating gradient, defined by drawDefinitions(): viewers of
+/// SVG Tiny, such as Qt's before 6.7, know no patterns.
 inline constexpr std::string_view kHatched = R"svg(fill="url(#bubble)")svg";
 void drawDefinitions(Document& document);
 
