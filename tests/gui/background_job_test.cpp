@@ -167,15 +167,18 @@ private slots:
         auto release = std::make_shared<QSemaphore>();
         auto delivered = std::make_shared<bool>(false);
         auto stopped = std::make_shared<std::atomic<bool>>(false);
+        QSemaphore started;
         {
             BackgroundJob job;
             job.start(
-                [release, stopped](JobControl& control) {
+                [release, stopped, &started](JobControl& control) {
+                    started.release();
                     release->acquire();
                     *stopped = control.stopRequested();
                     return 1;
                 },
                 [delivered](int) { *delivered = true; });
+            started.acquire(); // work that has not begun is skipped
         }
         release->release();
         QVERIFY(QThreadPool::globalInstance()->waitForDone(20000));

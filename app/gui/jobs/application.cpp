@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <QAbstractItemView>
+#include <QException>
 #include <QHelpEvent>
 #include <QLabel>
 #include <QTextDocument>
@@ -68,6 +69,9 @@ void reportUnexpected(const std::exception_ptr& exception) {
 Error unexpectedError(const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
+    } catch (const QUnhandledException& error) { // of a background job
+        if (error.exception()) return unexpectedError(error.exception());
+        return runError("an unexpected error", "the application keeps running; please report it");
     } catch (const std::bad_alloc&) {
         return runError("the memory is used up", "close other traces, or load fewer files");
     } catch (const std::exception& error) {

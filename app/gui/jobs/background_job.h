@@ -2,16 +2,19 @@
 
 #include "core/base/job.h"
 
+#include <QFutureWatcher>
 #include <QObject>
 #include <QTimer>
+#include <QtConcurrentRun>
 
-#include <functional>
 #include <memory>
-#include <mutex>
+#include <type_traits>
+#include <utility>
 
 namespace bubblescope::gui {
 
-/// Runs one piece of work at a time on a worker thread, for the GUI thread that owns this object.
+/// Runs one piece of work at a time on a thread of Qt's pool, for the GUI thread that owns this object: a future whose
+/// work receives a stop token and reports progress.
 ///
 /// Starting a new job or calling cancel() asks the old one to stop and discards its result. A result is delivered on
 /// the owner's thread, and only while this object exists and the job is still the current one. Destruction never waits:
@@ -22,18 +25,27 @@ class BackgroundJob : public QObject {
 
 public:
     explicit BackgroundJob(QObject* parent = nullptr);
-    ~BackgroundJob() override;
+    ~BackgroundJob() override { drop(); }
 
     /// `work(JobControl&)` runs on a worker thread and must not touch widgets; `done(result)` receives its result.
     template <class Work, class Done>
     void start(Work work, Done done) {
-        launch([work = std::move(work), done = std::move(done)](JobControl& control) mutable {
-            auto result = std::make_shared<decltype(work(control))>(work(control));
-            return std::function<void()>([done = std::move(done), result] { done(std::move(*result)); });
+        using Answer = std::invoke_result_t<Work&, JobControl&>;
+        static_assert(std::is_nothrow_move_constructible_v<Answer>, "QFuture would copy the result");
+        const bool was_running = running();
+        auto* const watcher = new QFutureWatcher<Answer>;
+        const std::shared_ptr<Ticket> ticket = begin(*watcher);
+        connect(watcher, &QFutureWatcherBase::finished, this, [this, watcher, done = std::move(done)]() mutable {
+            QFuture<Answer> future = watcher->future();
+            end();
+            done(future.takeResult()); // throws what the work has thrown
         });
+        watcher->setFuture(
+            QtConcurrent::run([ticket, work = std::move(work)]() mutable { return work(ticket->control); }));
+        if (!was_running) emit runningChanged(true);
     }
     void cancel();
-    [[nodiscard]] bool running() const { return current_ != nullptr; }
+    [[nodiscard]] bool running() const { return watcher_ != nullptr; }
 
 signals:
     void runningChanged(bool running);
@@ -43,17 +55,21 @@ signals:
     void counted(quint64 done, quint64 total);
 
 private:
-    struct Ticket;
-    struct Mailbox;
-    using Task = std::function<std::function<void()>(JobControl&)>;
+    /// What a job and its work share.
+    struct Ticket {
+        Ticket() { control.stop = source.get_token(); }
 
-    void launch(Task task);
-    void deliver(const std::shared_ptr<Ticket>& ticket, const std::function<void()>& result);
+        std::stop_source source;
+        JobControl control;
+    };
+
+    std::shared_ptr<Ticket> begin(QFutureWatcherBase& watcher);
+    void end();
     void drop();
     void report();
 
-    std::shared_ptr<Ticket> current_;
-    std::shared_ptr<Mailbox> mailbox_;
+    std::shared_ptr<Ticket> ticket_;
+    QFutureWatcherBase* watcher_ = nullptr; ///< of the current job; null if none runs
     QTimer timer_;
 };
 
