@@ -56,10 +56,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
     // A size that was remembered from another screen, or asked for, must not put controls out of reach.
     window.resize(window.size().boundedTo(window.screen()->availableSize()));
     window.show();
-    if (options.tour && options.files.isEmpty() && options.demo.isEmpty() && !options.live)
-        window.startTour(*options.tour - 1);
-    else
-        gui::openAsAsked(window, options);
+    gui::openAsAsked(window, options);
     return QApplication::exec();
 }
 

@@ -2,6 +2,7 @@
 
 #include "app/gui/command_palette.h"
 #include "app/gui/dock_panels.h"
+#include "app/gui/help/manual_window.h"
 #include "app/gui/key_sheet.h"
 #include "app/gui/live_watch.h"
 #include "app/gui/main_window.h"
@@ -231,12 +232,8 @@ void MenuBuilder::fillRecent(QMenu& menu) {
 
 QAction* MenuBuilder::addCommand(QMenu& menu, Command command) {
     const CommandInfo& info = commandInfo(command);
-    const auto run = [&window = window_, &timeline = to_.timeline, command] {
-        // Escape ends the tour first, if there is one.
-        if (command == Clear && window.tour() != nullptr) return window.tour()->end();
-        timeline.run(command);
-    };
-    QAction* action = menu.addAction(commandText(info), &window_, run);
+    QAction* action =
+        menu.addAction(commandText(info), &window_, [&timeline = to_.timeline, command] { timeline.run(command); });
     action->setShortcuts(commandKeys(info));
     action->setObjectName(commandActionName(command));
     needsTrace(action);
@@ -472,8 +469,7 @@ void MenuBuilder::buildHelp() {
         palette->setAttribute(Qt::WA_DeleteOnClose);
         palette->open();
     });
-    QAction* tour = help->addAction(tr("Two-minute &tour"), &window_, [&window] { window.startTour(); });
-    tour->setObjectName(QStringLiteral("tourAction"));
+    help->addAction(tr("&First steps"), &window_, [&window] { window.openManual(kFirstStepsPage); });
     QMenu* demos = help->addMenu(tr("&Demos"));
     for (const DemoTrace& demo : demoTraces()) {
         const QString name = demoName(demo);
@@ -498,7 +494,7 @@ QString commandActionName(Command command) {
 }
 
 void buildMenus(MainWindow& window, const MenuTargets& targets) {
-    window.menuBar()->setObjectName(QStringLiteral("menuBar")); // the tour refers to it
+    window.menuBar()->setObjectName(QStringLiteral("menuBar"));
     MenuBuilder builder(window, targets);
     builder.buildFile();
     builder.buildEdit();

@@ -116,8 +116,7 @@ QString sessionFilter() {
 
 MainWindow::MainWindow(RunLoader loader, bool remember, QWidget* parent)
     : QMainWindow(parent), loader_(withDemos(std::move(loader))), remember_(remember),
-      tabs_(loader_, state_, live_.controller(), notes_), docks_(new DockPanels(*this)),
-      tours_({*this, themes_, languages_, [this](const QString& panel) { showPanel(panel); }}) {
+      tabs_(loader_, state_, live_.controller(), notes_), docks_(new DockPanels(*this)) {
     setAcceptDrops(true);
     setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
@@ -159,10 +158,7 @@ void MainWindow::connectParts() {
     connect(&tabs_, &TraceTabs::refused, this, &MainWindow::showError);
     connect(&tabs_, &TraceTabs::loaded, this, &MainWindow::loaded);
     connect(&tabs_, &TraceTabs::failed, this, &MainWindow::failed);
-    connect(&tabs_, &TraceTabs::cancelled, this, [this] {
-        tours_.cancelled();
-        statusBar()->showMessage(tr("Loading was cancelled"), 4000);
-    });
+    connect(&tabs_, &TraceTabs::cancelled, this, [this] { showMessage(tr("Loading was cancelled"), 4000); });
     connect(&tabs_, &TraceTabs::sessionOpened, this, [this](const QByteArray& docks) {
         if (!docks.isEmpty()) docks_->restore(docks);
     });
@@ -185,8 +181,6 @@ void MainWindow::connectParts() {
         connect(application, &Application::failed, this, &MainWindow::showError);
     // Queued: the signal may come from a menu that the rebuild deletes.
     connect(&languages_, &LanguageManager::changed, this, &MainWindow::rebuild, Qt::QueuedConnection);
-    connect(this, &MainWindow::loaded, this, [this] { tours_.opened(); });
-    connect(this, &MainWindow::failed, this, [this] { tours_.cancelled(); });
 }
 
 // ---- Building ------------------------------------------------------------------------------------
@@ -314,7 +308,7 @@ QStackedWidget* MainWindow::buildPages(QWidget* parent) {
     connect(welcome_, &WelcomePanel::runRequested, this, &MainWindow::chooseRun);
     connect(welcome_, &WelcomePanel::recentChosen, this, &MainWindow::openBeside);
     connect(welcome_, &WelcomePanel::demoChosen, this, &MainWindow::openDemo);
-    connect(welcome_, &WelcomePanel::tourRequested, this, [this] { startTour(); });
+    connect(welcome_, &WelcomePanel::firstStepsRequested, this, [this] { openManual(kFirstStepsPage); });
     return pages;
 }
 
@@ -505,8 +499,9 @@ ScheduleExplorer& MainWindow::openExplorer() {
     return *explorer_;
 }
 
-ManualWindow& MainWindow::openManual() {
+ManualWindow& MainWindow::openManual(const QString& page) {
     if (manual_ == nullptr) manual_ = new ManualWindow(themes_, languages_.current(), this);
+    if (!page.isEmpty()) manual_->open(page);
     manual_->show();
     manual_->raise();
     manual_->activateWindow();
@@ -518,16 +513,7 @@ void MainWindow::showIdeal(bool on) {
 }
 
 void MainWindow::openDemo(const QString& name) {
-    // The first demo comes with the tour.
-    if (remember_ && !Tour::seen()) tours_.startWhenOpened(0);
     open({demoFile(name)});
-}
-
-void MainWindow::startTour(int step) {
-    tours_.end();
-    if (state_.session() != nullptr) return tours_.start(step);
-    tours_.startWhenOpened(step);
-    open({demoFile(QString::fromLatin1(kTourDemo))});
 }
 
 void MainWindow::chooseFiles() {
@@ -643,7 +629,6 @@ void MainWindow::restoreSettings() {
     docks_->restore(settings.value(kLayoutKey).toByteArray());
     state_.setRows(usualRows(settings));
     welcome_->setRecent(RecentFiles::load());
-    welcome_->setNewcomer(!Tour::seen());
 }
 
 bool MainWindow::focusNextPrevChild(bool next) {

@@ -8,7 +8,6 @@
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/tour/tour.h"
 #include "app/gui/trace_tabs.h"
 
 #include <QMainWindow>
@@ -66,14 +65,10 @@ public:
     /// Opens the schedule explorer, or brings it to the front; the first time with sizes and times of the open run.
     ScheduleExplorer& openExplorer();
     void showIdeal(bool on);
-    /// Opens the manual, or brings it to the front.
-    ManualWindow& openManual();
-    /// Opens one of demoTraces(), created if necessary; the first time with the tour.
+    /// Opens the manual, or brings it to the front; at a page unless `page` is empty.
+    ManualWindow& openManual(const QString& page = {});
+    /// Opens one of demoTraces(), created if necessary.
     void openDemo(const QString& name);
-    /// Starts the tour, on a demo if nothing is open. `step` counts from 0.
-    void startTour(int step = 0);
-    /// The running tour, or null.
-    [[nodiscard]] Tour* tour() const { return tours_.tour(); }
 
     /// Actions of the menus and the welcome page.
     void chooseFiles();
@@ -143,7 +138,6 @@ private:
     LiveWatch live_{state_};
     TraceTabs tabs_;
     DockPanels* docks_;
-    TourLauncher tours_;
 
     TimelineView::Wheel wheel_ = TimelineView::Wheel::Zooms;
 

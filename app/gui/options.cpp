@@ -1,7 +1,6 @@
 #include "app/gui/options.h"
 
 #include "app/gui/models/demo_files.h"
-#include "app/gui/tour/tour.h"
 #include "core/net/secret.h"
 
 #include <QCommandLineParser>
@@ -82,15 +81,6 @@ QString readDemo(const QCommandLineParser& parser, Options& out) {
                                     : OptionText::tr("--demo needs one of %1").arg(names.join(QStringLiteral(", ")));
 }
 
-QString readTour(const QCommandLineParser& parser, Options& out) {
-    if (!parser.isSet(QStringLiteral("tour"))) return {};
-    bool ok = false;
-    out.tour = parser.value(QStringLiteral("tour")).toInt(&ok);
-    const auto steps = static_cast<int>(tourSteps().size());
-    return ok && *out.tour >= 1 && *out.tour <= steps ? QString()
-                                                      : OptionText::tr("--tour needs a step from 1 to %1").arg(steps);
-}
-
 /// Reads and checks options with values; returns the message of the first wrong one.
 QString readValues(const QCommandLineParser& parser, Options& out) {
     if (parser.isSet(QStringLiteral("size"))) {
@@ -134,8 +124,6 @@ QString readValues(const QCommandLineParser& parser, Options& out) {
     if (!live.isEmpty()) return live;
     const QString demo = readDemo(parser, out);
     if (!demo.isEmpty()) return demo;
-    const QString tour = readTour(parser, out);
-    if (!tour.isEmpty()) return tour;
     if (parser.isSet(QStringLiteral("screenshot"))) {
         out.screenshot = parser.value(QStringLiteral("screenshot"));
         if (out.screenshot.isEmpty()) return OptionText::tr("--screenshot needs the name of the PNG file to write");
@@ -176,7 +164,6 @@ std::optional<Options> parseOptions(const QStringList& arguments, QString& error
                        {QStringLiteral("keep"), {}, QStringLiteral("folder")},
                        {QStringLiteral("insecure"), {}},
                        {QStringLiteral("demo"), {}, QStringLiteral("name")},
-                       {QStringLiteral("tour"), {}, QStringLiteral("step")},
                        {QStringLiteral("rules"), {}, QStringLiteral("file")},
                        {QStringLiteral("mesh"), {}, QStringLiteral("sizes")},
                        {QStringLiteral("mesh-order"), {}, QStringLiteral("order")}});
@@ -218,7 +205,6 @@ QString helpText() {
         "                         the schedule lab, manual, range; for a picture also welcome, run,\n"
         "                         watch and keys: the first page and dialogs\n"
         "  --demo NAME            open a made-up run: balanced, slow-last-stage or checked-zb-h1\n"
-        "  --tour N               take the tour from its Nth step on\n"
         "  --live FOLDER          watch a run that records into this folder; repeat for more\n"
         "  --listen ADDRESS       watch what hosts send here (bubblescope monitor --forward)\n"
         "  --token-file FILE      the token that these hosts must know; or BUBBLESCOPE_TOKEN\n"

@@ -48,7 +48,6 @@ struct Options {
     QString mesh;                ///< the job's mesh; empty = as stated by the traces
     QString mesh_order;
     QString demo;                   ///< name of one of demoTraces(); there are no files then
-    std::optional<int> tour;        ///< first step of the tour, from 1
     QString compare;                ///< a run to compare with; empty = none
     std::optional<LiveTarget> live; ///< a run to watch; there are no files then
     QStringList files;

@@ -125,7 +125,6 @@ Status showAsAsked(MainWindow& window, const Options& options) {
     for (const FlowOverlay flow : options.flows)
         window.state().showFlow(flow, true);
     if (options.select) BUBBLESCOPE_TRY(selectAt(window, *options.select));
-    if (options.tour) window.startTour(*options.tour - 1);
     return {};
 }
 

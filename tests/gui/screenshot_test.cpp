@@ -91,7 +91,7 @@ private slots:
         QVERIFY(missing.err.contains(QLatin1String("no/such")));
     }
 
-    void showsDemosTheTourAndTheFirstPage() {
+    void showsDemosAndTheFirstPage() {
         const QTemporaryDir cache; // leaves the user's own settings alone
         qputenv("XDG_CACHE_HOME", cache.path().toUtf8());
         const auto shot = [&](const char* name, const QStringList& words) {
@@ -99,12 +99,10 @@ private slots:
             return outcome.code == 0 ? QImage(path(name)) : QImage();
         };
         const QImage demo = shot("demo.png", {"--demo", "slow-last-stage"});
-        const QImage tour = shot("tour.png", {"--demo", "slow-last-stage", "--tour", "3"});
         const QImage welcome = shot("welcome.png", {"--panel", "welcome"});
         qunsetenv("XDG_CACHE_HOME");
-        for (const QImage& image : {demo, tour, welcome})
+        for (const QImage& image : {demo, welcome})
             QCOMPARE(image.size(), QSize(1000, 700));
-        QVERIFY(demo != tour);
         QVERIFY(demo != welcome);
         const Outcome unknown = runGui({"--screenshot", path("x.png"), "--demo", "nothing"});
         QCOMPARE(unknown.code, 2);
@@ -148,7 +146,6 @@ private slots:
                                                       path("run.pftrace")};
         QTest::newRow("live and files") << QStringList{"--live", path("."), path("run.pftrace")};
         QTest::newRow("demo and files") << QStringList{"--demo", "balanced", path("run.pftrace")};
-        QTest::newRow("no such stop") << QStringList{"--tour", "99"};
         QTest::newRow("no token") << QStringList{"--listen", "9200"};
         QTest::newRow("no display") << QStringList{path("run.pftrace")};
     }

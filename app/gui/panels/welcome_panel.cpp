@@ -71,8 +71,7 @@ void DemoCard::paintEvent(QPaintEvent*) {
 
 WelcomePanel::WelcomePanel(QWidget* parent)
     : QScrollArea(parent), page_(new QWidget(this)), recent_title_(new QLabel(tr("Opened lately"), page_)),
-      recent_(new QVBoxLayout), files_(new QPushButton(tr("Open files…"), page_)),
-      tour_(new QPushButton(tr("Take the two-minute tour"), page_)) {
+      recent_(new QVBoxLayout), files_(new QPushButton(tr("Open files…"), page_)) {
     setObjectName(QStringLiteral("welcomePanel"));
     auto* title = new QLabel(tr("Drop a trace here"), page_);
     QFont large = font();
@@ -81,9 +80,10 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     auto* hint = new QLabel(
         tr("Bubblescope's own traces, Megatron, PyTorch and Chrome JSON files, or a directory of them."), page_);
     auto* demos = new QLabel(tr("No trace yet? Open one of these:"), page_);
-    tour_->setObjectName(QStringLiteral("welcomeTour"));
-    tour_->setMinimumSize(200, 30);
-    connect(tour_, &QPushButton::clicked, this, &WelcomePanel::tourRequested);
+    auto* first_steps = new QPushButton(tr("Read the first steps"), page_);
+    first_steps->setObjectName(QStringLiteral("welcomeFirstSteps"));
+    first_steps->setMinimumSize(200, 30);
+    connect(first_steps, &QPushButton::clicked, this, &WelcomePanel::firstStepsRequested);
     recent_->setSpacing(2);
 
     auto* column = new QVBoxLayout(page_);
@@ -97,7 +97,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     column->addSpacing(20);
     column->addWidget(demos, 0, Qt::AlignHCenter);
     column->addLayout(makeDemos());
-    column->addWidget(tour_, 0, Qt::AlignHCenter);
+    column->addWidget(first_steps, 0, Qt::AlignHCenter);
     column->addSpacing(16);
     column->addWidget(recent_title_, 0, Qt::AlignHCenter);
     column->addLayout(recent_);
@@ -107,7 +107,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     setWidgetResizable(true);
     setWidget(page_);
     setRecent({});
-    setNewcomer(false);
+    files_->setDefault(true);
 }
 
 QHBoxLayout* WelcomePanel::makeButtons() {
@@ -140,12 +140,6 @@ QHBoxLayout* WelcomePanel::makeDemos() {
     }
     row->addStretch(1);
     return row;
-}
-
-void WelcomePanel::setNewcomer(bool newcomer) {
-    tour_->setDefault(newcomer);
-    files_->setDefault(!newcomer);
-    if (newcomer) tour_->setFocus();
 }
 
 void WelcomePanel::setRecent(const QList<QStringList>& recent) {

@@ -34,8 +34,8 @@ private:
     QString description_;
 };
 
-/// The page shown while nothing is open: how to open a trace, recent files, demos and the tour. Scrollable, so that it
-/// does not keep the window large.
+/// The page shown while nothing is open: how to open a trace, recent files and demos. Scrollable, so that it does not
+/// keep the window large.
 class WelcomePanel : public QScrollArea {
     Q_OBJECT
 
@@ -43,8 +43,6 @@ public:
     explicit WelcomePanel(QWidget* parent = nullptr);
 
     void setRecent(const QList<QStringList>& recent);
-    /// Users who have not taken the tour are offered it first.
-    void setNewcomer(bool newcomer);
 
 signals:
     void openFilesRequested();
@@ -53,7 +51,7 @@ signals:
     void runRequested();
     void recentChosen(const QStringList& paths);
     void demoChosen(const QString& name);
-    void tourRequested();
+    void firstStepsRequested();
 
 private:
     [[nodiscard]] QHBoxLayout* makeButtons();
@@ -63,7 +61,6 @@ private:
     QLabel* recent_title_;
     QVBoxLayout* recent_;
     QPushButton* files_;
-    QPushButton* tour_;
 };
 
 } // namespace bubblescope::gui

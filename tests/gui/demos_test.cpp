@@ -1,3 +1,4 @@
+#include "app/gui/help/manual_window.h"
 #include "app/gui/main_window.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/recent_files.h"
@@ -6,7 +7,6 @@
 #include "app/gui/panels/welcome_panel.h"
 #include "app/gui/panels/whatif_panel.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "app/gui/tour/tour.h"
 #include "core/recognise/run.h"
 #include "tests/gui/gui_tests.h"
 
@@ -38,33 +38,28 @@ Result<Run> loadFiles(const std::vector<std::filesystem::path>& paths, JobContro
     return loadRun(paths, control);
 }
 
-QPushButton& tourButton(const MainWindow& window, const char* name) {
-    return *window.tour()->findChild<QPushButton*>(QString::fromLatin1(name));
-}
-
 } // namespace
 
-class TourTest : public QObject {
+class DemosTest : public QObject {
     Q_OBJECT
 
 private slots:
     void initTestCase() {
         settings_.use();
-        QCoreApplication::setApplicationName(QStringLiteral("tour_test"));
+        QCoreApplication::setApplicationName(QStringLiteral("demos_test"));
         QStandardPaths::setTestModeEnabled(true);
     }
 
     void init() {
         QSettings().clear();
         QFile::remove(demoFile(QStringLiteral("balanced")));
-        QFile::remove(demoFile(QString::fromLatin1(kTourDemo)));
+        QFile::remove(demoFile(QStringLiteral("slow-last-stage")));
     }
 
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void aDemoIsOpenedByAClickAndKept() {
         MainWindow window(loadFiles, true);
-        Tour::setSeen(true);
         window.show();
         auto* card = window.findChild<DemoCard*>(QStringLiteral("demo-balanced"));
         QVERIFY(card != nullptr && card->isVisible());
@@ -80,7 +75,6 @@ private slots:
         QCOMPARE(window.state().session()->stepCount(), 8);
         QVERIFY(window.windowTitle().contains(QLatin1String("balanced")));
         QVERIFY(RecentFiles::load().isEmpty()); // it is on the first page as well
-        QVERIFY(window.tour() == nullptr);
         // An existing file is not written again.
         QFile there(file);
         QVERIFY(there.open(QIODevice::WriteOnly) && there.resize(0));
@@ -147,118 +141,20 @@ private slots:
         QVERIFY(blocker.remove());
     }
 
-    void theFirstDemoBringsTheTour() {
-        MainWindow window(loadFiles, true);
-        window.show();
-        QVERIFY(window.findChild<QPushButton*>(QStringLiteral("welcomeTour"))->isDefault());
-        QSignalSpy loaded(&window, &MainWindow::loaded);
-        QTest::mouseClick(window.findChild<DemoCard*>(QStringLiteral("demo-balanced")), Qt::LeftButton);
-        QVERIFY(loaded.wait());
-        QVERIFY(window.tour() != nullptr);
-        QTest::mouseClick(&tourButton(window, "tourSkip"), Qt::LeftButton);
-        QTRY_VERIFY(window.tour() == nullptr);
-        QVERIFY(Tour::seen());
-        window.openDemo(QStringLiteral("balanced"));
-        QVERIFY(loaded.wait());
-        QVERIFY(window.tour() == nullptr);
-    }
-
-    void everyStopPointsAtItsWidget() {
+    void firstStepsOpenTheirPageOfTheManual() {
         MainWindow window(loadFiles, false);
         window.show();
-        QVERIFY(QTest::qWaitForWindowExposed(&window));
-        QSignalSpy loaded(&window, &MainWindow::loaded);
-        QTest::mouseClick(window.findChild<QPushButton*>(QStringLiteral("welcomeTour")), Qt::LeftButton);
-        QVERIFY(loaded.wait()); // on a demo, since nothing was open
-        Tour& tour = *window.tour();
-        QVERIFY(tour.count() >= 6 && tour.count() <= 8);
-        QStringList titles;
-        for (int step = 0; step < tour.count(); ++step) {
-            QCOMPARE(tour.step(), step);
-            QVERIFY(!tour.text().isEmpty());
-            titles << tour.title();
-            QCoreApplication::processEvents();
-            QTRY_VERIFY(tour.target() != nullptr && tour.target()->isVisible());
-            QRect target(tour.target()->mapTo(&window, QPoint()), tour.target()->size());
-            QTRY_VERIFY(tour.spotlight().place().contains(target.intersected(window.rect())));
-            QVERIFY(window.rect().contains(tour.geometry()));
-            // Small targets are not covered by the text box.
-            if (target.height() < window.height() / 3) QVERIFY(!tour.geometry().intersects(target));
-            QVERIFY(tour.findChild<QPushButton*>(QStringLiteral("tourNext"))->hasFocus());
-            if (step + 1 < tour.count()) QTest::keyClick(&tourButton(window, "tourNext"), Qt::Key_Space);
-        }
-        titles.removeDuplicates();
-        QCOMPARE(titles.size(), tour.count());
-        QTest::keyClick(&tourButton(window, "tourBack"), Qt::Key_Space);
-        QCOMPARE(tour.step(), tour.count() - 2);
-        QTest::keyClick(&tour, Qt::Key_Left);
-        QCOMPARE(tour.step(), tour.count() - 3);
-        QTest::keyClick(&tour, Qt::Key_Right);
-        QTest::mouseClick(&tourButton(window, "tourNext"), Qt::LeftButton);
-        QTest::mouseClick(&tourButton(window, "tourNext"), Qt::LeftButton); // the last step ends it
-        QTRY_VERIFY(window.tour() == nullptr);
-    }
-
-    void escapeEndsItWhereverTheFocusIs() {
-        MainWindow window(loadFiles, false);
-        window.show();
-        QVERIFY(QTest::qWaitForWindowActive(&window));
-        openTourDemo(window);
-        auto* help = window.findChild<QAction*>(QStringLiteral("tourAction"));
-        for (int times = 0; times < 2; ++times) { // it can be repeated
-            help->trigger();
-            QVERIFY(window.tour() != nullptr);
-            window.findChild<TimelineView*>()->setFocus();
-            QTest::keyClick(window.focusWidget(), Qt::Key_Escape);
-            QTRY_VERIFY(window.tour() == nullptr);
-        }
-        QVERIFY(window.state().session() != nullptr);
-    }
-
-    void itLetsTheWindowBeUsed() {
-        MainWindow window(loadFiles, false);
-        window.show();
-        openTourDemo(window);
-        window.startTour();
-        QCoreApplication::processEvents();
-        auto* timeline = window.findChild<TimelineView*>();
-        const ItemRef op{ItemKind::Op, window.state().step(), 0, 0};
-        const QPoint at = timeline->viewport()->mapTo(&window, timeline->centreOf(op).toPoint());
-        QWidget* under = window.childAt(at); // what a click would hit
-        QCOMPARE(under, timeline->viewport());
-        QTest::mouseClick(under, Qt::LeftButton, {}, timeline->centreOf(op).toPoint());
-        QCOMPARE(window.state().selection(), op);
-    }
-
-    void followsSizeLanguageAndTheme() {
-        MainWindow window(loadFiles, false);
-        window.show();
-        openTourDemo(window);
-        window.startTour(2);
-        Tour& tour = *window.tour();
-        const QString english = tour.text();
-        window.resize(900, 700);
-        QTRY_VERIFY(window.rect().contains(tour.geometry()));
-        QTRY_COMPARE(tour.spotlight().size(), window.size());
-        window.languages().choose(Language::Chinese);
-        QTRY_VERIFY(tour.text() != english);
-        QCOMPARE(tour.step(), 2);
-        QTRY_VERIFY(tour.target() != nullptr && tour.target()->isVisible());
-        QCOMPARE(tour.accessibleDescription(), tour.text());
-        QVERIFY(tourButton(window, "tourNext").accessibleName().contains(tour.text()));
-        window.languages().choose(Language::English);
-        QTRY_COMPARE(tour.text(), english);
-        window.themes().choose(ThemeChoice::Dark);
-        QVERIFY(tour.palette().color(QPalette::Window).lightness() < 80);
-        window.themes().choose(ThemeChoice::Light);
-        QVERIFY(tour.palette().color(QPalette::Window).lightness() > 200);
+        QTest::mouseClick(window.findChild<QPushButton*>(QStringLiteral("welcomeFirstSteps")), Qt::LeftButton);
+        const auto* manual = window.findChild<ManualWindow*>();
+        QVERIFY(manual != nullptr && manual->isVisible());
+        QCOMPARE(manual->path(), kFirstStepsPage);
     }
 
     // What a newcomer wants to know, by clicks alone: what is slow, what it costs, what another split would gain.
     void fromTheFindingToWhatAnotherSplitWins() {
         MainWindow window(loadFiles, false);
         window.show();
-        openTourDemo(window);
+        openSlowDemo(window);
         const auto* summary = window.findChild<SummaryBar*>();
         QVERIFY2(summary->text().contains(QLatin1String("last stage imbalance on rank 3")),
                  qPrintable(summary->text()));
@@ -320,24 +216,15 @@ private slots:
         QCOMPARE(changeFor(*session, link), QStringLiteral("link:1-2=usual"));
     }
 
-    void aCancelledLoadBringsNoTourLater() {
-        MainWindow window(loadFiles, false);
-        window.show();
-        window.startTour();
-        window.cancelLoad();
-        openTourDemo(window);
-        QVERIFY(window.tour() == nullptr);
-    }
-
 private:
-    static void openTourDemo(MainWindow& window) {
+    static void openSlowDemo(MainWindow& window) {
         QSignalSpy loaded(&window, &MainWindow::loaded);
-        window.open({demoFile(QString::fromLatin1(kTourDemo))});
+        window.open({demoFile(QStringLiteral("slow-last-stage"))});
         QVERIFY(loaded.wait());
     }
 
     OwnSettings settings_;
 };
 
-BUBBLESCOPE_GUI_TEST(TourTest, tour_test);
-#include "tour_test.moc"
+BUBBLESCOPE_GUI_TEST(DemosTest, demos_test);
+#include "demos_test.moc"
