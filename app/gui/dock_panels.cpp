@@ -135,12 +135,13 @@ bool DockPanels::show(const QString& name) {
     return dock != nullptr;
 }
 
-void DockPanels::hideLive() {
-    live_->hide();
-}
-
-bool DockPanels::liveHidden() const {
-    return live_->isHidden();
+void DockPanels::followLive(const LiveController& live, bool any_steps) {
+    const bool returns = live_parked_ && !live.parked() && live_panel_open_;
+    if (!live_parked_ && live.parked()) live_panel_open_ = !live_->isHidden();
+    live_parked_ = live.parked();
+    const LiveSnapshotPtr snapshot = live.shown();
+    if (!snapshot) return live_->hide();
+    if (returns || (snapshot->info && live_->isHidden() && !any_steps)) showLive();
 }
 
 std::vector<QAction*> DockPanels::actions() const {

@@ -50,8 +50,9 @@ public:
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
     void showRange() { bringUp(range_); }
-    void hideLive();
-    [[nodiscard]] bool liveHidden() const;
+    /// The panel of a watched run belongs to that run's tab: it is hidden with other tabs, and returns as it was left.
+    /// It opens before the first steps, which may be long. Call with each snapshot, and when tabs change.
+    void followLive(const LiveController& live, bool any_steps);
     [[nodiscard]] const QDockWidget* livePanel() const { return live_; }
     /// The panel made by the last build().
     [[nodiscard]] ComparePanel& compare() { return *compare_; }
@@ -85,9 +86,11 @@ private:
     QDockWidget* problems_ = nullptr;
     QDockWidget* live_ = nullptr;
     QDockWidget* range_ = nullptr;
-    QByteArray default_;    ///< the first arrangement
-    QByteArray hidden_;     ///< the arrangement, while the panels are hidden
-    bool arranged_ = false; ///< by the user, or for the window's size
+    QByteArray default_;          ///< the first arrangement
+    QByteArray hidden_;           ///< the arrangement, while the panels are hidden
+    bool arranged_ = false;       ///< by the user, or for the window's size
+    bool live_parked_ = false;    ///< LiveController::parked() as of the last followLive()
+    bool live_panel_open_ = true; ///< when the watched run's tab was last left
 };
 
 } // namespace bubblescope::gui

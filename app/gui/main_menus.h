@@ -2,6 +2,7 @@
 
 #include "app/gui/timeline/commands.h"
 
+class QMenu;
 class QToolBar;
 
 namespace bubblescope::gui {
@@ -11,6 +12,7 @@ class IdealOverlay;
 class LanguageManager;
 class LiveWatch;
 class MainWindow;
+class Preferences;
 class ThemeManager;
 class TimelineView;
 class TraceTabs;
@@ -21,6 +23,7 @@ struct MenuTargets {
     ViewState& state;
     ThemeManager& themes;
     LanguageManager& languages;
+    Preferences& preferences;
     TraceTabs& tabs;
     LiveWatch& live;
     DockPanels& docks;
@@ -34,6 +37,9 @@ struct MenuTargets {
 /// Fills the window's empty menu bar, in the user's language. All keys are shortcuts of the window, wherever in it the
 /// focus is; see KeyGuard.
 void buildMenus(MainWindow& window, const MenuTargets& targets);
+
+/// Adds the choice of the timeline's rows to a menu: lanes, order and groups. `state` must outlive the menu.
+void fillRowsMenu(QMenu& menu, ViewState& state);
 
 /// Adds the tool bar to a window whose menus are built: the most frequent of their actions, with icons.
 [[nodiscard]] QToolBar* makeToolBar(MainWindow& window);

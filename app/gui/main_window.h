@@ -1,35 +1,27 @@
 #pragma once
 
 #include "app/gui/dock_panels.h"
-#include "app/gui/export_view.h"
 #include "app/gui/language/language.h"
 #include "app/gui/live_watch.h"
 #include "app/gui/models/notes.h"
 #include "app/gui/models/view_state.h"
+#include "app/gui/preferences.h"
 #include "app/gui/theme/theme.h"
-#include "app/gui/timeline/timeline_view.h"
 #include "app/gui/trace_tabs.h"
 
 #include <QMainWindow>
 
-class QLabel;
-class QStackedWidget;
 class QToolBar;
-class QToolButton;
 
 namespace bubblescope::gui {
 
-class LoadIndicator;
-class LoadPreviewView;
+class CentralArea;
 class ManualWindow;
-class MessageBar;
-class PlainPage;
 class ScheduleExplorer;
-class SummaryBar;
-class WelcomePanel;
+class StatusLine;
 
 /// Puts the app together: the open traces (TraceTabs), the watched run (LiveWatch), the panels (DockPanels), the menus
-/// (buildMenus) and the views in the middle. ViewState holds what is shown; the views define how.
+/// (buildMenus) and the views in the middle (CentralArea). ViewState holds what is shown; the views define how.
 class MainWindow : public QMainWindow {
     Q_OBJECT
 
@@ -70,7 +62,7 @@ public:
     /// Opens one of demoTraces(), created if necessary.
     void openDemo(const QString& name);
 
-    /// Actions of the menus and the welcome page.
+    /// Actions of the menus and the first page that ask for more, such as files.
     void chooseFiles();
     void chooseDirectory();
     void chooseComparison();
@@ -79,11 +71,6 @@ public:
     void chooseSessionToOpen();
     void chooseLive() { live_.chooseTarget(this); }
     void chooseRun() { live_.chooseRun(themes_, this); }
-    void chooseTheme(ThemeChoice choice);
-    void chooseLanguage(Language language);
-    void chooseWheel(TimelineView::Wheel wheel);
-    [[nodiscard]] TimelineView::Wheel wheel() const { return wheel_; }
-    void chooseNotePlace(NotePlace place);
     /// Copies what the timeline shows to the clipboard.
     void copyPicture();
 
@@ -93,12 +80,11 @@ public:
     [[nodiscard]] RunProcess& process() { return live_.process(); }
     [[nodiscard]] ThemeManager& themes() { return themes_; }
     [[nodiscard]] LanguageManager& languages() { return languages_; }
+    [[nodiscard]] Preferences& preferences() { return preferences_; }
 
 signals:
     void loaded();
     void failed(const bubblescope::Error& error);
-    void notePlaceChosen(bubblescope::gui::NotePlace place);
-    void wheelChosen(bubblescope::gui::TimelineView::Wheel wheel);
 
 protected:
     bool focusNextPrevChild(bool next) override;
@@ -112,55 +98,35 @@ private:
     void clear();
     void rebuild();
     void buildCentre();
-    QStackedWidget* buildPages(QWidget* parent);
-    QWidget* buildLiveBar(QWidget* parent);
-    QWidget* buildWheelQuestion(QWidget* parent);
-    QWidget* buildNotesQuestion(QWidget* parent);
-    [[nodiscard]] PictureFrame pictureFrame() const;
-    void buildStatusBar();
+    void buildStatusLine();
     void showError(const Error& error);
     void showMessage(const QString& text, int milliseconds);
+    void showWritten(const Status& written, const QString& file);
     void showTitle(const QString& trace);
     void showSession();
-    void showPage();
-    void showPreview();
     void showLive();
     void showHovered(const ItemRef& item);
     void addRecent(const QStringList& paths);
-    void restoreSettings();
+    void showRecent();
+    void restoreLayout();
 
     RunLoader loader_;
-    const bool remember_;
     ThemeManager themes_;
     LanguageManager languages_;
     ViewState state_;
     NoteStore notes_{state_};
+    Preferences preferences_;
     LiveWatch live_{state_};
     TraceTabs tabs_;
     DockPanels* docks_;
 
-    TimelineView::Wheel wheel_ = TimelineView::Wheel::Zooms;
-
     // Rebuilt with the language.
     QToolBar* tools_ = nullptr;
-    SummaryBar* summary_ = nullptr;
-    MessageBar* message_ = nullptr;
-    QStackedWidget* pages_ = nullptr;
-    WelcomePanel* welcome_ = nullptr;
-    TimelineView* timeline_ = nullptr;
-    PlainPage* plain_ = nullptr;
-    LoadPreviewView* preview_ = nullptr;
-    QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
-    QWidget* overview_ = nullptr;
-    IdealOverlay* ideal_ = nullptr;
+    CentralArea* centre_ = nullptr;
+    StatusLine* status_ = nullptr;
     ScheduleExplorer* explorer_ = nullptr;
-    LoadIndicator* load_ = nullptr;
-    QLabel* hover_ = nullptr;
-    QToolButton* problems_ = nullptr;
 
     ManualWindow* manual_ = nullptr;
-    bool live_parked_ = false;    ///< LiveController::parked() as of the last showLive()
-    bool live_panel_open_ = true; ///< when the watched run's tab was last left
 };
 
 } // namespace bubblescope::gui

@@ -385,11 +385,11 @@ private slots:
             desk.window.close();
         }
         HandsDesk desk(true);
-        QVERIFY(desk.window.wheel() == TimelineView::Wheel::Scrolls); // remembered
+        QVERIFY(desk.window.preferences().wheel() == TimelineView::Wheel::Scrolls); // remembered
         turnWheel(desk.view(), 120);
         QVERIFY(!child<QWidget>(desk.window, "wheelQuestion").isVisible()); // and not asked again
         desk.action(QStringLiteral("wheel-zooms")).trigger();
-        QVERIFY(desk.window.wheel() == TimelineView::Wheel::Zooms);
+        QVERIFY(desk.window.preferences().wheel() == TimelineView::Wheel::Zooms);
         QSettings().clear();
     }
 

@@ -264,12 +264,12 @@ private slots:
         window.open({trace});
         QVERIFY(loaded.wait());
         QCOMPARE(window.noteStore().notes().size(), 1U); // they come back
-        window.chooseNotePlace(NotePlace::Beside);
+        window.preferences().chooseNotePlace(NotePlace::Beside);
         QCOMPARE(readNotes(file).value().front().text, std::string("first"));
         QVERIFY(!std::filesystem::exists(own));
-        window.chooseNotePlace(NotePlace::App);
+        window.preferences().chooseNotePlace(NotePlace::App);
         QVERIFY(!std::filesystem::exists(file));
-        window.chooseNotePlace(NotePlace::Beside);
+        window.preferences().chooseNotePlace(NotePlace::Beside);
 
         QFile broken(QString::fromStdString(file.string()));
         QVERIFY(broken.open(QIODevice::WriteOnly | QIODevice::Truncate));

@@ -1,0 +1,92 @@
+#pragma once
+
+#include "app/gui/export_view.h"
+#include "app/gui/models/view_state.h"
+
+#include <QWidget>
+
+class QLabel;
+class QStackedWidget;
+
+namespace bubblescope::gui {
+
+class IdealOverlay;
+class LiveBar;
+class LiveWatch;
+class LoadPreviewView;
+class MessageBar;
+class NoteStore;
+class PlainPage;
+class Preferences;
+class SummaryBar;
+class ThemeManager;
+class TimelineView;
+class TraceTabs;
+class WelcomePanel;
+
+/// The middle of the window: the tabs, bars that are shown when there is something to say, the overview, and one page:
+/// the timeline, a trace without a pipeline, a preview of the trace that loads, the wait for a watched run, or the
+/// first page. Connects these parts with one another; made anew with the language. Lives on the GUI thread.
+class CentralArea : public QWidget {
+    Q_OBJECT
+
+public:
+    /// What it shows. Must outlive it.
+    struct Sources {
+        ViewState& state;
+        ThemeManager& themes;
+        NoteStore& notes;
+        Preferences& preferences;
+        TraceTabs& tabs;
+        LiveWatch& live;
+    };
+
+    CentralArea(const Sources& sources, QWidget* parent);
+
+    [[nodiscard]] MessageBar& message() const { return *message_; }
+    [[nodiscard]] SummaryBar& summary() const { return *summary_; }
+    [[nodiscard]] LiveBar& liveBar() const { return *live_bar_; }
+    [[nodiscard]] TimelineView& timeline() const { return *timeline_; }
+    [[nodiscard]] PlainPage& plain() const { return *plain_; }
+    [[nodiscard]] WelcomePanel& welcome() const { return *welcome_; }
+    [[nodiscard]] IdealOverlay& ideal() const { return *ideal_; }
+
+    /// Brings the page to the front that fits what is open.
+    void showPage();
+    /// An open trace stays in sight until the next one is loaded.
+    void showPreview();
+    /// Gives the keyboard to what is open.
+    void focusPage();
+
+    /// The timeline as it is shown, with a title and a legend: as a file (errors: see exportView()), and as an image.
+    [[nodiscard]] Status exportTimeline(const QString& file) const;
+    [[nodiscard]] QImage timelinePicture() const;
+    /// A name for the file.
+    [[nodiscard]] QString pictureName() const;
+
+signals:
+    /// For the status bar.
+    void noted(const QString& text, int milliseconds);
+
+private:
+    void buildPages();
+    void connectSearch();
+    [[nodiscard]] QWidget* makeWheelQuestion();
+    [[nodiscard]] QWidget* makeNotesQuestion();
+    [[nodiscard]] PictureFrame pictureFrame() const;
+
+    Sources from_;
+    MessageBar* message_;
+    SummaryBar* summary_;
+    LiveBar* live_bar_;
+    QStackedWidget* pages_;
+    WelcomePanel* welcome_ = nullptr;
+    TimelineView* timeline_ = nullptr;
+    PlainPage* plain_ = nullptr;
+    LoadPreviewView* preview_ = nullptr;
+    QLabel* live_waiting_ = nullptr; ///< shown in place of a timeline until there is one
+    QWidget* overview_;
+    IdealOverlay* ideal_;
+};
+
+} // namespace bubblescope::gui

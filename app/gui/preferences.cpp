@@ -1,0 +1,102 @@
+#include "app/gui/preferences.h"
+
+#include <QSettings>
+
+namespace bubblescope::gui {
+
+namespace {
+
+const QString kGeometryKey = QStringLiteral("window/geometry");
+const QString kLayoutKey = QStringLiteral("window/layout");
+const QString kThemeKey = QStringLiteral("theme");
+const QString kLanguageKey = QStringLiteral("language");
+const QString kHiddenLanesKey = QStringLiteral("rows/hidden");
+const QString kCountersKey = QStringLiteral("rows/counters");
+const QString kWheelKey = QStringLiteral("mouse/wheel");
+const QString kWheelZooms = QStringLiteral("zooms");
+const QString kWheelScrolls = QStringLiteral("scrolls");
+const QString kNotesKey = QStringLiteral("notes/place");
+const QString kNotesApp = QStringLiteral("app");
+const QString kNotesBeside = QStringLiteral("beside");
+
+QString laneGroupName(std::size_t group) {
+    return QLatin1String(kLaneGroupNames[group].data(), kLaneGroupNames[group].size());
+}
+
+} // namespace
+
+Preferences::Preferences(const Targets& targets, bool remember) : to_(targets), remember_(remember) {
+    if (!remember_) return;
+    const QSettings settings;
+    if (settings.value(kNotesKey).toString() == kNotesBeside) to_.notes.setPlace(NotePlace::Beside);
+    if (settings.value(kWheelKey).toString() == kWheelScrolls) wheel_ = TimeView::Wheel::Scrolls;
+    to_.languages.choose(languageFromKey(settings.value(kLanguageKey).toString()).value_or(Language::System));
+    to_.themes.choose(themeFromKey(settings.value(kThemeKey).toString()).value_or(ThemeChoice::System));
+}
+
+void Preferences::chooseTheme(ThemeChoice choice) {
+    if (remember_) QSettings().setValue(kThemeKey, themeKey(choice));
+    to_.themes.choose(choice);
+}
+
+void Preferences::chooseLanguage(Language language) {
+    if (remember_) QSettings().setValue(kLanguageKey, languageKey(language));
+    to_.languages.choose(language);
+}
+
+void Preferences::chooseWheel(TimeView::Wheel wheel) {
+    wheel_ = wheel;
+    if (remember_) QSettings().setValue(kWheelKey, wheel == TimeView::Wheel::Scrolls ? kWheelScrolls : kWheelZooms);
+    emit wheelChosen(wheel);
+}
+
+void Preferences::chooseNotePlace(NotePlace place) {
+    if (remember_) QSettings().setValue(kNotesKey, place == NotePlace::Beside ? kNotesBeside : kNotesApp);
+    to_.notes.setPlace(place);
+    emit notePlaceChosen(place);
+}
+
+bool Preferences::asksForWheel() const {
+    return remember_ && !QSettings().contains(kWheelKey);
+}
+
+bool Preferences::asksForNotePlace() const {
+    return remember_ && !QSettings().contains(kNotesKey);
+}
+
+Preferences::Layout Preferences::layout() const {
+    if (!remember_) return {};
+    const QSettings settings;
+    return {settings.value(kGeometryKey).toByteArray(), settings.value(kLayoutKey).toByteArray()};
+}
+
+void Preferences::saveLayout(const Layout& layout) {
+    if (!remember_) return;
+    QSettings settings;
+    settings.setValue(kGeometryKey, layout.geometry);
+    settings.setValue(kLayoutKey, layout.docks);
+}
+
+RowChoice Preferences::rows() const {
+    RowChoice rows;
+    if (!remember_) return rows;
+    const QSettings settings;
+    const QStringList hidden = settings.value(kHiddenLanesKey).toStringList();
+    for (std::size_t i = 0; i < kLaneGroupCount; ++i)
+        rows.hidden[i] = hidden.contains(laneGroupName(i));
+    rows.counters = settings.value(kCountersKey).toBool();
+    return rows;
+}
+
+void Preferences::saveRows(const RowChoice& rows) {
+    if (!remember_) return;
+    QStringList hidden;
+    for (std::size_t i = 0; i < kLaneGroupCount; ++i) {
+        if (rows.hidden[i]) hidden << laneGroupName(i);
+    }
+    QSettings settings;
+    settings.setValue(kHiddenLanesKey, hidden);
+    settings.setValue(kCountersKey, rows.counters);
+}
+
+} // namespace bubblescope::gui

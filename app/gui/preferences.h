@@ -1,0 +1,61 @@
+#pragma once
+
+#include "app/gui/language/language.h"
+#include "app/gui/models/notes.h"
+#include "app/gui/theme/theme.h"
+#include "app/gui/timeline/time_view.h"
+
+#include <QObject>
+
+namespace bubblescope::gui {
+
+/// What users choose for the whole app, and what it remembers between starts: theme, language, the mouse wheel, where
+/// notes are kept, which kinds of lanes are shown, and the window's layout. In QSettings. Lives on the GUI thread.
+class Preferences : public QObject {
+    Q_OBJECT
+
+public:
+    /// What choices apply to. Must outlive the preferences.
+    struct Targets {
+        ThemeManager& themes;
+        LanguageManager& languages;
+        NoteStore& notes;
+    };
+
+    /// Applies what was chosen before. Without `remember` nothing is read or written.
+    Preferences(const Targets& targets, bool remember);
+
+    [[nodiscard]] bool remember() const { return remember_; }
+
+    void chooseTheme(ThemeChoice choice);
+    void chooseLanguage(Language language);
+    void chooseWheel(TimeView::Wheel wheel);
+    void chooseNotePlace(NotePlace place);
+    [[nodiscard]] TimeView::Wheel wheel() const { return wheel_; }
+
+    /// Whether to ask: the answer would be remembered, and the user has given none yet.
+    [[nodiscard]] bool asksForWheel() const;
+    [[nodiscard]] bool asksForNotePlace() const;
+
+    /// A window's place and size, and the arrangement of its docks. Empty if there is none.
+    struct Layout {
+        QByteArray geometry;
+        QByteArray docks;
+    };
+    [[nodiscard]] Layout layout() const;
+    void saveLayout(const Layout& layout);
+    /// Which kinds of lanes are shown is a preference, not a property of the trace.
+    [[nodiscard]] RowChoice rows() const;
+    void saveRows(const RowChoice& rows);
+
+signals:
+    void wheelChosen(bubblescope::gui::TimeView::Wheel wheel);
+    void notePlaceChosen(bubblescope::gui::NotePlace place);
+
+private:
+    Targets to_;
+    const bool remember_;
+    TimeView::Wheel wheel_ = TimeView::Wheel::Zooms;
+};
+
+} // namespace bubblescope::gui

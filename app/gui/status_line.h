@@ -1,0 +1,37 @@
+#pragma once
+
+#include <QObject>
+#include <QString>
+
+#include <cstddef>
+#include <optional>
+
+class QStatusBar;
+class QToolButton;
+
+namespace bubblescope::gui {
+
+class ElidedLabel;
+class TraceTabs;
+
+/// Fills a window's status bar: a line about what is under the pointer, the progress of loading, and a button with the
+/// number of problems. A message takes the line's room. A child of the bar; lives on the GUI thread.
+class StatusLine : public QObject {
+    Q_OBJECT
+
+public:
+    StatusLine(QStatusBar& bar, TraceTabs& tabs);
+
+    void setHovered(const QString& text);
+    /// Of loading; the button is hidden without a count.
+    void showProblems(std::optional<std::size_t> count);
+
+signals:
+    void problemsRequested();
+
+private:
+    ElidedLabel* hover_;
+    QToolButton* problems_;
+};
+
+} // namespace bubblescope::gui
