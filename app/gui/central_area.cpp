@@ -1,9 +1,12 @@
 #include "app/gui/central_area.h"
 
-#include "app/gui/item_menu.h"
+#include "app/gui/language/text.h"
 #include "app/gui/live/live_bar.h"
 #include "app/gui/live_watch.h"
+#include "app/gui/models/item_copy.h"
 #include "app/gui/models/reference_overlay.h"
+#include "app/gui/models/run_query.h"
+#include "app/gui/models/session_queries.h"
 #include "app/gui/panels/bars.h"
 #include "app/gui/panels/rows_bar.h"
 #include "app/gui/panels/search_bar.h"
@@ -13,10 +16,13 @@
 #include "app/gui/plain/plain_page.h"
 #include "app/gui/preferences.h"
 #include "app/gui/timeline/load_preview_view.h"
+#include "app/gui/timeline/menu_entries.h"
 #include "app/gui/timeline/overview_bar.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "app/gui/trace_tabs.h"
 
+#include <QApplication>
+#include <QClipboard>
 #include <QLabel>
 #include <QMenu>
 #include <QStackedWidget>
@@ -25,6 +31,7 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <utility>
 
 namespace bubblescope::gui {
 
@@ -82,20 +89,56 @@ void CentralArea::buildPages() {
 }
 
 void CentralArea::connectSearch() {
-    auto* search = new SearchBar(from_.state, timeline_);
-    connect(timeline_, &TimelineView::searchRequested, search, &SearchBar::open);
-    connect(timeline_, &TimelineView::hitRequested, search, &SearchBar::step);
-    connect(&from_.tabs, &TraceTabs::searchGoesOn, search, &SearchBar::find);
-    connect(search, &SearchBar::stepped, this, [this](const QString& counter) { emit noted(counter, 2000); });
-    connect(search, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
-    connect(timeline_, &TimelineView::menuRequested, this, [this, search](const ItemRef& item, const QPoint& where) {
-        makeItemMenu({from_.state, *timeline_, from_.notes, *search}, item, this)->popup(where);
+    search_ = new SearchBar(from_.state, timeline_);
+    connect(timeline_, &TimelineView::searchRequested, search_, &SearchBar::open);
+    connect(timeline_, &TimelineView::hitRequested, search_, &SearchBar::step);
+    connect(&from_.tabs, &TraceTabs::searchGoesOn, search_, &SearchBar::find);
+    connect(search_, &SearchBar::stepped, this, [this](const QString& counter) { emit noted(counter, 2000); });
+    connect(search_, &SearchBar::closed, timeline_, qOverload<>(&QWidget::setFocus));
+    connect(timeline_, &TimelineView::menuRequested, this,
+            [this](const ItemRef& item, const QPoint& where) { makeItemMenu(item)->popup(where); });
+}
+
+/// Of an op, bubble, transfer, check or slice, which is selected. Deletes itself when it closes.
+QMenu* CentralArea::makeItemMenu(const ItemRef& item) {
+    MenuEntries entries("itemMenu", *timeline_, this);
+    const SessionPtr session = from_.state.session();
+    ViewState* const state = &from_.state;
+    entries.add("itemZoom", tr("&Zoom to it"), [state, item] { state->zoomTo(item); });
+    const auto addFollow = [&](const char* name, const QString& text, Command command, const ItemRef& to) {
+        entries.addCommand(name, text, *timeline_, command)->setEnabled(static_cast<bool>(to));
+    };
+    addFollow("itemConsumer", tr("Follow to the op that &uses it"), Command::Consumer, consumer(*session, item));
+    addFollow("itemProducer", tr("Follow to the op that &made it"), Command::Producer, producer(*session, item));
+    if (item.kind == ItemKind::Op)
+        entries.add("itemMicrobatch", tr("Follow its micro-&batch through all ranks"),
+                    [state] { state->showFlow(FlowOverlay::Microbatch, true); });
+    entries.addSeparator();
+    const int line = session->lanes.lineOf(item);
+    const bool pinned = state->rows().pins(line);
+    entries.add("itemPin", pinned ? tr("Un&pin the rank") : tr("&Pin the rank to the top"), [state, line, pinned] {
+        RowChoice rows = state->rows();
+        rows.setPinned(line, !pinned);
+        state->setRows(std::move(rows));
     });
+    entries.add("itemNote", tr("Make a &note of it"), [notes = &from_.notes, state] {
+        state->measure({}); // the note is about the item, not about a range
+        notes->addHere();
+    });
+    entries.add("itemSame", tr("&Find the same"),
+                [search = search_, text = fromUtf8(queryForLikes(*session, item))] { search->find(text); });
+    entries.addSeparator();
+    // The text of a bubble takes a while: it is made when it is asked for.
+    entries.add("itemCopyText", tr("&Copy as text"),
+                [session, item] { QApplication::clipboard()->setText(copyAsText(*session, item)); });
+    entries.addCopy("itemCopyJson", tr("Copy as &JSON"), copyAsJson(*session, item));
+    entries.addCopy("itemCopyCommand", tr("Copy as co&mmand"), copyAsCommand(*session, item));
+    return entries.menu();
 }
 
 /// Asks once, when the wheel is first used.
 QWidget* CentralArea::makeWheelQuestion() {
-    auto* bar = new QuestionBar(tr("The wheel zooms. As in Perfetto, it would scroll, and zoom with Ctrl."), this);
+    auto* bar = new QuestionBar(tr("The wheel zooms here. In Perfetto it scrolls, and zooms with Ctrl."), this);
     bar->setObjectName(QStringLiteral("wheelQuestion"));
     Preferences& preferences = from_.preferences;
     bar->addAnswer("wheelKeep", tr("Keep it"), [&preferences] { preferences.chooseWheel(TimelineView::Wheel::Zooms); });
@@ -114,8 +157,8 @@ QWidget* CentralArea::makeWheelQuestion() {
 
 /// Asks once, after the first note.
 QWidget* CentralArea::makeNotesQuestion() {
-    auto* bar =
-        new QuestionBar(tr("Notes are kept with the app. Beside the trace, others who open it see them."), this);
+    auto* bar = new QuestionBar(
+        tr("Notes are stored with the app. Stored beside the trace, everyone who opens it sees them."), this);
     bar->setObjectName(QStringLiteral("notesQuestion"));
     Preferences& preferences = from_.preferences;
     bar->addAnswer("notesApp", tr("With the app"), [&preferences] { preferences.chooseNotePlace(NotePlace::App); });

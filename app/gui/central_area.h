@@ -6,6 +6,7 @@
 #include <QWidget>
 
 class QLabel;
+class QMenu;
 class QStackedWidget;
 
 namespace bubblescope::gui {
@@ -18,6 +19,7 @@ class MessageBar;
 class NoteStore;
 class PlainPage;
 class Preferences;
+class SearchBar;
 class SummaryBar;
 class ThemeManager;
 class TimelineView;
@@ -71,6 +73,7 @@ signals:
 private:
     void buildPages();
     void connectSearch();
+    [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
     [[nodiscard]] QWidget* makeNotesQuestion();
     [[nodiscard]] PictureFrame pictureFrame() const;
@@ -80,6 +83,7 @@ private:
     SummaryBar* summary_;
     LiveBar* live_bar_;
     QStackedWidget* pages_;
+    SearchBar* search_ = nullptr;
     WelcomePanel* welcome_ = nullptr;
     TimelineView* timeline_ = nullptr;
     PlainPage* plain_ = nullptr;

@@ -2,10 +2,10 @@
 
 #include "app/gui/command_palette.h"
 #include "app/gui/dock_panels.h"
-#include "app/gui/help/manual_window.h"
 #include "app/gui/key_sheet.h"
 #include "app/gui/live_watch.h"
 #include "app/gui/main_window.h"
+#include "app/gui/manual_window.h"
 #include "app/gui/models/demo_files.h"
 #include "app/gui/models/item_copy.h"
 #include "app/gui/models/recent_files.h"

@@ -3,13 +3,12 @@
 #include "app/gui/central_area.h"
 #include "app/gui/explorer/schedule_explorer.h"
 #include "app/gui/file_dialogs.h"
-#include "app/gui/focus_order.h"
-#include "app/gui/help/manual_window.h"
 #include "app/gui/jobs/application.h"
-#include "app/gui/key_guard.h"
+#include "app/gui/keyboard.h"
 #include "app/gui/live/live_bar.h"
 #include "app/gui/live/live_models.h"
 #include "app/gui/main_menus.h"
+#include "app/gui/manual_window.h"
 #include "app/gui/models/demo_files.h"
 #include "app/gui/models/item_text.h"
 #include "app/gui/models/recent_files.h"
@@ -321,7 +320,7 @@ void MainWindow::chooseSessionToOpen() {
 void MainWindow::copyPicture() {
     if (!state_.session()) return;
     QApplication::clipboard()->setImage(centre_->timelinePicture());
-    showMessage(tr("The picture is in the clipboard"), 4000);
+    showMessage(tr("Copied the picture to the clipboard"), 4000);
 }
 
 // ---- Settings and events -------------------------------------------------------------------------

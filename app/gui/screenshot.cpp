@@ -1,11 +1,11 @@
 #include "app/gui/screenshot.h"
 
 #include "app/gui/explorer/schedule_explorer.h"
-#include "app/gui/help/manual_window.h"
 #include "app/gui/key_sheet.h"
 #include "app/gui/live/live_dialog.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/main_window.h"
+#include "app/gui/manual_window.h"
 #include "app/gui/timeline/timeline_view.h"
 #include "core/formats/source/existing_results.h"
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 namespace bubblescope::colours {
 
 // Fill colours of ops on light backgrounds, shared by the desktop app's light theme and drawings in files. They differ
@@ -18,5 +20,21 @@ inline constexpr const char* kBubbleHatch = "#c4cad1";
 
 /// The highest chunk has this fraction of its kind's colour, mixed with the background.
 inline constexpr double kChunkMix = 0.5;
+
+struct Rgb {
+    int red = 0;
+    int green = 0;
+    int blue = 0;
+};
+
+/// Of "#rrggbb".
+[[nodiscard]] Rgb parseRgb(std::string_view text);
+
+/// `from` with this share of `to`.
+[[nodiscard]] Rgb mixed(const Rgb& from, const Rgb& to, double share);
+
+/// Whether black reads better on a colour than white: its relative luminance, as WCAG defines it, is above the one at
+/// which both contrasts are equal.
+[[nodiscard]] bool takesBlackText(const Rgb& ground);
 
 } // namespace bubblescope::colours

@@ -1,5 +1,5 @@
-#include "app/gui/help/manual_window.h"
 #include "app/gui/main_window.h"
+#include "app/gui/manual_window.h"
 #include "app/gui/models/anomaly_model.h"
 #include "app/gui/models/recent_files.h"
 #include "app/gui/panels/anomaly_panel.h"

@@ -1,5 +1,5 @@
-#include "app/gui/help/manual_window.h"
 #include "app/gui/main_window.h"
+#include "app/gui/manual_window.h"
 #include "tests/gui/gui_tests.h"
 
 #include <QAction>

@@ -1,7 +1,6 @@
 #include "app/gui/language/language.h"
 #include "app/gui/timeline/column_band.h"
 #include "app/gui/timeline/compact_row.h"
-#include "app/gui/timeline/kept_names.h"
 #include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/raw_painter.h"

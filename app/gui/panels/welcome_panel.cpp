@@ -70,7 +70,7 @@ void DemoCard::paintEvent(QPaintEvent*) {
 }
 
 WelcomePanel::WelcomePanel(QWidget* parent)
-    : QScrollArea(parent), page_(new QWidget(this)), recent_title_(new QLabel(tr("Opened lately"), page_)),
+    : QScrollArea(parent), page_(new QWidget(this)), recent_title_(new QLabel(tr("Recently opened"), page_)),
       recent_(new QVBoxLayout), files_(new QPushButton(tr("Open files…"), page_)) {
     setObjectName(QStringLiteral("welcomePanel"));
     auto* title = new QLabel(tr("Drop a trace here"), page_);
@@ -79,7 +79,7 @@ WelcomePanel::WelcomePanel(QWidget* parent)
     title->setFont(large);
     auto* hint = new QLabel(
         tr("Bubblescope's own traces, Megatron, PyTorch and Chrome JSON files, or a directory of them."), page_);
-    auto* demos = new QLabel(tr("No trace yet? Open one of these:"), page_);
+    auto* demos = new QLabel(tr("No trace at hand? Open a demo:"), page_);
     auto* first_steps = new QPushButton(tr("Read the first steps"), page_);
     first_steps->setObjectName(QStringLiteral("welcomeFirstSteps"));
     first_steps->setMinimumSize(200, 30);

@@ -1,5 +1,6 @@
 #include "app/gui/plain/plain_geometry.h"
 
+#include "app/gui/timeline/counters.h"
 #include "core/parallel/parallel.h"
 
 #include <QLineF>
@@ -13,7 +14,6 @@ namespace bubblescope::gui {
 
 namespace {
 
-constexpr double kPlainLabelRoom = 26; ///< narrower slices get no label
 constexpr double kLevelGap = 1;
 
 void turnIn(std::vector<int>& list, int value) {
@@ -22,18 +22,6 @@ void turnIn(std::vector<int>& list, int value) {
         list.erase(at);
     } else {
         list.insert(at, value);
-    }
-}
-
-/// Calls `visit(slice, level)` for slices in order, outer first.
-template <class Visit>
-void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Visit& visit) {
-    std::vector<TimeNs> ends; // of the slices around the next one
-    for (const SliceId slice : slices) {
-        while (!ends.empty() && ends.back() <= trace.start(slice))
-            ends.pop_back();
-        visit(slice, static_cast<int>(ends.size()));
-        ends.push_back(trace.end(slice));
     }
 }
 
@@ -110,20 +98,12 @@ public:
     [[nodiscard]] std::vector<SliceShape>& shapes() { return out_; }
 
 private:
-    [[nodiscard]] double snap(double x) const { return snapToPixel(x, in_.scale.width, in_.device_pixel_ratio); }
-
     void addSlices() {
         withLevels(trace_, slices_, [&](SliceId slice, int level) {
-            const double left = snap(in_.scale.x(trace_.start(slice)));
-            const double right = std::max(left + 1 / in_.device_pixel_ratio, snap(in_.scale.x(trace_.end(slice))));
+            const double left = in_.scale.x(trace_.start(slice));
             const double top = top_ + std::min(level, row_.levels - 1) * PlainLayout::kLevelHeight;
-            SliceShape shape{{left, top, right - left, PlainLayout::kLevelHeight - kLevelGap},
-                             trace_.sliceNames()[slice],
-                             slice,
-                             {}};
-            if (shape.rect.width() >= kPlainLabelRoom)
-                shape.label = sliceLabel(trace_, slice, shape.rect.width(), in_.text_size);
-            out_.push_back(std::move(shape));
+            const QRectF place(left, top, in_.scale.x(trace_.end(slice)) - left, PlainLayout::kLevelHeight - kLevelGap);
+            out_.push_back(sliceShape(trace_, slice, place, in_.scale.width, in_.device_pixel_ratio, in_.text_size));
         });
     }
 
@@ -212,15 +192,8 @@ QRectF plainRect(const PlainInput& input, SliceId slice) {
             PlainLayout::kLevelHeight - kLevelGap};
 }
 
-double counterAt(const CounterSeries& series, TimeNs time) {
-    const auto next = std::ranges::upper_bound(series.times, time);
-    return next == series.times.begin() ? 0 : series.values[static_cast<std::size_t>(next - series.times.begin()) - 1];
-}
-
 std::vector<PlainCounterShape> buildPlainCounters(const PlainInput& input) {
     std::vector<PlainCounterShape> out;
-    const double pixel = 1 / input.device_pixel_ratio;
-    const auto columns = static_cast<int>(std::floor(input.scale.width * input.device_pixel_ratio));
     for (const PlainRow& row : input.layout.rows()) {
         if (row.header() || !input.sees(row)) continue;
         const PlainLane& lane = input.trace.lanes()[static_cast<std::size_t>(row.lane)];
@@ -229,31 +202,12 @@ std::vector<PlainCounterShape> buildPlainCounters(const PlainInput& input) {
         const double span = std::max(1e-300, lane.high - lane.low);
         const double room = row.height - 2 * PlainLayout::kLaneMargin;
         const double bottom = row.top - input.scroll + PlainLayout::kLaneMargin + room;
-        auto next = std::ranges::upper_bound(series.times, input.scale.range.begin);
-        const auto first_out = out.size();
-        for (int column = 0; column < columns; ++column) {
-            const TimeNs end = input.scale.time((column + 1) * pixel);
-            // The value that holds at the pixel's begin, and those that follow in it.
-            const auto before = next == series.times.begin() ? series.times.end() : std::prev(next);
-            double value = 0;
-            bool any = false;
-            const auto take = [&](auto at) {
-                const double one = series.values[static_cast<std::size_t>(at - series.times.begin())];
-                value = any ? std::max(value, one) : one;
-                any = true;
-            };
-            if (before != series.times.end()) take(before);
-            for (; next != series.times.end() && *next < end; ++next)
-                take(next);
-            if (!any) continue;
-            const double high = std::max(1.0, std::round((value - lane.low) / span * room));
-            if (out.size() > first_out && out.back().rect.height() == high &&
-                std::abs(out.back().rect.right() - column * pixel) < pixel / 2) {
-                out.back().rect.setRight((column + 1) * pixel);
-            } else {
-                out.push_back({{column * pixel, bottom - high, pixel, high}, row.lane});
-            }
-        }
+        std::vector<double> heights =
+            CounterValues{series.times, series.values}.columnMaxima(input.scale, input.device_pixel_ratio);
+        for (double& height : heights)
+            height = std::isnan(height) ? 0 : std::max(1.0, std::round((height - lane.low) / span * room));
+        for (const QRectF& bar : barsOf(heights, input.device_pixel_ratio, bottom))
+            out.push_back({bar, row.lane});
     }
     return out;
 }

@@ -90,9 +90,6 @@ struct PlainCounterShape {
 /// The largest value of each pixel. Linear in the visible values.
 [[nodiscard]] std::vector<PlainCounterShape> buildPlainCounters(const PlainInput& input);
 
-/// A counter's value at a time; 0 before the first.
-[[nodiscard]] double counterAt(const CounterSeries& series, TimeNs time);
-
 /// A mark at the pixels in which one of `slices` (ascending) begins, one per pixel and lane.
 struct PlainMark {
     int row = 0;

@@ -2,7 +2,6 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/timeline/counters.h"
-#include "app/gui/timeline/raw_painter.h"
 #include "app/gui/timeline/timeline_painter.h"
 
 #include <QApplication>
@@ -19,14 +18,6 @@
 #include <utility>
 
 namespace bubblescope::gui {
-
-namespace {
-
-constexpr double kPlainTickRoom = 96;
-constexpr int kFoldLeft = 6;
-constexpr std::size_t kMostArrows = 1500;
-
-} // namespace
 
 PlainView::PlainView(ThemeManager& themes, QWidget* parent) : TimeView(themes, kNameWidth, kRuler, parent) {
     setObjectName(QStringLiteral("plainView"));
@@ -263,9 +254,11 @@ QString PlainView::textUnder(const QPointF& position) const {
     const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
     if (position.x() < kNameWidth) return lane.name;
     const TimeNs time = scale().time(position.x() - kNameWidth);
-    if (lane.isCounter())
-        return QStringLiteral("%1: %2").arg(
-            lane.name, counterText(counterAt(trace_->trace().counters()[lane.counter], time), lane.name));
+    if (lane.isCounter()) {
+        const CounterSeries& series = trace_->trace().counters()[lane.counter];
+        const double value = CounterValues{series.times, series.values}.at(time);
+        return QStringLiteral("%1: %2").arg(lane.name, counterText(value, lane.name));
+    }
     const SliceId slice = sliceUnder(position);
     if (slice != kNoId) {
         const std::string_view name = trace_->trace().name(slice);
@@ -389,14 +382,8 @@ void PlainView::contextMenuEvent(QContextMenuEvent* event) {
 
 // ---- Painting ------------------------------------------------------------------------------------
 
-QColor PlainView::colourOf(StringId name) const {
-    const Theme& theme = themes_.theme();
-    const QColor own = rawColour(theme, name);
-    if (marked_names_.empty() || marked_names_[name]) return own;
-    // Dimmed: three quarters of the background.
-    const QColor& ground = theme.timeline;
-    return QColor((own.red() + 3 * ground.red()) / 4, (own.green() + 3 * ground.green()) / 4,
-                  (own.blue() + 3 * ground.blue()) / 4);
+PlainFrame PlainView::frame() const {
+    return {themes_.theme(), input(), folds_, marked_, marked_names_, plot(), font(), all_flows_};
 }
 
 void PlainView::paintEvent(QPaintEvent* event) {
@@ -405,232 +392,14 @@ void PlainView::paintEvent(QPaintEvent* event) {
         painter.fillRect(viewport()->rect(), themes_.theme().timeline);
         return;
     }
+    const PlainFrame now = frame();
     base_.draw(painter, version_, viewport()->size(), devicePixelRatioF(),
-               event->region() == QRegion(viewport()->rect()), [this](QImage& image) { paintBase(image); });
-    paintOverlay(painter);
+               event->region() == QRegion(viewport()->rect()), [&](QImage& image) {
+                   QPainter on_image(&image);
+                   PlainPainter(on_image, now).paintBase(image, labels_);
+               });
+    PlainPainter(painter, now).paintOverlay({area_, selection_, hover_, selected_flows_});
     paintFocus(painter);
-}
-
-void PlainView::paintBase(QImage& image) {
-    QPainter painter(&image);
-    painter.setFont(font());
-    paintLanes(painter);
-    paintShapes(painter, image);
-    if (all_flows_) paintFlows(painter);
-    paintMarks(painter);
-    paintRuler(painter);
-    paintNames(painter);
-}
-
-void PlainView::paintLanes(QPainter& painter) {
-    const Theme& theme = themes_.theme();
-    painter.fillRect(viewport()->rect(), theme.header);
-    const QRect area = plot();
-    painter.save();
-    painter.setClipRect(area);
-    const int scroll = verticalScrollBar()->value();
-    for (std::size_t i = 0; i < layout_.rows().size(); ++i) {
-        const PlainRow& row = layout_.rows()[i];
-        const QRect box(area.left(), area.top() + row.top - scroll, area.width(), row.height);
-        if (!box.intersects(area)) continue;
-        painter.fillRect(box, row.header() ? theme.header : i % 2 == 1 ? theme.timeline_odd : theme.timeline);
-        painter.fillRect(QRect(box.left(), box.bottom(), box.width(), 1), theme.grid);
-    }
-    const int end = std::min(area.height(), layout_.contentHeight() - scroll);
-    for (const Tick& tick : makeTicks(scale(), TimeNs{0}, kPlainTickRoom)) {
-        if (tick.major && tick.x >= 0)
-            painter.fillRect(QRectF(area.left() + std::round(tick.x), area.top(), 1, end), theme.grid);
-    }
-    painter.restore();
-}
-
-void PlainView::paintShapes(QPainter& painter, QImage& image) {
-    const Theme& theme = themes_.theme();
-    const QRect area = plot();
-    PixelCanvas pixels(image, area, devicePixelRatioF());
-    const PlainInput in = input();
-    const std::vector<SliceShape> shapes = buildPlainShapes(in);
-    const double pixel = 1 / devicePixelRatioF();
-    painter.save();
-    painter.setClipRect(area);
-    painter.translate(area.topLeft());
-    painter.setFont(smallFont(font()));
-    labels_.setFont(painter.font());
-    for (const SliceShape& shape : shapes) {
-        const QColor colour = colourOf(shape.name);
-        QRectF body = shape.rect;
-        if (shape.slice != kNoId && body.width() >= 3) body.setWidth(body.width() - pixel);
-        pixels.fill(body, colour.rgb());
-        if (shape.label.isEmpty()) continue;
-        painter.setPen(textOn(colour));
-        labels_.draw(painter, body.adjusted(3, 0, 0, 0), shape.label, false);
-    }
-    for (const PlainCounterShape& shape : buildPlainCounters(in))
-        pixels.fill(shape.rect, theme.fill(Role::Check).rgb());
-    // Instants: a small mark at the top of the lane, above its slices.
-    for (const PlainRow& row : in.layout.rows()) {
-        if (row.header() || !in.sees(row)) continue;
-        const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
-        auto at = std::ranges::lower_bound(lane.instants, in.scale.range.begin.count());
-        while (at != lane.instants.end() && *at < in.scale.range.end.count()) {
-            const double x = std::floor(in.scale.x(TimeNs{*at}));
-            const double top = row.top - in.scroll;
-            pixels.fill({x - 1, top, 2, 3}, theme.text_dim.rgb());
-            const TimeNs next = std::max(in.scale.time(x + 1), TimeNs{*at + 1});
-            at = std::lower_bound(at, lane.instants.end(), next.count());
-        }
-    }
-    painter.restore();
-}
-
-void PlainView::paintMarks(QPainter& painter) {
-    if (marked_.empty()) return;
-    const QRect area = plot();
-    painter.save();
-    painter.setClipRect(area);
-    painter.translate(area.topLeft());
-    for (const PlainMark& mark : buildPlainMarks(input(), marked_)) {
-        const PlainRow& row = layout_.rows()[static_cast<std::size_t>(mark.row)];
-        painter.fillRect(QRectF(mark.x, row.top - verticalScrollBar()->value(), 2, 3), themes_.theme().selection);
-    }
-    painter.restore();
-}
-
-void PlainView::paintRuler(QPainter& painter) {
-    const Theme& theme = themes_.theme();
-    const QRect area = plot();
-    painter.fillRect(QRect(0, 0, viewport()->width(), kRuler), theme.header);
-    painter.save();
-    painter.setFont(smallFont(font()));
-    painter.setClipRect(QRect(area.left(), 0, area.width(), kRuler));
-    const QFontMetrics metrics(painter.font());
-    for (const Tick& tick : makeTicks(scale(), TimeNs{0}, kPlainTickRoom)) {
-        const int x = area.left() + static_cast<int>(std::lround(tick.x));
-        const int height = tick.major ? 7 : 4;
-        painter.fillRect(QRect(x, kRuler - height, 1, height), tick.major ? theme.text_dim : theme.line);
-        if (!tick.major || x + 4 + metrics.horizontalAdvance(tick.label) > area.right()) continue;
-        painter.setPen(theme.text_dim);
-        painter.drawText(QRect(x + 4, 0, static_cast<int>(kPlainTickRoom), kRuler - 4),
-                         Qt::AlignLeft | Qt::AlignVCenter, tick.label);
-    }
-    painter.restore();
-    painter.save();
-    painter.setFont(smallFont(font()));
-    painter.setPen(theme.text_dim);
-    painter.drawText(QRect(8, 0, kNameWidth - 16, kRuler - 4), Qt::AlignRight | Qt::AlignVCenter,
-                     tr("time since the first event"));
-    painter.restore();
-    painter.fillRect(QRect(0, kRuler - 1, viewport()->width(), 1), theme.line);
-}
-
-void PlainView::paintNames(QPainter& painter) {
-    const Theme& theme = themes_.theme();
-    const int scroll = verticalScrollBar()->value();
-    QFont bold = font();
-    bold.setBold(true);
-    const QFont small = smallFont(font());
-    painter.save();
-    painter.setClipRect(QRect(0, kRuler, viewport()->width(), plot().height()));
-    for (const PlainRow& row : layout_.rows()) {
-        const int top = kRuler + row.top - scroll;
-        if (top >= viewport()->height() || top + row.height <= kRuler) continue;
-        if (row.header()) {
-            painter.fillRect(QRect(0, top, viewport()->width(), row.height - 1), theme.header);
-            painter.setFont(bold);
-            painter.setPen(theme.text);
-            const QString fold = folds_.hasProcess(row.process) ? QStringLiteral("▸ ") : QStringLiteral("▾ ");
-            const QString name = fold + trace_->processes()[static_cast<std::size_t>(row.process)].name;
-            const QRect box(kFoldLeft, top, viewport()->width() - 2 * kFoldLeft, row.height - 1);
-            painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
-                             QFontMetrics(bold).elidedText(name, Qt::ElideMiddle, box.width()));
-            continue;
-        }
-        const PlainLane& lane = trace_->lanes()[static_cast<std::size_t>(row.lane)];
-        painter.fillRect(QRect(0, top, kNameWidth, row.height), theme.header);
-        painter.fillRect(QRect(0, top + row.height - 1, kNameWidth, 1), theme.grid);
-        painter.setFont(small);
-        painter.setPen(theme.text_dim);
-        // A name stays in sight while its lane scrolls past.
-        QRect box(18, std::max(top, kRuler), kNameWidth - 26, std::min(row.height, 20));
-        box.moveBottom(std::min(box.bottom(), top + row.height - 1));
-        QString name = lane.name;
-        if (lane.isCounter()) name += QStringLiteral("  ") + tr("max %1").arg(counterText(lane.high, lane.name));
-        painter.drawText(box, Qt::AlignLeft | Qt::AlignVCenter,
-                         QFontMetrics(small).elidedText(name, Qt::ElideMiddle, box.width()));
-    }
-    painter.restore();
-    painter.fillRect(QRect(kNameWidth - 1, 0, 1, viewport()->height()), theme.line);
-}
-
-void PlainView::paintFlows(QPainter& painter) {
-    const QRect area = plot();
-    painter.save();
-    painter.setClipRect(area);
-    painter.translate(area.topLeft());
-    painter.setRenderHint(QPainter::Antialiasing);
-    QColor colour = themes_.theme().text_dim;
-    colour.setAlpha(150);
-    painter.setPen(QPen(colour, 1));
-    const PlainInput in = input();
-    std::size_t drawn = 0;
-    const auto& flows = trace_->flows();
-    auto flow =
-        std::ranges::lower_bound(flows, in.scale.range.begin, {}, [](const PlainFlow& one) { return one.from.time; });
-    for (; flow != flows.end() && flow->from.time < in.scale.range.end && drawn < kMostArrows; ++flow) {
-        const auto line = plainArrow(in, *flow);
-        if (!line || std::max(line->y1(), line->y2()) < 0 || std::min(line->y1(), line->y2()) > area.height()) continue;
-        painter.drawLine(*line);
-        ++drawn;
-    }
-    painter.restore();
-}
-
-void PlainView::paintOverlay(QPainter& painter) {
-    const Theme& theme = themes_.theme();
-    const QRect area = plot();
-    const PlainInput in = input();
-    painter.save();
-    painter.setClipRect(area.adjusted(0, -kRuler, 0, 0));
-    painter.translate(area.topLeft());
-    if (!area_.empty()) {
-        const double left = in.scale.x(area_.range.begin);
-        const double right = in.scale.x(area_.range.end);
-        const PlainRow& first = layout_.rows()[static_cast<std::size_t>(layout_.rowOf(area_.first_lane))];
-        const PlainRow& last = layout_.rows()[static_cast<std::size_t>(layout_.rowOf(area_.end_lane - 1))];
-        QColor veil = theme.selection;
-        veil.setAlpha(40);
-        const QRectF box(left, first.top - in.scroll, right - left, last.top + last.height - first.top);
-        painter.fillRect(box, veil);
-        painter.fillRect(QRectF(left, -4, right - left, 4), theme.selection);
-        painter.setPen(QPen(theme.selection, 1));
-        painter.drawRect(box);
-    }
-    painter.setClipRect(QRect(0, 0, area.width(), area.height()));
-    const auto outline = [&](SliceId slice, const QColor& colour, int width) {
-        const QRectF rect = plainRect(in, slice) & QRectF(-4, -1e6, area.width() + 8, 2e6);
-        if (rect.isEmpty()) return;
-        QPen pen(colour, width);
-        pen.setJoinStyle(Qt::MiterJoin);
-        painter.setPen(pen);
-        painter.setBrush(Qt::NoBrush);
-        painter.drawRect(rect.adjusted(0, 0, width > 1 ? 0 : -1, 0));
-    };
-    if (hover_ != kNoId && hover_ != selection_) outline(hover_, theme.hover, 1);
-    if (selection_ != kNoId) outline(selection_, theme.selection, 2);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(QPen(theme.selection, 1.5));
-    for (std::size_t i = 0; i < std::min(kMostArrows, selected_flows_.size()); ++i) {
-        const auto line = plainArrow(in, selected_flows_[i]);
-        if (!line || line->length() < 1) continue;
-        painter.drawLine(*line);
-        QLineF head = line->unitVector();
-        head.setLength(7);
-        const QPointF back = head.p1() - head.p2();
-        const QPointF side(-back.y() * 0.5, back.x() * 0.5);
-        painter.setBrush(theme.selection);
-        painter.drawPolygon(QPolygonF{line->p2(), line->p2() + back + side, line->p2() + back - side});
-    }
-    painter.restore();
 }
 
 } // namespace bubblescope::gui

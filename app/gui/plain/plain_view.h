@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/plain/plain_geometry.h"
+#include "app/gui/plain/plain_painter.h"
 #include "app/gui/plain/plain_queries.h"
 #include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
@@ -8,8 +9,6 @@
 
 #include <optional>
 #include <vector>
-
-class QImage;
 
 namespace bubblescope::gui {
 
@@ -96,15 +95,7 @@ private:
     [[nodiscard]] SliceId sliceUnder(const QPointF& position) const;
     [[nodiscard]] QString textUnder(const QPointF& position) const;
     void setFolds(PlainFolds folds);
-    void paintBase(QImage& image);
-    void paintLanes(QPainter& painter);
-    void paintShapes(QPainter& painter, QImage& image);
-    void paintMarks(QPainter& painter);
-    void paintRuler(QPainter& painter);
-    void paintNames(QPainter& painter);
-    void paintFlows(QPainter& painter);
-    void paintOverlay(QPainter& painter);
-    [[nodiscard]] QColor colourOf(StringId name) const;
+    [[nodiscard]] PlainFrame frame() const;
     void dragAreaTo(const QPointF& position);
     void stepAlong(int direction);
 

@@ -8,23 +8,17 @@
 #include <QTabBar>
 #include <QToolTip>
 
-#include <cmath>
-
 namespace bubblescope::gui {
 
 namespace {
 
-QColor mix(const QColor& a, const QColor& b, double fraction) {
-    const auto part = [fraction](int from, int to) {
-        return static_cast<int>(std::lround(from + (to - from) * fraction));
-    };
-    return {part(a.red(), b.red()), part(a.green(), b.green()), part(a.blue(), b.blue())};
+colours::Rgb rgbOf(const QColor& colour) {
+    return {colour.red(), colour.green(), colour.blue()};
 }
 
-/// Relative luminance as defined by WCAG.
-double luminance(const QColor& colour) {
-    const auto linear = [](double c) { return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4); };
-    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF()) + 0.0722 * linear(colour.blueF());
+QColor mix(const QColor& a, const QColor& b, double share) {
+    const auto [red, green, blue] = colours::mixed(rgbOf(a), rgbOf(b), share);
+    return {red, green, blue};
 }
 
 struct PaletteColours {
@@ -198,8 +192,7 @@ QColor Theme::fill(Role role, int chunk, int chunks) const {
 }
 
 QColor textOn(const QColor& background) {
-    // The luminance at which the contrasts with black and with white are equal.
-    return luminance(background) > 0.179 ? QColor("#14181d") : QColor("#ffffff");
+    return colours::takesBlackText(rgbOf(background)) ? QColor("#14181d") : QColor("#ffffff");
 }
 
 const Theme& lightTheme() {

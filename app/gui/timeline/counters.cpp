@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace bubblescope::gui {
@@ -63,9 +64,42 @@ CounterLane traceCounter(const Trace& trace, const CounterSeries& series, const 
 
 } // namespace
 
-double CounterLane::at(TimeNs time) const {
-    const auto next = std::upper_bound(times.begin(), times.end(), time);
+double CounterValues::at(TimeNs time) const {
+    const auto next = std::ranges::upper_bound(times, time);
     return next == times.begin() ? 0 : values[static_cast<std::size_t>(next - times.begin()) - 1];
+}
+
+std::vector<double> CounterValues::columnMaxima(const TimeScale& scale, double ratio) const {
+    const auto columns = static_cast<std::size_t>(std::max<long long>(1, std::llround(scale.width * ratio)));
+    std::vector<double> maxima(columns, std::numeric_limits<double>::quiet_NaN());
+    const auto column = [&](TimeNs time) {
+        const double x = std::clamp(scale.x(time), 0.0, scale.width);
+        return std::min(columns - 1, static_cast<std::size_t>(x * ratio));
+    };
+    auto i = static_cast<std::size_t>(std::ranges::upper_bound(times, scale.range.begin) - times.begin());
+    if (i > 0) --i; // it holds at the begin
+    for (; i < times.size() && times[i] < scale.range.end; ++i) {
+        const TimeNs end = i + 1 < times.size() ? times[i + 1] : scale.range.end;
+        const std::size_t last = column(std::min(end, scale.range.end) - TimeNs{1});
+        for (std::size_t at = column(times[i]); at <= last; ++at)
+            maxima[at] = std::fmax(maxima[at], values[i]);
+    }
+    return maxima;
+}
+
+std::vector<QRectF> barsOf(const std::vector<double>& heights, double device_pixel_ratio, double bottom) {
+    std::vector<QRectF> bars;
+    const double pixel = 1 / device_pixel_ratio;
+    for (std::size_t begin = 0; begin < heights.size();) {
+        std::size_t end = begin + 1;
+        while (end < heights.size() && heights[end] == heights[begin])
+            ++end;
+        if (heights[begin] > 0)
+            bars.emplace_back(static_cast<double>(begin) * pixel, bottom - heights[begin],
+                              static_cast<double>(end - begin) * pixel, heights[begin]);
+        begin = end;
+    }
+    return bars;
 }
 
 Result<std::shared_ptr<const CounterLanes>> CounterLanes::build(const SessionPtr& session, const JobControl& control) {
@@ -125,55 +159,21 @@ const std::vector<CounterLane>& CounterLanes::of(int line) const {
     return line < 0 || at >= lines_.size() ? none : lines_[at];
 }
 
-namespace {
-
-/// Heights of all device columns, in logical pixels.
-std::vector<double> counterHeights(const TimeScale& scale, double ratio, const CounterLane& lane) {
-    const auto columns = static_cast<std::size_t>(std::max<long long>(1, std::llround(scale.width * ratio)));
-    std::vector<double> heights(columns, 0);
-    const auto device = [&](TimeNs time) {
-        const double x = std::clamp(scale.x(time), 0.0, scale.width);
-        return std::min(columns - 1, static_cast<std::size_t>(x * ratio));
-    };
-    const auto next = std::upper_bound(lane.times.begin(), lane.times.end(), scale.range.begin);
-    auto i = static_cast<std::size_t>(next - lane.times.begin());
-    if (i > 0) --i;
-    for (; i < lane.times.size() && lane.times[i] < scale.range.end; ++i) {
-        const double fraction = std::clamp(lane.values[i] / lane.maximum, 0.0, 1.0);
-        if (fraction <= 0) continue;
-        const double height = std::max(1.0, std::round(fraction * RowLayout::kCounterHeight));
-        const TimeNs end = i + 1 < lane.times.size() ? lane.times[i + 1] : scale.range.end;
-        const std::size_t last = device(std::min(end, scale.range.end) - TimeNs{1});
-        for (std::size_t column = device(lane.times[i]); column <= last; ++column)
-            heights[column] = std::max(heights[column], height);
-    }
-    return heights;
-}
-
-} // namespace
-
 std::vector<CounterShape> buildCounterShapes(const GeometryInput& input, const CounterLanes& counters) {
     std::vector<CounterShape> shapes;
-    const double pixel = 1 / input.device_pixel_ratio;
     for (int row = 0; row < input.rows.rowCount(); ++row) {
         for (int place = 0; place < input.rows.counterCount(row); ++place) {
             const double top = input.rows.counterTop(row, place) - input.scroll_y;
             if (top >= input.height || top + RowLayout::kCounterHeight <= 0) continue;
             const CounterLane& lane = counters.of(input.rows.lineAt(row))[static_cast<std::size_t>(place)];
             if (lane.maximum <= 0) continue;
-            const std::vector<double> heights = counterHeights(input.scale, input.device_pixel_ratio, lane);
-            for (std::size_t begin = 0; begin < heights.size();) {
-                std::size_t end = begin + 1;
-                while (end < heights.size() && heights[end] == heights[begin])
-                    ++end;
-                if (heights[begin] > 0)
-                    shapes.push_back(
-                        {{static_cast<double>(begin) * pixel, top + RowLayout::kCounterHeight - heights[begin],
-                          static_cast<double>(end - begin) * pixel, heights[begin]},
-                         row,
-                         place});
-                begin = end;
+            std::vector<double> heights = lane.over().columnMaxima(input.scale, input.device_pixel_ratio);
+            for (double& height : heights) {
+                const double share = std::isnan(height) ? 0 : std::min(1.0, height / lane.maximum);
+                height = share > 0 ? std::max(1.0, std::round(share * RowLayout::kCounterHeight)) : 0;
             }
+            for (const QRectF& bar : barsOf(heights, input.device_pixel_ratio, top + RowLayout::kCounterHeight))
+                shapes.push_back({bar, row, place});
         }
     }
     return shapes;

@@ -7,19 +7,36 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace bubblescope::gui {
 
-/// A value over time; each value holds until the next time. Times are on the views' clock.
-struct CounterLane {
-    QString name;
-    std::vector<TimeNs> times; ///< ascending
-    std::vector<double> values;
-    double maximum = 0; ///< of the values, at least 0
+/// A value over time; each value holds until the next time.
+struct CounterValues {
+    std::span<const TimeNs> times; ///< ascending
+    std::span<const double> values;
 
     /// The value at a time; 0 before the first.
     [[nodiscard]] double at(TimeNs time) const;
+    /// The largest value in each column of device pixels of a plot, so that peaks are kept; NaN before the first value.
+    /// Linear in the visible values.
+    [[nodiscard]] std::vector<double> columnMaxima(const TimeScale& scale, double device_pixel_ratio) const;
+};
+
+/// Bars of these heights, one per column of device pixels, on the bottom of a lane. Neighbours of one height are one
+/// bar; a height of 0 is none.
+[[nodiscard]] std::vector<QRectF> barsOf(const std::vector<double>& heights, double device_pixel_ratio, double bottom);
+
+/// Times are on the views' clock.
+struct CounterLane {
+    QString name;
+    std::vector<TimeNs> times; ///< as of CounterValues
+    std::vector<double> values;
+    double maximum = 0; ///< of the values, at least 0
+
+    [[nodiscard]] CounterValues over() const { return {times, values}; }
+    [[nodiscard]] double at(TimeNs time) const { return over().at(time); }
 };
 
 /// The counters of each line: its activations, in those of one forward op, derived from the order of its ops, and the
@@ -39,7 +56,7 @@ private:
 /// A counter's value: "3.5", "12.6 M"; "1.50 GiB" for counters that are bytes by their name, as traces state no units.
 [[nodiscard]] QString counterText(double value, const QString& name);
 
-/// Pixels with one height: the maximum of the counter's values there, so that peaks are kept.
+/// Pixels with one height, see barsOf().
 struct CounterShape {
     QRectF rect; ///< in the plot, on the bottom of its lane
     int row = 0;

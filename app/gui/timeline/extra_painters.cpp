@@ -1,6 +1,7 @@
 #include "app/gui/timeline/extra_painters.h"
 
 #include "app/gui/language/text.h"
+#include "app/gui/timeline/draw.h"
 #include "app/gui/timeline/raw_painter.h"
 
 #include <QCoreApplication>
@@ -183,11 +184,9 @@ struct FlowLabel {
     Q_DECLARE_TR_FUNCTIONS(FlowPainter)
 };
 
-constexpr double kHead = 6;          ///< length of an arrowhead
-constexpr double kMinLineLength = 3; ///< shorter lines are not drawn
-constexpr double kMarkWidth = 9;     ///< width of a mismatch mark
-constexpr double kMarkApart = 6;     ///< closer marks are drawn once
-constexpr double kFarOutside = 4e3;  ///< pixels; line ends are clamped to this distance outside the view
+constexpr double kMarkWidth = 9;    ///< width of a mismatch mark
+constexpr double kMarkApart = 6;    ///< closer marks are drawn once
+constexpr double kFarOutside = 4e3; ///< pixels; line ends are clamped to this distance outside the view
 
 } // namespace
 
@@ -240,21 +239,6 @@ QColor FlowPainter::colour(Arrow::Kind kind) const {
     return f_.theme.selection;
 }
 
-void FlowPainter::paintArrow(const QLineF& line, const QColor& colour, double width) {
-    p_.setPen(QPen(colour, width, Qt::SolidLine, Qt::FlatCap));
-    p_.drawLine(line);
-    const double length = line.length();
-    if (length < kMinLineLength) return;
-    const QPointF along(line.dx() / length, line.dy() / length);
-    const QPointF across(-along.y(), along.x());
-    const double head = std::min(kHead + width, length);
-    const QPointF base = line.p2() - along * head;
-    p_.setPen(Qt::NoPen);
-    p_.setBrush(colour);
-    p_.drawPolygon(QPolygonF{line.p2(), base + across * head * 0.45, base - across * head * 0.45});
-    p_.setBrush(Qt::NoBrush);
-}
-
 void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
     std::vector<std::pair<QLineF, Arrow::Kind>> seen;
     for (const Arrow& arrow : arrows) {
@@ -273,7 +257,7 @@ void FlowPainter::paintArrows(const std::vector<Arrow>& arrows) {
         // Thin lines where there are many, so that the ops below stay readable.
         const double width = seen.size() > kMaxArrows / 10 ? 1 : 1.6;
         for (const auto& [at, kind] : seen)
-            paintArrow(at, colour(kind), width);
+            drawArrow(p_, at, colour(kind), width);
     }
     p_.restore();
 }
@@ -314,7 +298,7 @@ void FlowPainter::paintPath(const Path& path, const QColor& colour) {
     for (const Arrow& arrow : path.arrows) {
         if (!shown(arrow)) continue;
         const QLineF at = line(arrow);
-        if (inSight(at)) paintArrow(at, colour, 1.8);
+        if (inSight(at)) drawArrow(p_, at, colour, 1.8);
     }
     p_.setRenderHint(QPainter::Antialiasing, false);
     if (!path.caption.isEmpty()) paintCaption(path.caption, colour);

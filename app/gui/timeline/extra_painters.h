@@ -57,7 +57,6 @@ private:
     [[nodiscard]] int rowOf(int rank) const;
     [[nodiscard]] double y(const Arrow::End& end, const Arrow::End& other) const;
     [[nodiscard]] QColor colour(Arrow::Kind kind) const;
-    void paintArrow(const QLineF& line, const QColor& colour, double width);
     void paintStretch(const Stretch& stretch, const QColor& colour);
     /// Places the caption beside those painted before.
     void paintCaption(const QString& caption, const QColor& colour);

@@ -93,6 +93,10 @@ std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns
     return out;
 }
 
+namespace {
+
+constexpr double kLabelRoom = 26; ///< narrower slices get no label
+
 QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size) {
     const std::string_view name = trace.name(slice);
     // Longer than any lane is wide; kernel names may have thousands of characters.
@@ -104,11 +108,22 @@ QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSiz
     return text;
 }
 
+} // namespace
+
+SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, double plot_width,
+                      double device_pixel_ratio, const TextSize& text_size) {
+    const double left = snapToPixel(place.left(), plot_width, device_pixel_ratio);
+    const double right =
+        std::max(left + 1 / device_pixel_ratio, snapToPixel(place.right(), plot_width, device_pixel_ratio));
+    SliceShape shape{{left, place.top(), right - left, place.height()}, trace.sliceNames()[slice], slice, {}};
+    if (shape.rect.width() >= kLabelRoom) shape.label = sliceLabel(trace, slice, shape.rect.width(), text_size);
+    return shape;
+}
+
 namespace {
 
-constexpr int kInset = 2;         ///< pixels by which an inner slice is lower than the one around it
-constexpr int kMaxInset = 3;      ///< levels
-constexpr double kLabelRoom = 26; ///< narrower slices get no label
+constexpr int kInset = 2;    ///< pixels by which an inner slice is lower than the one around it
+constexpr int kMaxInset = 3; ///< levels
 
 } // namespace
 
@@ -147,28 +162,15 @@ private:
         return static_cast<double>((own - own_.begin).count()) * in_->scale.width /
                static_cast<double>(std::max<std::int64_t>(1, own_.length().count()));
     }
-    [[nodiscard]] double snap(double x) const { return snapToPixel(x, in_->scale.width, in_->device_pixel_ratio); }
 
     void addSlices(std::vector<SliceShape>& out) const {
         const Trace& trace = *in_->session.run.trace;
-        std::vector<TimeNs> ends; // end times of the slices around the next one
-        for (const SliceId slice : slices_) {
-            const TimeNs start = trace.start(slice);
-            const TimeNs end = trace.end(slice);
-            while (!ends.empty() && ends.back() <= start)
-                ends.pop_back();
-            const double inset = kInset * std::min<double>(kMaxInset, static_cast<double>(ends.size()));
-            ends.push_back(end);
-            const double left = snap(x(start));
-            const double right = std::max(left + 1 / in_->device_pixel_ratio, snap(x(end)));
-            SliceShape shape{{left, top_ + inset, right - left, RowLayout::kRawHeight - inset},
-                             trace.sliceNames()[slice],
-                             slice,
-                             {}};
-            if (shape.rect.width() >= kLabelRoom)
-                shape.label = sliceLabel(trace, slice, shape.rect.width(), in_->text_size);
-            out.push_back(std::move(shape));
-        }
+        withLevels(trace, slices_, [&](SliceId slice, int level) {
+            const double inset = kInset * std::min(kMaxInset, level);
+            const double left = x(trace.start(slice));
+            const QRectF place(left, top_ + inset, x(trace.end(slice)) - left, RowLayout::kRawHeight - inset);
+            out.push_back(sliceShape(trace, slice, place, in_->scale.width, in_->device_pixel_ratio, in_->text_size));
+        });
     }
 
     const GeometryInput* in_;

@@ -71,8 +71,23 @@ struct LaneShapes {
 [[nodiscard]] std::vector<SliceShape> columnShapes(const std::vector<Pyramid::Column>& columns, TimeNs length,
                                                    const QRectF& lane);
 
-/// The name of a slice, elided to fit `room` pixels.
-[[nodiscard]] QString sliceLabel(const Trace& trace, SliceId slice, double room, const TextSize& text_size);
+/// A slice at a place of a lane, moved to device pixels inside a plot of that width, at least one of them wide; with
+/// its name as a label, elided, where that has room.
+[[nodiscard]] SliceShape sliceShape(const Trace& trace, SliceId slice, const QRectF& place, double plot_width,
+                                    double device_pixel_ratio, const TextSize& text_size);
+
+/// Calls `visit(slice, level)` for slices in the order of their starts, outer ones first; `level` counts the slices
+/// around one.
+template <class Visit>
+void withLevels(const Trace& trace, const std::vector<SliceId>& slices, const Visit& visit) {
+    std::vector<TimeNs> ends; // of the slices around the next one
+    for (const SliceId slice : slices) {
+        while (!ends.empty() && ends.back() <= trace.start(slice))
+            ends.pop_back();
+        visit(slice, static_cast<int>(ends.size()));
+        ends.push_back(trace.end(slice));
+    }
+}
 
 /// The visible raw lanes of unfolded rows, each read when its row is drawn. Refers to its input.
 class RawRows {

@@ -1,6 +1,7 @@
 #include "app/gui/timeline/raw_painter.h"
 
 #include "app/gui/timeline/column_band.h"
+#include "app/gui/timeline/draw.h"
 
 #include <QImage>
 #include <QPainter>
@@ -56,24 +57,9 @@ void RawPainter::paintSlices(const std::vector<LaneShapes>& lanes) {
 }
 
 void RawPainter::paintSlices(const LaneShapes& lane) {
-    const double pixel = 1 / f_.geometry.device_pixel_ratio;
-    for (const SliceShape& shape : lane.slices) {
-        const QColor background = rawColour(f_.theme, shape.name);
-        QRectF body = shape.rect;
-        if (body.width() >= 3) body.setWidth(body.width() - pixel);
-        if (f_.pixels != nullptr) {
-            f_.pixels->fill(body, background.rgb());
-        } else {
-            p_.fillRect(body, background);
-        }
-        if (shape.label.isEmpty()) continue;
-        p_.setPen(textOn(background));
-        if (f_.smaller != nullptr) {
-            f_.smaller->draw(p_, body.adjusted(3, 0, 0, 0), shape.label, false);
-        } else {
-            p_.drawText(body.adjusted(3, -2, 0, 2), Qt::AlignLeft | Qt::AlignVCenter | Qt::TextSingleLine, shape.label);
-        }
-    }
+    const SliceTarget target{p_, f_.geometry.device_pixel_ratio, f_.pixels, f_.smaller};
+    for (const SliceShape& shape : lane.slices)
+        drawSlice(target, shape, rawColour(f_.theme, shape.name));
 }
 
 /// As an image.

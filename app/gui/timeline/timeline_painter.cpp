@@ -3,6 +3,7 @@
 #include "app/gui/language/text.h"
 #include "app/gui/models/rows.h"
 #include "app/gui/timeline/compact_row.h"
+#include "app/gui/timeline/draw.h"
 #include "app/gui/timeline/row_painter.h"
 #include "app/gui/timeline/time_axis.h"
 
@@ -71,37 +72,15 @@ std::vector<StepSpan> stepSpans(const TimelineFrame& frame) {
 }
 
 void TimelinePainter::paintRuler() {
-    const QRect band(f_.plot.left(), 0, f_.plot.width(), kRulerHeight);
     p_.fillRect(QRect(0, 0, f_.plot.right() + 1, kRulerHeight), f_.theme.header);
     paintStepBand();
-
-    p_.save();
-    p_.setClipRect(band);
-    p_.setFont(small_);
-    const TimeNs origin = rulerOrigin(f_.session, f_.step, f_.geometry.scale.range);
-    for (const Tick& tick : makeTicks(f_.geometry.scale, origin, kTickRoom)) {
-        const int x = band.left() + static_cast<int>(std::lround(tick.x));
-        const int height = tick.major ? 7 : 4;
-        p_.fillRect(QRect(x, kRulerHeight - height, 1, height), tick.major ? f_.theme.text_dim : f_.theme.line);
-        // Skips labels that would be cut off at the edge: the number would be wrong.
-        if (!tick.major || x + 4 + QFontMetrics(small_).horizontalAdvance(tick.label) > band.right()) continue;
-        p_.setPen(f_.theme.text_dim);
-        p_.drawText(QRect(x + 4, kStepBandHeight, static_cast<int>(kTickRoom), kTickBandHeight - 4),
-                    Qt::AlignLeft | Qt::AlignVCenter, tick.label);
-    }
-    p_.restore();
-    p_.fillRect(QRect(0, kRulerHeight - 1, f_.plot.right() + 1, 1), f_.theme.line);
-
-    p_.save();
-    p_.setClipRect(QRect(0, 0, f_.plot.left(), kRulerHeight)); // high letters may not reach the names
-    p_.setFont(small_);
-    p_.setPen(f_.theme.text_dim);
-    const QString note = countsInStep(f_.session, f_.step, f_.geometry.scale.range)
+    const TimeRange& visible = f_.geometry.scale.range;
+    const QString note = countsInStep(f_.session, f_.step, visible)
                              ? TimelineText::tr("time in step %1").arg(f_.session.step(f_.step).index)
                              : TimelineText::tr("time since step %1").arg(f_.session.step(0).index);
-    p_.drawText(QRect(12, kStepBandHeight, kHeaderWidth - 20, kTickBandHeight - 4), Qt::AlignRight | Qt::AlignVCenter,
-                note);
-    p_.restore();
+    p_.setFont(small_);
+    drawRuler(p_, f_.theme, makeTicks(f_.geometry.scale, rulerOrigin(f_.session, f_.step, visible), kTickRoom),
+              QRect(0, kStepBandHeight, f_.plot.right() + 1, kTickBandHeight), f_.plot.left(), note);
 }
 
 void TimelinePainter::paintStepBand() {
@@ -154,8 +133,8 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     const QRect box(area.left() + kNameLeft, area.top() + compute.top, area.width() - kNameLeft - 8, compute.height);
     const int line_number = f_.geometry.rows.lineAt(row);
     if (!f_.session.raw.of(line_number).empty())
-        paintFold(f_.geometry.rows.rawCount(row) > 0,
-                  {kNameLeft / 2.0, box.center().y() + (box.height() > 40 ? -4.0 : 0.0)});
+        drawFold(p_, f_.theme, f_.geometry.rows.rawCount(row) > 0,
+                 {kNameLeft / 2.0, box.center().y() + (box.height() > 40 ? -4.0 : 0.0)});
     p_.setFont(bold_);
     p_.setPen(f_.theme.text);
     const auto rank = static_cast<std::size_t>(f_.session.lanes.rankOf(line_number));
@@ -188,22 +167,6 @@ void TimelinePainter::paintRankHeader(int row, const QRect& area) {
     p_.fillRect(QRect(bar.left(), bar.top(), idle, bar.height()), f_.theme.text_dim);
 }
 
-/// A triangle that shows whether the rank is unfolded.
-void TimelinePainter::paintFold(bool open, const QPointF& centre) {
-    QPolygonF triangle;
-    if (open) {
-        triangle << centre + QPointF(-4, -2) << centre + QPointF(4, -2) << centre + QPointF(0, 3);
-    } else {
-        triangle << centre + QPointF(-2, -4) << centre + QPointF(-2, 4) << centre + QPointF(3, 0);
-    }
-    p_.save();
-    p_.setRenderHint(QPainter::Antialiasing);
-    p_.setPen(Qt::NoPen);
-    p_.setBrush(f_.theme.text_dim);
-    p_.drawPolygon(triangle);
-    p_.restore();
-}
-
 void TimelinePainter::paintLaneNames(int top, const QRect& area) {
     p_.save();
     p_.setFont(small_);
@@ -227,6 +190,9 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
     p_.translate(f_.plot.topLeft());
     for (const Highlight& highlight : highlights)
         paintHighlight(highlight);
+    const auto outline = [this](const ItemRef& item, const QColor& colour, int width, bool dashed = false) {
+        drawOutline(p_, itemRect(f_.geometry, item), colour, width, dashed);
+    };
     if (selection.kind == ItemKind::Bubble) {
         // Also marks the other bubbles of the position, which the table counts together with the selected one.
         const auto& all = f_.session.analysis(selection.step).bubbles[static_cast<std::size_t>(selection.rank)];
@@ -236,8 +202,8 @@ void TimelinePainter::paintOverlay(const ItemRef& selection, const ItemRef& hove
             if (all[i].position == position && other != selection) outline(other, f_.theme.selection, 1, true);
         }
     }
-    if (hover && hover != selection) outline(hover, f_.theme.hover, 1, false);
-    if (selection) outline(selection, f_.theme.selection, 2, false);
+    if (hover && hover != selection) outline(hover, f_.theme.hover, 1);
+    if (selection) outline(selection, f_.theme.selection, 2);
     p_.restore();
 }
 
@@ -258,17 +224,6 @@ void TimelinePainter::paintHighlight(const Highlight& highlight) {
     p_.fillRect(box, veil);
     p_.fillRect(QRectF(box.left(), box.top() - 3, box.width(), 3), f_.theme.selection);
     p_.fillRect(QRectF(box.left(), box.bottom(), box.width(), 3), f_.theme.selection);
-}
-
-void TimelinePainter::outline(const ItemRef& item, const QColor& colour, int width, bool dashed) {
-    const QRectF rect = itemRect(f_.geometry, item);
-    if (rect.isEmpty()) return;
-    QPen pen(colour, width, dashed ? Qt::DashLine : Qt::SolidLine);
-    pen.setJoinStyle(Qt::MiterJoin);
-    p_.setPen(pen);
-    p_.setBrush(Qt::NoBrush);
-    const double inset = width / 2.0;
-    p_.drawRect(rect.adjusted(-1 + inset, -1 + inset, 1 - inset, 1 - inset));
 }
 
 namespace {
@@ -292,7 +247,7 @@ void TimelinePainter::paintGroups() {
         if (area.top() > f_.plot.bottom() || area.bottom() < kRulerHeight) continue;
         p_.fillRect(area, f_.theme.header);
         p_.fillRect(QRect(0, area.bottom(), area.width(), 1), f_.theme.line);
-        paintFold(!rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
+        drawFold(p_, f_.theme, !rows.row(row).folded, {kGroupNameLeft / 2.0, area.center().y() + 0.5});
         p_.setPen(f_.theme.text);
         QRect name = area.adjusted(kGroupNameLeft, 0, -8, -1);
         if (rows.row(row).folded) name.setRight(kHeaderWidth - 4); // right of it is the group's strip

@@ -65,12 +65,10 @@ private:
     void paintHeader();
     void paintNames();
     void paintRankHeader(int row, const QRect& area);
-    void paintFold(bool open, const QPointF& centre);
     void paintGroups();
     void paintPins();
     void paintLaneNames(int top, const QRect& area);
     void paintHighlight(const Highlight& highlight);
-    void outline(const ItemRef& item, const QColor& colour, int width, bool dashed);
 
     QPainter& p_;
     const TimelineFrame& f_;

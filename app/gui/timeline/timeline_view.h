@@ -4,7 +4,6 @@
 #include "app/gui/models/flow_overlay.h"
 #include "app/gui/timeline/counters.h"
 #include "app/gui/timeline/geometry.h"
-#include "app/gui/timeline/kept_names.h"
 #include "app/gui/timeline/kept_picture.h"
 #include "app/gui/timeline/pixel_canvas.h"
 #include "app/gui/timeline/raw_geometry.h"

@@ -1,27 +1,15 @@
 #include "core/report/svg/row_boxes.h"
 
-#include "core/base/text.h"
 #include "core/report/svg/axis.h"
 #include "core/timeline/colours.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 
 namespace bubblescope::svg {
 namespace {
-
-using Rgb = std::array<int, 3>;
-
-Rgb parse(std::string_view text) {
-    Rgb rgb{};
-    for (std::size_t i = 0; i < rgb.size(); ++i)
-        rgb[i] = parseNumber<int>(text.substr(1 + 2 * i, 2), 16).value_or(0);
-    return rgb;
-}
 
 const char* colourOf(OpKind kind) {
     switch (kind) {
@@ -34,31 +22,19 @@ const char* colourOf(OpKind kind) {
     return colours::kOptimizer;
 }
 
-/// Relative luminance as WCAG defines it.
-double luminance(const Rgb& rgb) {
-    const auto linear = [](int channel) {
-        const double c = channel / 255.0;
-        return c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
-    };
-    return 0.2126 * linear(rgb[0]) + 0.7152 * linear(rgb[1]) + 0.0722 * linear(rgb[2]);
-}
-
 } // namespace
 
 std::string fillOf(const Paint& paint) {
-    Rgb rgb = parse(colourOf(paint.kind));
+    colours::Rgb rgb = colours::parseRgb(colourOf(paint.kind));
     if (paint.steps > 1) {
-        const Rgb ground = parse(colours::kGround);
         const double share = colours::kChunkMix * paint.step / (paint.steps - 1);
-        for (std::size_t i = 0; i < rgb.size(); ++i)
-            rgb[i] = static_cast<int>(std::lround(rgb[i] + (ground[i] - rgb[i]) * share));
+        rgb = colours::mixed(rgb, colours::parseRgb(colours::kGround), share);
     }
-    return fmt::format("#{:02x}{:02x}{:02x}", rgb[0], rgb[1], rgb[2]);
+    return fmt::format("#{:02x}{:02x}{:02x}", rgb.red, rgb.green, rgb.blue);
 }
 
 std::string_view textOn(std::string_view fill) {
-    // Where contrast with black and with white are equal.
-    return luminance(parse(fill)) > 0.179 ? colours::kText : colours::kGround;
+    return colours::takesBlackText(colours::parseRgb(fill)) ? colours::kText : colours::kGround;
 }
 
 namespace {

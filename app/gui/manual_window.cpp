@@ -1,4 +1,4 @@
-#include "app/gui/help/manual_window.h"
+#include "app/gui/manual_window.h"
 
 #include <QAbstractTextDocumentLayout>
 #include <QDesktopServices>
