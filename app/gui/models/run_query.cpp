@@ -168,8 +168,9 @@ private:
         const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
         for (std::size_t id = 0; id < fits.size() && !query_.words.empty(); ++id) {
             const std::string_view name = trace.text(static_cast<StringId>(id));
-            fits[id] = std::ranges::all_of(
-                query_.words, [&](const auto& word) { return !std::ranges::search(name, word, same).empty(); });
+            fits[id] = std::ranges::all_of(query_.words, [&](const auto& word) {
+                return std::search(name.begin(), name.end(), word.begin(), word.end(), same) != name.end();
+            });
         }
         return fits;
     }

@@ -136,9 +136,9 @@ private:
         std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return std::tolower(c); });
         bool any = false;
         const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-        for (std::size_t id = 1; id < fits.size(); ++id) {
+        for (std::size_t id = 1; id < fits.size() && !wanted.empty(); ++id) {
             const std::string_view name = trace.text(static_cast<StringId>(id));
-            fits[id] = !std::ranges::search(name, wanted, same).empty();
+            fits[id] = std::search(name.begin(), name.end(), wanted.begin(), wanted.end(), same) != name.end();
             any = any || fits[id];
         }
         if (!any) fits.clear();
