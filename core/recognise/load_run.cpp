@@ -184,8 +184,6 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
                            DiagnosticLog& log) {
     const std::span<const TraceFile> files = raw.files();
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
-    BUBBLESCOPE_TRY(extractsKnow(raw, options.rules));
-    BUBBLESCOPE_TRY(extractsKnow(raw, builtinRules()));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));
@@ -309,6 +307,8 @@ Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, J
     const std::string where = nameInput(paths);
     if (control.stopRequested()) return cancelledError();
 
+    BUBBLESCOPE_TRY(extractsKnow(raw, options.rules));
+    BUBBLESCOPE_TRY(extractsKnow(raw, builtinRules()));
     Run plain;
     plain.trace = raw.sharedTrace();
     describeInput(raw.trace(), plain);
