@@ -256,7 +256,7 @@ inline void moveTo(std::uint32_t file, std::int64_t rank, RuleFinds& value) {
     });
 }
 inline void moveTo(std::uint32_t /*file*/, std::int64_t rank, RankBlocks& value) {
-    if (value.rank == kUnknownRank) value.rank = rank;
+    value.rank = value.blocks.empty() ? 0 : rank; // as extractComputeBlocks() has it, whatever the extract states
 }
 
 } // namespace bubblescope

@@ -209,7 +209,7 @@ void fields(Wire& wire, FileActivity& value) {
 inline void moveTo(std::uint32_t file, std::int64_t rank, FileActivity& value) {
     const auto place = [&](auto& part) {
         part.file = file;
-        if (part.rank == kUnknownRank) part.rank = rank;
+        part.rank = rank;
     };
     std::ranges::for_each(value.devices, place);
     std::ranges::for_each(value.threads, place);
