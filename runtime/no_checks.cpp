@@ -1,3 +1,4 @@
+#include "core/base/field.h"
 #include "runtime/run_setup.h"
 
 #include <utility>
@@ -23,7 +24,7 @@ RunSummary::Checks RunChecks::summary() const {
 Result<std::unique_ptr<RunChecks>> RunChecks::plan(const RunConfig& config, std::size_t /*ranks_here*/,
                                                    profiler::Recorder* /*recorder*/) {
     if (!config.aadiff) return std::unique_ptr<RunChecks>();
-    return usageError("this program was built without checks in bubbles", "leave out --aadiff");
+    return usageError("this program was built without checks in bubbles", fmt::format("leave out {}", Field("aadiff")));
 }
 
 } // namespace bubblescope::runtime

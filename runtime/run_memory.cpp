@@ -1,4 +1,5 @@
 #include "core/base/bytes.h"
+#include "core/base/field.h"
 #include "runtime/backend/backend.h"
 #include "runtime/model/parameters.h"
 #include "runtime/run_setup.h"
@@ -88,7 +89,8 @@ Status checkDeviceMemory(const RunConfig& config, std::span<const Rank> ranks) {
                     "optimizer, {} for activations), and the GPU has {}",
                     ranks.size() == 1 ? "rank" : "ranks", formatBytes(need.total()), formatBytes(need.parameters),
                     formatBytes(need.activations), formatBytes(memory->bytes)),
-        "choose a smaller --preset, fewer --layers or a smaller --batch, or give each rank a GPU of its own");
+        fmt::format("choose a smaller {}, fewer {} or a smaller {}, or give each rank a GPU of its own",
+                    Field("preset"), Field("layers"), Field("batch")));
 }
 
 } // namespace bubblescope::runtime

@@ -1,5 +1,6 @@
 #include "runtime/run_setup.h"
 
+#include "core/base/field.h"
 #include "core/base/hash.h"
 #include "core/graph/validate.h"
 #include "core/schedule/stage_ways.h"
@@ -30,7 +31,8 @@ Status checkModel(const RunConfig& config) {
     if (model.heads % config.tensor_ranks != 0) {
         return usageError(
             fmt::format("{} heads cannot be shared by {} tensor-parallel ranks", model.heads, config.tensor_ranks),
-            "each rank takes as many heads as the others: give a multiple as --heads, or another --tp");
+            fmt::format("each rank takes as many heads as the others: give a multiple as {}, or another {}",
+                        Field("heads"), Field("tp")));
     }
     const int places = DataPlan(config.schedule).places();
     if (!model.cut.empty() && model.cut.size() != static_cast<std::size_t>(places)) {
@@ -52,8 +54,9 @@ Status checkNumbers(const RunConfig& config) {
     if (config.replicas < 1) return usageError("a run needs at least one replica");
     if (config.tensor_ranks < 1) return usageError("a stage needs at least one rank");
     if (config.backend && config.aadiff && config.tensor_ranks > 1) {
-        return usageError("checks in bubbles of ranks that share stages run on the CPU",
-                          "leave out --aadiff or --tp, or use --backend cpu");
+        return usageError(
+            "checks in bubbles of ranks that share stages run on the CPU",
+            fmt::format("leave out {} or {}, or use {}", Field("aadiff"), Field("tp"), Field("backend").is("cpu")));
     }
     if (config.timeout <= TimeNs{0}) return usageError("the timeout must be above 0");
     BUBBLESCOPE_TRY(checkModel(config));
@@ -97,7 +100,7 @@ Status checkFaultLayers(const RunConfig& config) {
         Error error = *fault.layer > last
                           ? usageError(fmt::format("there is no layer {}", *fault.layer), known)
                           : usageError(fmt::format("no op that it names runs layer {}", *fault.layer), known);
-        error.where = "--inject " + fault.text;
+        error.where = Field("inject").is(fault.text);
         return error;
     }
     return {};
@@ -115,12 +118,13 @@ Status checkFaultsOnDevice(const RunConfig& config) {
         case FaultKind::Link:
         case FaultKind::Stall:
         case FaultKind::Pause:
-            return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text), "use --backend cpu");
+            return usageError(fmt::format("{}: this cannot be planted on a GPU", fault.text),
+                              fmt::format("use {}", Field("backend").is("cpu")));
         case FaultKind::Flip:
         case FaultKind::Nondet:
             if (fault.shown != CheckedTensor::Attention && fault.shown != CheckedTensor::Part) continue;
             return usageError(fmt::format("{}: a GPU does not keep this tensor", fault.text),
-                              "name another one, or use --backend cpu");
+                              fmt::format("name another one, or use {}", Field("backend").is("cpu")));
         case FaultKind::Drop:
         case FaultKind::Die:
         case FaultKind::Hang: continue;

@@ -1,5 +1,6 @@
 #include "app/cli/command.h"
 #include "app/cli/output.h"
+#include "core/base/field.h"
 #include "runtime/comm/process_transport.h"
 #include "runtime/launch/session.h"
 
@@ -83,6 +84,7 @@ Result<std::unique_ptr<LaunchSession>> startSession(std::span<char*> words) {
 }
 
 int run(int argc, char** argv) {
+    setFieldWords({optionOf, " "});
     const auto started = startSession(std::span(argv, static_cast<std::size_t>(argc)));
     if (!started.ok()) {
         printError(started.error());

@@ -1,4 +1,5 @@
 #include "app/gui/jobs/application.h"
+#include "app/gui/language/text.h"
 #include "app/gui/main_window.h"
 #include "app/gui/options.h"
 #include "app/gui/screenshot.h"
@@ -63,6 +64,7 @@ int show(gui::MainWindow& window, const gui::Options& options) {
 } // namespace
 
 int main(int argc, char** argv) {
+    bubblescope::setFieldWords(gui::fieldLabels());
     std::signal(SIGXFSZ, [](int) {}); // writing beyond a limit of the shell's is an error like a full disk
     // Parsed before the application object exists: help and version need no display.
     QString error;

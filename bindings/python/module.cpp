@@ -2,10 +2,23 @@
 #include "bindings/python/run.h"
 #include "bindings/python/table.h"
 #include "bindings/python/wait.h"
+#include "core/base/field.h"
 
 namespace bubblescope::python {
 
 namespace py = pybind11;
+
+namespace {
+
+/// Fields are named after Python's keywords, apart from those that take several values.
+std::string_view keywordOf(Field field) {
+    if (field == Field("step")) return "steps";
+    if (field == Field("replica")) return "replicas";
+    if (field == Field("rank")) return "ranks";
+    return field.name();
+}
+
+} // namespace
 
 void raise(const Error& error) {
     if (PyErr_Occurred() != nullptr) throw py::error_already_set();
@@ -22,13 +35,17 @@ void raise(const Error& error) {
     throw py::error_already_set();
 }
 
-} // namespace bubblescope::python
-
-PYBIND11_MODULE(_core, module) {
-    using namespace bubblescope::python;
+static void addModule(py::module_& module) {
     module.doc() = "What the package bubblescope is built on. Use the package.";
     module.attr("__version__") = BUBBLESCOPE_VERSION;
+    setFieldWords({keywordOf, "="});
     addTableClasses(module);
     addOrderFunctions(module);
     addRunClass(module);
+}
+
+} // namespace bubblescope::python
+
+PYBIND11_MODULE(_core, module) {
+    bubblescope::python::addModule(module);
 }

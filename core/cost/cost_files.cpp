@@ -1,5 +1,6 @@
 #include "core/cost/cost_files.h"
 
+#include "core/base/field.h"
 #include "core/base/input_file.h"
 #include "core/schedule/dependency.h"
 
@@ -220,9 +221,10 @@ Result<MeasuredTimes> opTimesFrom(std::string_view text, const std::string& wher
                                   const OpGraph& graph) {
     BUBBLESCOPE_ASSIGN(
         const WrittenInput input,
-        inputFrom(
-            text, where, "ops",
-            R"(op times are {"ops": [["F", microbatch, chunk, rank, "5ms"], …]}, `simulate --json --ops`, or CSV)"));
+        inputFrom(text, where, "ops",
+                  fmt::format(
+                      R"(op times are {{"ops": [["F", microbatch, chunk, rank, "5ms"], …]}}, `simulate {} {}`, or CSV)",
+                      optionOf(Field("json")), optionOf(Field("ops")))));
     BUBBLESCOPE_ASSIGN(const Json* const list, listField(input.document, "ops", input.place));
     MeasuredTimes times;
     std::vector<std::tuple<Rank, Op, std::size_t>> backwards; // and the row

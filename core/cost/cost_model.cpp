@@ -1,5 +1,7 @@
 #include "core/cost/cost_model.h"
 
+#include "core/base/field.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -102,8 +104,9 @@ TimeNs CostModel::transferTime(Payload payload, Rank from, Rank to) const {
 Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std::optional<TimeNs> input_grad,
                             std::optional<TimeNs> weight_grad, TimeNs optimizer) {
     if (backward && input_grad && weight_grad && *input_grad + *weight_grad != *backward) {
-        return usageError(fmt::format("--backward {} is not --input-grad {} plus --weight-grad {}",
-                                      formatTime(*backward), formatTime(*input_grad), formatTime(*weight_grad)),
+        return usageError(fmt::format("{} is not {} plus {}", Field("backward").is(formatTime(*backward)),
+                                      Field("input_grad").is(formatTime(*input_grad)),
+                                      Field("weight_grad").is(formatTime(*weight_grad))),
                           "give two of the three");
     }
     if (backward) {
@@ -113,10 +116,12 @@ Result<OpTimes> makeOpTimes(TimeNs forward, std::optional<TimeNs> backward, std:
         if (!input_grad) input_grad = *backward - *weight_grad;
     }
     if (!input_grad || !weight_grad) {
-        return usageError("the backward's time is missing", "give --backward, or --input-grad and --weight-grad");
+        return usageError("the backward's time is missing", fmt::format("give {}, or {} and {}", Field("backward"),
+                                                                        Field("input_grad"), Field("weight_grad")));
     }
     if (input_grad->count() < 0 || weight_grad->count() < 0) {
-        return usageError("one half of the backward is longer than the whole", "make --backward the larger time");
+        return usageError("one half of the backward is longer than the whole",
+                          fmt::format("make {} the larger time", Field("backward")));
     }
     return OpTimes{.forward = forward,
                    .backward = *input_grad + *weight_grad,

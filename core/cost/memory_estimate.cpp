@@ -1,5 +1,6 @@
 #include "core/cost/memory_estimate.h"
 
+#include "core/base/field.h"
 #include "core/cost/partition.h"
 #include "core/schedule/stage_ways.h"
 
@@ -64,7 +65,7 @@ Result<MemoryModel> memoryModel(const ModelSizes& sizes, const Schedule& schedul
     const int apart = routes(schedule.placement);
     if (StageWays::of(schedule).copies() > 1)
         return usageError("tensor sizes are of one model, and this order holds copies of a second, smaller one",
-                          "leave --memory-model out");
+                          fmt::format("leave {} out", Field("memory_model")));
     BUBBLESCOPE_ASSIGN(const std::vector<int> layers, cut(sizes, schedule.stages() / apart));
     MemoryModel model;
     std::size_t next = 0;

@@ -1,5 +1,7 @@
 #include "core/cost/partition.h"
 
+#include "core/base/field.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +28,9 @@ std::vector<std::vector<int>> Partition::layers() const {
 }
 
 Result<Partition> partitionEvenly(int layers, int stages, int first_less, int last_less) {
-    if (stages < 1) return usageError("there must be at least one stage", "give --pp and --vpp of 1 or more");
+    if (stages < 1)
+        return usageError("there must be at least one stage",
+                          fmt::format("give {} and {} of 1 or more", Field("pp"), Field("vpp")));
     if (first_less < 0 || last_less < 0) return usageError("a stage cannot have a negative number of layers fewer");
     const std::int64_t spread = std::int64_t{layers} + first_less + last_less;
     if (layers > kMaxSplitLayers || spread > kMaxSplitLayers) return usageError("more than 10 million layers");
@@ -41,13 +45,15 @@ Result<Partition> partitionEvenly(int layers, int stages, int first_less, int la
     if (*shortest < 1) {
         return usageError(fmt::format("{} layers leave stage {} of {} without one", layers,
                                       shortest - partition.layers_per_stage.begin(), stages),
-                          "give more layers, fewer stages, or a smaller --first-less or --last-less");
+                          fmt::format("give more layers, fewer stages, or a smaller {} or {}", Field("first_less"),
+                                      Field("last_less")));
     }
     return partition;
 }
 
 Result<Partition> partitionByRank(const std::vector<int>& layers_per_rank, int vpp, Placement placement) {
-    if (vpp < 1) return usageError("there must be at least one chunk a rank", "give --vpp of 1 or more");
+    if (vpp < 1)
+        return usageError("there must be at least one chunk a rank", fmt::format("give {} of 1 or more", Field("vpp")));
     const int pp = static_cast<int>(layers_per_rank.size());
     Partition partition;
     partition.layers_per_stage.resize(static_cast<std::size_t>(pp) * static_cast<std::size_t>(vpp));
@@ -70,7 +76,8 @@ Result<CostModel> recut(const CostModel& costs, int before, int now) {
     if (before == now) return costs;
     if (!costs.stages.empty()) {
         return usageError("times per stage hold for one number of chunks a rank only",
-                          "give --forward and --backward instead, or compare schedules with equal chunks");
+                          fmt::format("give {} and {} instead, or compare schedules with equal chunks",
+                                      Field("forward"), Field("backward")));
     }
     const auto scaled = [&](TimeNs time) { return time * before / now; };
     CostModel result = costs;

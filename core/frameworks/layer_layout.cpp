@@ -1,5 +1,6 @@
 #include "core/frameworks/layer_layout.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 
 #include <fmt/format.h>
@@ -130,7 +131,7 @@ Status checkMultiToken(const LayerLayout& layout, int pp) {
 }
 
 Status checkLayout(const LayerLayout& layout, int pp) {
-    if (pp < 1) return usageError("no ranks given", "use --pp P");
+    if (pp < 1) return usageError("no ranks given", fmt::format("use {}", Field("pp").is("P")));
     if (layout.stages.size() % static_cast<std::size_t>(pp) != 0) {
         return usageError(fmt::format("layout: {} stages cannot be dealt to {} ranks", layout.stages.size(), pp),
                           "each rank holds the same number of stages");

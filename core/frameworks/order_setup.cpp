@@ -1,5 +1,7 @@
 #include "core/frameworks/order_setup.h"
 
+#include "core/base/field.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +52,7 @@ Result<std::string> torchName(const Schedule& schedule, const std::string& peopl
     if (schedule.placement == Placement::Loop) return std::string("Interleaved1F1B");
     if (schedule.vpp == 2) return std::string("ZBVZeroBubble");
     return usageError(fmt::format("{} builds a V of two stages a rank only, this order has {}", people, schedule.vpp),
-                      "use --vpp 2, or loop placement");
+                      fmt::format("use {}, or loop placement", Field("vpp").is(2)));
 }
 
 Result<OrderSetup> torchSetup(const Schedule& schedule, Framework framework, const std::string& file) {
@@ -110,7 +112,8 @@ Result<OrderSetup> megatronSetup(const Schedule& schedule) {
         return usageError(fmt::format("Megatron-core reads no order, and makes 1f1b, interleaved (megatron) and "
                                       "interleaved-overlap itself, not {}",
                                       orderName(schedule)),
-                          "take one of these, or change the split of its layers with 'partition --for megatron'");
+                          fmt::format("take one of these, or change the split of its layers with 'partition {}'",
+                                      optionOf(Field("for"), "megatron")));
     }
     setup.schedule_name = orderName(schedule);
     setup.settings.push_back({"--pipeline-model-parallel-size", fmt::format("{}", schedule.pp)});
@@ -131,7 +134,8 @@ Result<OrderSetup> deepSpeedSetup(const Schedule& schedule) {
     if (schedule.name != "1f1b" || schedule.vpp != 1) {
         return usageError(fmt::format("DeepSpeed's pipeline engine reads no order, and makes 1f1b itself, not {}",
                                       orderName(schedule)),
-                          "take 1f1b, or change the split of its layers with 'partition --for deepspeed'");
+                          fmt::format("take 1f1b, or change the split of its layers with 'partition {}'",
+                                      optionOf(Field("for"), "deepspeed")));
     }
     setup.schedule_name = "1f1b";
     setup.settings = {{"PipelineModule num_stages", fmt::format("{}", schedule.pp)},

@@ -1,5 +1,7 @@
 #include "core/live/stream_receiver.h"
 
+#include "core/base/field.h"
+
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -33,9 +35,11 @@ std::size_t bytesOf(const std::pair<std::string, std::string>& key) {
 } // namespace
 
 Result<StreamReceiver> StreamReceiver::open(Options options) {
-    if (options.token.empty()) return usageError("a collector needs a token", "give --token-file FILE");
+    if (options.token.empty())
+        return usageError("a collector needs a token", fmt::format("give {}", Field("token_file").is("FILE")));
     if (!options.tls && !options.insecure)
-        BUBBLESCOPE_TRY(net::mustBeLoopback(options.address, "--certificate FILE and --key FILE"));
+        BUBBLESCOPE_TRY(net::mustBeLoopback(
+            options.address, fmt::format("{} and {}", Field("certificate").is("FILE"), Field("key").is("FILE"))));
     BUBBLESCOPE_ASSIGN(net::Listener listener, net::Listener::open(options.address));
     BUBBLESCOPE_ASSIGN(net::Admission admission,
                        net::Admission::open(std::move(listener), {options.token, "the token is wrong", options.tls}));

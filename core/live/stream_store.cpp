@@ -1,6 +1,7 @@
 #include "core/live/stream_store.h"
 
 #include "core/base/bytes.h"
+#include "core/base/field.h"
 
 #include <fmt/format.h>
 
@@ -83,7 +84,7 @@ Status StreamStore::append(File& file, const std::string& sender, const std::str
         return runError(fmt::format("{}: {} is not kept further: the traces take {}, and all that are there are being "
                                     "written",
                                     sender, name, formatBytes(bytes_)),
-                        "give --keep-size more");
+                        fmt::format("give {} more", Field("keep_size")));
     }
     if (!file.file) {
         const std::filesystem::path path = pathOf(sender, name);

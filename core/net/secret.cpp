@@ -1,5 +1,6 @@
 #include "core/net/secret.h"
 
+#include "core/base/field.h"
 #include "core/base/open_input.h"
 
 #include <fmt/format.h>
@@ -141,7 +142,7 @@ Result<std::string> readToken(const std::string& file) {
         token = given != nullptr ? given : "";
         if (token.empty()) {
             return usageError("streams over the network need a token",
-                              fmt::format("give --token-file FILE, or set {}", kTokenVariable));
+                              fmt::format("give {}, or set {}", Field("token_file").is("FILE"), kTokenVariable));
         }
     } else {
         if (othersRead(file))

@@ -1,5 +1,6 @@
 #include "core/net/socket.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 
 #include <asio/io_context.hpp>
@@ -35,8 +36,8 @@ Status mustBeLoopback(const Address& address, std::string_view encrypting) {
     return usageError(
         fmt::format("{} is not this machine alone, and nothing would be encrypted", address.text()),
         fmt::format("encrypt with {}, send through a tunnel, or accept that the records can be read on the "
-                    "way: --insecure",
-                    encrypting));
+                    "way: {}",
+                    encrypting, Field("insecure")));
 }
 
 Result<Address> parseAddress(std::string_view text) {

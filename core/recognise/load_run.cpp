@@ -1,3 +1,4 @@
+#include "core/base/field.h"
 #include "core/base/free_memory.h"
 #include "core/cost/measured_times.h"
 #include "core/formats/read_trace.h"
@@ -62,9 +63,11 @@ Result<FoundOps> nothingRecognised(RawTrace& raw, const std::string& where, cons
         where,
         fmt::format("no pipeline op found: looked for names as Bubblescope writes them and for {}; found {}{}{}", names,
                     found, why_not.empty() ? "" : "; without names: ", why_not),
-        kineto ? "where ops are not annotated they are told by their sends and receives: record the host's operators "
-                 "too, on all pipeline ranks, or say what was run with --schedule; --rules teaches other names"
-               : "--rules teaches other names");
+        kineto
+            ? fmt::format("where ops are not annotated they are told by their sends and receives: record the host's "
+                          "operators too, on all pipeline ranks, or say what was run with {}; {} teaches other names",
+                          Field("schedule"), Field("rules"))
+            : fmt::format("{} teaches other names", Field("rules")));
 }
 
 void describeInput(const Trace& trace, Run& run) {
@@ -126,7 +129,8 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
     const int stated = options.mesh->sizes.at(MeshAxis::Pipeline);
     if (stated <= 1 || stated == layout.pp) return;
     log.add("mesh-differs", where,
-            say("--mesh states {} pipeline ranks, but the trace shows {}; what it shows is used", stated, layout.pp));
+            say("{} states {} pipeline ranks, but the trace shows {}; what it shows is used", Field("mesh").term(),
+                stated, layout.pp));
 }
 
 bool holdsOps(const FoundOps& found) {
@@ -345,8 +349,10 @@ Result<RecordedChecks> loadChecks(const std::vector<std::filesystem::path>& path
     std::string why = "no check and no digest found";
     for (const Diagnostic& problem : result.problems)
         why += fmt::format("; {} ({} times)", problem.message.text(), problem.count);
-    return inputError(paths.empty() ? std::string() : paths.front().string(), why,
-                      "record a run with checks: 'bubblescope run --aadiff …', or the interface for other frameworks");
+    return inputError(
+        paths.empty() ? std::string() : paths.front().string(), why,
+        fmt::format("record a run with checks: 'bubblescope run {}', or the interface for other frameworks",
+                    optionOf(Field("aadiff"), "…")));
 }
 
 } // namespace bubblescope

@@ -1,5 +1,6 @@
 #include "core/recognise/mesh.h"
 
+#include "core/base/field.h"
 #include "core/recognise/name_pattern.h"
 #include "core/recognise/profiler_marks.h"
 
@@ -208,7 +209,7 @@ Result<std::optional<RankPlaces>> rankPlaces(std::span<const TraceFile> files, s
             const auto place = mesh->placeOf(rank);
             if (!place) {
                 return inputError(of.path.string(), fmt::format("rank {} lies outside of the mesh", rank),
-                                  "give the sizes of the whole job with --mesh");
+                                  fmt::format("give the sizes of the whole job with {}", Field("mesh")));
             }
             by_mesh.ranks[rank] = *place;
         }

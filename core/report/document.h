@@ -112,7 +112,7 @@ struct Table {
     std::size_t most_in_text = kAll; ///< a terminal shows so many rows, then how many more there are
     std::size_t most_open = 40;      ///< a page folds the rows beyond
     std::size_t indent = 2;          ///< in text
-    std::string more = "… and {} more";
+    std::string more; ///< a pattern for the number of rows left out; by default it adds that JSON has all
 };
 
 /// Times of things (rows) on ranks, replicas or the like (columns): for people. Where there are more columns than fit,

@@ -1,5 +1,7 @@
 #include "core/report/text.h"
 
+#include "core/base/field.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -132,7 +134,7 @@ std::string findingsText(const Findings& findings, const TextLayout& layout) {
         ++shown;
     }
     if (const std::size_t left = findings.list.size() - shown; left > 0)
-        out += fmt::format("  … and {} more ('bubblescope analyze --all' shows them)\n", left);
+        out += fmt::format("  … and {} more ('bubblescope analyze {}' shows them)\n", left, optionOf(Field("all")));
     return out;
 }
 
@@ -192,7 +194,10 @@ std::string toText(const Table& table) {
     }
     std::string out = grid.text();
     if (count < table.rows.size()) {
-        out += std::string(table.indent, ' ') + fmt::format(fmt::runtime(table.more), table.rows.size() - count) + "\n";
+        const std::size_t left = table.rows.size() - count;
+        out += std::string(table.indent, ' ');
+        out += table.more.empty() ? fmt::format("… and {} more ({} has all)\n", left, Field("json"))
+                                  : fmt::format(fmt::runtime(table.more), left) + "\n";
     }
     return out;
 }

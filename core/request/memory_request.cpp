@@ -1,6 +1,7 @@
 #include "core/request/memory_request.h"
 
 #include "core/base/bytes.h"
+#include "core/base/field.h"
 #include "core/cost/memory_estimate.h"
 #include "core/cost/model_presets.h"
 
@@ -46,7 +47,7 @@ Result<std::optional<std::int64_t>> MemoryRequest::limit() const {
 Result<std::optional<MemoryReport>> MemoryRequest::report(const Schedule& schedule) const {
     if (!hasModel() && budget)
         return usageError("a memory budget needs the model's tensor sizes",
-                          "add --memory-model FILE or --memory-preset");
+                          fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
     if (!hasModel()) return std::optional<MemoryReport>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
     BUBBLESCOPE_ASSIGN(const auto bytes, limit());

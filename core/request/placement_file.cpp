@@ -1,5 +1,6 @@
 #include "core/request/placement_file.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/schedule/schedule_files.h"
 
@@ -50,7 +51,8 @@ Result<Placement> placementOfSchedule(const std::string& file, int pp, int vpp) 
                           "give the file of a schedule of this size");
     }
     if (routes(schedule.placement) > 1)
-        return inputError(file, "its placement is of two pipelines in opposite directions", "give --second for these");
+        return inputError(file, "its placement is of two pipelines in opposite directions",
+                          fmt::format("give {} for these", Field("second")));
     return schedule.placement;
 }
 

@@ -1,5 +1,7 @@
 #include "core/request/recognise_request.h"
 
+#include "core/base/field.h"
+
 #include <iterator>
 #include <utility>
 
@@ -7,15 +9,15 @@ namespace bubblescope {
 
 std::vector<std::string> RecogniseRequest::words() const {
     std::vector<std::string> words;
-    const auto add = [&words](const char* name, const std::string& value) {
+    const auto add = [&words](Field field, const std::string& value) {
         if (value.empty()) return;
-        words.emplace_back(name);
+        words.emplace_back(optionOf(field));
         words.push_back(value);
     };
     for (const std::string& file : rules)
-        add("--rules", file);
-    add("--mesh", mesh);
-    add("--mesh-order", mesh_order);
+        add(Field("rules"), file);
+    add(Field("mesh"), mesh);
+    add(Field("mesh_order"), mesh_order);
     return words;
 }
 
@@ -34,7 +36,8 @@ Result<LoadOptions> RecogniseRequest::options() const {
     BUBBLESCOPE_ASSIGN(options.mesh, parsedMesh());
     if (!schedule.given()) {
         if (schedule.sized()) {
-            return usageError("sizes of a schedule are given, but no schedule", "add --schedule NAME");
+            return usageError("sizes of a schedule are given, but no schedule",
+                              fmt::format("add {}", Field("schedule").is("NAME")));
         }
         return options;
     }

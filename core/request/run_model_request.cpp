@@ -1,5 +1,6 @@
 #include "core/request/run_model_request.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/frameworks/layer_layout.h"
 
@@ -33,7 +34,8 @@ Result<ModelCut> RunModelRequest::cut(int pp) const {
         }
     }
     if (std::ranges::any_of(cut.layers, [](int count) { return count < 1; }))
-        return usageError(fmt::format("--layers {}: a stage has no layer", layers), "give each stage 1 or more");
+        return usageError(fmt::format("{}: a stage has no layer", Field("layers").is(layers)),
+                          "give each stage 1 or more");
     return cut;
 }
 
@@ -47,17 +49,17 @@ Result<ModelCut> RunModelRequest::cut(const Run& run) const {
 std::vector<std::string> RunModelRequest::words() const {
     std::vector<std::string> all = files;
     const RunModelRequest usual;
-    const auto add = [&](const char* name, std::string value) {
-        all.emplace_back(name);
+    const auto add = [&](Field field, std::string value) {
+        all.emplace_back(optionOf(field));
         all.push_back(std::move(value));
     };
     for (std::string& word : recognise.words())
         all.push_back(std::move(word));
     for (std::string& word : steps.words())
         all.push_back(std::move(word));
-    if (!layers.empty()) add("--layers", layers);
-    if (input_share != usual.input_share) add("--input-share", fmt::format("{}", input_share));
-    if (max_error) add("--max-error", fmt::format("{}", *max_error));
+    if (!layers.empty()) add(Field("layers"), layers);
+    if (input_share != usual.input_share) add(Field("input_share"), fmt::format("{}", input_share));
+    if (max_error) add(Field("max_error"), fmt::format("{}", *max_error));
     return all;
 }
 

@@ -1,5 +1,6 @@
 #include "core/request/schedule_request.h"
 
+#include "core/base/field.h"
 #include "core/cost/cost_files.h"
 #include "core/graph/validate.h"
 #include "core/optimize/overlap/operators.h"
@@ -54,7 +55,9 @@ Result<Schedule> ScheduleRequest::schedule(const CostModel& times) const {
         return matchSchedule(read).schedule; // what a file calls itself need not be its order
     }
     if (name.empty()) {
-        return usageError("no schedule given", "use --schedule NAME --pp P --microbatches M, or --schedule-file FILE");
+        return usageError("no schedule given",
+                          fmt::format("use {} {} {}, or {}", Field("schedule").is("NAME"), Field("pp").is("P"),
+                                      Field("microbatches").is("M"), Field("schedule_file").is("FILE")));
     }
     return generate(name, flavor, times, chunks());
 }
@@ -84,7 +87,8 @@ Status ScheduleRequest::open(LoadOptions& options) const {
 Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const CostModel& times,
                                           std::optional<int> other_vpp) const {
     if (order || !file.empty())
-        return usageError("a schedule file has no siblings to compare with", "use --schedule instead");
+        return usageError("a schedule file has no siblings to compare with",
+                          fmt::format("use {} instead", Field("schedule")));
     const auto slash = sibling_name.find('/');
     const std::string family = sibling_name.substr(0, slash);
     return generate(family.empty() ? name : family, slash == std::string::npos ? "" : sibling_name.substr(slash + 1),
@@ -93,8 +97,9 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
 
 Result<CostModel> ScheduleRequest::operatorCosts() const {
     if (forward || backward || input_grad || weight_grad || overlapped) {
-        return usageError("--op-costs gives the ops' times already",
-                          "leave out --forward, --backward, --input-grad, --weight-grad and --overlapped");
+        return usageError(fmt::format("{} gives the ops' times already", Field("op_costs")),
+                          fmt::format("leave out {}, {}, {}, {} and {}", Field("forward"), Field("backward"),
+                                      Field("input_grad"), Field("weight_grad"), Field("overlapped")));
     }
     BUBBLESCOPE_ASSIGN(const overlap::OpCosts read, overlap::readOpCosts(op_costs));
     BUBBLESCOPE_ASSIGN(const overlap::Variant variant, overlap::variantNamed(pair_cuts));
@@ -138,7 +143,8 @@ Status ScheduleRequest::addLoss(CostModel& model, TimeNs time) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
     const std::int64_t stages = std::int64_t{pp} * chunks();
     if (order || !file.empty() || stages > kMaxStages) {
-        return usageError("--loss needs the schedule's sizes and no more than a million stages", "leave --loss out");
+        return usageError(fmt::format("{} needs the schedule's sizes and no more than a million stages", Field("loss")),
+                          fmt::format("leave {} out", Field("loss")));
     }
     const ScheduleFamily* const family = findScheduleFamily(name);
     if ((family == nullptr && !name.empty()) || stages < 1) return {}; // the schedule reports what is wrong

@@ -3,6 +3,7 @@
 #include "core/analysis/whatif/reschedule.h"
 #include "core/analysis/whatif/run_model.h"
 #include "core/base/bytes.h"
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/cost/cost_files.h"
 #include "core/cost/measured_times.h"
@@ -31,7 +32,8 @@ Result<double> shareFrom(std::string_view text) {
         number.remove_suffix(1);
     const auto percent = parseNumber<double>(number);
     if (!percent || !(*percent >= 0 && *percent < 100))
-        return usageError(fmt::format("--noise {} is not a share", text), "give per cent from 0 up to 100, such as 5%");
+        return usageError(fmt::format("{} is not a share", Field("noise").is(text)),
+                          "give per cent from 0 up to 100, such as 5%");
     return *percent / 100;
 }
 
@@ -70,11 +72,15 @@ Schedule someOrder(const SearchRequest& request) {
 
 Status SearchTexts::readMemory(SearchRequest& request) const {
     for (const int limit : memory_limit) {
-        if (limit < 1) return usageError("--memory-limit must be positive", "give one number, or one for every rank");
+        if (limit < 1)
+            return usageError(fmt::format("{} must be positive", Field("memory_limit")),
+                              "give one number, or one for every rank");
     }
     request.activations = memory_limit;
     if (memory_model.empty()) return {};
-    if (memory_budget.empty()) return usageError("--memory-model sets no limit", "give --memory-budget SIZE as well");
+    if (memory_budget.empty())
+        return usageError(fmt::format("{} sets no limit", Field("memory_model")),
+                          fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
     BUBBLESCOPE_ASSIGN(request.model, readModelSizes(memory_model));
     for (const std::string& text : memory_budget) {
         BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
@@ -86,8 +92,9 @@ Status SearchTexts::readMemory(SearchRequest& request) const {
 Status SearchTexts::addSecond(SearchRequest& request) const {
     if (second.empty()) return {};
     if (request.vpp != 1 || placement != "any")
-        return usageError("--second puts one chunk of either model on a rank, in opposite directions",
-                          "leave --vpp and --placement out");
+        return usageError(
+            fmt::format("{} puts one chunk of either model on a rank, in opposite directions", Field("second")),
+            fmt::format("leave {} and {} out", Field("vpp"), Field("placement")));
     BUBBLESCOPE_TRY(checkSizes(request));
     BUBBLESCOPE_ASSIGN(const std::vector<OpTimes> other, readStageTimes(second));
     const auto pp = static_cast<std::size_t>(request.pp);
@@ -115,7 +122,7 @@ Status SearchTexts::addSecond(SearchRequest& request) const {
     if (request.second % request.second_copies != 0)
         return usageError(fmt::format("{} copies of the second model do not share {} micro-batches evenly",
                                       request.second_copies, request.second),
-                          "give --second-microbatches, of each copy");
+                          fmt::format("give {}, of each copy", Field("second_microbatches")));
     request.microbatches += request.second;
     request.placements = {Placement::Bidirectional};
     return {};
@@ -125,9 +132,11 @@ Status SearchTexts::addOpTimes(SearchRequest& request) const {
     if (op_times.empty()) return {};
     if (request.vpp == 1) request.placements = {Placement::Loop};
     if (request.placements.empty())
-        return usageError("--op-times gives times by rank and chunk, and with several chunks the placement decides "
-                          "which stage that is",
-                          "give --placement loop or v");
+        return usageError(
+            fmt::format("{} gives times by rank and chunk, and with several chunks the placement decides which "
+                        "stage that is",
+                        Field("op_times")),
+            fmt::format("give {} or v", Field("placement").is("loop")));
     BUBBLESCOPE_TRY(checkSizes(request));
     const Schedule order = someOrder(request);
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(order));
@@ -143,16 +152,19 @@ Result<SearchRequest> SearchTexts::request() const {
     made.vpp = schedule.chunks();
     const bool sized = schedule.sized();
     if (!from.empty() && sized)
-        return usageError("--from takes the sizes from the trace", "leave --pp, --microbatches and --vpp out");
+        return usageError(fmt::format("{} takes the sizes from the trace", Field("from")),
+                          fmt::format("leave {}, {} and {} out", Field("pp"), Field("microbatches"), Field("vpp")));
     if (from.empty() && (made.pp < 1 || made.microbatches < 1))
         return usageError("the sizes are missing",
-                          "give --pp P --microbatches M, and --vpp V for several chunks a rank");
+                          fmt::format("give {} {}, and {} for several chunks a rank", Field("pp").is("P"),
+                                      Field("microbatches").is("M"), Field("vpp").is("V")));
     if (const auto wanted = placementFromName(placement); wanted && routes(*wanted) == 1) {
         made.placements = {*wanted};
     } else if (placement != "any") {
         if (!from.empty())
-            return usageError("--from takes the sizes from the trace, which a file of a placement needs",
-                              "use any, loop or v");
+            return usageError(
+                fmt::format("{} takes the sizes from the trace, which a file of a placement needs", Field("from")),
+                "use any, loop or v");
         BUBBLESCOPE_TRY(checkSizes(made));
         BUBBLESCOPE_ASSIGN(const Placement given, readPlacement(placement, made.pp, made.vpp));
         made.placements = {given};
@@ -162,9 +174,11 @@ Result<SearchRequest> SearchTexts::request() const {
     BUBBLESCOPE_ASSIGN(made.costs.transfers, transfers.model(made.pp));
     const bool of_one_model = second.empty() && op_times.empty();
     if (!from.empty() && !of_one_model)
-        return usageError("--from takes the times from the trace", "leave --op-times and --second out");
+        return usageError(fmt::format("{} takes the times from the trace", Field("from")),
+                          fmt::format("leave {} and {} out", Field("op_times"), Field("second")));
     if (!memory_model.empty() && !second.empty())
-        return usageError("--memory-model is of one model", "give --memory-limit with --second");
+        return usageError(fmt::format("{} is of one model", Field("memory_model")),
+                          fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
     BUBBLESCOPE_TRY(addSecond(made));
     BUBBLESCOPE_TRY(addOpTimes(made));
     made.overlap_pairs = overlap_pairs;

@@ -1,5 +1,7 @@
 #include "core/request/step_texts.h"
 
+#include "core/base/field.h"
+
 #include <fmt/format.h>
 
 namespace bubblescope {
@@ -16,14 +18,14 @@ Result<StepRequest> StepTexts::request() const {
 
 std::vector<std::string> StepTexts::words() const {
     std::vector<std::string> words;
-    const auto add = [&](const char* name, const auto& values) {
+    const auto add = [&](Field field, const auto& values) {
         if (values.empty()) return;
-        words.emplace_back(name);
+        words.emplace_back(optionOf(field));
         words.push_back(fmt::format("{}", fmt::join(values, ",")));
     };
-    add("--step", steps);
-    add("--replica", replicas);
-    add("--rank", ranks);
+    add(Field("step"), steps);
+    add(Field("replica"), replicas);
+    add(Field("rank"), ranks);
     return words;
 }
 

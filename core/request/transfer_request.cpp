@@ -1,6 +1,7 @@
 #include "core/request/transfer_request.h"
 
 #include "core/base/bytes.h"
+#include "core/base/field.h"
 #include "core/cost/cost_files.h"
 
 #include <fmt/format.h>
@@ -10,7 +11,8 @@ namespace bubblescope {
 Result<SendMode> sendMode(const std::string& name) {
     const auto mode = sendModeFromName(name);
     if (!mode)
-        return usageError(fmt::format("--sends {} is not known", name), "give async, blocking, paired or batched");
+        return usageError(fmt::format("{} is not known", Field("sends").is(name)),
+                          "give async, blocking, paired or batched");
     return *mode;
 }
 
@@ -30,12 +32,13 @@ Result<TransferModel> TransferRequest::model(int pp) const {
         BUBBLESCOPE_ASSIGN(model.links, readLinks(links, pp));
     }
     if (bandwidth && model.activation_bytes == 0 && model.gradient_bytes == 0) {
-        return usageError("--bandwidth says nothing without the size of transfers",
-                          "give --activation-bytes, and --gradient-bytes if they differ");
+        return usageError(
+            fmt::format("{} says nothing without the size of transfers", Field("bandwidth")),
+            fmt::format("give {}, and {} if they differ", Field("activation_bytes"), Field("gradient_bytes")));
     }
     const auto mode = commStreamsFromName(streams);
     if (!mode) {
-        return usageError(fmt::format("--comm-streams {} is not known", streams),
+        return usageError(fmt::format("{} is not known", Field("comm_streams").is(streams)),
                           "give unlimited, direction, link or rank");
     }
     model.streams = *mode;

@@ -1,4 +1,5 @@
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/schedule/schedule_files.h"
 
@@ -261,7 +262,8 @@ Result<Schedule> assemble(const std::vector<std::vector<StageOp>>& ranks, const 
 
 Result<std::string> scheduleToCsv(const Schedule& schedule) {
     if (routes(schedule.placement) > 1) {
-        return usageError("two pipelines in opposite directions cannot be written as PyTorch's CSV", "use --json");
+        return usageError("two pipelines in opposite directions cannot be written as PyTorch's CSV",
+                          fmt::format("use {}", Field("json")));
     }
     std::string out;
     for (std::size_t r = 0; r < schedule.ranks.size(); ++r) {
@@ -273,7 +275,8 @@ Result<std::string> scheduleToCsv(const Schedule& schedule) {
         };
         for (std::size_t i = 0; i < ops.size(); ++i) {
             if (ops[i].sequence > 0)
-                return usageError("split sequences cannot be written as PyTorch's CSV", "use --json");
+                return usageError("split sequences cannot be written as PyTorch's CSV",
+                                  fmt::format("use {}", Field("json")));
             if (ops[i].kind == OpKind::Optimizer) continue;
             if (!line.empty()) line += ',';
             if (ops[i].overlapped && i + 1 < ops.size() && ops[i + 1].overlapped) {

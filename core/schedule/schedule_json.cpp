@@ -1,6 +1,7 @@
 
 #include "core/schedule/schedule_files.h"
 
+#include "core/base/field.h"
 #include "core/base/input_file.h"
 #include "core/schedule/dependency.h"
 
@@ -15,14 +16,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kShape =
-    R"(a schedule is {"ranks":[[["F",microbatch,chunk],…],…]}, as `bubblescope schedule --json` prints it)";
+std::string shapeOfSchedules() {
+    return fmt::format(
+        R"(a schedule is {{"ranks":[[["F",microbatch,chunk],…],…]}}, as `bubblescope schedule {}` prints it)",
+        optionOf(Field("json")));
+}
 
 Result<std::int32_t> readInt(const Json& value, const std::string& where, std::string_view path) {
     const bool fits = value.is_number_integer() && value >= 0 && value <= std::numeric_limits<std::int32_t>::max();
     if (!fits)
         return inputError(where, fmt::format("{} is {}, not a whole number from 0", path, value.dump()),
-                          std::string(kShape));
+                          shapeOfSchedules());
     return value.get<std::int32_t>();
 }
 
@@ -30,7 +34,7 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
     if (!entry.is_array() || entry.empty() || !entry[0].is_string() ||
         entry[0].get_ref<const std::string&>().size() != 1) {
         return inputError(where, fmt::format("{} is {}, not [kind, microbatch, chunk]", path, entry.dump()),
-                          std::string(kShape));
+                          shapeOfSchedules());
     }
     const auto kind = opKindFromLetter(entry[0].get_ref<const std::string&>().front());
     if (!kind)
@@ -57,7 +61,7 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
         }
     }
     if (*kind != OpKind::Optimizer && entry.size() == 1) {
-        return inputError(where, fmt::format("{} names no micro-batch", path), std::string(kShape));
+        return inputError(where, fmt::format("{} names no micro-batch", path), shapeOfSchedules());
     }
     return op;
 }
@@ -65,11 +69,11 @@ Result<Op> readOp(const Json& entry, const std::string& where, const std::string
 Status readRanks(const Json& document, const std::string& where, Schedule& schedule) {
     const auto ranks = document.find("ranks");
     if (ranks == document.end() || !ranks->is_array())
-        return inputError(where, "there is no list \"ranks\"", std::string(kShape));
-    if (ranks->empty()) return inputError(where, "the list \"ranks\" is empty", std::string(kShape));
+        return inputError(where, "there is no list \"ranks\"", shapeOfSchedules());
+    if (ranks->empty()) return inputError(where, "the list \"ranks\" is empty", shapeOfSchedules());
     for (std::size_t r = 0; r < ranks->size(); ++r) {
         const Json& list = (*ranks)[r];
-        if (!list.is_array()) return inputError(where, fmt::format("ranks[{}] is not a list", r), std::string(kShape));
+        if (!list.is_array()) return inputError(where, fmt::format("ranks[{}] is not a list", r), shapeOfSchedules());
         auto& ops = schedule.ranks.emplace_back();
         for (std::size_t i = 0; i < list.size(); ++i) {
             BUBBLESCOPE_ASSIGN(const Op op, readOp(list[i], where, fmt::format("ranks[{}][{}]", r, i)));
@@ -103,7 +107,7 @@ Result<std::string> readText(const Json& document, const std::string& where, con
 }
 
 Result<Schedule> readSchedule(const Json& document, const std::string& where) {
-    if (!document.is_object()) return inputError(where, "not a JSON object", std::string(kShape));
+    if (!document.is_object()) return inputError(where, "not a JSON object", shapeOfSchedules());
     Schedule schedule;
     BUBBLESCOPE_TRY(readRanks(document, where, schedule));
     int last_microbatch = 0;
@@ -166,11 +170,11 @@ std::string scheduleToJson(const Schedule& schedule) {
 }
 
 Result<Schedule> scheduleFromJson(std::string_view text, const std::string& where) {
-    BUBBLESCOPE_ASSIGN(const Json document, parseJsonDocument(text, where, kShape));
+    BUBBLESCOPE_ASSIGN(const Json document, parseJsonDocument(text, where, shapeOfSchedules()));
     try {
         return readSchedule(document, where);
     } catch (const Json::exception& error) {
-        return inputError(where, fmt::format("not a schedule: {}", error.what()), std::string(kShape));
+        return inputError(where, fmt::format("not a schedule: {}", error.what()), shapeOfSchedules());
     }
 }
 

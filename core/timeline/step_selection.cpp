@@ -203,7 +203,7 @@ std::string toText(const StepRequest::Range& range) {
 
 namespace {
 
-/// "3-9", or "3,5-9" if some are missing, in the syntax of --step; the first few.
+/// "3-9", or "3,5-9" if some are missing, as step requests are written; the first few.
 std::string numbersText(std::vector<int> numbers) {
     constexpr int kMostRanges = 8;
     std::ranges::sort(numbers);

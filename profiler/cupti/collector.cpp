@@ -45,7 +45,7 @@ bool Collector::start(Scope scope, std::string& notice) {
     case Api::Subscription::Busy:
         if (reason.ends_with(kOurName)) {
             notice = "kernels are not recorded: the program is one of Bubblescope's, which records them into its own "
-                     "trace (--out)";
+                     "trace";
             return false;
         }
         notice = "kernels are not recorded: CUPTI is held by " +

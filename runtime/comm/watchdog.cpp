@@ -1,5 +1,7 @@
 #include "runtime/comm/watchdog.h"
 
+#include "core/base/field.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,7 +77,7 @@ std::optional<Error> Watchdog::stuck(Rank rank, TimeNs now) const {
     if (known - std::max(activity.since, activity.due) <= timeout_) return std::nullopt;
     return runError(fmt::format("rank {} hangs: it has been {} for {}", rank.value, placeOf(activity),
                                 formatTime(known - activity.since)),
-                    "where ops do take that long, give a longer --timeout");
+                    fmt::format("where ops do take that long, give a longer {}", Field("timeout")));
 }
 
 std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
@@ -94,7 +96,7 @@ std::optional<Error> Watchdog::lostMessage(TimeNs now) const {
                                 placeOf(activity), formatTime(now - activity.since),
                                 activity.kind == Activity::Kind::Draining ? "the device or one of its links hangs"
                                                                           : "the message is lost or its link hangs"),
-                    "where transfers do take that long, give a longer --timeout");
+                    fmt::format("where transfers do take that long, give a longer {}", Field("timeout")));
 }
 
 } // namespace bubblescope::runtime

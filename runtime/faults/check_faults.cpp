@@ -1,3 +1,4 @@
+#include "core/base/field.h"
 #include "runtime/faults/fault.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,7 @@ namespace {
 
 Error refuse(const Fault& fault, std::string message, std::string way_out) {
     Error error = usageError(std::move(message), std::move(way_out));
-    error.where = "--inject " + fault.text;
+    error.where = Field("inject").is(fault.text);
     return error;
 }
 
@@ -65,7 +66,7 @@ Status checkFaults(std::span<const Fault> faults, const Schedule& schedule, int 
         BUBBLESCOPE_TRY(checkRanks(fault, fault.tensor_ranks, tensor_ranks, "tensor rank"));
         if (fault.steps.first >= steps) {
             return refuse(fault, fmt::format("there is no step {}", fault.steps.first),
-                          fmt::format("the run's steps are 0 to {}; --steps gives more", steps - 1));
+                          fmt::format("the run's steps are 0 to {}; {} gives more", steps - 1, Field("steps")));
         }
         const bool link = fault.kind == FaultKind::Link || fault.kind == FaultKind::Stall;
         if (!link) BUBBLESCOPE_TRY(checkOps(fault, schedule));

@@ -1,3 +1,4 @@
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "runtime/faults/fault.h"
 
@@ -59,7 +60,7 @@ public:
         const auto at = word.data() >= text_.data() && word.data() <= text_.data() + text_.size()
                             ? static_cast<std::size_t>(word.data() - text_.data())
                             : 0;
-        error.where = fmt::format("--inject {}, character {}", text_, at + 1);
+        error.where = fmt::format("{}, character {}", Field("inject").is(text_), at + 1);
         return error;
     }
 

@@ -1,6 +1,7 @@
 #include "app/gui/charts/heat_map.h"
 #include "app/gui/charts/memory_chart.h"
 #include "app/gui/explorer/schedule_explorer.h"
+#include "app/gui/language/language.h"
 #include "app/gui/language/text.h"
 #include "app/gui/live/run_dialog.h"
 #include "app/gui/panels/aadiff_panel.h"
@@ -192,8 +193,19 @@ private slots:
     }
 
     void hintsNameTheFields() {
-        QCOMPARE(fieldWords(QStringLiteral("use --vpp 2, or --pp 4 and --memory-limit 3; not --pp-x")),
-                 QStringLiteral("use “Chunks per rank v” 2, or “Ranks p” 4 and “Activations at most” 3; not --pp-x"));
+        const Error error = makeSchedule({"zb-v", "handcrafted", 4, 8, 2, 0, 3}).error();
+        QCOMPARE(errorText(error), QStringLiteral("zb-v (handcrafted) has one fixed order and takes no “Activations at "
+                                                  "most” (leave “Activations at most” out, or give “Flavor” greedy)"));
+        LanguageManager languages;
+        languages.choose(Language::Chinese);
+        QCOMPARE(
+            errorText(error),
+            QStringLiteral(
+                "zb-v（handcrafted）的顺序是固定的，不接受“最多激活数”（请去掉“最多激活数”，或给出“变体” greedy）"));
+        QCOMPARE(translated(say("{} states {} pipeline ranks, but the trace shows {}; what it shows is used",
+                                Field("pp").term(), 2, 4)),
+                 QStringLiteral("“rank 数 p”写明有 2 个流水线 rank，而跟踪显示 4 个；以跟踪为准"));
+        languages.choose(Language::English);
         // No family's hint quotes an option.
         for (const ScheduleFamily& family : scheduleFamilies()) {
             for (const int vpp : {1, 2, 3}) {
@@ -204,7 +216,7 @@ private slots:
                 spec.vpp = vpp;
                 const auto made = makeSchedule(spec);
                 if (made.ok()) continue;
-                const QString text = fieldWords(QString::fromStdString(made.error().text()));
+                const QString text = errorText(made.error());
                 QVERIFY2(!text.contains(QLatin1String("--")), qPrintable(text));
             }
         }

@@ -1,5 +1,7 @@
 #include "tests/gui/gui_tests.h"
 
+#include "app/gui/language/text.h"
+
 #include <cstdio>
 #include <map>
 #include <string_view>
@@ -22,6 +24,7 @@ GuiTestEntry::GuiTestEntry(const char* name, Run run) {
 } // namespace bubblescope::gui
 
 int main(int argc, char** argv) {
+    bubblescope::setFieldWords(bubblescope::gui::fieldLabels());
     const auto& tests = bubblescope::gui::guiTests();
     const auto test = argc > 1 ? tests.find(argv[1]) : tests.end();
     if (test == tests.end()) {

@@ -124,6 +124,9 @@ QSet<QString> patternsOfCore() {
 QSet<QString> errorTexts() {
     static const QRegularExpression start(QStringLiteral("\\b(inputError|usageError|runError)\\("));
     static const QRegularExpression literal(QStringLiteral("(?:\"(?:[^\"\\\\]|\\\\.)*\"\\s*)+"));
+    // Names of fields and their values are arguments.
+    static const QRegularExpression field(
+        QStringLiteral("(optionOf\\()?Field\\(\"\\w+\"\\)(\\.is\\(\"[^\"]*\"\\))?(, \"[^\"]*\"\\))?"));
     static const QRegularExpression constant(QStringLiteral("\\bk[A-Z]\\w+"));
     static const QRegularExpression letter(QStringLiteral("[A-Za-z]"));
     // Passed on from elsewhere, already translated, or about drawings that the app does not request.
@@ -167,8 +170,9 @@ QSet<QString> errorTexts() {
             qsizetype at = call.capturedEnd();
             if (call.captured(1) == QLatin1String("inputError")) at += argumentAt(file.value(), at).size() + 1;
             for (int argument = 0; argument < 2 && file.value()[at - 1] != QLatin1Char(')'); ++argument) {
-                const QString words = argumentAt(file.value(), at);
+                QString words = argumentAt(file.value(), at);
                 at += words.size() + 1;
+                words.remove(field);
                 QSet<QString> here;
                 for (auto text = literal.globalMatch(words); text.hasNext();)
                     here << literalAt(text.next().captured(), 0);

@@ -158,11 +158,11 @@ TEST(OverlapPeaks, ActivationsAreTheKnownOnes) {
 TEST(OverlapLimits, RefusalsSayWhatToGive) {
     const std::pair<ScheduleSpec, const char*> cases[] = {
         {{"1f1b-overlap", "", 2, 4, 2}, "interleaved-overlap"},
-        {{"interleaved-overlap", "", 2, 4, 1}, "--vpp 2"},
+        {{"interleaved-overlap", "", 2, 4, 1}, "vpp=2"},
         {{"interleaved-overlap", "", 4, 6, 2}, "give 4 or 8"},
-        {{"interleaved-overlap", "", 2, 4, 2, 4}, "--group-size"},
+        {{"interleaved-overlap", "", 2, 4, 2, 4}, "group_size"},
         {{"dualpipev", "", 4, 7, 2}, "give 8 or more"},
-        {{"dualpipev", "", 4, 8, 3}, "leave --vpp out"},
+        {{"dualpipev", "", 4, 8, 3}, "leave vpp out"},
         {{"dualpipe", "", 3, 8, 2}, "even number of ranks"},
         {{"dualpipe", "", 4, 9, 2}, "give 10"},
         {{"dualpipe", "", 4, 6, 2}, "give 8"},
@@ -172,8 +172,8 @@ TEST(OverlapLimits, RefusalsSayWhatToGive) {
         {{"seq1f1b", "", 64, 100'000, 1, 0, 0, 4096}, "200 million"},
         {{"chimera", "", 3, 6, 1}, "even number of ranks"},
         {{"chimera", "", 4, 6, 1}, "give 4 or 8"},
-        {{"bitpipe", "", 4, 8, 2}, "leave --vpp out"},
-        {{"hanayo", "", 4, 8, 3}, "--vpp 2 for one wave"},
+        {{"bitpipe", "", 4, 8, 2}, "leave vpp out"},
+        {{"hanayo", "", 4, 8, 3}, "vpp=2 for one wave"},
     };
     for (const auto& [spec, text] : cases) {
         const auto schedule = makeSchedule(spec);

@@ -3,11 +3,7 @@
 #include "core/graph/simulate.h"
 #include "core/schedule/schedule_files.h"
 
-#include <QCoreApplication>
-#include <QRegularExpression>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace bubblescope::gui {
@@ -82,30 +78,6 @@ Result<std::vector<ExplorerResult>> exploreFamilies(const ScheduleSpec& spec, co
     }
     std::ranges::stable_sort(out, {}, [](const ExplorerResult& one) { return one.session->analysis(0).wall; });
     return out;
-}
-
-QString fieldWords(QString text) {
-    struct Field {
-        const char* option;
-        const char* name;
-    };
-    // Names as on the fields.
-    static constexpr std::array kFields{
-        Field{"--microbatches", QT_TRANSLATE_NOOP("ScheduleExplorer", "Micro-batches m")},
-        Field{"--vpp", QT_TRANSLATE_NOOP("ScheduleExplorer", "Chunks per rank v")},
-        Field{"--pp", QT_TRANSLATE_NOOP("ScheduleExplorer", "Ranks p")},
-        Field{"--memory-limit", QT_TRANSLATE_NOOP("ScheduleExplorer", "Activations at most")},
-        Field{"--flavor", QT_TRANSLATE_NOOP("ScheduleExplorer", "Flavor")},
-        Field{"--schedule", QT_TRANSLATE_NOOP("ScheduleExplorer", "Schedule")},
-        Field{"--forward", QT_TRANSLATE_NOOP("ScheduleExplorer", "Forward")},
-        Field{"--comm", QT_TRANSLATE_NOOP("ScheduleExplorer", "Transfer")},
-    };
-    for (const Field& field : kFields) {
-        const QString name = QCoreApplication::translate("ScheduleExplorer", field.name);
-        const QRegularExpression option(QString::fromLatin1(field.option) + QStringLiteral("\\b(?!-)"));
-        text.replace(option, QStringLiteral("“%1”").arg(name));
-    }
-    return text;
 }
 
 void SearchNews::put(State state) {

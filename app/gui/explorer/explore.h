@@ -37,9 +37,6 @@ struct ExplorerResult {
 /// Errors: Cancelled.
 [[nodiscard]] Result<std::vector<ExplorerResult>> exploreFamilies(const ScheduleSpec& spec, const JobControl& control);
 
-/// An error of the schedules in words of the lab's fields: "--vpp" becomes "Chunks per rank v".
-[[nodiscard]] QString fieldWords(QString text);
-
 /// What a running search has found by now. Written by its worker, read by the GUI thread.
 class SearchNews {
 public:

@@ -174,7 +174,7 @@ void ScheduleExplorer::fillFlavors() {
     schedule_.offerFlavors();
     limits_->setText(
         tr("%1. Needs %2.")
-            .arg(translatedText(std::string(family->title)), fieldWords(translatedText(std::string(family->limits)))));
+            .arg(translatedText(std::string(family->title)), translatedText(std::string(family->limits))));
     fitSizes();
     compute();
 }
@@ -299,7 +299,7 @@ void ScheduleExplorer::finish(Result<ExplorerResult> result) {
     const Error& error = result.error();
     QString text = sentence(translatedText(error.message));
     if (!error.hint.empty()) text += QStringLiteral(". ") + sentence(translatedText(error.hint));
-    setProblem(fieldWords(text) + QLatin1Char('.'));
+    setProblem(text + QLatin1Char('.'));
     emit computed();
 }
 

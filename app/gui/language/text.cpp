@@ -156,8 +156,49 @@ std::vector<Shape> shapesOf(const QList<QByteArray>& patterns) {
     return shapes;
 }
 
+struct FieldLabel {
+    Field field;
+    const char* label;
+};
+
+/// As on the inputs.
+constexpr std::array kFieldLabels{
+    FieldLabel{Field("microbatches"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Micro-batches m")},
+    FieldLabel{Field("vpp"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Chunks per rank v")},
+    FieldLabel{Field("pp"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Ranks p")},
+    FieldLabel{Field("memory_limit"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Activations at most")},
+    FieldLabel{Field("flavor"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Flavor")},
+    FieldLabel{Field("schedule"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Schedule")},
+    FieldLabel{Field("forward"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Forward")},
+    FieldLabel{Field("input_grad"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Backward, input")},
+    FieldLabel{Field("weight_grad"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Backward, weights")},
+    FieldLabel{Field("comm"), QT_TRANSLATE_NOOP("ScheduleExplorer", "Transfer")},
+};
+
+std::string_view labelOf(Field field) {
+    static const std::array<std::string, kFieldLabels.size()> quoted = [] {
+        std::array<std::string, kFieldLabels.size()> made;
+        for (std::size_t at = 0; at < made.size(); ++at)
+            made[at] = fmt::format("“{}”", kFieldLabels[at].label);
+        return made;
+    }();
+    const auto known = std::ranges::find(kFieldLabels, field, &FieldLabel::field);
+    return known == kFieldLabels.end() ? optionOf(field)
+                                       : quoted[static_cast<std::size_t>(known - kFieldLabels.begin())];
+}
+
+/// A label in quotes, perhaps with a value: “Ranks p” 2. Empty for other texts.
+QString translatedLabel(const QString& english) {
+    const qsizetype end = english.indexOf(QStringLiteral("”"));
+    if (end < 0 || !english.startsWith(QStringLiteral("“")) || english.indexOf(QLatin1Char(' '), end + 2) >= 0)
+        return {};
+    const QString label = translationOf(english.mid(1, end - 1).toUtf8());
+    return label.isEmpty() ? english : english.left(1) + label + english.mid(end);
+}
+
 QString translatedWords(const QString& english, int depth) {
     constexpr int kMaxDepth = 4;
+    if (const QString label = translatedLabel(english); !label.isEmpty()) return label;
     if (const QString whole = translationOf(english.toUtf8()); !whole.isEmpty() || depth > kMaxDepth)
         return whole.isEmpty() ? english : whole;
     static const std::vector<Shape> shapes = shapesOf(TableTranslator::textsOf(QStringLiteral("zh_CN")));
@@ -175,6 +216,10 @@ QString translatedWords(const QString& english, int depth) {
 
 } // namespace
 
+FieldWords fieldLabels() {
+    return {labelOf, " "};
+}
+
 QString translated(const Sentence& sentence) {
     const std::span<const Sentence> arguments = sentence.arguments();
     if (sentence.pattern().empty()) {
@@ -186,7 +231,10 @@ QString translated(const Sentence& sentence) {
     }
     const QString translation =
         translationOf(QByteArray(sentence.pattern().data(), static_cast<qsizetype>(sentence.pattern().size())));
-    if (translation.isEmpty()) return typeset(fromUtf8(sentence.text()));
+    if (translation.isEmpty()) {
+        const QString label = translatedLabel(fromUtf8(sentence.text()));
+        return typeset(label.isEmpty() ? fromUtf8(sentence.text()) : label);
+    }
     return filled(translation, static_cast<qsizetype>(arguments.size()),
                   [&](qsizetype index) { return translated(arguments[static_cast<std::size_t>(index)]); });
 }

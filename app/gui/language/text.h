@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/field.h"
 #include "core/base/result.h"
 #include "core/base/sentence.h"
 #include "core/base/time.h"
@@ -27,6 +28,9 @@ namespace bubblescope::gui {
 /// Capitalises the first letter: core's sentences usually follow a colon.
 [[nodiscard]] QString sentence(QString text);
 [[nodiscard]] QString fromUtf8(const std::string& text);
+
+/// Fields as the labels of the app's inputs: “Ranks p” 2. Those without an input are options of the command line.
+[[nodiscard]] FieldWords fieldLabels();
 
 /// A sentence of core in the app's language: the translation of its pattern, whose places name their arguments
 /// ("{1}的{0}"). English if the table lacks the pattern.

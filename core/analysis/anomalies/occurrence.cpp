@@ -1,5 +1,6 @@
 #include "core/analysis/anomalies/occurrence.h"
 
+#include "core/base/field.h"
 #include "core/base/median.h"
 
 #include <fmt/format.h>
@@ -130,17 +131,19 @@ std::string changeWithout(const StepTimeline& shape, const Anomaly& anomaly) {
 
 std::string commandThatShows(const StepTimeline& shape, const Anomaly& anomaly, std::string_view files) {
     if (const std::string change = changeWithout(shape, anomaly); !change.empty())
-        return fmt::format("bubblescope whatif {} --if {}", files, change);
+        return fmt::format("bubblescope whatif {} {}", files, optionOf(Field("if"), change));
     switch (anomaly.kind) {
     case AnomalyKind::LostRecords: return fmt::format("bubblescope info {}", files);
     case AnomalyKind::ClockSkew:
-    case AnomalyKind::CausalityViolation: return fmt::format("bubblescope analyze {} --clocks align", files);
+    case AnomalyKind::CausalityViolation:
+        return fmt::format("bubblescope analyze {} {}", files, optionOf(Field("clocks"), "align"));
     default: break;
     }
     if (anomaly.step && anomaly.seen.steps == 0) return fmt::format("bubblescope info {}", files); // it was left out
     if (!anomaly.step) return {};
     const std::string replica = anomaly.replica ? fmt::format("/{}", *anomaly.replica) : "";
-    return fmt::format("bubblescope analyze {} --step {}{}", files, *anomaly.step, replica);
+    return fmt::format("bubblescope analyze {} {}{}", files, optionOf(Field("step"), std::to_string(*anomaly.step)),
+                       replica);
 }
 
 } // namespace bubblescope

@@ -1,6 +1,7 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
+#include "core/base/field.h"
 #include "core/recognise/lost_records.h"
 
 #include <algorithm>
@@ -172,8 +173,9 @@ void tellCausality(const AnomalyInput& input, const TransferSamples& transfers, 
             count == 1 ? say("a receive ends before its send starts")
                        : say("{} receives end before their sends start", count),
             anomaly.rank->value, anomaly.peer->value, *anomaly.step, formatTime(worst), formatTime(bound));
-    anomaly.suggestion = say("Let clocks be aligned (--clocks align); if that was done, sends and receives are matched "
-                             "wrongly in the trace.");
+    anomaly.suggestion = say("Let clocks be aligned ({}); if that was done, sends and receives are matched wrongly "
+                             "in the trace.",
+                             optionOf(Field("clocks"), "align"));
     found.push_back(std::move(anomaly));
 }
 

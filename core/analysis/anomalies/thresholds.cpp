@@ -1,5 +1,6 @@
 #include "core/analysis/anomalies/thresholds.h"
 
+#include "core/base/field.h"
 #include "core/base/input_file.h"
 #include "core/base/text.h"
 
@@ -66,7 +67,7 @@ Status setThreshold(Thresholds& thresholds, std::string_view name, double value)
     const auto known = std::ranges::find(thresholdTable(), name, &ThresholdInfo::name);
     if (known == thresholdTable().end())
         return usageError(fmt::format("there is no threshold '{}'", name),
-                          "'bubblescope anomalies --thresholds' lists them");
+                          fmt::format("'bubblescope anomalies {}' lists them", optionOf(Field("thresholds"))));
     if (!(value >= known->least && value <= known->most)) {
         return usageError(fmt::format("threshold {} must be between {} and {} ({}), not {}", name, known->least,
                                       known->most, known->unit, value));

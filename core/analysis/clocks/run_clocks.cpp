@@ -2,6 +2,7 @@
 
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/clocks/step_events.h"
+#include "core/base/field.h"
 
 #include <fmt/format.h>
 
@@ -182,8 +183,9 @@ std::string nameInput(const Run& run) {
 
 /// Why the ranks of a step cannot be set against each other; nothing if they can.
 std::optional<Error> whyUnrelated(const Run& run, const RunClocks& report, const ClockOptions& options) {
-    const std::string hint = "record transfers or collectives that go both ways, or give --clocks off if the times are "
-                             "known to be of one clock";
+    const std::string hint = fmt::format("record transfers or collectives that go both ways, or give {} if the times "
+                                         "are known to be of one clock",
+                                         Field("clocks").is("off"));
     for (const RankClock& rank : report.ranks) {
         const auto other = std::ranges::find_if(report.ranks, [&](const RankClock& candidate) {
             return candidate.replica == rank.replica && candidate.fit.group != rank.fit.group;

@@ -1,6 +1,7 @@
 #include "core/analysis/whatif/reschedule.h"
 
 #include "core/analysis/whatif/timeline_graph.h"
+#include "core/base/field.h"
 #include "core/graph/validate.h"
 #include "core/schedule/families/registry.h"
 
@@ -172,7 +173,8 @@ std::vector<double> shares(const std::vector<int>& layers, int stages) {
 Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages_before, int stages_after) {
     if (change.layers.empty() && cut.layers.empty()) return {};
     if (cut.layers.empty()) {
-        return usageError("it is unknown how many layers the run's stages have", "state them with --layers N,N,…");
+        return usageError("it is unknown how many layers the run's stages have",
+                          fmt::format("state them with {}", Field("layers").is("N,N,…")));
     }
     const auto sum = [](const std::vector<int>& layers) {
         long long all = 0;
@@ -183,7 +185,7 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     if (cut.layers.size() != static_cast<std::size_t>(stages_before)) {
         return usageError(
             fmt::format("layers are stated for {} stages, the run has {}", cut.layers.size(), stages_before),
-            "give --layers one number for every stage");
+            fmt::format("give {} one number for every stage", Field("layers")));
     }
     if (change.layers.empty()) return {};
     if (change.layers.size() != static_cast<std::size_t>(stages_after)) {
@@ -193,7 +195,7 @@ Status checkLayers(const PipelineChange& change, const ModelCut& cut, int stages
     }
     if (sum(change.layers) != sum(cut.layers)) {
         return usageError(fmt::format("{} layers cannot be cut into {}", sum(cut.layers), sum(change.layers)),
-                          "layers=… and --layers must add up to the same number");
+                          fmt::format("layers=… and {} must add up to the same number", Field("layers")));
     }
     return {};
 }

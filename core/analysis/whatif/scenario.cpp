@@ -1,6 +1,7 @@
 #include "core/analysis/whatif/scenario.h"
 
 #include "core/analysis/whatif/run_graph.h"
+#include "core/base/field.h"
 
 #include <fmt/format.h>
 
@@ -116,7 +117,8 @@ Status checkError(const RunModel& run, std::optional<double> most) {
         fmt::format("the replay differs from the measured steps by {:.1f} %, which is more than the accepted "
                     "{:g} %, so nothing is predicted",
                     100 * run.check.error(), 100 * *most),
-        "leave unusual steps out by naming the others with --step, or accept more with --max-error");
+        fmt::format("leave unusual steps out by naming the others with {}, or accept more with {}", Field("step"),
+                    Field("max_error")));
 }
 
 TimeNs Prediction::change() const {

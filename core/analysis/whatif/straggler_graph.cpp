@@ -1,4 +1,5 @@
 #include "core/analysis/whatif/run_model.h"
+#include "core/base/field.h"
 
 #include "core/analysis/whatif/surroundings.h"
 #include "core/base/text.h"
@@ -247,7 +248,7 @@ private:
                 model_.steps[static_cast<std::size_t>(place.step)].index,
                 model_.replicas[static_cast<std::size_t>(place.replica)], place.rank.value, transfers.size(),
                 runOpInfo(side.op).name, computes.size(), runOpInfo(side.compute).name),
-            "leave the step out: name the others with --step");
+            fmt::format("leave the step out: name the others with {}", Field("step")));
     }
 
     /// Without what the recorder wrote before the first op ended or after the last one began.

@@ -1,5 +1,6 @@
 #include "core/formats/source/existing_results.h"
 
+#include "core/base/field.h"
 #include "core/formats/source/standard_output.h"
 
 #include <fmt/format.h>
@@ -30,7 +31,8 @@ Status mustBeNew(const fs::path& file) {
     std::error_code failed;
     if (file == kStandardOutput || !fs::is_regular_file(file, failed) || fs::file_size(file, failed) == 0 || failed)
         return {};
-    return usageError(fmt::format("{} exists", file.string()), "give --force to replace it, or another name");
+    return usageError(fmt::format("{} exists", file.string()),
+                      fmt::format("give {} to replace it, or another name", Field("force")));
 }
 
 Status mustHoldNone(const fs::path& folder, std::string_view ending) {
@@ -38,7 +40,7 @@ Status mustHoldNone(const fs::path& folder, std::string_view ending) {
     if (found.empty()) return {};
     return usageError(fmt::format("{} holds earlier results: {}{}", folder.string(), found.front().filename().string(),
                                   found.size() > 1 ? fmt::format(" and {} more", found.size() - 1) : ""),
-                      "give --force to replace them, or another folder");
+                      fmt::format("give {} to replace them, or another folder", Field("force")));
 }
 
 Status removeAll(const fs::path& folder, std::string_view ending) {

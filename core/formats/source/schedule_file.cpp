@@ -1,5 +1,7 @@
 #include "core/formats/source/schedule_file.h"
 
+#include "core/base/field.h"
+
 #include <algorithm>
 #include <array>
 
@@ -41,8 +43,9 @@ bool looksLikeScheduleCsv(std::string_view text) {
 
 Error scheduleError(const std::string& where) {
     return inputError(where, "is a schedule, not a trace: it tells the order of ops, but no times",
-                      "check it with 'validate FILE', draw it with 'schedule --schedule-file FILE', or give it times "
-                      "with 'simulate --schedule-file FILE'");
+                      fmt::format("check it with 'validate FILE', draw it with 'schedule {}', or give it times with "
+                                  "'simulate {}'",
+                                  optionOf(Field("schedule_file"), "FILE"), optionOf(Field("schedule_file"), "FILE")));
 }
 
 } // namespace bubblescope

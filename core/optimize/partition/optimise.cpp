@@ -1,5 +1,6 @@
 #include "core/optimize/partition/optimise.h"
 
+#include "core/base/field.h"
 #include "core/optimize/partition/path_bounds.h"
 #include "core/optimize/partition/step_evaluator.h"
 
@@ -343,7 +344,9 @@ std::vector<std::pair<std::string, Partition>> plainRules(int layers, int stages
             return rule.second.layers_per_stage == partition.value().layers_per_stage;
         });
         if (again) continue;
-        rules.emplace_back(first + last == 0 ? "even" : fmt::format("--first-less {} --last-less {}", first, last),
+        rules.emplace_back(first + last == 0
+                               ? "even"
+                               : fmt::format("{} {}", Field("first_less").is(first), Field("last_less").is(last)),
                            partition.value());
     }
     return rules;
@@ -397,7 +400,7 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
     if (search.bestCuts().empty()) {
         return usageError(search.exhaustive() ? "no split fits into the memory of each rank"
                                               : "no split was found that fits into the memory of each rank",
-                          "raise --memory-budget, or use more ranks");
+                          fmt::format("raise {}, or use more ranks", Field("memory_budget")));
     }
     result.best = {"best", partitionOf(search.bestCuts()), TimeNs{search.best()}, true};
     result.lower_bound = TimeNs{search.bound()};

@@ -1,6 +1,7 @@
 #include "core/optimize/search/order_problem.h"
 
 #include "core/base/bytes.h"
+#include "core/base/field.h"
 #include "core/cost/measured_times.h"
 #include "core/schedule/stage_ways.h"
 
@@ -176,7 +177,8 @@ Status OrderProblem::addPairs() {
     for (NeededOp& op : ops_)
         op.work = op.busy;
     if (!sizes_.pairs) return {};
-    if (!costs_->overlapped) return usageError("the time of an overlapped pair is missing", "give --overlapped");
+    if (!costs_->overlapped)
+        return usageError("the time of an overlapped pair is missing", fmt::format("give {}", Field("overlapped")));
     const std::int64_t pair = costs_->overlapped->count();
     // Per rank, the longest forward and gradient: no pair saves more than they do.
     std::vector<std::array<std::int64_t, 2>> longest(static_cast<std::size_t>(sizes_.pp), {0, 0});

@@ -1,5 +1,6 @@
 #include "core/optimize/search/search.h"
 
+#include "core/base/field.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/optimize/search/exact.h"
@@ -502,7 +503,7 @@ private:
 
     [[nodiscard]] Error nothingRuns() const {
         return inputError("search", "every order that was tried deadlocks with these sends, or exceeds the memory",
-                          "allow more memory, or use --sends async or batched");
+                          fmt::format("allow more memory, or use {} or batched", Field("sends").is("async")));
     }
 
     /// Weight gradients that follow their input gradients at once and whose split gains nothing become whole backwards.
@@ -585,7 +586,8 @@ private:
 Status checkSizes(const SearchRequest& request) {
     const std::int64_t stages = std::int64_t{request.pp} * request.vpp;
     if (request.pp < 1 || request.vpp < 1 || request.microbatches < 1)
-        return usageError("pp, micro-batches and chunks must be positive", "give --pp, --microbatches and --vpp");
+        return usageError("pp, micro-batches and chunks must be positive",
+                          fmt::format("give {}, {} and {}", Field("pp"), Field("microbatches"), Field("vpp")));
     if (stages > kMaxOps || 3 * stages * request.microbatches > kMaxOps) {
         return usageError(
             fmt::format("{} stages and {} micro-batches are too many to search", stages, request.microbatches),

@@ -1,5 +1,6 @@
 #include "core/report/results/advice.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/frameworks/layer_layout.h"
 #include "core/report/results/common.h"
@@ -23,11 +24,12 @@ std::vector<std::string> adviceCommand(const std::vector<std::string>& run_words
     std::vector<std::string> words{unwritten ? "advise" : "whatif"};
     words.insert(words.end(), run_words.begin(), run_words.end());
     if (unwritten) {
-        words.insert(words.end(), {"--orders", "orders"}); // with it the files are there, and so are their commands
+        words.insert(words.end(), {std::string(optionOf(Field("orders"))),
+                                   "orders"}); // with it the files are there, and so are their commands
         return words;
     }
     for (const std::string& text : suggestion.texts) {
-        words.emplace_back("--if");
+        words.emplace_back(optionOf(Field("if")));
         words.push_back(text);
     }
     return words;
@@ -156,8 +158,8 @@ void addMovedWork(Section& document, const Advice& advice) {
             text += fmt::format("{}stage {} {:+.0f} %", text.empty() ? "" : ", ", stage, 100 * share);
         }
         if (text.empty()) continue;
-        document.paragraph(
-            "", fmt::format("Balanced means, of each stage's time: {}. With --layers it is said in layers.", text));
+        document.paragraph("", fmt::format("Balanced means, of each stage's time: {}. With {} it is said in layers.",
+                                           text, Field("layers")));
     }
 }
 
@@ -191,7 +193,8 @@ void addSearchedOrders(Section& document, const Advice& advice, bool orders_writ
     }
     document.data("split_adds_ns", advice.split_adds);
     if (any && !orders_written)
-        document.paragraph("", "`--orders FOLDER` writes the orders that were found as PyTorch's CSV.");
+        document.paragraph(
+            "", fmt::format("`{}` writes the orders that were found as PyTorch's CSV.", Field("orders").is("FOLDER")));
 }
 
 } // namespace

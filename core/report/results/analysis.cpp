@@ -2,6 +2,7 @@
 
 #include "core/analysis/anomalies/occurrence.h"
 #include "core/analysis/step_pieces.h"
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/stated_values.h"
@@ -62,8 +63,8 @@ Section stepsSection(const Run& run, const RunReport& report) {
     section.line("  " + stepTimeText(report.selection));
     if (report.windows() > 1) {
         section.line(fmt::format("  The run is long: it was judged in {} parts, each by what is usual in it "
-                                 "(--in-parts never judges it whole)",
-                                 report.windows()));
+                                 "({} never judges it whole)",
+                                 report.windows(), Field("in_parts").is("never")));
     }
     const bool replicas = report.selection.replicas() > 1;
     const StepValueMap known_values = statedValues(run);
@@ -78,6 +79,7 @@ Section stepsSection(const Run& run, const RunReport& report) {
     table.columns[6].hidden = !losses;
     table.columns[7].hidden = !tokens;
     table.most_in_text = 40;
+    table.more = "… and {} more";
     for (const SelectedStep* const selected : listedSteps(report.selection)) {
         const StepAnalysis& step = report.steps[selected->longest];
         std::vector<StepValues> of_replicas;
@@ -307,7 +309,8 @@ Section whereSection(const Run& run, const RunReport& report, Reader reader) {
     Section section;
     section.heading = "Where the time went: " + shownName(report);
     if (reader == Reader::Text && report.request.steps.empty())
-        section.note = report.selection.replicas() > 1 ? "--step N/REPLICA shows another" : "--step N shows another";
+        section.note =
+            fmt::format("{} shows another", Field("step").is(report.selection.replicas() > 1 ? "N/REPLICA" : "N"));
     addDiagnosis(section, run.steps[index], report.typical, report.request, reader);
     return section;
 }

@@ -1,6 +1,7 @@
 #include "core/report/results/checks.h"
 
 #include "core/aadiff/mismatch.h"
+#include "core/base/field.h"
 
 #include <fmt/format.h>
 
@@ -52,7 +53,6 @@ Table unitsTable(const CheckCoverage& coverage) {
         ++states[unit.place][static_cast<std::size_t>(unit.state())];
     Table table({}, {shown("", Align::Left), shown("units"), shown("covered"), shown("not yet"), shown("never")});
     table.most_in_text = 20;
-    table.more = "… and {} more (--json has all)";
     for (const auto& [place, counts] : states) {
         const std::int64_t all = counts[0] + counts[1] + counts[2];
         table.row(placeName(place), all,
@@ -107,7 +107,7 @@ void addMismatches(Section& section, const CheckLog& log, Reader reader) {
         if (reader == Reader::Page) text += fmt::format(" {}.", verdictText(check).text());
         section.paragraph(fmt::format("  {}: ", verdictName(check.verdict)), std::move(text));
     }
-    if (count > most) section.line(fmt::format("  … and {} more (--json has all)", count - most));
+    if (count > most) section.line(fmt::format("  … and {} more ({} has all)", count - most, Field("json")));
     if (count == 0) section.line("  No check that ended found a difference.");
 }
 

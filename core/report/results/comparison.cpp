@@ -122,7 +122,6 @@ void addChanges(Section& document, std::string heading, const std::vector<Change
     Table table(
         {}, {shown("what", Align::Left), shown("A"), shown("B"), shown("change"), shown("a step"), shown("chance")});
     table.most_in_text = kMaxRows;
-    table.more = "… and {} more (--json has all)";
     for (const Change& change : changes) {
         table.row(subjectText(change.key), change.a, change.b,
                   formatTimeDelta(change.shift) + relative(change.shift, change.a), Cell(change.per_step, Look::Delta),

@@ -151,7 +151,6 @@ Table devicesTable(const std::vector<DeviceSummary>& devices) {
                      shown("waits for the host"), shown("launch delay")});
     table.reader = Reader::People;
     table.most_in_text = kMostRows;
-    table.more = "… and {} more (--json has all)";
     const auto part = [](TimeNs time, TimeNs whole) { return Cell(fractionOf(time, whole), Look::Percent); };
     for (const DeviceSummary& device : devices) {
         const DeviceTimes& times = device.times;
@@ -178,7 +177,6 @@ Table kernelsTable(std::string key, const std::vector<KernelTotals>& kernels, Ti
                  data("deviation_ns")});
     table.columns[1].hidden = hosts;
     table.most_in_text = kMostKernels;
-    table.more = "… and {} more (--json has all)";
     for (const KernelTotals& kernel : kernels) {
         table.row(nameCell(kernel.name), hosts ? absent() : Cell(kindName(kernel.kind)), kernel.count, kernel.total,
                   Cell(fractionOf(kernel.total, all), Look::Percent), kernel.mean(), kernel.shortest, kernel.longest,
@@ -194,7 +192,6 @@ Table collectivesTable(std::string key, const std::vector<CollectiveTotals>& col
                  column("total_ns", "total"), column("exposed_ns", "exposed"), column("longest_ns", "longest"),
                  column("best_bus_bytes_per_s", "best bus bandwidth")});
     table.most_in_text = kMostKernels;
-    table.more = "… and {} more (--json has all)";
     for (const CollectiveTotals& each : collectives) {
         const bool sized = each.bytes > 0;
         table.row(nameCell(each.name), each.group, each.group_size > 0 ? Cell(each.group_size) : Cell(Value()).as("-"),
@@ -210,7 +207,6 @@ Table threadsTable(const std::vector<HostSummary>& threads) {
     Table table({}, {shown("rank"), shown("thread", Align::Left), shown("time"), shown("busy")});
     table.reader = Reader::People;
     table.most_in_text = kMostRows;
-    table.more = "… and {} more (--json has all)";
     for (const HostSummary& thread : threads) {
         const TimeNs span = thread.last - thread.first;
         table.row(thread.rank, thread.thread, span, Cell(fractionOf(thread.busy, span), Look::Percent));

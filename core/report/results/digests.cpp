@@ -59,7 +59,6 @@ Section spreadSection(const DigestComparison& result) {
     Table table({}, {shown("step"), shown("part", Align::Left), shown("differ"), shown("of"), shown("layers"),
                      shown("micro-batches"), shown("ranks in A", Align::Left), shown("in B", Align::Left)});
     table.most_in_text = kMaxDigestRows;
-    table.more = "… and {} more (--json has all)";
     for (const DigestSpread& row : result.spread) {
         if (row.differing == 0) continue;
         table.row(row.step, digestPhaseName(row.phase), row.differing, row.compared,

@@ -1,5 +1,6 @@
 #include "core/report/results/found_order.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/report/results/common.h"
 
@@ -73,10 +74,9 @@ void addFoundLines(Document& document, const FoundOrder& found, double seconds) 
                                       formatTime(TimeNs{found.best_family->noisy->late})));
     }
     document.line(fmt::format("Peak activations by rank: {}", fmt::join(found.peak_activations, " ")));
-    document.paragraph("",
-                       fmt::format("{}, {} moves of {} judged. `--rounds {}` with the same seed repeats the answer.",
-                                   pluralize(static_cast<std::size_t>(found.rounds), "round"), found.moves,
-                                   found.judged, found.rounds));
+    document.paragraph("", fmt::format("{}, {} moves of {} judged. `{}` with the same seed repeats the answer.",
+                                       pluralize(static_cast<std::size_t>(found.rounds), "round"), found.moves,
+                                       found.judged, Field("rounds").is(found.rounds)));
     document.data("seconds", seconds);
 }
 

@@ -1,5 +1,6 @@
 #include "core/report/results/verdict.h"
 
+#include "core/base/field.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -38,11 +39,13 @@ Sentence actionAgainst(Cause cause) {
     case Cause::Slowdown:
         return say("Find what slows all ops of a step alike: clock rate, power, or another job on the machine.");
     case Cause::Jitter:
-        return say("Find the ops that take longer than usual, and when: 'bubblescope analyze --csv' lists all.");
+        return say("Find the ops that take longer than usual, and when: 'bubblescope analyze {}' lists all.",
+                   optionOf(Field("csv")));
     case Cause::Gaps: return say("Let the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
     case Cause::Communication:
-        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif --if comm=0' shows what "
-                   "that can save.");
+        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif {}' shows what that can "
+                   "save.",
+                   optionOf(Field("if"), "comm=0"));
     case Cause::Order:
         return say("Run the ops in the planned order: ops that are decided at run time wait for each other.");
     case Cause::Peer: return say("Post receives earlier: ranks block in sends and receives of each other.");

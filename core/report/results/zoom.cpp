@@ -1,5 +1,6 @@
 #include "core/report/results/zoom.h"
 
+#include "core/base/field.h"
 #include "core/report/results/common.h"
 #include "core/timeline/bubbles.h"
 #include "core/timeline/colours.h"
@@ -171,7 +172,9 @@ ZoomTimeline zoomTimeline(const Run& run, const RunReport& report, std::size_t m
     if (timeline.steps.size() < order.size())
         timeline.note += fmt::format(" A page has room for {}; steps that findings name come first.", most_items);
     if (order.size() < run.steps.size())
-        timeline.note += " The run was judged in parts: the other steps' ops are not kept; --step N shows another.";
+        timeline.note +=
+            fmt::format(" The run was judged in parts: the other steps' ops are not kept; {} shows another.",
+                        Field("step").is("N"));
     if (ranks_left_out > 0)
         timeline.note +=
             fmt::format(" The step is larger than that by itself: {} ranks are left out, those that findings "

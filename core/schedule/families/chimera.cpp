@@ -43,9 +43,9 @@ std::vector<std::pair<std::int64_t, Op>> slotsOf(int p, int m, int chunks, int r
 }
 
 Result<Schedule> generateTwoWay(const ScheduleSpec& spec, int chunks) {
-    if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is the default without --vpp
+    if (spec.vpp != 1 && spec.vpp != chunks) { // 1 is the default
         return usageError(fmt::format("{} has {} chunks a rank, not {}", spec.name, chunks, spec.vpp),
-                          "leave --vpp out");
+                          fmt::format("leave {} out", Field("vpp")));
     }
     BUBBLESCOPE_TRY(checkChimera(spec.name, spec.pp, spec.microbatches));
     Schedule schedule = emptySchedule(spec, Placement::Bidirectional);
@@ -70,7 +70,8 @@ Result<Schedule> generateBitPipe(const ScheduleSpec& spec) {
 
 Status checkChimera(std::string_view name, int p, int m) {
     if (p % 2 != 0)
-        return usageError(fmt::format("{} needs an even number of ranks, not {}", name, p), "give --pp 2, 4, …");
+        return usageError(fmt::format("{} needs an even number of ranks, not {}", name, p),
+                          fmt::format("give {}, 4, …", Field("pp").is(2)));
     if (m % p == 0) return {};
     return usageError(fmt::format("{} needs m divisible by p: {} micro-batches, {} ranks", name, m, p),
                       fmt::format("give {} or {}", std::max(p, m - m % p), m - m % p + p));

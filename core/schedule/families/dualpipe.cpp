@@ -121,8 +121,9 @@ private:
 };
 
 Status checkTwoChunks(const ScheduleSpec& spec) {
-    if (spec.vpp <= 2) return {}; // 1 is the default without --vpp
-    return usageError(fmt::format("{} has 2 chunks a rank, not {}", spec.name, spec.vpp), "leave --vpp out");
+    if (spec.vpp <= 2) return {}; // 1 is the default
+    return usageError(fmt::format("{} has 2 chunks a rank, not {}", spec.name, spec.vpp),
+                      fmt::format("leave {} out", Field("vpp")));
 }
 
 Result<Schedule> generateDualPipeV(const ScheduleSpec& spec) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/base/field.h"
 #include "core/base/result.h"
 #include "core/schedule/families/registry.h"
 
@@ -23,10 +24,12 @@ namespace bubblescope {
             .ranks = {}};
 }
 
-/// Rejects more than one chunk per rank; `hint` names the alternative. Errors: Usage.
-[[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string hint) {
+/// Rejects more than one chunk per rank; `instead` names families that have several. Errors: Usage.
+[[nodiscard]] inline Status requireOneChunk(const ScheduleSpec& spec, std::string_view instead = {}) {
     if (spec.vpp == 1) return {};
-    return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp), std::move(hint));
+    return usageError(fmt::format("{} has one chunk a rank, not {}", spec.name, spec.vpp),
+                      instead.empty() ? fmt::format("leave {} out", Field("vpp"))
+                                      : fmt::format("leave {} out, or use {}", Field("vpp"), instead));
 }
 
 /// A rank's list of the common shape: `warmup` forwards, then forwards and backwards in alternation, then

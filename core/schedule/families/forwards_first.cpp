@@ -18,7 +18,7 @@ namespace bubblescope {
 namespace {
 
 Result<Schedule> generateFThenB(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };

@@ -80,7 +80,7 @@ private:
 Result<Schedule> generateHanayo(const ScheduleSpec& spec) {
     if (spec.vpp % 2 != 0) {
         return usageError(fmt::format("hanayo has two chunks a rank for each wave, not {} in all", spec.vpp),
-                          "give --vpp 2 for one wave, 4 for two, …");
+                          fmt::format("give {} for one wave, 4 for two, …", Field("vpp").is(2)));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = GreedyWaves(schedule).run();

@@ -121,11 +121,11 @@ bool isPaddleDynamic(std::string_view flavor) {
 Status checkChunks(const ScheduleSpec& spec) {
     if (spec.vpp < 2 && spec.flavor != "torch" && !spec.flavor.starts_with("paddle-static")) {
         return usageError(fmt::format("interleaved needs at least 2 chunks a rank, not {}", spec.vpp),
-                          "give --vpp 2, or use 1f1b");
+                          fmt::format("give {}, or use 1f1b", Field("vpp").is(2)));
     }
     if (spec.group_size != 0 && spec.flavor != "megatron" && spec.flavor != "sail-sg") {
         return usageError("only interleaved (megatron, sail-sg) takes a group size",
-                          "leave --group-size or --flavor out");
+                          fmt::format("leave {} or {} out", Field("group_size"), Field("flavor")));
     }
     return {};
 }
@@ -137,7 +137,8 @@ Result<Grouping> groupingOf(const ScheduleSpec& spec) {
     if (spec.flavor == "torch") return torchGroups(p, m);
     if (isPaddleDynamic(spec.flavor)) {
         if (p < 3)
-            return usageError("Paddle's dynamic interleaved schedule needs at least 3 ranks", "give --pp 3 or more");
+            return usageError("Paddle's dynamic interleaved schedule needs at least 3 ranks",
+                              fmt::format("give {} or more", Field("pp").is(3)));
         BUBBLESCOPE_TRY(needAtLeast(2 * p, spec));
         return mergedGroups(p, m, true);
     }
@@ -228,7 +229,7 @@ Result<Schedule> sailSg(const ScheduleSpec& spec) {
     if (group > spec.pp) {
         return usageError(
             fmt::format("interleaved (sail-sg) takes groups of up to p = {} micro-batches, not {}", spec.pp, group),
-            "change or leave out --group-size");
+            fmt::format("change or leave out {}", Field("group_size")));
     }
     const int v = spec.vpp;
     const Turns turns = turnsOf(spec.microbatches, v, group, (least + group - 1) / group);
@@ -251,13 +252,14 @@ Result<Schedule> sailSg(const ScheduleSpec& spec) {
 
 Result<Schedule> paddleStaticSplit(const ScheduleSpec& spec) {
     if (spec.group_size != 0) {
-        return usageError("interleaved (paddle-static-split) takes no group size", "leave --group-size out");
+        return usageError("interleaved (paddle-static-split) takes no group size",
+                          fmt::format("leave {} out", Field("group_size")));
     }
     if (spec.microbatches != spec.pp) {
         return usageError(fmt::format("Paddle's static pass splits backwards only with as many micro-batches as "
                                       "ranks, not with {} on {}",
                                       spec.microbatches, spec.pp),
-                          fmt::format("give --microbatches {}, or flavor paddle-static", spec.pp));
+                          fmt::format("give {}, or flavor paddle-static", Field("microbatches").is(spec.pp)));
     }
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     std::vector<Op> ops;

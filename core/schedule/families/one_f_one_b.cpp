@@ -27,7 +27,7 @@ namespace bubblescope {
 namespace {
 
 Result<Schedule> generate1F1B(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
@@ -39,7 +39,7 @@ Result<Schedule> generate1F1B(const ScheduleSpec& spec) {
 }
 
 Result<Schedule> generateEager1F1B(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
     const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
@@ -52,7 +52,7 @@ Result<Schedule> generateEager1F1B(const ScheduleSpec& spec) {
 
 Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
     const int k = spec.sequence_slices;
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec));
     if (k < 1 || k > kMaxSequenceSlices) {
         return usageError(fmt::format("{} is not a number of sequence slices", k),
                           fmt::format("give 1 to {}", kMaxSequenceSlices));

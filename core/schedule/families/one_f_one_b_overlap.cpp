@@ -56,7 +56,7 @@ Schedule paddleMpOrder(const ScheduleSpec& spec) {
 }
 
 Result<Schedule> generateCombined(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-overlap"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved-overlap"));
     if (spec.flavor == kPaddleFlavor) return paddleMpOrder(spec);
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
@@ -73,7 +73,7 @@ Result<Schedule> generateInterleavedOverlap(const ScheduleSpec& spec) {
     if (spec.group_size != 0 && spec.group_size != p) {
         return usageError(
             fmt::format("interleaved-overlap takes groups of p = {} micro-batches, not {}", p, spec.group_size),
-            "leave --group-size out");
+            fmt::format("leave {} out", Field("group_size")));
     }
     const auto unit = [&](OpKind kind, int k) {
         const int pass = (k / p) % v;
@@ -94,7 +94,7 @@ Result<Schedule> generateInterleavedOverlap(const ScheduleSpec& spec) {
 Status checkInterleavedOverlap(int p, int m, int v) {
     if (v < 2) {
         return usageError(fmt::format("interleaved-overlap needs at least 2 chunks a rank, not {}", v),
-                          "give --vpp 2, or use 1f1b-overlap");
+                          fmt::format("give {}, or use 1f1b-overlap", Field("vpp").is(2)));
     }
     if (m % p != 0) {
         return usageError(fmt::format("interleaved-overlap needs m divisible by p: {} micro-batches, {} ranks", m, p),

@@ -219,7 +219,7 @@ private:
 };
 
 Result<Schedule> generateZbAuto(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use zb-v"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "zb-v"));
     const std::int64_t limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * std::int64_t{spec.pp};
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     schedule.ranks = zbAutoOrder(spec, limit * spec.sizes.forward);
@@ -246,7 +246,7 @@ ScheduleFamily zbAutoFamily() {
             .title = "Zero bubble within a memory limit (ZB-1p, ZB-2p)",
             .flavors = {"heuristic"},
             .placement = Placement::Loop,
-            .limits = "m ≥ 1, v = 1; --memory-limit 1 or more (default 2p)",
+            .limits = "m ≥ 1, v = 1; memory limit 1 or more (default 2p)",
             .generate = generateZbAuto};
 }
 

@@ -94,8 +94,9 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
                                  .memory_limit = limit * spec.sizes.forward,
                                  .sizes = spec.sizes});
     if (!ranks) {
-        return usageError(fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
-                          fmt::format("give --memory-limit {} or more, or use v-half or v-min", 2 * spec.pp));
+        return usageError(
+            fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
+            fmt::format("give {} or more, or use v-half or v-min", Field("memory_limit").is(2 * spec.pp)));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = std::move(*ranks);
@@ -104,7 +105,8 @@ Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
 
 Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     if (spec.vpp < 2) {
-        return usageError(fmt::format("zb-v (paddle) has 2 chunks a rank or more, not {}", spec.vpp), "give --vpp 2");
+        return usageError(fmt::format("zb-v (paddle) has 2 chunks a rank or more, not {}", spec.vpp),
+                          fmt::format("give {}", Field("vpp").is(2)));
     }
     ZbVPaddleInput input{.pp = spec.pp,
                          .microbatches = spec.microbatches,
@@ -118,7 +120,7 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
     if (!ranks) {
         return usageError(
             fmt::format("zb-v (paddle) does not fit into {} activations on {} ranks", spec.memory_limit, spec.pp),
-            "give a larger --memory-limit, or none");
+            fmt::format("give a larger {}, or none", Field("memory_limit")));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     schedule.ranks = std::move(*ranks);
@@ -127,11 +129,14 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
 
 Result<Schedule> generateZbV(const ScheduleSpec& spec) {
     if (spec.flavor == "paddle") return generatePaddle(spec);
-    if (spec.vpp != 2) return usageError(fmt::format("zb-v has 2 chunks a rank, not {}", spec.vpp), "give --vpp 2");
+    if (spec.vpp != 2)
+        return usageError(fmt::format("zb-v has 2 chunks a rank, not {}", spec.vpp),
+                          fmt::format("give {}", Field("vpp").is(2)));
     if (spec.flavor == "greedy") return generateGreedy(spec);
     if (spec.memory_limit > 0) {
-        return usageError(fmt::format("zb-v ({}) has one fixed order and takes no --memory-limit", spec.flavor),
-                          "leave --memory-limit out, or give --flavor greedy");
+        return usageError(
+            fmt::format("zb-v ({}) has one fixed order and takes no {}", spec.flavor, Field("memory_limit")),
+            fmt::format("leave {} out, or give {}", Field("memory_limit"), Field("flavor").is("greedy")));
     }
     Schedule schedule = emptySchedule(spec, Placement::V);
     for (int s = 0; s < spec.pp; ++s)
@@ -148,7 +153,7 @@ ScheduleFamily zbVFamily() {
         .flavors = {"greedy", "handcrafted", "torch", "paddle"},
         .placement = Placement::V,
         .limits =
-            "m ≥ 1, v = 2 (paddle: 2 or more); greedy: --memory-limit 2p (default) or more; paddle: any that suffices",
+            "m ≥ 1, v = 2 (paddle: 2 or more); greedy: memory limit 2p (default) or more; paddle: any that suffices",
         .generate = generateZbV};
 }
 

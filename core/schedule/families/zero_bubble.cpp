@@ -76,7 +76,7 @@ std::vector<Op> paddleH1Order(int p, int m, int s) {
 Result<Schedule> generateZbH1(const ScheduleSpec& spec) {
     const int p = spec.pp;
     const int m = spec.microbatches;
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-zb or zb-v"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved-zb or zb-v"));
     const bool paddle = spec.flavor == "paddle";
     if (paddle && m < p) {
         return usageError(fmt::format("zb-h1 (paddle) needs m ≥ p: {} micro-batches, {} ranks", m, p),
@@ -105,7 +105,7 @@ std::vector<Op> h2Order(int p, int m, int s) {
 }
 
 Result<Schedule> generateZbH2(const ScheduleSpec& spec) {
-    BUBBLESCOPE_TRY(requireOneChunk(spec, "leave --vpp out, or use interleaved-zb or zb-v"));
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved-zb or zb-v"));
     Schedule schedule = emptySchedule(spec, Placement::Loop);
     for (int s = 0; s < spec.pp; ++s)
         schedule.ranks.push_back(h2Order(spec.pp, spec.microbatches, s));

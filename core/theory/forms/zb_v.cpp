@@ -21,6 +21,7 @@
 // weight gradient less than its neighbour. The total holds for all times. Where the gaps then lie is not known, so only
 // totals are given.
 
+#include "core/base/field.h"
 #include "core/theory/forms/family_theory.h"
 
 #include "core/theory/forms/form_builder.h"
@@ -104,7 +105,8 @@ Result<ClosedForm> zbVForm(const Schedule& schedule, const CostModel& costs) {
     const std::int64_t m = schedule.microbatches;
     if (!isFixed(schedule)) {
         return usageError("the greedy orders of zb-v follow the times and have no closed form",
-                          "`bubblescope simulate` gives its bubbles; --flavor handcrafted has a closed form");
+                          fmt::format("`bubblescope simulate` gives its bubbles; {} has a closed form",
+                                      Field("flavor").is("handcrafted")));
     }
     if (m < 2 * p - 1) {
         return usageError("the closed form of zb-v holds for m ≥ 2p−1",

@@ -1,5 +1,6 @@
 #include "runtime/backend/cuda/cuda_device.h"
 
+#include "core/base/field.h"
 #include "runtime/backend/cuda/attention.h"
 #include "runtime/backend/cuda/cuda_calls.h"
 #include "runtime/backend/cuda/green_contexts.h"
@@ -360,7 +361,7 @@ Result<GpuInfo> gpuInfo(int index) {
     if (result != cudaSuccess) {
         (void)cudaGetLastError();
         return runError(std::string("GPU ") + std::to_string(index) + " cannot be used: " + cudaGetErrorString(result),
-                        "see whether nvidia-smi lists it, or use --backend cpu");
+                        "see whether nvidia-smi lists it, or use " + Field("backend").is("cpu"));
     }
     GpuInfo info;
     info.name = properties.name;
@@ -374,7 +375,8 @@ Result<GpuInfo> gpuInfo(int index) {
 Result<std::shared_ptr<Accelerator>> openGpu(int index, bool graphs) {
     BUBBLESCOPE_ASSIGN(const GpuInfo info, gpuInfo(index));
     if (info.capability < 75) {
-        return runError(info.name + " is too old: compute capability 7.5 or newer is needed", "use --backend cpu");
+        return runError(info.name + " is too old: compute capability 7.5 or newer is needed",
+                        "use " + Field("backend").is("cpu"));
     }
     try {
         return std::shared_ptr<Accelerator>(std::make_shared<CudaDevice>(index, info.capability, graphs));

@@ -1,5 +1,6 @@
 #include "runtime/backend/nccl/connect_devices.h"
 
+#include "core/base/field.h"
 #include "runtime/backend/nccl/link_plan.h"
 #include "runtime/backend/nccl/nccl_channel.h"
 #include "runtime/comm/channels.h"
@@ -240,8 +241,9 @@ Status agreeOn(const Outcome& own, ProcessTeam& team) {
     std::erase(all, std::string());
     if (all.empty()) return {};
     const auto told = std::ranges::find(all, 'e', [](const std::string& error) { return error.front(); });
-    return runError((told == all.end() ? all.front() : *told).substr(1),
-                    "NCCL_DEBUG=INFO makes NCCL say what it tries; --timeout says how long it may take");
+    return runError(
+        (told == all.end() ? all.front() : *told).substr(1),
+        fmt::format("NCCL_DEBUG=INFO makes NCCL say what it tries; {} says how long it may take", Field("timeout")));
 }
 
 Outcome waitUntilConnected(DeviceDataChannel& data, const JoinLimit& limit, Rank self) {
@@ -304,7 +306,8 @@ DeviceConnector connectDevices(std::shared_ptr<PeerLibrary> library) {
         if (job.mesh.tensor_ranks > 1 && job.model.sequence % slices != 0) {
             return usageError(
                 fmt::format("sequences of {} tokens cannot be cut into {} equal slices", job.model.sequence, slices),
-                "GPUs of several processes that share stages need equal ones: choose another --sequence");
+                fmt::format("GPUs of several processes that share stages need equal ones: choose another {}",
+                            Field("sequence")));
         }
         queue->limitAhead(kOpsAhead);
         std::vector<PeerLink> links = planLinks(job.schedule, job.plan, job.mesh);

@@ -1,4 +1,5 @@
 #include "app/cli/help.h"
+#include "core/base/field.h"
 #include "core/base/suggestion.h"
 #include "core/report/text.h"
 #include "tests/unit/cli/whole_line.h"
@@ -6,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <iterator>
 #include <sstream>
 
 namespace bubblescope::cli::test {
@@ -41,6 +43,17 @@ TEST(Help, OfEveryCommandFitsAScreen) {
         EXPECT_LE(lines.size(), kHelpLines) << command.path << "\n" << helpText(command, false);
         for (const std::string& line : lines)
             EXPECT_LE(report::characters(line), kHelpColumns) << command.path << ": " << line;
+    }
+}
+
+TEST(Help, EveryFieldThatMessagesNameIsAnOption) {
+    std::vector<std::string> options;
+    for (const CommandInfo& command : allCommands(WholeLine().line.describe()))
+        std::ranges::copy(optionNames(command), std::back_inserter(options));
+    for (const std::string_view name : kFields) {
+        std::string option = fmt::format("--{}", name);
+        std::ranges::replace(option, '_', '-');
+        EXPECT_THAT(options, testing::Contains(option));
     }
 }
 

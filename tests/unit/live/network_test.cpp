@@ -463,7 +463,7 @@ TEST(Network, OthersSendInTheOpenOnlyIfAsked) {
     const Result<StreamReceiver> open = StreamReceiver::open({{"0.0.0.0", 0}, "secret", "clock", {}});
     ASSERT_FALSE(open.ok());
     EXPECT_EQ(open.error().kind, ErrorKind::Usage);
-    EXPECT_THAT(open.error().text(), testing::HasSubstr("--insecure"));
+    EXPECT_THAT(open.error().text(), testing::HasSubstr("way: insecure"));
     StreamReceiver::Options accepted{{"0.0.0.0", 0}, "secret", "clock", {}};
     accepted.insecure = true;
     EXPECT_TRUE(StreamReceiver::open(std::move(accepted)).ok());
@@ -500,7 +500,7 @@ TEST(StreamStore, KeepsNoMoreThanItsQuota) {
 
     EXPECT_FALSE(send("large", "job/e.pftrace", 800)); // what is written makes no room for itself
     EXPECT_LE(bytesIn(folder.path()), 1000U);
-    EXPECT_THAT(store.problem(), testing::HasSubstr("--keep-size"));
+    EXPECT_THAT(store.problem(), testing::HasSubstr("keep_size"));
 }
 
 TEST(StreamStore, ForgetsTheNamesOfWhatIsNoLongerThere) {

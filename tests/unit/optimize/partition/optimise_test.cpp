@@ -183,7 +183,7 @@ TEST(OptimisePartition, SaysWhatItCannotSplit) {
     PartitionOptions little;
     little.memory_per_rank = 1;
     EXPECT_NE(textOf({"1f1b", "", 2, 4, 1}, 5, little)
-                  .find("no split fits into the memory of each rank (raise --memory-budget"),
+                  .find("no split fits into the memory of each rank (raise memory_budget"),
               std::string::npos);
     PartitionOptions wrong;
     wrong.rules.push_back({"mine", {{1, 2, 3}}});

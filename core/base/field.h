@@ -1,0 +1,146 @@
+#pragma once
+
+#include "core/base/sentence.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace bubblescope {
+
+/// The inputs of requests that messages name, in alphabetical order.
+inline constexpr std::array<std::string_view, 68> kFields{
+    "aadiff",
+    "activation_bytes",
+    "all",
+    "backend",
+    "backward",
+    "bandwidth",
+    "batch",
+    "certificate",
+    "clocks",
+    "comm",
+    "comm_streams",
+    "csv",
+    "first_less",
+    "flavor",
+    "for",
+    "force",
+    "forward",
+    "from",
+    "gradient_bytes",
+    "group_size",
+    "heads",
+    "if",
+    "in_parts",
+    "inject",
+    "input_grad",
+    "input_share",
+    "insecure",
+    "json",
+    "keep_size",
+    "key",
+    "last_less",
+    "layers",
+    "loss",
+    "max_error",
+    "memory_budget",
+    "memory_limit",
+    "memory_model",
+    "memory_preset",
+    "mesh",
+    "mesh_order",
+    "microbatches",
+    "noise",
+    "op_costs",
+    "op_times",
+    "ops",
+    "orders",
+    "overlapped",
+    "placement",
+    "pp",
+    "preset",
+    "rank",
+    "replica",
+    "rounds",
+    "rules",
+    "schedule",
+    "schedule_file",
+    "second",
+    "second_microbatches",
+    "sends",
+    "sequence",
+    "step",
+    "steps",
+    "thresholds",
+    "timeout",
+    "token_file",
+    "tp",
+    "vpp",
+    "weight_grad",
+};
+
+/// An input of a request, by which messages say what is wrong or what to give: usageError("…",
+/// fmt::format("give {}, or use 1f1b", Field("vpp").is(2))). Each surface writes fields in its own words: the command
+/// line "--vpp 2", the app the label of the input, Python "vpp=2". Names that are not in kFields do not compile.
+class Field {
+public:
+    consteval explicit Field(std::string_view name) : index_(indexOf(name)) {}
+
+    [[nodiscard]] constexpr std::size_t index() const { return index_; } ///< in kFields
+    [[nodiscard]] constexpr std::string_view name() const { return kFields[index_]; }
+
+    /// In the words of the surface.
+    [[nodiscard]] std::string_view text() const;
+    /// With a value: "--vpp 2".
+    template <class Value>
+    [[nodiscard]] std::string is(const Value& value) const {
+        return with(fmt::format("{}", value));
+    }
+    /// For say(): translatable.
+    [[nodiscard]] Sentence term() const { return Sentence::term(text()); }
+
+    friend constexpr bool operator==(Field, Field) = default;
+
+private:
+    static void thereIsNoSuchField() {} // not constexpr: reaching it ends the compilation
+    static consteval std::uint8_t indexOf(std::string_view name) {
+        for (std::size_t at = 0; at < kFields.size(); ++at) {
+            if (kFields[at] == name) return static_cast<std::uint8_t>(at);
+        }
+        thereIsNoSuchField();
+        return 0;
+    }
+    [[nodiscard]] std::string with(std::string_view value) const;
+
+    std::uint8_t index_;
+};
+
+/// How a surface writes fields.
+struct FieldWords {
+    std::string_view (*name)(Field); ///< a text that lives as long as the program
+    std::string_view before_value;   ///< between the name and a value
+};
+
+/// A program calls this once, before it starts threads: a process has one surface. Until then fields are written as
+/// "vpp" and "vpp=2".
+void setFieldWords(const FieldWords& words);
+
+/// The option of the command line, "--memory-limit": for that surface, and for commands that people copy into a shell.
+[[nodiscard]] std::string_view optionOf(Field field);
+/// With its value: "--if comm=0".
+[[nodiscard]] std::string optionOf(Field field, std::string_view value);
+
+} // namespace bubblescope
+
+template <>
+struct fmt::formatter<bubblescope::Field> : fmt::formatter<std::string_view> {
+    template <class Context>
+    auto format(bubblescope::Field field, Context& context) const {
+        return fmt::formatter<std::string_view>::format(field.text(), context);
+    }
+};

@@ -1,0 +1,55 @@
+# Fails with a list of string literals below app/ and bindings/ that hold an option of the command line: core, runtime and
+# profiler name fields (core/base/field.h), and each surface writes them in its own words.
+#
+#     cmake -DTREE=. -P tests/architecture/literals.cmake
+#
+# TREE/tests/architecture/foreign_options.txt lists what may look like one: a file, a blank, a regular expression.
+cmake_minimum_required(VERSION 3.25)
+get_filename_component(TREE ${TREE} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_BINARY_DIR})
+set(faults "")
+
+set(permissions "")
+if(EXISTS ${TREE}/tests/architecture/foreign_options.txt)
+  file(STRINGS ${TREE}/tests/architecture/foreign_options.txt permissions REGEX "^[a-z]")
+endif()
+set(unused ${permissions})
+
+set(files "")
+foreach(folder IN ITEMS core runtime profiler)
+  file(GLOB_RECURSE found RELATIVE ${TREE} ${TREE}/${folder}/*.h ${TREE}/${folder}/*.cpp ${TREE}/${folder}/*.cu
+       ${TREE}/${folder}/*.cuh)
+  list(APPEND files ${found})
+endforeach()
+foreach(file IN LISTS files)
+  file(STRINGS ${TREE}/${file} lines REGEX "\"[^\"]*--[a-z{\"]")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^ *//.*|///<.*" "" line "${line}")
+    if(NOT line MATCHES "\"[^\"]*--[a-z{\"]")
+      continue()
+    endif()
+    set(allowed FALSE)
+    foreach(permission IN LISTS permissions)
+      string(REGEX MATCH "^([^ ]+) (.*)$" _ "${permission}")
+      if(CMAKE_MATCH_1 STREQUAL file)
+        if(line MATCHES "${CMAKE_MATCH_2}")
+          set(allowed TRUE)
+          list(REMOVE_ITEM unused "${permission}")
+        endif()
+      endif()
+    endforeach()
+    if(NOT allowed)
+      string(STRIP "${line}" line)
+      list(APPEND faults "${file} speaks the command line: ${line}")
+    endif()
+  endforeach()
+endforeach()
+foreach(permission IN LISTS unused)
+  list(APPEND faults "foreign_options.txt: nothing needs ${permission}")
+endforeach()
+
+if(faults)
+  list(JOIN faults "\n  " text)
+  message(FATAL_ERROR "Name fields instead of options:\n  ${text}")
+endif()
+list(LENGTH files file_count)
+message(STATUS "${file_count} files name no option of the command line")
