@@ -19,8 +19,8 @@ namespace {
 struct AdviseArguments {
     RunModelRequest run;
     std::string memory_model;
-    std::string memory_budget;
-    std::string search_time = "10s";
+    std::optional<std::int64_t> memory_budget;
+    TimeNs search_time = std::chrono::seconds(10);
     std::string orders;
     bool json = false;
 };
@@ -50,12 +50,9 @@ CommandResult adviseOn(const AdviseArguments& options) {
     if (!options.memory_model.empty()) {
         BUBBLESCOPE_ASSIGN(advice_options.sizes, readModelSizes(options.memory_model));
     }
-    if (!options.memory_budget.empty()) {
-        BUBBLESCOPE_ASSIGN(advice_options.budget, parseBytes(options.memory_budget));
-    }
+    advice_options.budget = options.memory_budget;
     BUBBLESCOPE_ASSIGN(const ModelCut cut, options.run.cut(run.run));
-    BUBBLESCOPE_ASSIGN(const TimeNs search_time, parseTime(options.search_time));
-    if (search_time > TimeNs{0}) advice_options.search_time = search_time;
+    if (options.search_time > TimeNs{0}) advice_options.search_time = options.search_time;
     if (!options.orders.empty()) advice_options.order_folder = (std::filesystem::path(options.orders) / "").string();
     BUBBLESCOPE_ASSIGN(const Advice advice, watchTime("Trying schedules", [&] {
                            return advise(model, run.run.schedule, cut, advice_options, options.run.mostError());
@@ -78,12 +75,12 @@ void addAdviseCommand(Command app, Action& action) {
         command.addOption("--memory-model", options->memory_model, "Tensor sizes of the model's layers, as JSON")
             .typeName("FILE");
     command
-        .addOption("--memory-budget", options->memory_budget,
+        .addParsed("--memory-budget", options->memory_budget, parseBytes,
                    "Memory of a rank, such as 80GiB: suggests nothing beyond")
         .typeName("SIZE")
         .needs(model);
     command
-        .addOption("--search-time", options->search_time,
+        .addParsed("--search-time", options->search_time, parseTime,
                    "How long to search for an order of no family, for each split of the layers; 0 = never (10s)")
         .typeName("TIME");
     command

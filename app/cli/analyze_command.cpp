@@ -30,7 +30,7 @@ namespace {
 struct AnalyzeArguments {
     std::vector<std::string> files;
     std::vector<std::string> fail_on;
-    StepTexts steps;
+    StepRequest steps;
     Budgets budgets;
     std::optional<int> top;
     bool all = false;
@@ -56,10 +56,10 @@ Result<Thresholds> thresholdsOf(const AnalyzeArguments& options) {
 }
 
 /// What the diagnosis takes besides the run, but for what is estimated of it.
-Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options, StepRequest request) {
+Result<DiagnosisOptions> diagnosisOptions(const AnalyzeArguments& options) {
     DiagnosisOptions diagnosis;
     BUBBLESCOPE_ASSIGN(diagnosis.thresholds, thresholdsOf(options));
-    diagnosis.request = std::move(request);
+    diagnosis.request = options.steps;
     diagnosis.clocks = options.clocks == "align" ? ClockUse::Align
                        : options.clocks == "off" ? ClockUse::Off
                                                  : ClockUse::Auto;
@@ -142,7 +142,7 @@ report::Document shownDocument(const DiagnosedRun& diagnosed, const AnalyzeArgum
 
 /// Reports what the devices did in a trace without a pipeline. Options that need a pipeline report why there is none.
 CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments& options) {
-    const bool about_steps = options.steps.any() || options.budgets.any() || !options.fail_on.empty();
+    const bool about_steps = !options.steps.empty() || options.budgets.any() || !options.fail_on.empty();
     printProblems(loaded.run.problems); // an error may follow from them
     if (about_steps || options.svg.wanted()) return *loaded.no_pipeline;
     BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> files, activityOf(loaded));
@@ -174,12 +174,10 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
 }
 
 CommandResult analyze(AnalyzeArguments& options) {
-    BUBBLESCOPE_TRY(options.budgets.parse());
-    BUBBLESCOPE_ASSIGN(StepRequest request, options.steps.request());
     JobControl control;
     BUBBLESCOPE_ASSIGN(const LoadOptions known_of, options.recognise.options());
     const std::vector<std::filesystem::path> files(options.files.begin(), options.files.end());
-    BUBBLESCOPE_ASSIGN(DiagnosisOptions diagnosis, diagnosisOptions(options, std::move(request)));
+    BUBBLESCOPE_ASSIGN(DiagnosisOptions diagnosis, diagnosisOptions(options));
     BUBBLESCOPE_ASSIGN(const std::optional<DiagnosedRun> in_parts, analyzeInParts(options, known_of, files, diagnosis));
     if (in_parts) return show(*in_parts, options);
     BUBBLESCOPE_ASSIGN(LoadedTrace loaded, watchLoad(control, [&] { return loadTrace(files, control, known_of); }));

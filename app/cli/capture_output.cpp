@@ -85,7 +85,8 @@ void CaptureCommandOptions::addTo(const Command& command) {
         .typeName("PERCENT")
         .showDefault();
     command
-        .addOption("--aadiff-memory", aadiff_memory_, "What a rank may keep for checks, such as 64MiB (what they take)")
+        .addParsed("--aadiff-memory", aadiff_memory_, parseBytes,
+                   "What a rank may keep for checks, such as 64MiB (what they take)")
         .typeName("BYTES");
     command
         .addOption("--aadiff-cost", aadiff_cost_,
@@ -126,9 +127,7 @@ Result<profiler::CaptureOptions> CaptureCommandOptions::options() const {
     options.checks = aadiff_;
     options.checks_margin = aadiff_margin_ / kPercent;
     options.checks_cost = aadiff_cost_ / kPercent;
-    if (!aadiff_memory_.empty()) {
-        BUBBLESCOPE_ASSIGN(options.checks_memory, parseBytes(aadiff_memory_));
-    }
+    if (aadiff_memory_) options.checks_memory = *aadiff_memory_;
     BUBBLESCOPE_TRY(profiler::parseCaptureOptions(more_, options));
     return options;
 }

@@ -27,7 +27,7 @@ private:
     bool aadiff_ = false;
     double aadiff_margin_ = 10; ///< percent
     double aadiff_cost_ = 0.3;  ///< percent
-    std::string aadiff_memory_;
+    std::optional<std::int64_t> aadiff_memory_;
     std::string steps_;
     std::string step_name_;
     std::string delay_;

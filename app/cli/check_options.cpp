@@ -81,7 +81,9 @@ void CheckOptions::add(Command command, bool always) {
         .showDefault()
         .group(group)
         .rare();
-    command.addOption("--aadiff-memory", memory_, "What a rank may keep for checks, such as 64MiB (what they take)")
+    command
+        .addParsed("--aadiff-memory", memory_, parseBytes,
+                   "What a rank may keep for checks, such as 64MiB (what they take)")
         .typeName("BYTES")
         .group(group)
         .rare();
@@ -104,9 +106,7 @@ Result<std::optional<runtime::AadiffOptions>> CheckOptions::options(std::string 
     options.margin = margin_ / kPercent;
     options.cost = cost_ / kPercent;
     options.digests = !no_digests_;
-    if (!memory_.empty()) {
-        BUBBLESCOPE_ASSIGN(options.memory, parseBytes(memory_));
-    }
+    if (memory_) options.memory = *memory_;
     options.on_plan = announce;
     options.stop = on_mismatch_ == "stop";
     const bool calls = on_mismatch_ != "warn" && on_mismatch_ != "stop";

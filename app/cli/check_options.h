@@ -23,7 +23,7 @@ private:
     bool on_ = false;
     double margin_ = 10;
     double cost_ = 0.3;
-    std::string memory_;
+    std::optional<std::int64_t> memory_;
     bool no_digests_ = false;
     std::string on_mismatch_ = "warn";
 };

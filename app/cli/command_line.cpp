@@ -41,6 +41,7 @@ struct CommandRegistry {
     std::map<const CLI::Option*, OptionTraits> options;
     std::map<const CLI::App*, CommandTraits> commands;
     std::function<void(Command)> add_to_every;
+    Status values; ///< the first value that could not be parsed
 };
 
 namespace {
@@ -354,6 +355,25 @@ template Option Command::addOption(const std::string&, std::vector<std::string>&
 template Option Command::addOption(const std::string&, std::vector<int>&, const std::string&) const;
 template Option Command::addOption(const std::string&, std::vector<std::int64_t>&, const std::string&) const;
 
+Option Command::addText(const std::string& name, Take take, const std::string& help) const {
+    const auto checked = [registry = registry_, take = std::move(take)](const std::string& text) {
+        if (Status taken = take(text); registry->values.ok()) registry->values = std::move(taken);
+    };
+    CLI::Option* const option =
+        app_->add_option_function<std::string>(name, checked, help)->group(registry_->commands[app_].option_group);
+    return {option, &registry_->options[option]};
+}
+
+Option Command::addTexts(const std::string& name, Take take, const std::string& help) const {
+    const auto checked = [registry = registry_, take = std::move(take)](const std::vector<std::string>& texts) {
+        Status taken = take(fmt::format("{}", fmt::join(texts, ",")));
+        if (registry->values.ok()) registry->values = std::move(taken);
+    };
+    CLI::Option* const option = app_->add_option_function<std::vector<std::string>>(name, checked, help)
+                                    ->group(registry_->commands[app_].option_group);
+    return {option, &registry_->options[option]};
+}
+
 Option Command::addFlag(const std::string& name, bool& value, const std::string& help) const {
     CLI::Option* const option = app_->add_flag(name, value, help)->group(registry_->commands[app_].option_group);
     return {option, &registry_->options[option]};
@@ -494,7 +514,8 @@ std::optional<int> CommandLine::parse(const std::vector<std::string>& words, boo
     }
 }
 
-Status CommandLine::prepareOutputs() const {
+Status CommandLine::prepare() const {
+    BUBBLESCOPE_TRY(registry_->values);
     return registry_->outputs->prepare();
 }
 

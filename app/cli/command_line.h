@@ -76,10 +76,21 @@ public:
     /// an optional or a vector of them: what command_line.cpp lists.
     template <class T>
     Option addOption(const std::string& name, T& value, const std::string& help) const;
+    /// The same of a value that `parse` makes of the text, such as parseTime(): Result<…>(std::string_view). Texts that
+    /// it rejects are reported by CommandLine::prepare().
+    template <class T, class Parse>
+    Option addParsed(const std::string& name, T& value, Parse parse, const std::string& help) const {
+        return addText(name, taking(value, parse), help);
+    }
+    /// Of several texts, which `parse` gets with commas between them.
+    template <class T, class Parse>
+    Option addParsedList(const std::string& name, T& value, Parse parse, const std::string& help) const {
+        return addTexts(name, taking(value, parse), help);
+    }
     Option addFlag(const std::string& name, bool& value, const std::string& help) const;
     /// An option that names what the command writes: a file, where - is standard output, or a folder of traces or of
     /// tables. What it names and is there already is not overwritten without --force, which the command gets with the
-    /// first such option; CommandLine::prepareOutputs() sees to that.
+    /// first such option; CommandLine::prepare() sees to that.
     Option addOutput(const std::string& name, std::string& value, OutputKind kind, const std::string& help) const;
     /// Whether earlier results may be replaced, for a command that finds out by itself what is there. Adds --force.
     [[nodiscard]] const bool& force() const;
@@ -93,6 +104,17 @@ public:
     void optionGroup(const std::string& heading) const;
 
 private:
+    using Take = std::function<Status(const std::string&)>;
+    template <class T, class Parse>
+    static Take taking(T& value, Parse parse) {
+        return [&value, parse](const std::string& text) -> Status {
+            BUBBLESCOPE_ASSIGN(value, parse(text));
+            return {};
+        };
+    }
+    Option addText(const std::string& name, Take take, const std::string& help) const;
+    Option addTexts(const std::string& name, Take take, const std::string& help) const;
+
     CLI::App* app_;
     CommandRegistry* registry_;
 };
@@ -154,10 +176,10 @@ public:
     [[nodiscard]] std::optional<int> parse(const std::vector<std::string>& words, bool speaks);
     /// After parse(): whether the line names this command, "aadiff run" for one of another's.
     [[nodiscard]] bool names(const std::string& command) const;
-    /// After parse(), before the command begins: rejects outputs that would overwrite earlier results, or with --force
-    /// removes those of which parts could stay beside the new ones. Where an output is -, whatever else is printed goes
-    /// to standard error. Errors: Usage; Input, if something cannot be removed.
-    [[nodiscard]] Status prepareOutputs() const;
+    /// After parse(), before the command begins: rejects values that cannot be parsed and outputs that would overwrite
+    /// earlier results, or with --force removes those of which parts could stay beside the new ones. Where an output is
+    /// -, whatever else is printed goes to standard error. Errors: Usage; Input, if something cannot be removed.
+    [[nodiscard]] Status prepare() const;
     /// All that can be typed.
     [[nodiscard]] CommandInfo describe() const;
 

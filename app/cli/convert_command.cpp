@@ -14,7 +14,6 @@
 #include "core/recognise/run.h"
 #include "core/recognise/stated_values.h"
 #include "core/report/svg/draw_trace.h"
-#include "core/request/step_texts.h"
 #include "core/timeline/step_selection.h"
 
 #include <fmt/format.h>
@@ -31,11 +30,11 @@ namespace {
 struct ConvertArguments {
     std::vector<std::string> files; ///< the last one is written
     std::string format;
-    std::optional<std::string> from;
-    std::optional<std::string> to;
-    StepTexts step;
-    std::string transfer_bytes;
+    std::optional<TimeNs> from;
+    std::optional<TimeNs> to;
     double width = svg::TraceDrawOptions{}.width;
+    StepRequest step;
+    std::optional<std::int64_t> transfer_bytes;
     const bool* force = nullptr; ///< the line's
 };
 
@@ -48,19 +47,7 @@ Result<std::string> formatOf(const std::string& out) {
         "or .svg, packed also in .gz or .zst");
 }
 
-Status draw(const ConvertArguments& options, const std::filesystem::path& file, const Trace& trace) {
-    svg::TraceDrawOptions drawing;
-    drawing.width = options.width;
-    if (options.from) {
-        BUBBLESCOPE_ASSIGN(drawing.from, parseTime(*options.from));
-    }
-    if (options.to) {
-        BUBBLESCOPE_ASSIGN(drawing.to, parseTime(*options.to));
-    }
-    return svg::writeTrace(file, trace, drawing);
-}
-
-/// What is written is the last of the files, and a folder for some formats: CommandLine::prepareOutputs() cannot know.
+/// What is written is the last of the files, and a folder for some formats: CommandLine::prepare() cannot know.
 Status prepareOutput(const std::string& format, const std::filesystem::path& out, bool force) {
     const std::string_view in_folder = format == "kineto" ? ".json" : format == "chakra" ? ".et" : "";
     if (out == kStandardOutput) {
@@ -73,15 +60,11 @@ Status prepareOutput(const std::string& format, const std::filesystem::path& out
 
 /// A step of the pipeline, not the raw slices.
 CommandResult writeChakra(const ConvertArguments& options, const std::filesystem::path& folder) {
-    BUBBLESCOPE_ASSIGN(const StepRequest request, options.step.request());
-    std::optional<std::int64_t> given;
-    if (!options.transfer_bytes.empty()) {
-        BUBBLESCOPE_ASSIGN(given, parseBytes(options.transfer_bytes));
-    }
+    const std::optional<std::int64_t> given = options.transfer_bytes;
     BUBBLESCOPE_ASSIGN(Run recorded, loadWatched({options.files.begin(), options.files.end() - 1}, {}));
     BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(recorded)));
     printProblems(aligned.run.problems);
-    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(aligned.run.steps, request));
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(aligned.run.steps, options.step));
     const StepTimeline& step = aligned.run.steps[selection.typicalTimeline()];
     const std::optional<std::int64_t> stated =
         given || !aligned.run.trace ? std::nullopt : statedTransferBytes(*aligned.run.trace);
@@ -105,7 +88,7 @@ CommandResult convert(const ConvertArguments& options) {
         return usageError("a range of time can be drawn only", "write an SVG: end the name in .svg or say --to svg");
     BUBBLESCOPE_TRY(prepareOutput(format, out, *options.force));
     if (format == "chakra") return writeChakra(options, out);
-    if (options.step.any() || !options.transfer_bytes.empty())
+    if (!options.step.empty() || options.transfer_bytes)
         return usageError("--step and --transfer-bytes are for --to chakra alone");
     JobControl control;
     BUBBLESCOPE_ASSIGN(const ReadTraces read, watchLoad(control, [&] {
@@ -113,7 +96,8 @@ CommandResult convert(const ConvertArguments& options) {
                        }));
     printProblems(read.problems);
     if (format == "svg") {
-        BUBBLESCOPE_TRY(draw(options, out, *read.trace));
+        BUBBLESCOPE_TRY(
+            svg::writeTrace(out, *read.trace, {options.from.value_or(TimeNs{0}), options.to, options.width}));
         fmt::print(stderr, "Drawing written to {}\n", out.string());
         return 0;
     }
@@ -151,14 +135,14 @@ void addConvertCommand(Command app, Action& action) {
         .oneOf({"chrome", "kineto", "chakra", "perfetto", "csv", "svg"});
     addStepOptions(command, options->step, "The step that --to chakra writes (the typical one)");
     command
-        .addOption("--transfer-bytes", options->transfer_bytes,
+        .addParsed("--transfer-bytes", options->transfer_bytes, parseBytes,
                    "Size of a transfer for --to chakra (the usual one of the trace, or 1)")
         .typeName("SIZE");
     const std::string group = "Drawing";
-    command.addOption("--svg-from", options->from, "Draw from this time of the trace on (0)")
+    command.addParsed("--svg-from", options->from, parseTime, "Draw from this time of the trace on (0)")
         .typeName("TIME")
         .group(group);
-    command.addOption("--svg-to", options->to, "Draw up to this time of the trace (its end)")
+    command.addParsed("--svg-to", options->to, parseTime, "Draw up to this time of the trace (its end)")
         .typeName("TIME")
         .group(group);
     command.addOption("--svg-width", options->width, "Width of the drawing in pixels (1200)")

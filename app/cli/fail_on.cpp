@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace bubblescope::cli {
 
@@ -23,31 +24,29 @@ bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found) {
     });
 }
 
-void Budgets::add(Command command) {
-    command.addOption("--max-step", step_text_, "Exit with 1 if a step takes longer, such as 700ms")
-        .typeName("TIME")
-        .group("Exit code");
-    command.addOption("--max-bubble", bubble_text_, "Exit with 1 if ranks idle more of a step, such as 20%")
-        .typeName("PERCENT")
-        .group("Exit code");
+namespace {
+
+Result<double> bubbleShare(std::string_view given) {
+    std::string_view text = given;
+    if (text.ends_with('%')) text.remove_suffix(1);
+    while (text.ends_with(' '))
+        text.remove_suffix(1);
+    const std::optional<double> percent = parseNumber<double>(text);
+    if (!percent || !(*percent >= 0 && *percent <= 100))
+        return usageError(fmt::format("--max-bubble: '{}' is no share of a step", given),
+                          "give a percentage from 0 to 100, such as 20%");
+    return *percent / 100;
 }
 
-Status Budgets::parse() {
-    if (!step_text_.empty()) {
-        BUBBLESCOPE_ASSIGN(step_, parseTime(step_text_));
-    }
-    if (!bubble_text_.empty()) {
-        std::string_view text = bubble_text_;
-        if (text.ends_with('%')) text.remove_suffix(1);
-        while (text.ends_with(' '))
-            text.remove_suffix(1);
-        const std::optional<double> percent = parseNumber<double>(text);
-        if (!percent || !(*percent >= 0 && *percent <= 100))
-            return usageError(fmt::format("--max-bubble: '{}' is no share of a step", bubble_text_),
-                              "give a percentage from 0 to 100, such as 20%");
-        bubble_ = *percent / 100;
-    }
-    return {};
+} // namespace
+
+void Budgets::add(Command command) {
+    command.addParsed("--max-step", step_, parseTime, "Exit with 1 if a step takes longer, such as 700ms")
+        .typeName("TIME")
+        .group("Exit code");
+    command.addParsed("--max-bubble", bubble_, bubbleShare, "Exit with 1 if ranks idle more of a step, such as 20%")
+        .typeName("PERCENT")
+        .group("Exit code");
 }
 
 bool Budgets::exceeded(TimeNs step, double bubble_rate) const {

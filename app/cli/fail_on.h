@@ -22,15 +22,11 @@ class Budgets {
 public:
     void add(Command command);
 
-    /// Reads what was given. Error: Usage.
-    [[nodiscard]] Status parse();
     [[nodiscard]] bool any() const { return step_.has_value() || bubble_.has_value(); }
     /// Says on stderr which budgets a step of this length and bubble rate exceeds; true if any.
     bool exceeded(TimeNs step, double bubble_rate) const;
 
 private:
-    std::string step_text_;
-    std::string bubble_text_;
     std::optional<TimeNs> step_;
     std::optional<double> bubble_; ///< a share
 };

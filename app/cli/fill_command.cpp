@@ -25,18 +25,14 @@ namespace {
 struct FillArguments {
     std::vector<std::string> files;
     ScheduleRequest schedule;
-    StepTexts steps;
+    StepRequest steps;
     MemoryRequest memory;
-    double margin = 10;
-    std::string latency = "10us";
-    double weight_share = 50;
-    std::string optimizer;
-    std::string encoder;
-    std::string encoder_memory;
-    std::string checkpoint;
-    std::string copy_bandwidth;
+    FillOptions fill;         ///< what needs no other option and no file
+    double margin = 10;       ///< per cent
+    double weight_share = 50; ///< per cent
+    std::optional<std::int64_t> checkpoint;
+    std::int64_t copy_bandwidth = 0;
     std::string side_job;
-    std::string side_memory;
     bool json = false;
     bool csv = false;
 };
@@ -65,41 +61,28 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
     return kernels;
 }
 
-Result<std::optional<TimeNs>> checkpointTime(const FillArguments& options) {
-    if (options.checkpoint.empty()) return std::optional<TimeNs>{};
-    BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(options.checkpoint));
-    BUBBLESCOPE_ASSIGN(const std::int64_t rate, parseBandwidth(options.copy_bandwidth));
-    if (bytes < 1) return usageError("--checkpoint copies nothing", "give the size of a rank's weights");
-    return std::optional(transmissionTime(bytes, rate));
+Result<TimeNs> parseLength(std::string_view text) {
+    BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(text));
+    if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is no length", text), "give a time above 0");
+    return time;
 }
 
 Result<FillOptions> fillOptions(const FillArguments& options, const Schedule& schedule) {
-    FillOptions fill;
+    FillOptions fill = options.fill;
     fill.margin = options.margin / 100;
     fill.weight_share = options.weight_share / 100;
-    BUBBLESCOPE_ASSIGN(fill.latency, parseTime(options.latency));
-    const auto optionalTime = [](const std::string& text) -> Result<std::optional<TimeNs>> {
-        if (text.empty()) return std::optional<TimeNs>{};
-        BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(text));
-        if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is no length", text), "give a time above 0");
-        return std::optional(time);
-    };
-    BUBBLESCOPE_ASSIGN(fill.optimizer, optionalTime(options.optimizer));
-    BUBBLESCOPE_ASSIGN(fill.encoder, optionalTime(options.encoder));
-    BUBBLESCOPE_ASSIGN(fill.checkpoint, checkpointTime(options));
-    if (!options.encoder_memory.empty()) {
-        BUBBLESCOPE_ASSIGN(fill.encoder_bytes, parseBytes(options.encoder_memory));
+    if (options.checkpoint) {
+        if (*options.checkpoint < 1)
+            return usageError("--checkpoint copies nothing", "give the size of a rank's weights");
+        fill.checkpoint = transmissionTime(*options.checkpoint, options.copy_bandwidth);
     }
     if (!options.side_job.empty()) {
         BUBBLESCOPE_ASSIGN(fill.side_job, readKernels(options.side_job));
     }
-    if (!options.side_memory.empty()) {
-        BUBBLESCOPE_ASSIGN(fill.side_bytes, parseBytes(options.side_memory));
-    }
-    BUBBLESCOPE_ASSIGN(const auto budget, options.memory.limit());
     BUBBLESCOPE_ASSIGN(fill.memory, options.memory.use(schedule));
-    if (fill.memory && !budget) return usageError("--memory-model sets no limit", "give --memory-budget as well");
-    fill.budget = budget.value_or(0);
+    if (fill.memory && !options.memory.budget)
+        return usageError("--memory-model sets no limit", "give --memory-budget as well");
+    fill.budget = options.memory.budget.value_or(0);
     return fill;
 }
 
@@ -218,10 +201,9 @@ CommandResult answer(const FillArguments& options, std::span<const StepTimeline*
 CommandResult fillTrace(const FillArguments& options) {
     LoadOptions known;
     if (options.schedule.given()) BUBBLESCOPE_TRY(options.schedule.open(known));
-    BUBBLESCOPE_ASSIGN(const StepRequest request, options.steps.request());
     BUBBLESCOPE_ASSIGN(Run loaded, loadWatched(options.files, known));
     BUBBLESCOPE_ASSIGN(const AlignedRun run, alignedRun(std::move(loaded)));
-    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, request));
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.run.steps, options.steps));
     std::vector<const StepTimeline*> steps;
     for (std::size_t i = 0; i < run.run.steps.size(); ++i) {
         if (selection.takes(i)) steps.push_back(&run.run.steps[i]);
@@ -252,28 +234,32 @@ void addFillCommand(Command app, Action& action) {
     command.addOption("--margin", options->margin, "How much longer a piece of work may take than stated (10)")
         .typeName("PERCENT")
         .range(0.0, 1000.0);
-    command.addOption("--latency", options->latency, "What starting a piece costs (10us)").typeName("TIME");
+    command.addParsed("--latency", options->fill.latency, parseTime, "What starting a piece costs (10us)")
+        .typeName("TIME");
     command
         .addOption("--weight-share", options->weight_share,
                    "Part of a whole backward that is the gradient for the weights (50)")
         .typeName("PERCENT")
         .range(0.0, 100.0);
     const std::string group = "What to put into bubbles";
-    command.addOption("--optimizer", options->optimizer, "Time of a rank's optimizer step (as recorded)")
+    command
+        .addParsed("--optimizer", options->fill.optimizer, parseLength, "Time of a rank's optimizer step (as recorded)")
         .typeName("TIME")
         .group(group);
-    const Option encoder = command.addOption("--encoder", options->encoder, "Forward of an encoder for one micro-batch")
-                               .typeName("TIME")
-                               .group(group);
-    command.addOption("--encoder-memory", options->encoder_memory, "What is kept of one such forward")
+    const Option encoder =
+        command.addParsed("--encoder", options->fill.encoder, parseLength, "Forward of an encoder for one micro-batch")
+            .typeName("TIME")
+            .group(group);
+    command.addParsed("--encoder-memory", options->fill.encoder_bytes, parseBytes, "What is kept of one such forward")
         .typeName("SIZE")
         .needs(encoder)
         .group(group);
-    const Option bandwidth =
-        command.addOption("--copy-bandwidth", options->copy_bandwidth, "Of copies to the host, such as 20GB/s")
-            .typeName("RATE")
-            .group(group);
-    command.addOption("--checkpoint", options->checkpoint, "Copy of a rank's weights, such as 12GiB")
+    const Option bandwidth = command
+                                 .addParsed("--copy-bandwidth", options->copy_bandwidth, parseBandwidth,
+                                            "Of copies to the host, such as 20GB/s")
+                                 .typeName("RATE")
+                                 .group(group);
+    command.addParsed("--checkpoint", options->checkpoint, parseBytes, "Copy of a rank's weights, such as 12GiB")
         .typeName("SIZE")
         .needs(bandwidth)
         .group(group);
@@ -281,7 +267,7 @@ void addFillCommand(Command app, Action& action) {
         command.addOption("--side-job", options->side_job, "Kernel lengths of another job, such as 120us, one a line")
             .typeName("FILE")
             .group(group);
-    command.addOption("--side-memory", options->side_memory, "What that job needs on a rank")
+    command.addParsed("--side-memory", options->fill.side_bytes, parseBytes, "What that job needs on a rank")
         .typeName("SIZE")
         .needs(side)
         .group(group);

@@ -112,7 +112,7 @@ int run(int argc, char** argv) {
     if (const auto ended = line.parse(words, session.isRoot())) return session.isRoot() ? *ended : 0;
     setTerminalOptions(terminal);
     if (!session.isRoot() && !isTogether(line)) return 0;
-    Status writable = session.isRoot() ? line.prepareOutputs() : Status();
+    Status writable = session.isRoot() ? line.prepare() : Status();
     if (isTogether(line) && session.team() != nullptr) writable = runtime::agree(std::move(writable), *session.team());
     if (!writable.ok()) return execute([&]() -> CommandResult { return writable.error(); }, session, line);
     if (session.size() > 1 && session.team() == nullptr) {

@@ -93,7 +93,8 @@ void addModelChoice(Command command, MemoryRequest& request) {
         .typeName("FILE")
         .excludes(preset);
     command
-        .addOption("--memory-budget", request.budget, "Memory of a rank, such as 80GiB: reports the first op beyond it")
+        .addParsed("--memory-budget", request.budget, parseBytes,
+                   "Memory of a rank, such as 80GiB: reports the first op beyond it")
         .typeName("SIZE");
 }
 

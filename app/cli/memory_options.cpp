@@ -1,5 +1,6 @@
 #include "app/cli/memory_options.h"
 
+#include "core/base/bytes.h"
 #include "core/cost/model_presets.h"
 
 namespace bubblescope::cli {
@@ -16,8 +17,12 @@ void addMemoryOptions(Command command, MemoryRequest& request, Listed listed) {
         .typeName("MODEL")
         .suggests(modelPresetNames())
         .excludes(model);
-    add("--memory-budget", request.budget, "Memory of a rank, such as 80GiB: reports the first op beyond it")
-        .typeName("SIZE");
+    const Option budget = command
+                              .addParsed("--memory-budget", request.budget, parseBytes,
+                                         "Memory of a rank, such as 80GiB: reports the first op beyond it")
+                              .typeName("SIZE")
+                              .group(group);
+    if (listed == Listed::InFullHelp) budget.rare();
 }
 
 } // namespace bubblescope::cli

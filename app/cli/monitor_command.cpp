@@ -281,7 +281,6 @@ private:
 };
 
 CommandResult monitor(MonitorArguments& options) {
-    BUBBLESCOPE_TRY(options.budgets.parse());
     if (options.folders.empty() && options.streams.listen.empty())
         return usageError("there is nothing to watch", "name the folders that the run records into, or give --listen");
     if (!options.streams.forward.empty() && !options.streams.listen.empty())

@@ -40,7 +40,7 @@ void StreamOptions::add(Command command) {
         .group(heading)
         .needs(listens);
     command
-        .addOption("--keep-size", keep_size,
+        .addParsed("--keep-size", keep_size, parseBytes,
                    "What that folder may take (64GiB); beyond it the oldest traces go of whom most is kept")
         .typeName("BYTES")
         .group(heading)
@@ -79,9 +79,7 @@ Result<std::optional<live::StreamReceiver>> StreamOptions::receiver(const std::f
     BUBBLESCOPE_ASSIGN(options.address, net::parseAddress(listen));
     options.insecure = insecure;
     BUBBLESCOPE_ASSIGN(options.token, net::readToken(token_file));
-    if (!keep_size.empty()) {
-        BUBBLESCOPE_ASSIGN(options.keep_bytes, parseBytes(keep_size));
-    }
+    if (keep_size) options.keep_bytes = *keep_size;
     options.clock = thisProcess().clock;
     options.keep = kept;
     if (!certificate.empty()) {

@@ -23,7 +23,7 @@ struct StreamOptions {
     std::string key;
     std::string trust;
     std::string keep;
-    std::string keep_size;
+    std::optional<std::int64_t> keep_size;
     bool insecure = false;
 
     void add(Command command);

@@ -32,7 +32,7 @@ struct OverlapArguments {
     int pp = 0;
     int microbatches = 0;
     std::optional<int> layers;
-    std::string comm = "0";
+    TimeNs comm{0};
     std::string explain = "paddle";
     std::vector<std::string> charts;
     std::optional<int> width;
@@ -302,7 +302,6 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
     BUBBLESCOPE_ASSIGN(study.costs, options.file.empty() ? modelOpCosts(options.preset, options.tensor_ranks,
                                                                         options.layers.value_or(kUsualLayers))
                                                          : readOpCosts(options.file));
-    BUBBLESCOPE_ASSIGN(const TimeNs comm, parseTime(options.comm));
     if (options.layers) {
         BUBBLESCOPE_ASSIGN(study.costs, withLayers(std::move(study.costs), *options.layers));
     }
@@ -313,8 +312,8 @@ Result<OverlapStudy> study(const OverlapArguments& options) {
     for (const Variant& variant : variants()) {
         OverlapStudy::Entry entry;
         entry.pair = studyPair(study.costs, variant);
-        BUBBLESCOPE_ASSIGN(entry.paddle_order, simulateStep(paddle, entry.pair.plans, study.costs.rules, comm));
-        BUBBLESCOPE_ASSIGN(entry.deeper_order, simulateStep(deeper, entry.pair.plans, study.costs.rules, comm));
+        BUBBLESCOPE_ASSIGN(entry.paddle_order, simulateStep(paddle, entry.pair.plans, study.costs.rules, options.comm));
+        BUBBLESCOPE_ASSIGN(entry.deeper_order, simulateStep(deeper, entry.pair.plans, study.costs.rules, options.comm));
         study.entries.push_back(std::move(entry));
     }
     return study;
@@ -369,7 +368,7 @@ void addOverlapCommand(Command app, Action& action) {
     command.addOption("--layers", options->layers, "Layers of a stage (those of the file; 4 of a preset)")
         .typeName("N")
         .range(1, 1000);
-    command.addOption("--comm", options->comm, "Latency of a transfer between ranks (0)").typeName("TIME");
+    command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0)").typeName("TIME");
     command.optionGroup("Output");
     command.addOption("--explain", options->explain, "Variant whose exposed all-reduces are explained (paddle)")
         .typeName("NAME");

@@ -28,7 +28,7 @@ struct PartitionArguments {
     std::string parts;
     std::string framework;
     std::string layer_times;
-    std::string comm = "0";
+    TimeNs comm{0};
     std::optional<std::int64_t> memory_budget;
     bool json = false;
 };
@@ -40,7 +40,7 @@ Result<Partition> byRank(const PartitionArguments& options, int vpp, Placement p
             fmt::format("--layers-per-rank adds up to {}, not to the {} of --layers", sum, *options.layers),
             "leave --layers out or correct one of them");
     }
-    const int pp = options.schedule.pp;
+    const int pp = options.schedule.spec.pp;
     if (pp != 0 && options.per_rank.size() != static_cast<std::size_t>(pp)) {
         return usageError(fmt::format("--layers-per-rank names {} ranks, --pp {}", options.per_rank.size(), pp),
                           "leave --pp out or correct one of them");
@@ -105,10 +105,10 @@ Result<Partition> byRule(const PartitionArguments& options, Placement placement)
     if (!options.per_rank.empty()) return byRank(options, vpp, placement);
     if (!options.layers)
         return usageError("no layers given", "use --layers N, --layers-per-rank a,b,… or --layer-times FILE");
-    if (options.schedule.pp < 1) return usageError("no ranks given", "use --pp P");
+    if (options.schedule.spec.pp < 1) return usageError("no ranks given", "use --pp P");
     if (vpp < 1) return usageError(fmt::format("--vpp {} is not a number of chunks", vpp), "give 1 or more");
     constexpr std::int64_t kMaxStages = 1'000'000;
-    const std::int64_t stages = std::int64_t{options.schedule.pp} * vpp;
+    const std::int64_t stages = std::int64_t{options.schedule.spec.pp} * vpp;
     if (stages > kMaxStages) return usageError("more than a million stages", "lower --pp or --vpp");
     return partitionEvenly(*options.layers, static_cast<int>(stages), options.first_less, options.last_less);
 }
@@ -136,7 +136,7 @@ CommandResult printRule(const PartitionArguments& options) {
     const auto placement = placementFromName(options.placement.empty() ? "loop" : options.placement);
     if (!placement || routes(*placement) != 1)
         return usageError(fmt::format("unknown placement '{}'", options.placement), "use loop or v");
-    int pp = options.per_rank.empty() ? options.schedule.pp : static_cast<int>(options.per_rank.size());
+    int pp = options.per_rank.empty() ? options.schedule.spec.pp : static_cast<int>(options.per_rank.size());
     BUBBLESCOPE_ASSIGN(const GivenSplit given, givenSplit(options, pp));
     if (pp == 0 && !options.parts.empty()) pp = static_cast<int>(given.partition.layers_per_stage.size());
     BUBBLESCOPE_ASSIGN(const Partition result,
@@ -223,9 +223,9 @@ CommandResult printBest(const PartitionArguments& options) {
             "leave --layers out");
     }
     PartitionOptions search;
-    BUBBLESCOPE_ASSIGN(search.comm, parseTime(options.comm));
+    search.comm = options.comm;
     search.memory_per_rank = options.memory_budget;
-    const int stages = std::max(1, options.schedule.pp) * std::max(1, options.schedule.chunks());
+    const int stages = std::max(1, options.schedule.spec.pp) * std::max(1, options.schedule.chunks());
     BUBBLESCOPE_ASSIGN(const Schedule schedule, options.schedule.schedule(meanCosts(layers, stages, search.comm)));
     if (options.first_less != 0 || options.last_less != 0) {
         BUBBLESCOPE_ASSIGN(Partition given,
@@ -275,7 +275,7 @@ void addPartitionCommand(Command app, Action& action) {
             .addOption("--layer-times", options->layer_times,
                        "Times of each layer, JSON or CSV: finds the split with the shortest step of --schedule")
             .typeName("FILE");
-    command.addOption("--comm", options->comm, "Latency of a transfer between ranks (0), with --layer-times")
+    command.addParsed("--comm", options->comm, parseTime, "Latency of a transfer between ranks (0), with --layer-times")
         .typeName("TIME")
         .needs(times);
     command

@@ -28,16 +28,16 @@ struct RunArguments {
     BackendOption backend;
     std::string transport;
     std::string out;
-    std::string size;
+    std::optional<std::int64_t> size;
     int steps = 5;
     ModelOptions model;
     CheckOptions checks;
     bool no_pace = false;
-    std::string pace_tolerance;
+    std::optional<TimeNs> pace_tolerance;
     int replicas = 1;
     int tensor_ranks = 1;
     std::vector<std::string> faults;
-    std::string timeout;
+    std::optional<TimeNs> timeout;
     bool json = false;
     const bool* force = nullptr; ///< the line's
 };
@@ -57,23 +57,22 @@ Status checkTransport(const RunArguments& options, const ProcessTeam* team) {
     return {};
 }
 
+Result<std::int64_t> parseTraceSize(std::string_view text) {
+    BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
+    constexpr std::int64_t kLeast = 1 << 16; // each part says again what the run is
+    if (bytes < kLeast)
+        return usageError(fmt::format("--size {} has no room for a trace", text), "give at least 64KiB");
+    return bytes;
+}
+
 /// All but the schedule.
 Result<runtime::RunConfig> configure(const RunArguments& options, const ProcessTeam* team) {
     BUBBLESCOPE_TRY(checkTransport(options, team));
     runtime::RunConfig config;
     BUBBLESCOPE_ASSIGN(config.times, options.schedule.costs(TimeNs{5'000'000}));
-    if (!options.pace_tolerance.empty()) {
-        BUBBLESCOPE_ASSIGN(config.pace_tolerance, parseTime(options.pace_tolerance));
-    }
-    if (!options.size.empty()) {
-        BUBBLESCOPE_ASSIGN(config.trace_bytes, parseBytes(options.size));
-        constexpr std::int64_t kLeast = 1 << 16; // each part says again what the run is
-        if (config.trace_bytes < kLeast)
-            return usageError(fmt::format("--size {} has no room for a trace", options.size), "give at least 64KiB");
-    }
-    if (!options.timeout.empty()) {
-        BUBBLESCOPE_ASSIGN(config.timeout, parseTime(options.timeout));
-    }
+    if (options.pace_tolerance) config.pace_tolerance = *options.pace_tolerance;
+    if (options.size) config.trace_bytes = *options.size;
+    if (options.timeout) config.timeout = *options.timeout;
     for (const std::string& fault : options.faults) {
         BUBBLESCOPE_ASSIGN(config.faults.emplace_back(), runtime::parseFault(fault));
     }
@@ -202,13 +201,13 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
     command.addOption("--steps", options->steps, "Training steps (5)").range(1, 1'000'000).typeName("N");
     command.addOutput("--out", options->out, OutputKind::Traces, "Keep the trace files in this folder").typeName("DIR");
     command
-        .addOption("--size", options->size,
+        .addParsed("--size", options->size, parseTraceSize,
                    "Most that a rank's trace may take (no limit); beyond it its oldest quarter is dropped")
         .typeName("BYTES")
         .rare();
     command.addFlag("--no-pace", options->no_pace, "Let ops take as long as they compute, not their nominal time");
     command
-        .addOption("--pace-tolerance", options->pace_tolerance,
+        .addParsed("--pace-tolerance", options->pace_tolerance, parseTime,
                    "Lateness above which a paced op ends when it really did (10ms)")
         .typeName("TIME")
         .rare();
@@ -224,7 +223,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("FAULT")
         .repeatable();
     command
-        .addOption("--timeout", options->timeout,
+        .addParsed("--timeout", options->timeout, parseTime,
                    "End the run when a rank keeps the others waiting longer than this (60s)")
         .typeName("TIME")
         .rare();

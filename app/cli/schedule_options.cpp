@@ -36,7 +36,7 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
     const auto common = [&](const Option& option) { return listed == Listed::Always ? option : option.rare(); };
     const Option name =
         common(command
-                   .addOption("--schedule", request.name,
+                   .addOption("--schedule", request.spec.name,
                               "Family, such as 1f1b; `bubblescope schedules` lists them. Class names of "
                               "PyTorch work, too")
                    .typeName("NAME")
@@ -49,8 +49,8 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
             .typeName("FILE")
             .group(group);
     name.excludes(file);
-    common(command.addOption("--pp", request.pp, "Pipeline ranks, p").typeName("P").excludes(file).group(group));
-    common(command.addOption("--microbatches", request.microbatches, "Micro-batches of a step, m")
+    common(command.addOption("--pp", request.spec.pp, "Pipeline ranks, p").typeName("P").excludes(file).group(group));
+    common(command.addOption("--microbatches", request.spec.microbatches, "Micro-batches of a step, m")
                .typeName("M")
                .excludes(file)
                .group(group));
@@ -58,19 +58,21 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
                .typeName("V")
                .excludes(file)
                .group(group));
-    common(command.addOption("--flavor", request.flavor, "Whose order, where frameworks differ")
+    common(command.addOption("--flavor", request.spec.flavor, "Whose order, where frameworks differ")
                .typeName("NAME")
                .suggests(flavorNames())
                .excludes(file)
                .group(group));
     if (listed == Listed::InFullHelp) file.rare();
-    command.addOption("--group-size", request.group_size, "Micro-batches that pass a chunk together (interleaved)")
+    command.addOption("--group-size", request.spec.group_size, "Micro-batches that pass a chunk together (interleaved)")
         .typeName("N")
         .positive()
         .excludes(file)
         .group(group)
         .rare();
-    command.addOption("--memory-limit", request.memory_limit, "Most activations of a rank, in forward ops of one chunk")
+    command
+        .addOption("--memory-limit", request.spec.memory_limit,
+                   "Most activations of a rank, in forward ops of one chunk")
         .typeName("N")
         .positive()
         .excludes(file)
@@ -85,7 +87,9 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
         .excludes(file)
         .group(group)
         .rare();
-    command.addOption("--sequence-slices", request.sequence_slices, "Slices of each sequence (families that split it)")
+    command
+        .addOption("--sequence-slices", request.spec.sequence_slices,
+                   "Slices of each sequence (families that split it)")
         .typeName("K")
         .positive()
         .excludes(file)
@@ -95,8 +99,8 @@ void addScheduleOptions(Command command, ScheduleRequest& request, Listed listed
 
 void addSizeOptions(Command command, ScheduleRequest& request) {
     const std::string group = "Schedule";
-    command.addOption("--pp", request.pp, "Pipeline ranks, p").typeName("P").positive().group(group);
-    command.addOption("--microbatches", request.microbatches, "Micro-batches of a step, m")
+    command.addOption("--pp", request.spec.pp, "Pipeline ranks, p").typeName("P").positive().group(group);
+    command.addOption("--microbatches", request.spec.microbatches, "Micro-batches of a step, m")
         .typeName("M")
         .positive()
         .group(group);
@@ -124,23 +128,25 @@ void addTimeOptions(Command command, ScheduleRequest& request, Listed listed) {
             .excludes(op_costs)
             .group(group);
     if (listed == Listed::InFullHelp) file.rare();
-    const auto time = [&](const char* name, std::optional<std::string>& text, const char* description) {
-        const Option option = command.addOption(name, text, description).typeName("TIME").excludes(file).group(group);
+    const auto time = [&](const char* name, auto& value, const char* description) {
+        const Option option =
+            command.addParsed(name, value, parseTime, description).typeName("TIME").excludes(file).group(group);
         return listed == Listed::Always ? option : option.rare();
     };
     time("--forward", request.forward, "One forward op (of one chunk)");
     time("--backward", request.backward, "One whole backward op (twice the forward)");
     time("--input-grad", request.input_grad, "One backward op for the input").rare();
     time("--weight-grad", request.weight_grad, "One backward op for the weights").rare();
-    command.addOption("--overlapped", request.overlapped, "An overlapped forward and backward (their sum)")
+    command.addParsed("--overlapped", request.overlapped, parseTime, "An overlapped forward and backward (their sum)")
         .typeName("TIME")
         .group(group)
         .rare();
-    const Option comm = command.addOption("--comm", request.comm, "Latency of a transfer between ranks (0)")
-                            .typeName("TIME")
-                            .group(group);
+    const Option comm =
+        command.addParsed("--comm", request.spec.comm, parseTime, "Latency of a transfer between ranks (0)")
+            .typeName("TIME")
+            .group(group);
     if (listed == Listed::InFullHelp) comm.rare();
-    time("--loss", request.loss,
+    time("--loss", request.spec.loss,
          "The loss: the last stage's forward and each half of its backward take that much longer (0)")
         .rare();
 }

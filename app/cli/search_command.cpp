@@ -6,6 +6,7 @@
 #include "app/cli/stop_signals.h"
 #include "app/cli/transfer_options.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/base/bytes.h"
 #include "core/optimize/search/search.h"
 #include "core/recognise/match_schedule.h"
 #include "core/report/results/found_order.h"
@@ -15,6 +16,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -23,11 +25,27 @@ namespace bubblescope::cli {
 namespace {
 
 struct SearchArguments {
-    SearchTexts texts;
+    OrderRequest request;
     OrderOutput output;
     bool json = false;
     bool csv = false;
 };
+
+/// "80GiB,40GiB".
+Result<std::vector<std::int64_t>> parseSizes(std::string_view text) {
+    std::vector<std::int64_t> sizes;
+    while (!text.empty()) {
+        const std::string_view size = text.substr(0, text.find(','));
+        text.remove_prefix(std::min(size.size() + 1, text.size()));
+        BUBBLESCOPE_ASSIGN(sizes.emplace_back(), parseBytes(size));
+    }
+    return sizes;
+}
+
+/// Of the words that the option takes.
+Result<SplitBackward> splitBackward(std::string_view word) {
+    return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
+}
 
 /// Progress on a terminal, and the end that Ctrl-C asks for.
 class SearchView {
@@ -59,11 +77,12 @@ Result<FoundOrder> watchedSearch(const SearchRequest& request) {
 }
 
 CommandResult run(const SearchArguments& options) {
-    BUBBLESCOPE_ASSIGN(SearchRequest request, options.texts.request());
+    BUBBLESCOPE_ASSIGN(SearchRequest request, options.request.request());
     std::optional<RecordedOrder> recorded;
-    if (!options.texts.from.empty()) {
+    if (!options.request.from.empty()) {
         JobControl control;
-        BUBBLESCOPE_ASSIGN(Run loaded, watchLoad(control, [&] { return loadRun({options.texts.from}, control, {}); }));
+        BUBBLESCOPE_ASSIGN(Run loaded,
+                           watchLoad(control, [&] { return loadRun({options.request.from}, control, {}); }));
         BUBBLESCOPE_ASSIGN(const AlignedRun aligned, alignedRun(std::move(loaded)));
         BUBBLESCOPE_ASSIGN(recorded, takeRecorded(aligned.run, aligned.clocks, request));
     }
@@ -92,70 +111,75 @@ void addSearchCommand(Command app, Action& action) {
     const auto options = std::make_shared<SearchArguments>();
     command.examples({"search --pp 4 --microbatches 8 --stage-times times.json --out order.csv",
                       "search --from my-run --time-limit 60s"});
-    addSizeOptions(command, options->texts.schedule);
+    addSizeOptions(command, options->request.schedule);
     const Option from =
         command
-            .addOption("--from", options->texts.from,
+            .addOption("--from", options->request.from,
                        "Take sizes, placement, mean times and what ranks held from a trace, in place of those options")
             .typeName("TRACE");
-    addTimeOptions(command, options->texts.schedule);
-    addTransferOptions(command, options->texts.transfers);
+    addTimeOptions(command, options->request.schedule);
+    addTransferOptions(command, options->request.schedule.transfers);
     const Option limit =
         command
-            .addOption("--memory-limit", options->texts.memory_limit,
+            .addOption("--memory-limit", options->request.search.activations,
                        "Activations a rank may hold, in forward ops of one chunk; one for all, or one a rank")
             .typeName("N,…")
             .delimiter(',');
     const Option model =
-        command.addOption("--memory-model", options->texts.memory_model, "Tensor sizes of the model's layers, as JSON")
+        command
+            .addOption("--memory-model", options->request.memory_model, "Tensor sizes of the model's layers, as JSON")
             .typeName("FILE")
             .excludes(limit);
     command
-        .addOption("--memory-budget", options->texts.memory_budget,
-                   "Memory of a rank, such as 80GiB; one for all, or one a rank")
+        .addParsedList("--memory-budget", options->request.search.bytes, parseSizes,
+                       "Memory of a rank, such as 80GiB; one for all, or one a rank")
         .typeName("SIZE,…")
         .delimiter(',')
         .needs(model);
     command
-        .addOption("--placement", options->texts.placement,
+        .addOption("--placement", options->request.placement,
                    "Which rank holds which stage: any, loop, v, or a file with lines 'stage,rank' or a schedule (any)")
         .typeName("NAME|FILE");
     command
-        .addOption("--op-times", options->texts.op_times,
+        .addOption("--op-times", options->request.schedule.op_times,
                    "Times of single ops, such as of micro-batches of unequal length, as of `simulate`")
         .typeName("FILE")
         .excludes(from);
     const Option second =
         command
-            .addOption("--second", options->texts.second,
+            .addOption("--second", options->request.second,
                        "Stage times of a second model that shares the ranks in the opposite direction, as of "
                        "--stage-times; with half as many stages it runs twice, side by side")
             .typeName("FILE")
             .excludes(from)
             .excludes(model);
     command
-        .addOption("--second-microbatches", options->texts.second_microbatches,
+        .addOption("--second-microbatches", options->request.second_microbatches,
                    "Micro-batches of each copy of the second model (together as many as of the first)")
         .typeName("M")
         .positive()
         .needs(second);
-    command.addFlag("--overlap-pairs", options->texts.overlap_pairs,
+    command.addFlag("--overlap-pairs", options->request.search.overlap_pairs,
                     "A forward and a backward may run as an overlapped pair, which takes --overlapped");
     command
-        .addOption("--split-backward", options->texts.split,
+        .addParsed("--split-backward", options->request.search.split, splitBackward,
                    "Split backwards into input and weight gradients: auto = where it helps, on, off (auto)")
         .typeName("MODE")
         .oneOf({"auto", "on", "off"});
     command
-        .addOption("--noise", options->texts.noise,
+        .addParsed("--noise", options->request.noise, parseNoise,
                    "Ops take up to this share longer or shorter: searches the order with the shortest mean step")
         .typeName("SHARE");
-    command.addOption("--time-limit", options->texts.time_limit, "The search ends then (10s)").typeName("TIME");
-    command.addOption("--rounds", options->texts.rounds, "So many rounds at the most: repeats an answer exactly")
+    command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "The search ends then (10s)")
+        .typeName("TIME");
+    command
+        .addOption("--rounds", options->request.search.rounds, "So many rounds at the most: repeats an answer exactly")
         .typeName("N")
         .notNegative();
-    command.addOption("--seed", options->texts.seed, "Of what the search draws (1)").typeName("N");
-    command.addOption("--threads", options->texts.threads, "Threads; the answer does not depend on them (all cores)")
+    command.addOption("--seed", options->request.search.seed, "Of what the search draws (1)").typeName("N");
+    command
+        .addOption("--threads", options->request.search.threads,
+                   "Threads; the answer does not depend on them (all cores)")
         .typeName("N")
         .notNegative();
     options->output.add(command);

@@ -5,7 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace bubblescope::cli {
 namespace {
@@ -17,12 +20,12 @@ Result<int> parseRank(std::string_view text, std::string_view list) {
 }
 
 /// "3" or "4-7".
-Status addRanks(const std::string& text, std::vector<Rank>& ranks) {
+Status addRanks(std::string_view text, std::vector<Rank>& ranks) {
     constexpr int kMaxRanks = 1 << 20; // far more than any drawing has; keeps a typing error from filling the memory
     const auto dash = text.find('-');
     BUBBLESCOPE_ASSIGN(const int first, parseRank(text.substr(0, dash), text));
     int last = first;
-    if (dash != std::string::npos) {
+    if (dash != std::string_view::npos) {
         BUBBLESCOPE_ASSIGN(last, parseRank(text.substr(dash + 1), text));
     }
     if (last < first || last >= kMaxRanks)
@@ -32,6 +35,17 @@ Status addRanks(const std::string& text, std::vector<Rank>& ranks) {
     return {};
 }
 
+/// "0,2,4-7".
+Result<std::vector<Rank>> parseRanks(std::string_view text) {
+    std::vector<Rank> ranks;
+    while (!text.empty()) {
+        const std::string_view part = text.substr(0, text.find(','));
+        text.remove_prefix(std::min(part.size() + 1, text.size()));
+        BUBBLESCOPE_TRY(addRanks(part, ranks));
+    }
+    return ranks;
+}
+
 } // namespace
 
 void SvgOptions::add(Command command) {
@@ -39,23 +53,23 @@ void SvgOptions::add(Command command) {
     const Option file = command.addOutput("--svg", file_, OutputKind::File, "Draw the timeline as an SVG file")
                             .typeName("FILE")
                             .group(group);
-    command.addOption("--svg-ranks", ranks_, "Draw these ranks only, such as 0,2,4-7")
+    command.addParsedList("--svg-ranks", drawing_.ranks, parseRanks, "Draw these ranks only, such as 0,2,4-7")
         .typeName("LIST")
         .delimiter(',')
         .needs(file)
         .group(group)
         .rare();
-    command.addOption("--svg-from", from_, "Draw from this time of the step on (0)")
+    command.addParsed("--svg-from", drawing_.from, parseTime, "Draw from this time of the step on (0)")
         .typeName("TIME")
         .needs(file)
         .group(group)
         .rare();
-    command.addOption("--svg-to", to_, "Draw up to this time of the step (its end)")
+    command.addParsed("--svg-to", drawing_.to, parseTime, "Draw up to this time of the step (its end)")
         .typeName("TIME")
         .needs(file)
         .group(group)
         .rare();
-    command.addOption("--svg-width", width_, "Width of the drawing in pixels (900)")
+    command.addOption("--svg-width", drawing_.width, "Width of the drawing in pixels (900)")
         .typeName("PIXELS")
         .range(200, 20000)
         .needs(file)
@@ -69,17 +83,7 @@ void SvgOptions::add(Command command) {
 
 Status SvgOptions::write(std::span<const report::Drawn> drawn) const {
     if (!wanted()) return {};
-    svg::DrawOptions options;
-    options.width = width_;
-    for (const std::string& part : ranks_)
-        BUBBLESCOPE_TRY(addRanks(part, options.ranks));
-    if (from_) {
-        BUBBLESCOPE_ASSIGN(options.from, parseTime(*from_));
-    }
-    if (to_) {
-        BUBBLESCOPE_ASSIGN(options.to, parseTime(*to_));
-    }
-    BUBBLESCOPE_ASSIGN(const std::string text, report::drawSteps(drawn, options, consolidated_));
+    BUBBLESCOPE_ASSIGN(const std::string text, report::drawSteps(drawn, drawing_, consolidated_));
     ReplacingFile file(file_);
     file.write(text);
     BUBBLESCOPE_TRY(file.commit());

@@ -4,10 +4,8 @@
 #include "core/base/result.h"
 #include "core/report/results/drawing.h"
 
-#include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace bubblescope::cli {
 
@@ -22,10 +20,7 @@ public:
 
 private:
     std::string file_;
-    std::vector<std::string> ranks_;
-    std::optional<std::string> from_;
-    std::optional<std::string> to_;
-    double width_ = 900;
+    svg::DrawOptions drawing_;
     bool consolidated_ = false;
 };
 

@@ -1,11 +1,13 @@
 #include "app/cli/transfer_options.h"
 
+#include "core/base/bytes.h"
+
 namespace bubblescope::cli {
 
-void addSendModeOption(Command command, std::string& name) {
+void addSendModeOption(Command command, SendMode& mode) {
     command
-        .addOption(
-            "--sends", name,
+        .addParsed(
+            "--sends", mode, parseSendMode,
             "When a rank continues after a send: async = at once; blocking = when it is received; paired, batched "
             "= blocking, with sends and receives posted together (async)")
         .typeName("MODE")
@@ -15,17 +17,18 @@ void addSendModeOption(Command command, std::string& name) {
 
 void addTransferOptions(Command command, TransferRequest& request) {
     command
-        .addOption("--activation-bytes", request.activation_bytes,
+        .addParsed("--activation-bytes", request.stated.activation_bytes, parseBytes,
                    "Size of what a stage hands to the next, such as 32MiB")
         .typeName("SIZE")
         .group("Transfers and single ops")
         .rare();
-    command.addOption("--gradient-bytes", request.gradient_bytes, "Size of what it hands back (as much)")
+    command.addParsed("--gradient-bytes", request.gradient_bytes, parseBytes, "Size of what it hands back (as much)")
         .typeName("SIZE")
         .group("Transfers and single ops")
         .rare();
     command
-        .addOption("--bandwidth", request.bandwidth, "Of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
+        .addParsed("--bandwidth", request.stated.bytes_per_second, parseBandwidth,
+                   "Of a link between ranks, such as 50GB/s or 400Gbit/s (unlimited)")
         .typeName("RATE")
         .group("Transfers and single ops")
         .rare();
@@ -34,13 +37,13 @@ void addTransferOptions(Command command, TransferRequest& request) {
         .group("Transfers and single ops")
         .rare();
     command
-        .addOption("--comm-streams", request.streams,
+        .addParsed("--comm-streams", request.stated.streams, parseCommStreams,
                    "Which of a rank's transfers queue: unlimited = none, direction, link, rank (unlimited)")
         .typeName("MODE")
         .group("Transfers and single ops")
         .rare();
-    addSendModeOption(command, request.sends);
-    command.addFlag("--no-comm-overlap", request.no_overlap, "Transfers hold up the rank that sends them")
+    addSendModeOption(command, request.stated.sends);
+    command.addFlag("--no-comm-overlap", request.stated.on_compute_stream, "Transfers hold up the rank that sends them")
         .group("Transfers and single ops")
         .rare();
 }

@@ -3,12 +3,9 @@
 #include "app/cli/command_line.h"
 #include "core/request/transfer_request.h"
 
-#include <string>
-
 namespace bubblescope::cli {
 
-/// "async", "blocking", "paired" or "batched", into `name`.
-void addSendModeOption(Command command, std::string& name);
+void addSendModeOption(Command command, SendMode& mode);
 
 /// The options of what transfers cost beside their latency. `request` outlives the parsing, here and in the other
 /// functions that add options.

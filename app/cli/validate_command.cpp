@@ -17,7 +17,7 @@ namespace {
 struct ValidateArguments {
     std::string file;
     std::optional<int> memory_limit;
-    std::string sends = "async";
+    SendMode sends = SendMode::Asynchronous;
     MemoryRequest memory;
     bool json = false;
 };
@@ -26,9 +26,9 @@ CommandResult check(const ValidateArguments& options) {
     BUBBLESCOPE_ASSIGN(const Schedule schedule, readScheduleFile(options.file));
     ValidateOptions rules;
     rules.memory_limit = options.memory_limit;
-    BUBBLESCOPE_ASSIGN(rules.sends, sendMode(options.sends));
+    rules.sends = options.sends;
     BUBBLESCOPE_ASSIGN(rules.memory, options.memory.use(schedule));
-    BUBBLESCOPE_ASSIGN(rules.memory_budget, options.memory.limit());
+    rules.memory_budget = options.memory.budget;
     const auto problems = validate(schedule, rules);
     print(report::validationDocument(schedule, problems), options.json);
     if (!problems.empty())

@@ -42,8 +42,7 @@ int exitCodeOf(const WhatifArguments& options, const Prediction& prediction) {
     return over || (asksToFail(options, "slower") && prediction.change() > TimeNs{0}) ? 1 : 0;
 }
 
-CommandResult whatIf(WhatifArguments& options) {
-    BUBBLESCOPE_TRY(options.budgets.parse());
+CommandResult whatIf(const WhatifArguments& options) {
     BUBBLESCOPE_ASSIGN(const Scenario scenario, parseScenario(options.changes));
     BUBBLESCOPE_ASSIGN(const AlignedRun run, loadAligned(options.run));
     BUBBLESCOPE_ASSIGN(const RunModel model, options.run.model(run.run, run.clocks));

@@ -1,10 +1,13 @@
 #include "bindings/python/keywords.h"
 
 #include "bindings/python/order.h"
+#include "core/base/bytes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
+#include <string_view>
 
 namespace bubblescope::python {
 namespace {
@@ -15,27 +18,32 @@ std::string pathText(const py::object& value) {
     return py::module_::import("os").attr("fspath")(value).cast<std::string>();
 }
 
-std::string timeText(const char* name, const py::object& value) {
-    if (py::isinstance<py::str>(value)) return value.cast<std::string>();
-    if (PyLong_Check(value.ptr()) != 0 && PyBool_Check(value.ptr()) == 0)
-        return fmt::format("{}ns", value.cast<std::int64_t>());
-    if (py::hasattr(value, "total_seconds")) {
-        const double seconds = value.attr("total_seconds")().cast<double>();
-        return fmt::format("{}ns", static_cast<std::int64_t>(std::llround(seconds * 1e9)));
-    }
+std::int64_t notNegative(const char* name, std::int64_t value) {
+    if (value < 0) raise(usageError(fmt::format("{}={} is negative", name, value), "give 0 or more"));
+    return value;
+}
+
+bool isInteger(const py::object& value) {
+    return PyLong_Check(value.ptr()) != 0 && PyBool_Check(value.ptr()) == 0;
+}
+
+} // namespace
+
+TimeNs Keywords::timeFrom(const char* name, const py::object& value) {
+    if (py::isinstance<py::str>(value)) return valueOf(parseTime(value.cast<std::string>()));
+    if (isInteger(value)) return TimeNs{notNegative(name, value.cast<std::int64_t>())};
+    if (py::hasattr(value, "total_seconds"))
+        return TimeNs{notNegative(name, std::llround(value.attr("total_seconds")().cast<double>() * 1e9))};
     throw py::type_error(fmt::format("{}: a time is integer nanoseconds, a datetime.timedelta, or a text with a unit, "
                                      "such as \"1.5ms\"",
                                      name));
 }
 
-std::string sizeText(const char* name, const py::object& value) {
-    if (py::isinstance<py::str>(value)) return value.cast<std::string>();
-    if (PyLong_Check(value.ptr()) != 0 && PyBool_Check(value.ptr()) == 0)
-        return fmt::format("{}B", value.cast<std::int64_t>());
+std::int64_t Keywords::sizeFrom(const char* name, const py::object& value) {
+    if (py::isinstance<py::str>(value)) return valueOf(parseBytes(value.cast<std::string>()));
+    if (isInteger(value)) return notNegative(name, value.cast<std::int64_t>());
     throw py::type_error(fmt::format("{}: a size is integer bytes, or a text with a unit, such as \"80GiB\"", name));
 }
-
-} // namespace
 
 Keywords::Keywords(const py::dict& given) : rest_(given.attr("copy")()) {}
 
@@ -57,22 +65,14 @@ void Keywords::path(const char* name, std::string& into) {
     if (const py::object value = taken(name); !value.is_none()) into = pathText(value);
 }
 
-void Keywords::time(const char* name, std::optional<std::string>& into) {
-    if (const py::object value = taken(name); !value.is_none()) into = timeText(name, value);
-}
-
-void Keywords::size(const char* name, std::optional<std::string>& into) {
-    if (const py::object value = taken(name); !value.is_none()) into = sizeText(name, value);
-}
-
 void Keywords::texts(const char* name, std::vector<std::string>& into) {
     for (const py::object& value : list(name))
         into.push_back(py::hasattr(value, "__fspath__") ? pathText(value) : py::str(value).cast<std::string>());
 }
 
-void Keywords::sizes(const char* name, std::vector<std::string>& into) {
+void Keywords::sizes(const char* name, std::vector<std::int64_t>& into) {
     for (const py::object& value : list(name))
-        into.push_back(sizeText(name, value));
+        into.push_back(sizeFrom(name, value));
 }
 
 void Keywords::end() const {
@@ -81,8 +81,8 @@ void Keywords::end() const {
 }
 
 void takeSizes(Keywords& from, ScheduleRequest& into) {
-    from.take("pp", into.pp);
-    from.take("microbatches", into.microbatches);
+    from.take("pp", into.spec.pp);
+    from.take("microbatches", into.spec.microbatches);
     from.take("vpp", into.vpp);
 }
 
@@ -90,16 +90,16 @@ void takeSchedule(Keywords& from, ScheduleRequest& into) {
     if (const py::object schedule = from.taken("schedule"); py::isinstance<Order>(schedule))
         into.order = schedule.cast<Order>().schedule;
     else if (!schedule.is_none())
-        into.name = schedule.cast<std::string>();
+        into.spec.name = schedule.cast<std::string>();
     from.path("schedule_file", into.file);
     takeSizes(from, into);
-    from.take("flavor", into.flavor);
-    from.take("group_size", into.group_size);
-    from.take("memory_limit", into.memory_limit);
+    from.take("flavor", into.spec.flavor);
+    from.take("group_size", into.spec.group_size);
+    from.take("memory_limit", into.spec.memory_limit);
     from.several("activation_sizes", into.activation_sizes);
     if (!into.activation_sizes.empty() && into.activation_sizes.size() != 3)
         throw py::value_error("activation_sizes: give three, of a forward and of its input and weight gradients");
-    from.take("sequence_slices", into.sequence_slices);
+    from.take("sequence_slices", into.spec.sequence_slices);
 }
 
 void takeTimes(Keywords& from, ScheduleRequest& into) {
@@ -111,20 +111,20 @@ void takeTimes(Keywords& from, ScheduleRequest& into) {
     from.time("input_grad", into.input_grad);
     from.time("weight_grad", into.weight_grad);
     from.time("overlapped", into.overlapped);
-    from.time("comm", into.comm);
-    from.time("loss", into.loss);
+    from.time("comm", into.spec.comm);
+    from.time("loss", into.spec.loss);
 }
 
 void takeTransfers(Keywords& from, TransferRequest& into) {
-    from.size("activation_bytes", into.activation_bytes);
+    from.size("activation_bytes", into.stated.activation_bytes);
     from.size("gradient_bytes", into.gradient_bytes);
-    from.take("bandwidth", into.bandwidth);
+    from.parsed("bandwidth", into.stated.bytes_per_second, parseBandwidth);
     from.path("links", into.links);
-    from.take("comm_streams", into.streams);
-    from.take("sends", into.sends);
-    bool overlap = !into.no_overlap;
+    from.parsed("comm_streams", into.stated.streams, parseCommStreams);
+    from.parsed("sends", into.stated.sends, parseSendMode);
+    bool overlap = true;
     from.take("comm_overlap", overlap);
-    into.no_overlap = !overlap;
+    into.stated.on_compute_stream = !overlap;
 }
 
 void takeMemory(Keywords& from, MemoryRequest& into) {
@@ -139,32 +139,34 @@ void takeRecognition(Keywords& from, RecogniseRequest& into) {
     takeSchedule(from, into.schedule);
 }
 
-void takeSteps(Keywords& from, StepTexts& into) {
-    from.texts("steps", into.steps);
+void takeSteps(Keywords& from, StepRequest& into) {
+    std::vector<std::string> steps;
+    from.texts("steps", steps);
+    if (!steps.empty()) into.steps = valueOf(parseStepRanges(fmt::format("{}", fmt::join(steps, ","))));
     from.several("replicas", into.replicas);
     from.several("ranks", into.ranks);
 }
 
-void takeSearch(Keywords& from, SearchTexts& into) {
+void takeSearch(Keywords& from, OrderRequest& into) {
     takeSizes(from, into.schedule);
     takeTimes(from, into.schedule);
-    takeTransfers(from, into.transfers);
-    from.several("memory_limit", into.memory_limit);
+    takeTransfers(from, into.schedule.transfers);
+    from.several("memory_limit", into.search.activations);
     from.path("memory_model", into.memory_model);
-    from.sizes("memory_budget", into.memory_budget);
+    from.sizes("memory_budget", into.search.bytes);
     from.take("placement", into.placement);
-    from.path("op_times", into.op_times);
+    from.path("op_times", into.schedule.op_times);
     from.path("second", into.second);
     from.take("second_microbatches", into.second_microbatches);
-    from.take("overlap_pairs", into.overlap_pairs);
-    from.take("split_backward", into.split);
-    from.take("noise", into.noise);
-    std::optional<std::string> limit;
-    from.time("time_limit", limit);
-    into.time_limit = limit.value_or("");
-    from.take("rounds", into.rounds);
-    from.take("seed", into.seed);
-    from.take("threads", into.threads);
+    from.take("overlap_pairs", into.search.overlap_pairs);
+    from.parsed("split_backward", into.search.split, [](std::string_view word) -> Result<SplitBackward> {
+        return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
+    });
+    from.parsed("noise", into.noise, parseNoise);
+    from.time("time_limit", into.search.time_limit);
+    from.take("rounds", into.search.rounds);
+    from.take("seed", into.search.seed);
+    from.take("threads", into.search.threads);
 }
 
 } // namespace bubblescope::python

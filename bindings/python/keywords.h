@@ -1,22 +1,23 @@
 #pragma once
 
+#include "bindings/python/wait.h"
+#include "core/base/time.h"
 #include "core/request/memory_request.h"
+#include "core/request/order_request.h"
 #include "core/request/recognise_request.h"
 #include "core/request/schedule_request.h"
-#include "core/request/search_texts.h"
-#include "core/request/step_texts.h"
+#include "core/timeline/step_selection.h"
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace bubblescope::python {
 
-/// The keyword arguments of a call, which fill in requests in the words of the command line. Whoever has taken all that
-/// it knows calls end().
+/// The keyword arguments of a call, which fill in requests. Whoever has taken all that it knows calls end().
 class Keywords {
 public:
     explicit Keywords(const pybind11::dict& given);
@@ -29,9 +30,21 @@ public:
     /// A path or a text.
     void path(const char* name, std::string& into);
     /// A time: integer nanoseconds, a datetime.timedelta, or a text with a unit.
-    void time(const char* name, std::optional<std::string>& into);
+    template <class T>
+    void time(const char* name, T& into) {
+        if (const pybind11::object value = taken(name); !value.is_none()) into = timeFrom(name, value);
+    }
     /// Integer bytes, or a text with a unit.
-    void size(const char* name, std::optional<std::string>& into);
+    template <class T>
+    void size(const char* name, T& into) {
+        if (const pybind11::object value = taken(name); !value.is_none()) into = sizeFrom(name, value);
+    }
+    /// A text that `parse` reads: Result<…>(std::string_view).
+    template <class T, class Parse>
+    void parsed(const char* name, T& into, Parse parse) {
+        if (const pybind11::object value = taken(name); !value.is_none())
+            into = valueOf(parse(value.cast<std::string>()));
+    }
     /// One of what take() takes, or several.
     template <class T>
     void several(const char* name, std::vector<T>& into) {
@@ -40,7 +53,7 @@ public:
     }
     /// The same of numbers or texts, as texts.
     void texts(const char* name, std::vector<std::string>& into);
-    void sizes(const char* name, std::vector<std::string>& into);
+    void sizes(const char* name, std::vector<std::int64_t>& into);
 
     [[nodiscard]] pybind11::object taken(const char* name);
 
@@ -48,6 +61,8 @@ public:
     void end() const;
 
 private:
+    static TimeNs timeFrom(const char* name, const pybind11::object& value);
+    static std::int64_t sizeFrom(const char* name, const pybind11::object& value);
     [[nodiscard]] std::vector<pybind11::object> list(const char* name);
 
     pybind11::dict rest_;
@@ -60,7 +75,7 @@ void takeTimes(Keywords& from, ScheduleRequest& into);
 void takeTransfers(Keywords& from, TransferRequest& into);
 void takeMemory(Keywords& from, MemoryRequest& into);
 void takeRecognition(Keywords& from, RecogniseRequest& into);
-void takeSteps(Keywords& from, StepTexts& into);
-void takeSearch(Keywords& from, SearchTexts& into);
+void takeSteps(Keywords& from, StepRequest& into);
+void takeSearch(Keywords& from, OrderRequest& into);
 
 } // namespace bubblescope::python

@@ -104,26 +104,24 @@ py::tuple validateOrder(const py::object& order, const py::dict& options) {
     Keywords from(options);
     ValidateOptions rules;
     MemoryRequest memory;
-    std::string sends = "async";
     from.take("memory_limit", rules.memory_limit);
-    from.take("sends", sends);
+    from.parsed("sends", rules.sends, parseSendMode);
     takeMemory(from, memory);
     from.end();
     const Schedule schedule = py::isinstance<Order>(order) ? order.cast<const Order&>().schedule
                                                            : valueOf(readScheduleFile(order.cast<std::string>()));
-    rules.sends = valueOf(sendMode(sends));
     rules.memory = valueOf(memory.use(schedule));
-    rules.memory_budget = valueOf(memory.limit());
+    rules.memory_budget = memory.budget;
     return answerOf(report::validationDocument(schedule, released([&] { return validate(schedule, rules); })));
 }
 
 py::tuple searchForOrder(const py::dict& options, const RunHandle* recorded_run, const py::object& progress) {
     Keywords from(options);
-    SearchTexts texts;
-    takeSearch(from, texts);
+    OrderRequest order;
+    takeSearch(from, order);
     from.end();
-    if (recorded_run != nullptr) texts.from = "run"; // sizes come from it
-    SearchRequest request = valueOf(texts.request());
+    if (recorded_run != nullptr) order.from = "run"; // sizes come from it
+    SearchRequest request = valueOf(order.request());
     std::optional<RecordedOrder> recorded;
     if (recorded_run != nullptr) {
         const DiagnosedRun& run = recorded_run->diagnosed();

@@ -47,14 +47,14 @@ Result<Loaded> loadAndDiagnose(const RunModelRequest& request, const DiagnosisOp
     BUBBLESCOPE_ASSIGN(LoadedTrace loaded, loadTrace({request.files.begin(), request.files.end()}, control, known_of));
     Loaded out;
     if (loaded.no_pipeline) {
-        if (request.steps.any()) return *loaded.no_pipeline;
+        if (!request.steps.empty()) return *loaded.no_pipeline;
         BUBBLESCOPE_ASSIGN(out.activity, activityOf(loaded));
         if (!report::showsActivity(out.activity)) return *loaded.no_pipeline;
         out.trace = std::make_unique<LoadedTrace>(std::move(loaded));
         return out;
     }
     DiagnosisOptions diagnosis = options;
-    BUBBLESCOPE_ASSIGN(diagnosis.request, request.steps.request());
+    diagnosis.request = request.steps;
     BUBBLESCOPE_ASSIGN(const auto used, memory.report(loaded.run.schedule));
     if (used) {
         for (const RankMemory& rank : used->ranks)
@@ -242,7 +242,7 @@ py::tuple RunHandle::advise(const py::dict& options) const {
     MemoryRequest memory;
     takeModel(from, request);
     takeMemory(from, memory);
-    std::optional<std::string> search_time;
+    TimeNs search_time = std::chrono::seconds(10);
     from.time("search_time", search_time);
     from.end();
     const DiagnosedRun& of = diagnosed();
@@ -252,11 +252,10 @@ py::tuple RunHandle::advise(const py::dict& options) const {
             if (!memory.model.empty()) {
                 BUBBLESCOPE_ASSIGN(wanted.sizes, readModelSizes(memory.model));
             }
-            BUBBLESCOPE_ASSIGN(wanted.budget, memory.limit());
+            wanted.budget = memory.budget;
             if (wanted.budget && !wanted.sizes)
                 return usageError("a memory budget without the model's sizes", "give the memory model as well");
-            BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(search_time.value_or("10s")));
-            if (time > TimeNs{0}) wanted.search_time = time;
+            if (search_time > TimeNs{0}) wanted.search_time = search_time;
             BUBBLESCOPE_ASSIGN(const RunModel model, request.model(of.run, of.report.clocks));
             BUBBLESCOPE_ASSIGN(const ModelCut cut, request.cut(of.run));
             if (control.stopRequested()) return cancelledError();

@@ -41,7 +41,6 @@ public:
 
 private:
     [[nodiscard]] report::Document document(report::Reader reader) const;
-    [[nodiscard]] RunModelRequest modelRequest(const pybind11::dict& options, pybind11::dict& rest) const;
 
     RunModelRequest request_; ///< files and what is known of them
     std::optional<DiagnosedRun> diagnosed_;

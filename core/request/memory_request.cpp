@@ -1,6 +1,5 @@
 #include "core/request/memory_request.h"
 
-#include "core/base/bytes.h"
 #include "core/base/field.h"
 #include "core/cost/memory_estimate.h"
 #include "core/cost/model_presets.h"
@@ -38,21 +37,14 @@ Result<std::optional<MemoryModel>> MemoryRequest::use(const Schedule& schedule) 
     return std::optional(std::move(read));
 }
 
-Result<std::optional<std::int64_t>> MemoryRequest::limit() const {
-    if (!budget) return std::optional<std::int64_t>{};
-    BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(*budget));
-    return std::optional(bytes);
-}
-
 Result<std::optional<MemoryReport>> MemoryRequest::report(const Schedule& schedule) const {
     if (!hasModel() && budget)
         return usageError("a memory budget needs the model's tensor sizes",
                           fmt::format("add {} or {}", Field("memory_model").is("FILE"), Field("memory_preset")));
     if (!hasModel()) return std::optional<MemoryReport>{};
     BUBBLESCOPE_ASSIGN(MemoryModel read, readModel(schedule));
-    BUBBLESCOPE_ASSIGN(const auto bytes, limit());
-    MemoryReport made{std::move(read), bytes, {}};
-    made.ranks = memoryUse(schedule, made.model, bytes);
+    MemoryReport made{std::move(read), budget, {}};
+    made.ranks = memoryUse(schedule, made.model, budget);
     return std::optional(std::move(made));
 }
 

@@ -23,19 +23,18 @@ struct MemoryReport {
 };
 
 /// What a user states about memory: a file of the model's tensor sizes or the name of a known model, how that is
-/// spread, and a budget such as "80GiB".
+/// spread, and a budget.
 struct MemoryRequest {
-    std::string model;  ///< a file; empty: none
-    std::string preset; ///< in its place, such as "llama3-8b"; empty: none
-    std::optional<std::string> budget;
-    std::optional<int> tensor_ranks; ///< of a preset, which has 1
-    std::optional<int> sequence;     ///< tokens, of a preset, which has the model's own
-    std::optional<int> microbatch;   ///< sequences, of a preset, which has 1
+    std::string model;                  ///< a file; empty: none
+    std::string preset;                 ///< in its place, such as "llama3-8b"; empty: none
+    std::optional<std::int64_t> budget; ///< bytes of a rank
+    std::optional<int> tensor_ranks;    ///< of a preset, which has 1
+    std::optional<int> sequence;        ///< tokens, of a preset, which has the model's own
+    std::optional<int> microbatch;      ///< sequences, of a preset, which has 1
 
     /// None without a model. `schedule` is valid. Errors: Usage, Input.
     [[nodiscard]] Result<std::optional<MemoryReport>> report(const Schedule& schedule) const;
     [[nodiscard]] Result<std::optional<MemoryModel>> use(const Schedule& schedule) const;
-    [[nodiscard]] Result<std::optional<std::int64_t>> limit() const; ///< the budget in bytes
     [[nodiscard]] bool hasModel() const { return !model.empty() || !preset.empty(); }
 
 private:

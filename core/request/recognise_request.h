@@ -10,7 +10,7 @@
 
 namespace bubblescope {
 
-/// What a user knows of a trace, in the words of the command line.
+/// What a user knows of a trace.
 struct RecogniseRequest {
     std::vector<std::string> rules; ///< files of further rules for names of ops
     std::string mesh;               ///< "pp=4,dp=2"; empty: not known

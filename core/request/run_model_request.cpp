@@ -5,6 +5,7 @@
 #include "core/frameworks/layer_layout.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
@@ -12,8 +13,7 @@
 namespace bubblescope {
 
 Result<RunModel> RunModelRequest::model(const Run& run, const RunClocks& clocks) const {
-    BUBBLESCOPE_ASSIGN(const StepRequest request, steps.request());
-    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.steps, request));
+    BUBBLESCOPE_ASSIGN(const StepSelection selection, selectSteps(run.steps, steps));
     return runModel(run, selection, clocks.bound());
 }
 
@@ -55,8 +55,12 @@ std::vector<std::string> RunModelRequest::words() const {
     };
     for (std::string& word : recognise.words())
         all.push_back(std::move(word));
-    for (std::string& word : steps.words())
-        all.push_back(std::move(word));
+    std::vector<std::string> ranges;
+    for (const StepRequest::Range& range : steps.steps)
+        ranges.push_back(toText(range));
+    if (!ranges.empty()) add(Field("step"), fmt::format("{}", fmt::join(ranges, ",")));
+    if (!steps.replicas.empty()) add(Field("replica"), fmt::format("{}", fmt::join(steps.replicas, ",")));
+    if (!steps.ranks.empty()) add(Field("rank"), fmt::format("{}", fmt::join(steps.ranks, ",")));
     if (!layers.empty()) add(Field("layers"), layers);
     if (input_share != usual.input_share) add(Field("input_share"), fmt::format("{}", input_share));
     if (max_error) add(Field("max_error"), fmt::format("{}", *max_error));

@@ -3,7 +3,7 @@
 #include "core/analysis/report.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/request/recognise_request.h"
-#include "core/request/step_texts.h"
+#include "core/timeline/step_selection.h"
 
 #include <optional>
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace bubblescope {
 
-/// A recorded run that is to be modelled, and what is not in its trace, in the words of the command line.
+/// A recorded run that is to be modelled, and what is not in its trace.
 struct RunModelRequest {
     std::vector<std::string> files; ///< or directories
     RecogniseRequest recognise;
-    StepTexts steps;
+    StepRequest steps;
     std::string layers;              ///< of each stage: "4,4,3", or a framework's layout; empty: not known
     double input_share = 50;         ///< per cent of a whole backward that is the gradient for the input
     std::optional<double> max_error; ///< per cent

@@ -15,36 +15,21 @@
 #include <utility>
 
 namespace bubblescope {
-namespace {
 
-Result<std::optional<TimeNs>> optionalTime(const std::optional<std::string>& text) {
-    if (!text) return std::optional<TimeNs>{};
-    BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(*text));
-    return std::optional(time);
-}
-
-} // namespace
-
-ScheduleSpec ScheduleRequest::spec(const std::string& family, const std::string& whose, int chunks) const {
-    ScheduleSpec out{.name = family,
-                     .flavor = whose,
-                     .pp = pp,
-                     .microbatches = microbatches,
-                     .vpp = chunks,
-                     .group_size = group_size,
-                     .memory_limit = memory_limit,
-                     .sequence_slices = sequence_slices};
+ScheduleSpec ScheduleRequest::specOf(const std::string& family, const std::string& whose, int chunks) const {
+    ScheduleSpec out = spec;
+    out.name = family;
+    out.flavor = whose;
+    out.vpp = chunks;
     if (!activation_sizes.empty()) out.sizes = {activation_sizes.at(0), activation_sizes.at(1), activation_sizes.at(2)};
     return out;
 }
 
 Result<Schedule> ScheduleRequest::generate(const std::string& family, const std::string& whose, const CostModel& times,
                                            int chunks) const {
-    ScheduleSpec wanted = spec(family, whose, chunks);
+    ScheduleSpec wanted = specOf(family, whose, chunks);
     wanted.times = times.times;
     wanted.comm = times.comm;
-    BUBBLESCOPE_ASSIGN(const auto of_loss, optionalTime(loss));
-    wanted.loss = of_loss.value_or(TimeNs{0});
     return makeSchedule(wanted);
 }
 
@@ -54,22 +39,22 @@ Result<Schedule> ScheduleRequest::schedule(const CostModel& times) const {
         BUBBLESCOPE_ASSIGN(const Schedule read, readScheduleFile(file));
         return matchSchedule(read).schedule; // what a file calls itself need not be its order
     }
-    if (name.empty()) {
+    if (spec.name.empty()) {
         return usageError("no schedule given",
                           fmt::format("use {} {} {}, or {}", Field("schedule").is("NAME"), Field("pp").is("P"),
                                       Field("microbatches").is("M"), Field("schedule_file").is("FILE")));
     }
-    return generate(name, flavor, times, chunks());
+    return generate(spec.name, spec.flavor, times, chunks());
 }
 
 int ScheduleRequest::chunks() const {
     if (vpp) return *vpp;
     const auto makes = [&](int count) {
-        ScheduleSpec small = spec(name, flavor, count);
+        ScheduleSpec small = specOf(spec.name, spec.flavor, count);
         small.microbatches = std::min(small.microbatches, 2 * std::min(small.pp, 1 << 20)); // v does not depend on m
         return makeSchedule(small).ok();
     };
-    return findScheduleFamily(name) != nullptr && !makes(1) && makes(2) ? 2 : 1;
+    return findScheduleFamily(spec.name) != nullptr && !makes(1) && makes(2) ? 2 : 1;
 }
 
 Status ScheduleRequest::open(LoadOptions& options) const {
@@ -77,8 +62,8 @@ Status ScheduleRequest::open(LoadOptions& options) const {
         BUBBLESCOPE_ASSIGN(options.schedule, schedule({}));
         return {};
     }
-    const ScheduleFamily* const family = findScheduleFamily(name);
-    ScheduleSpec wanted = spec(name, flavor, vpp.value_or(0));
+    const ScheduleFamily* const family = findScheduleFamily(spec.name);
+    ScheduleSpec wanted = specOf(spec.name, spec.flavor, vpp.value_or(0));
     if (family == nullptr) return makeSchedule(wanted).error(); // names those there are
     options.family = std::move(wanted);
     return {};
@@ -91,8 +76,9 @@ Result<Schedule> ScheduleRequest::sibling(const std::string& sibling_name, const
                           fmt::format("use {} instead", Field("schedule")));
     const auto slash = sibling_name.find('/');
     const std::string family = sibling_name.substr(0, slash);
-    return generate(family.empty() ? name : family, slash == std::string::npos ? "" : sibling_name.substr(slash + 1),
-                    times, other_vpp.value_or(chunks()));
+    return generate(family.empty() ? spec.name : family,
+                    slash == std::string::npos ? "" : sibling_name.substr(slash + 1), times,
+                    other_vpp.value_or(chunks()));
 }
 
 Result<CostModel> ScheduleRequest::operatorCosts() const {
@@ -114,48 +100,42 @@ Result<CostModel> ScheduleRequest::operatorCosts() const {
 
 Result<CostModel> ScheduleRequest::singleCosts(TimeNs usual_forward) const {
     CostModel model;
-    BUBBLESCOPE_ASSIGN(const auto of_forward, optionalTime(forward));
-    BUBBLESCOPE_ASSIGN(auto of_backward, optionalTime(backward));
-    BUBBLESCOPE_ASSIGN(const auto of_input, optionalTime(input_grad));
-    BUBBLESCOPE_ASSIGN(const auto of_weight, optionalTime(weight_grad));
-    BUBBLESCOPE_ASSIGN(model.overlapped, optionalTime(overlapped));
+    model.overlapped = overlapped;
     if (!stage_times.empty()) {
         BUBBLESCOPE_ASSIGN(model.stages, readStageTimes(stage_times));
         model.times = meanTimes(model.stages);
         return model;
     }
-    const TimeNs one = of_forward.value_or(usual_forward);
-    if (!of_backward && !(of_input && of_weight)) of_backward = 2 * one;
-    BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(one, of_backward, of_input, of_weight));
+    const TimeNs one = forward.value_or(usual_forward);
+    const bool halves = input_grad && weight_grad;
+    BUBBLESCOPE_ASSIGN(model.times, makeOpTimes(one, backward || halves ? backward : 2 * one, input_grad, weight_grad));
     return model;
 }
 
 Result<CostModel> ScheduleRequest::costs(TimeNs usual_forward) const {
     BUBBLESCOPE_ASSIGN(CostModel model, op_costs.empty() ? singleCosts(usual_forward) : operatorCosts());
-    BUBBLESCOPE_ASSIGN(const auto latency, optionalTime(comm));
-    model.comm = latency.value_or(TimeNs{0});
-    BUBBLESCOPE_ASSIGN(const auto of_loss, optionalTime(loss));
-    if (of_loss) BUBBLESCOPE_TRY(addLoss(model, *of_loss));
+    model.comm = spec.comm;
+    if (spec.loss > TimeNs{0}) BUBBLESCOPE_TRY(addLoss(model));
     return model;
 }
 
-Status ScheduleRequest::addLoss(CostModel& model, TimeNs time) const {
+Status ScheduleRequest::addLoss(CostModel& model) const {
     constexpr std::int64_t kMaxStages = 1'000'000;
-    const std::int64_t stages = std::int64_t{pp} * chunks();
+    const std::int64_t stages = std::int64_t{spec.pp} * chunks();
     if (order || !file.empty() || stages > kMaxStages) {
         return usageError(fmt::format("{} needs the schedule's sizes and no more than a million stages", Field("loss")),
                           fmt::format("leave {} out", Field("loss")));
     }
-    const ScheduleFamily* const family = findScheduleFamily(name);
-    if ((family == nullptr && !name.empty()) || stages < 1) return {}; // the schedule reports what is wrong
+    const ScheduleFamily* const family = findScheduleFamily(spec.name);
+    if ((family == nullptr && !spec.name.empty()) || stages < 1) return {}; // the schedule reports what is wrong
     const int pipelines = family == nullptr ? 1 : routes(family->placement);
     model.stages.assign(static_cast<std::size_t>(stages), model.times);
     for (std::int64_t k = 1; k <= std::min<std::int64_t>(stages, pipelines); ++k) {
         OpTimes& last = model.stages[static_cast<std::size_t>(stages - k)];
-        last.forward += time;
-        last.input_grad += time;
-        last.weight_grad += time;
-        last.backward += 2 * time;
+        last.forward += spec.loss;
+        last.input_grad += spec.loss;
+        last.weight_grad += spec.loss;
+        last.backward += 2 * spec.loss;
     }
     return {};
 }

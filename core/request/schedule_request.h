@@ -4,6 +4,7 @@
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
 #include "core/request/transfer_request.h"
+#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule.h"
 
 #include <cstdint>
@@ -19,31 +20,23 @@ struct Planned {
     CostModel costs;
 };
 
-/// Which schedule a user means, at which times. Fields are those options of the command line; times are texts as there,
-/// "1.5ms".
+/// Which schedule a user means, at which times.
 struct ScheduleRequest {
-    std::string name;              ///< of the family
-    std::string flavor;            ///< empty: the family's first
-    std::string file;              ///< in place of a family
-    std::optional<Schedule> order; ///< at hand, in place of both
-    int pp = 0;                    ///< 0 if not given
-    int microbatches = 0;          ///< 0 if not given
-    std::optional<int> vpp;        ///< if not given: what chunks() finds
-    int group_size = 0;
-    int memory_limit = 0;
-    std::vector<std::int64_t> activation_sizes; ///< three, or none
-    int sequence_slices = 1;
-    std::string op_costs;
-    std::string pair_cuts = "paddle";
-    std::optional<std::string> forward;
-    std::optional<std::string> backward;
-    std::optional<std::string> input_grad;
-    std::optional<std::string> weight_grad;
-    std::optional<std::string> overlapped;
-    std::optional<std::string> comm;
-    std::optional<std::string> loss;
-    std::string stage_times;
-    std::string op_times;
+    /// Family, sizes, limits, latency, loss; sizes are 0 if not given. Its chunks and times follow from the rest.
+    ScheduleSpec spec{.pp = 0, .microbatches = 0};
+    std::optional<int> vpp;                     ///< if not given: what chunks() finds
+    std::vector<std::int64_t> activation_sizes; ///< spec.sizes: three, or none
+    std::string file;                           ///< in place of a family
+    std::optional<Schedule> order;              ///< at hand, in place of both
+    std::string op_costs;                       ///< a file; empty: none
+    std::string pair_cuts = "paddle";           ///< with op_costs
+    std::optional<TimeNs> forward;
+    std::optional<TimeNs> backward;
+    std::optional<TimeNs> input_grad;
+    std::optional<TimeNs> weight_grad;
+    std::optional<TimeNs> overlapped;
+    std::string stage_times; ///< a file; empty: none
+    std::string op_times;    ///< a file; empty: none
     TransferRequest transfers;
 
     /// Op times and latency, from stage_times, op_costs or the single times. Without `forward` the last are
@@ -69,18 +62,18 @@ struct ScheduleRequest {
     /// The schedule that a trace is meant to show; sizes that are not given are left open.
     [[nodiscard]] Status open(LoadOptions& options) const;
     /// True if a size is given.
-    [[nodiscard]] bool sized() const { return pp > 0 || microbatches > 0 || vpp; }
+    [[nodiscard]] bool sized() const { return spec.pp > 0 || spec.microbatches > 0 || vpp; }
 
     /// True if it names a schedule.
-    [[nodiscard]] bool given() const { return !name.empty() || !file.empty() || order.has_value(); }
+    [[nodiscard]] bool given() const { return !spec.name.empty() || !file.empty() || order.has_value(); }
 
 private:
-    /// What is asked for, apart from times.
-    [[nodiscard]] ScheduleSpec spec(const std::string& family, const std::string& whose, int chunks) const;
+    /// What is asked for, apart from op times.
+    [[nodiscard]] ScheduleSpec specOf(const std::string& family, const std::string& whose, int chunks) const;
     [[nodiscard]] Result<Schedule> generate(const std::string& family, const std::string& whose, const CostModel& times,
                                             int chunks) const;
     /// The last stage of each pipeline computes the loss.
-    [[nodiscard]] Status addLoss(CostModel& model, TimeNs time) const;
+    [[nodiscard]] Status addLoss(CostModel& model) const;
     /// The ops' times from op_costs, or from `forward` and its kind.
     [[nodiscard]] Result<CostModel> operatorCosts() const;
     [[nodiscard]] Result<CostModel> singleCosts(TimeNs usual_forward) const;

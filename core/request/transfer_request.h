@@ -3,24 +3,23 @@
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace bubblescope {
 
 /// "async", "blocking", "paired" or "batched". Error: Usage, for any other name.
-[[nodiscard]] Result<SendMode> sendMode(const std::string& name);
+[[nodiscard]] Result<SendMode> parseSendMode(std::string_view name);
+/// "unlimited", "direction", "link" or "rank". Error: Usage, for any other name.
+[[nodiscard]] Result<CommStreams> parseCommStreams(std::string_view name);
 
-/// What a user states about the cost of transfers, apart from their latency, in the words of the command line: sizes as
-/// "32MiB", rates as "50GB/s".
+/// What a user states about the cost of transfers, apart from their latency.
 struct TransferRequest {
-    std::optional<std::string> activation_bytes;
-    std::optional<std::string> gradient_bytes; ///< as many as activation_bytes if not given
-    std::optional<std::string> bandwidth;      ///< unlimited if not given
-    std::string links;                         ///< a file; empty: none
-    std::string streams = "unlimited";
-    std::string sends = "async";
-    bool no_overlap = false; ///< transfers hold up the rank that sends them
+    TransferModel stated;                       ///< without links and, where it differs, gradient_bytes
+    std::optional<std::int64_t> gradient_bytes; ///< as many as stated.activation_bytes if not given
+    std::string links;                          ///< a file; empty: none
 
     /// `pp`: ranks that a file of links may name. Errors: Usage, Input.
     [[nodiscard]] Result<TransferModel> model(int pp) const;

@@ -56,6 +56,7 @@ struct StepRequest {
     std::vector<int> replicas;
     std::vector<int> ranks; ///< pipeline ranks that are shown; analysis always needs all
 
+    [[nodiscard]] bool empty() const { return steps.empty() && replicas.empty() && ranks.empty(); }
     [[nodiscard]] bool holds(const StepTimeline& step) const;
     [[nodiscard]] bool holds(int replica) const;
     [[nodiscard]] bool shows(Rank rank) const;

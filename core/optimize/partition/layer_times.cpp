@@ -21,8 +21,8 @@ constexpr std::string_view kShape =
     R"(a list of layers is {"unit":"ms","layers":[{"forward":1.5,"backward":3},…]}, or CSV with such columns)";
 constexpr std::int64_t kMaxTimedLayers = 100'000;
 constexpr double kLongestLayer = 1e12; // nanoseconds, a quarter of an hour
-constexpr std::array<std::string_view, 8> kFields{"name",        "forward", "backward", "input_grad",
-                                                  "weight_grad", "memory",  "count",    "kind"};
+constexpr std::array<std::string_view, 8> kLayerFields{"name",        "forward", "backward", "input_grad",
+                                                       "weight_grad", "memory",  "count",    "kind"};
 
 /// A layer's fields as text, from either format; times are digits with or without a unit.
 using Fields = std::map<std::string, std::string, std::less<>>;
@@ -119,7 +119,7 @@ Status addJsonLayer(const Json& entry, const Fields& units, const std::string& w
     if (!entry.is_object()) return inputError(where, "not a JSON object", std::string(kShape));
     Fields fields;
     for (const auto& [key, value] : entry.items()) {
-        if (std::ranges::find(kFields, key) == kFields.end())
+        if (std::ranges::find(kLayerFields, key) == kFields.end())
             return inputError(where, fmt::format("unknown field \"{}\"", key), std::string(kShape));
         if (!value.is_string() && !value.is_number())
             return inputError(where, fmt::format("{} is {}", key, value.dump()), std::string(kShape));
@@ -198,7 +198,7 @@ Result<std::vector<Layer>> layerTimesFromCsv(std::string_view text, const std::s
                     column.resize(mark);
                     units[column] = unit;
                 }
-                if (std::ranges::find(kFields, column) == kFields.end())
+                if (std::ranges::find(kLayerFields, column) == kFields.end())
                     return inputError(place, fmt::format("unknown column '{}'", column), std::string(kShape));
                 columns.push_back(std::move(column));
             }

@@ -2,7 +2,7 @@
 
 #include "core/optimize/search/search.h"
 #include "core/report/document.h"
-#include "core/request/search_texts.h"
+#include "core/request/order_request.h"
 
 #include <optional>
 

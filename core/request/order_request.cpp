@@ -1,8 +1,7 @@
-#include "core/request/search_texts.h"
+#include "core/request/order_request.h"
 
 #include "core/analysis/whatif/reschedule.h"
 #include "core/analysis/whatif/run_model.h"
-#include "core/base/bytes.h"
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/cost/cost_files.h"
@@ -23,19 +22,6 @@
 
 namespace bubblescope {
 namespace {
-
-/// "5%", "5" or "0.5 %".
-Result<double> shareFrom(std::string_view text) {
-    std::string_view number = text;
-    if (number.ends_with('%')) number.remove_suffix(1);
-    while (number.ends_with(' '))
-        number.remove_suffix(1);
-    const auto percent = parseNumber<double>(number);
-    if (!percent || !(*percent >= 0 && *percent < 100))
-        return usageError(fmt::format("{} is not a share", Field("noise").is(text)),
-                          "give per cent from 0 up to 100, such as 5%");
-    return *percent / 100;
-}
 
 /// Any valid order of what is searched: each rank runs all forwards, then all backwards.
 Schedule someOrder(const SearchRequest& request) {
@@ -70,26 +56,36 @@ Schedule someOrder(const SearchRequest& request) {
 
 } // namespace
 
-Status SearchTexts::readMemory(SearchRequest& request) const {
-    for (const int limit : memory_limit) {
+Result<double> parseNoise(std::string_view text) {
+    std::string_view number = text;
+    if (number.ends_with('%')) number.remove_suffix(1);
+    while (number.ends_with(' '))
+        number.remove_suffix(1);
+    const auto percent = parseNumber<double>(number);
+    if (!percent || !(*percent >= 0 && *percent < 100))
+        return usageError(fmt::format("{} is not a share", Field("noise").is(text)),
+                          "give per cent from 0 up to 100, such as 5%");
+    return *percent / 100;
+}
+
+Status OrderRequest::readMemory(SearchRequest& request) const {
+    for (const int limit : request.activations) {
         if (limit < 1)
             return usageError(fmt::format("{} must be positive", Field("memory_limit")),
                               "give one number, or one for every rank");
     }
-    request.activations = memory_limit;
-    if (memory_model.empty()) return {};
-    if (memory_budget.empty())
+    if (memory_model.empty()) {
+        request.bytes.clear();
+        return {};
+    }
+    if (request.bytes.empty())
         return usageError(fmt::format("{} sets no limit", Field("memory_model")),
                           fmt::format("give {} as well", Field("memory_budget").is("SIZE")));
     BUBBLESCOPE_ASSIGN(request.model, readModelSizes(memory_model));
-    for (const std::string& text : memory_budget) {
-        BUBBLESCOPE_ASSIGN(const std::int64_t bytes, parseBytes(text));
-        request.bytes.push_back(bytes);
-    }
     return {};
 }
 
-Status SearchTexts::addSecond(SearchRequest& request) const {
+Status OrderRequest::addSecond(SearchRequest& request) const {
     if (second.empty()) return {};
     if (request.vpp != 1 || placement != "any")
         return usageError(
@@ -128,8 +124,8 @@ Status SearchTexts::addSecond(SearchRequest& request) const {
     return {};
 }
 
-Status SearchTexts::addOpTimes(SearchRequest& request) const {
-    if (op_times.empty()) return {};
+Status OrderRequest::addOpTimes(SearchRequest& request) const {
+    if (schedule.op_times.empty()) return {};
     if (request.vpp == 1) request.placements = {Placement::Loop};
     if (request.placements.empty())
         return usageError(
@@ -140,15 +136,15 @@ Status SearchTexts::addOpTimes(SearchRequest& request) const {
     BUBBLESCOPE_TRY(checkSizes(request));
     const Schedule order = someOrder(request);
     BUBBLESCOPE_ASSIGN(const OpGraph graph, completeGraph(order));
-    BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(op_times, order, graph));
+    BUBBLESCOPE_ASSIGN(MeasuredTimes measured, readOpTimes(schedule.op_times, order, graph));
     request.costs.measured = std::make_shared<MeasuredTimes>(std::move(measured));
     return {};
 }
 
-Result<SearchRequest> SearchTexts::request() const {
-    SearchRequest made;
-    made.pp = schedule.pp;
-    made.microbatches = schedule.microbatches;
+Result<SearchRequest> OrderRequest::request() const {
+    SearchRequest made = search;
+    made.pp = schedule.spec.pp;
+    made.microbatches = schedule.spec.microbatches;
     made.vpp = schedule.chunks();
     const bool sized = schedule.sized();
     if (!from.empty() && sized)
@@ -169,10 +165,9 @@ Result<SearchRequest> SearchTexts::request() const {
         BUBBLESCOPE_ASSIGN(const Placement given, readPlacement(placement, made.pp, made.vpp));
         made.placements = {given};
     }
-    made.split = split == "on" ? SplitBackward::On : split == "off" ? SplitBackward::Off : SplitBackward::Auto;
     BUBBLESCOPE_ASSIGN(made.costs, schedule.costs(TimeNs{1'000'000}));
-    BUBBLESCOPE_ASSIGN(made.costs.transfers, transfers.model(made.pp));
-    const bool of_one_model = second.empty() && op_times.empty();
+    BUBBLESCOPE_ASSIGN(made.costs.transfers, schedule.transfers.model(made.pp));
+    const bool of_one_model = second.empty() && schedule.op_times.empty();
     if (!from.empty() && !of_one_model)
         return usageError(fmt::format("{} takes the times from the trace", Field("from")),
                           fmt::format("leave {} and {} out", Field("op_times"), Field("second")));
@@ -181,20 +176,9 @@ Result<SearchRequest> SearchTexts::request() const {
                           fmt::format("give {} with {}", Field("memory_limit"), Field("second")));
     BUBBLESCOPE_TRY(addSecond(made));
     BUBBLESCOPE_TRY(addOpTimes(made));
-    made.overlap_pairs = overlap_pairs;
     BUBBLESCOPE_TRY(readMemory(made));
-    made.seed = seed;
-    made.threads = threads;
-    made.rounds = rounds;
-    if (!noise.empty()) {
-        BUBBLESCOPE_ASSIGN(const double share, shareFrom(noise));
-        made.noise = NoiseModel{.share = share, .draws = 200, .seed = seed};
-    }
-    if (!time_limit.empty()) {
-        BUBBLESCOPE_ASSIGN(made.time_limit, parseTime(time_limit));
-    } else if (!rounds) {
-        made.time_limit = std::chrono::seconds(10);
-    }
+    if (noise) made.noise = NoiseModel{.share = *noise, .draws = 200, .seed = made.seed};
+    if (!made.time_limit && !made.rounds) made.time_limit = std::chrono::seconds(10);
     return made;
 }
 

@@ -3,12 +3,10 @@
 #include "core/analysis/report.h"
 #include "core/optimize/search/search.h"
 #include "core/request/schedule_request.h"
-#include "core/request/transfer_request.h"
 
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 namespace bubblescope {
 
@@ -19,27 +17,22 @@ struct RecordedOrder {
     double error = 0;    ///< of the replay, as a share
 };
 
-/// What a user asks of a search, in the words of the command line.
-struct SearchTexts {
-    ScheduleRequest schedule; ///< sizes and times
-    TransferRequest transfers;
-    std::vector<int> memory_limit; ///< activations; one for all ranks, or one a rank
+/// A share from 0 up to 100 per cent: "5%", "5" or "0.5 %". Error: Usage.
+[[nodiscard]] Result<double> parseNoise(std::string_view text);
+
+/// An order that a user wants searched.
+struct OrderRequest {
+    ScheduleRequest schedule; ///< sizes, times and transfers
+    /// How to search: split, pairs, limits of memory, time and rounds, seed, threads. request() fills in the rest.
+    SearchRequest search;
     std::string from;              ///< a trace in place of the sizes; empty: none
-    std::string memory_model;
-    std::vector<std::string> memory_budget;
+    std::string memory_model;      ///< a file, with search.bytes; empty: none
     std::string placement = "any"; ///< or loop, v, or a file: readPlacement()
-    std::string op_times;          ///< a file of times of single ops; empty: none
     /// Stage times of a second model in the opposite direction; empty: none. Of fewer stages than there are ranks: it
     /// runs in copies side by side.
     std::string second;
     std::optional<int> second_microbatches; ///< of each copy; together as many as of the first if not given
-    bool overlap_pairs = false;
-    std::string split = "auto"; ///< "auto", "on", "off"
-    std::string noise;          ///< a share, "5%"
-    std::string time_limit;
-    std::optional<int> rounds;
-    std::uint64_t seed = 1;
-    int threads = 0;
+    std::optional<double> noise;            ///< a share
 
     /// Without what the trace shows. Errors: Usage, Input.
     [[nodiscard]] Result<SearchRequest> request() const;
