@@ -146,14 +146,7 @@ Result<Schedule> ours(const Json& one, const Orders& row) {
     if (!schedule.ok() || halves % 2 == 0) return schedule;
     if (spec.name == "zb-auto") {
         schedule.value().ranks = zbAutoOrder(spec, halves);
-    } else if (auto ranks = zbVGreedyOrder({spec.pp,
-                                            spec.microbatches,
-                                            spec.times.forward,
-                                            spec.times.input_grad,
-                                            spec.times.weight_grad,
-                                            spec.comm,
-                                            halves,
-                                            {}})) {
+    } else if (auto ranks = zbVGreedyOrder(spec, halves)) {
         schedule.value().ranks = std::move(*ranks);
     }
     return schedule;

@@ -65,14 +65,12 @@ ScheduleSpec paddleZbVSpec(const Json& one) {
 std::optional<std::vector<std::vector<Op>>> paddleZbVLimited(const Json& one) {
     const Json& params = one.at("params");
     const Json& memory = params.at("mem_after_and_peak");
-    const ScheduleSpec spec = paddleZbVSpec(one);
-    ZbVPaddleInput input{spec.pp, spec.microbatches, spec.vpp, spec.times, spec.loss, spec.comm};
-    input.sizes = {memory.at("forward")[0].get<int>(), -memory.at("backward_b")[0].get<int>(),
-                   -memory.at("backward_w")[0].get<int>()};
-    input.input_grad_peak = memory.at("backward_b")[1].get<int>();
-    input.memory_limit = static_cast<std::int64_t>(std::floor(params.at("max_memory").get<double>())) -
-                         params.at("base_memory").get<int>();
-    return zbVPaddleOrder(input);
+    ScheduleSpec spec = paddleZbVSpec(one);
+    spec.sizes = {memory.at("forward")[0].get<int>(), -memory.at("backward_b")[0].get<int>(),
+                  -memory.at("backward_w")[0].get<int>()};
+    const auto limit = static_cast<std::int64_t>(std::floor(params.at("max_memory").get<double>())) -
+                       params.at("base_memory").get<int>();
+    return zbVPaddleOrder(spec, limit, memory.at("backward_b")[1].get<int>());
 }
 
 void PrintTo(const Source& source, std::ostream* out) {

@@ -66,14 +66,7 @@ Result<Schedule> oddLimit(const ScheduleSpec& spec, int halves) {
         whole.value().ranks = zbAutoOrder(spec, halves);
         return whole;
     }
-    auto ranks = zbVGreedyOrder({spec.pp,
-                                 spec.microbatches,
-                                 spec.times.forward,
-                                 spec.times.input_grad,
-                                 spec.times.weight_grad,
-                                 spec.comm,
-                                 halves,
-                                 {}});
+    auto ranks = zbVGreedyOrder(spec, halves);
     if (ranks) whole.value().ranks = std::move(*ranks);
     return whole;
 }

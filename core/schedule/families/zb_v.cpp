@@ -84,15 +84,7 @@ std::vector<Op> fixedOrder(int p, int m, int s) {
 Result<Schedule> generateGreedy(const ScheduleSpec& spec) {
     // What 1F1B holds on its first rank: p micro-batches, each with two chunks.
     const int limit = spec.memory_limit > 0 ? spec.memory_limit : 2 * spec.pp;
-    const OpTimes& t = spec.times;
-    auto ranks = zbVGreedyOrder({.pp = spec.pp,
-                                 .microbatches = spec.microbatches,
-                                 .forward = t.forward,
-                                 .input_grad = t.input_grad,
-                                 .weight_grad = t.weight_grad,
-                                 .comm = spec.comm,
-                                 .memory_limit = limit * spec.sizes.forward,
-                                 .sizes = spec.sizes});
+    auto ranks = zbVGreedyOrder(spec, limit * spec.sizes.forward);
     if (!ranks) {
         return usageError(
             fmt::format("zb-v (greedy) does not fit into {} activations on {} ranks", limit, spec.pp),
@@ -108,15 +100,8 @@ Result<Schedule> generatePaddle(const ScheduleSpec& spec) {
         return usageError(fmt::format("zb-v (paddle) has 2 chunks a rank or more, not {}", spec.vpp),
                           fmt::format("give {}", Field("vpp").is(2)));
     }
-    ZbVPaddleInput input{.pp = spec.pp,
-                         .microbatches = spec.microbatches,
-                         .vpp = spec.vpp,
-                         .times = spec.times,
-                         .loss = spec.loss,
-                         .comm = spec.comm,
-                         .sizes = spec.sizes};
-    if (spec.memory_limit > 0) input.memory_limit = spec.memory_limit * spec.sizes.forward;
-    auto ranks = zbVPaddleOrder(input);
+    auto ranks =
+        spec.memory_limit > 0 ? zbVPaddleOrder(spec, spec.memory_limit * spec.sizes.forward) : zbVPaddleOrder(spec);
     if (!ranks) {
         return usageError(
             fmt::format("zb-v (paddle) does not fit into {} activations on {} ranks", spec.memory_limit, spec.pp),

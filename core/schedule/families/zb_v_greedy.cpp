@@ -75,9 +75,10 @@ private:
 /// Simulates runs, one at a time.
 class GreedyPlayer {
 public:
-    explicit GreedyPlayer(const ZbVGreedyInput& in)
-        : p_(in.pp), m_(in.microbatches), f_(in.forward.count()), i_(in.input_grad.count()), w_(in.weight_grad.count()),
-          comm_(in.comm.count()), sizes_(in.sizes), limit_(in.memory_limit), ends_(4 * static_cast<std::size_t>(p_)) {}
+    GreedyPlayer(const ScheduleSpec& spec, std::int64_t memory_limit)
+        : p_(spec.pp), m_(spec.microbatches), f_(spec.times.forward.count()), i_(spec.times.input_grad.count()),
+          w_(spec.times.weight_grad.count()), comm_(spec.comm.count()), sizes_(spec.sizes), limit_(memory_limit),
+          ends_(4 * static_cast<std::size_t>(p_)) {}
 
     /// False if memory did not suffice, or if the run is no better than `before`.
     bool play(GreedyFill fill, const GreedyRun* before, GreedyRun& out) {
@@ -329,8 +330,8 @@ std::vector<Op> greedyOps(const Pass* passes, int microbatches) {
 }
 
 /// The best run of all combinations.
-std::optional<GreedyRun> bestRun(const ZbVGreedyInput& input) {
-    GreedyPlayer greedy(input);
+std::optional<GreedyRun> bestRun(const ScheduleSpec& spec, std::int64_t memory_limit) {
+    GreedyPlayer greedy(spec, memory_limit);
     std::optional<GreedyRun> best;
     GreedyRun run;
     GreedyRun next;
@@ -353,13 +354,13 @@ std::optional<GreedyRun> bestRun(const ZbVGreedyInput& input) {
 
 } // namespace
 
-std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ZbVGreedyInput& input) {
-    const auto best = bestRun(input);
+std::optional<std::vector<std::vector<Op>>> zbVGreedyOrder(const ScheduleSpec& spec, std::int64_t memory_limit) {
+    const auto best = bestRun(spec, memory_limit);
     if (!best) return std::nullopt;
     std::vector<std::vector<Op>> ranks;
-    const std::size_t stride = 6 * static_cast<std::size_t>(input.microbatches);
-    for (std::size_t r = 0; r < static_cast<std::size_t>(input.pp); ++r)
-        ranks.push_back(greedyOps(best->passes.data() + r * stride, input.microbatches));
+    const std::size_t stride = 6 * static_cast<std::size_t>(spec.microbatches);
+    for (std::size_t r = 0; r < static_cast<std::size_t>(spec.pp); ++r)
+        ranks.push_back(greedyOps(best->passes.data() + r * stride, spec.microbatches));
     return ranks;
 }
 

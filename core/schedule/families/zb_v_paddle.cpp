@@ -44,8 +44,9 @@ struct PaddleRun {
 
 class PaddlePlayer {
 public:
-    explicit PaddlePlayer(const ZbVPaddleInput& in)
-        : in_(in), p_(in.pp), m_(in.microbatches), v_(in.vpp), loss_rank_(v_ % 2 == 0 ? 0 : p_ - 1),
+    PaddlePlayer(const ScheduleSpec& spec, std::int64_t memory_limit, std::int64_t input_grad_peak)
+        : spec_(spec), memory_limit_(memory_limit), input_grad_peak_(input_grad_peak), p_(spec.pp),
+          m_(spec.microbatches), v_(spec.vpp), loss_rank_(v_ % 2 == 0 ? 0 : p_ - 1),
           ends_(2 * cells() * static_cast<std::size_t>(m_)) {}
 
     /// The best of a run and its repetitions; nothing if memory does not suffice.
@@ -114,10 +115,10 @@ private:
     /// When the input of a rank's next op of a kind arrives; only if canTake().
     TimeNs arrival(OpKind kind, int chunk, int r) {
         const int from = source(kind, chunk, r);
-        if (!isRank(from)) return in_.comm;
+        if (!isRank(from)) return spec_.comm;
         return ends_[cell(kind, chunk, from) * static_cast<std::size_t>(m_) +
                      static_cast<std::size_t>(done(kind, chunk, r))] +
-               in_.comm;
+               spec_.comm;
     }
 
     bool canTake(OpKind kind, int chunk, int r) {
@@ -133,12 +134,12 @@ private:
     }
 
     [[nodiscard]] TimeNs duration(OpKind kind, int chunk, int r) const {
-        return in_.times.of(kind) + (r == loss_rank_ && chunk == v_ - 1 ? in_.loss : TimeNs{0});
+        return spec_.times.of(kind) + (r == loss_rank_ && chunk == v_ - 1 ? spec_.loss : TimeNs{0});
     }
 
     /// Whether the memory that an op needs while it runs is free.
     bool hasRoom(OpKind kind, int r) {
-        return rank(r).held + (kind == OpKind::Forward ? in_.sizes.forward : in_.input_grad_peak) <= in_.memory_limit;
+        return rank(r).held + (kind == OpKind::Forward ? spec_.sizes.forward : input_grad_peak_) <= memory_limit_;
     }
 
     void put(OpKind kind, int chunk, int r) {
@@ -150,7 +151,7 @@ private:
         state.now = start + duration(kind, chunk, r);
         int& count = done(kind, chunk, r);
         ends_[cell(kind, chunk, r) * static_cast<std::size_t>(m_) + static_cast<std::size_t>(count++)] = state.now;
-        state.held += kind == OpKind::Forward ? in_.sizes.forward : -in_.sizes.input_grad;
+        state.held += kind == OpKind::Forward ? spec_.sizes.forward : -spec_.sizes.input_grad;
         state.steps.push_back({kind, chunk});
         if (kind == OpKind::BackwardInput) state.input_grads.push_back(chunk);
     }
@@ -159,7 +160,7 @@ private:
         RankState& state = rank(r);
         const int chunk = state.input_grads[state.next_weight++];
         state.now += duration(OpKind::BackwardWeight, chunk, r);
-        state.held -= in_.sizes.weight_grad;
+        state.held -= spec_.sizes.weight_grad;
         state.steps.push_back({OpKind::BackwardWeight, chunk});
     }
 
@@ -180,7 +181,7 @@ private:
         if (kind == OpKind::Forward) put(kind, chunk, nth(0));
         for (int k = 1; k < p_ && fits_; ++k) {
             const int r = nth(k);
-            comes += in_.comm + duration(kind, chunk, r);
+            comes += spec_.comm + duration(kind, chunk, r);
             fillGap(r, chunks, comes, up);
             if (kind == OpKind::Forward) put(kind, chunk, r);
         }
@@ -221,10 +222,10 @@ private:
 
     /// Whether memory remains for one more forward beside the pending first forwards and the first input gradient.
     bool roomToFill(int r) {
-        std::int64_t needed = rank(r).held + in_.input_grad_peak + in_.sizes.forward;
+        std::int64_t needed = rank(r).held + input_grad_peak_ + spec_.sizes.forward;
         for (int chunk = 1; chunk < v_; ++chunk)
-            if (done(OpKind::Forward, chunk, r) == 0) needed += in_.sizes.forward;
-        return needed <= in_.memory_limit;
+            if (done(OpKind::Forward, chunk, r) == 0) needed += spec_.sizes.forward;
+        return needed <= memory_limit_;
     }
 
     void makeRoom(OpKind kind, int r) {
@@ -274,7 +275,9 @@ private:
         }
     }
 
-    const ZbVPaddleInput& in_;
+    const ScheduleSpec& spec_;
+    std::int64_t memory_limit_;
+    std::int64_t input_grad_peak_;
     int p_;
     int m_;
     int v_;
@@ -301,8 +304,9 @@ std::vector<Op> paddleOps(const std::vector<PaddleStep>& steps, int v) {
 
 } // namespace
 
-std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput& input) {
-    PaddlePlayer player(input);
+std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ScheduleSpec& spec, std::int64_t memory_limit,
+                                                           std::int64_t input_grad_peak) {
+    PaddlePlayer player(spec, memory_limit, input_grad_peak);
     std::optional<PaddleRun> best;
     for (const bool before_input_grad : {true, false}) {
         for (const bool before_forward : {true, false}) {
@@ -315,7 +319,7 @@ std::optional<std::vector<std::vector<Op>>> zbVPaddleOrder(const ZbVPaddleInput&
     }
     std::vector<std::vector<Op>> ranks;
     for (const auto& steps : best->ranks)
-        ranks.push_back(paddleOps(steps, input.vpp));
+        ranks.push_back(paddleOps(steps, spec.vpp));
     return ranks;
 }
 
