@@ -16,7 +16,8 @@
 
 namespace bubblescope::python {
 
-/// Raises the exception of bubblescope.errors that stands for the error, with the text that the command line prints.
+/// Raises the exception of bubblescope.errors that stands for the error, with the text that the command line prints,
+/// in which keywords take the place of options.
 [[noreturn]] void raise(const Error& error);
 
 template <class T>

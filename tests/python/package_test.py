@@ -197,6 +197,14 @@ class Failures(unittest.TestCase):
             self.assertEqual(isinstance(raised.exception, bs.UsageError), code == 2)
             self.assertEqual(isinstance(raised.exception, bs.InputError), code == 3)
 
+    def test_name_keywords(self):
+        with self.assertRaisesRegex(bs.UsageError, r"vpp=0 is not a number of chunks"):
+            bs.schedule("1f1b", pp=4, microbatches=8, vpp=0)
+        with self.assertRaisesRegex(bs.UsageError, r"\(leave vpp out, or use interleaved\)"):
+            bs.schedule("1f1b", pp=4, microbatches=8, vpp=2)
+        with self.assertRaisesRegex(bs.UsageError, "comm=-5 is negative"):
+            bs.simulate("1f1b", pp=4, microbatches=8, comm=-5)
+
     def test_name_place_and_way_out(self):
         with self.assertRaises(bs.InputError) as raised:
             bs.load("/no/such/trace")

@@ -1,4 +1,4 @@
-"""What can go wrong. The text of each exception is the one that the command line prints."""
+"""What can go wrong. The texts are those of the command line, with keywords for options."""
 
 __all__ = ["Error", "UsageError", "InputError", "RunError", "Cancelled"]
 
