@@ -119,7 +119,7 @@ Status addJsonLayer(const Json& entry, const Fields& units, const std::string& w
     if (!entry.is_object()) return inputError(where, "not a JSON object", std::string(kShape));
     Fields fields;
     for (const auto& [key, value] : entry.items()) {
-        if (std::ranges::find(kLayerFields, key) == kFields.end())
+        if (std::ranges::find(kLayerFields, key) == kLayerFields.end())
             return inputError(where, fmt::format("unknown field \"{}\"", key), std::string(kShape));
         if (!value.is_string() && !value.is_number())
             return inputError(where, fmt::format("{} is {}", key, value.dump()), std::string(kShape));
@@ -198,7 +198,7 @@ Result<std::vector<Layer>> layerTimesFromCsv(std::string_view text, const std::s
                     column.resize(mark);
                     units[column] = unit;
                 }
-                if (std::ranges::find(kLayerFields, column) == kFields.end())
+                if (std::ranges::find(kLayerFields, column) == kLayerFields.end())
                     return inputError(place, fmt::format("unknown column '{}'", column), std::string(kShape));
                 columns.push_back(std::move(column));
             }
