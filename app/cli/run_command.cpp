@@ -137,7 +137,7 @@ Outcome agreed(Outcome outcome, ProcessTeam* team) {
     return outcome;
 }
 
-/// As CommandLine::prepareOutputs(), which does not know the folders of a comparison.
+/// As CommandLine::prepare(), which does not know the folders of a comparison.
 Status prepareFolders(const std::vector<std::string>& folders, const RunArguments& options, const ProcessTeam* team) {
     if (options.out.empty() || (team != nullptr && !team->isRoot())) return {};
     for (const std::string& folder : folders)

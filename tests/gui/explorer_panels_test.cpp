@@ -201,10 +201,10 @@ private slots:
         QCOMPARE(
             errorText(error),
             QStringLiteral(
-                "zb-v（handcrafted）的顺序是固定的，不接受“最多激活数”（请去掉“最多激活数”，或给出“变体” greedy）"));
+                "zb-v（handcrafted）的顺序是固定的，不接受 “激活上限”（请去掉 “激活上限”，或给出 “变体” greedy）"));
         QCOMPARE(translated(say("{} states {} pipeline ranks, but the trace shows {}; what it shows is used",
                                 Field("pp").term(), 2, 4)),
-                 QStringLiteral("“rank 数 p”写明有 2 个流水线 rank，而跟踪显示 4 个；以跟踪为准"));
+                 QStringLiteral("“rank 数 p” 写明有 2 个流水线 rank，而跟踪显示 4 个；以跟踪为准"));
         languages.choose(Language::English);
         // No family's hint quotes an option.
         for (const ScheduleFamily& family : scheduleFamilies()) {
