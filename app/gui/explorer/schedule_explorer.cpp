@@ -172,9 +172,8 @@ void ScheduleExplorer::fillFlavors() {
     const ScheduleFamily* const family = schedule_.chosen();
     if (family == nullptr) return;
     schedule_.offerFlavors();
-    limits_->setText(
-        tr("%1. Needs %2.")
-            .arg(translatedText(std::string(family->title)), translatedText(std::string(family->limits))));
+    limits_->setText(tr("%1. Needs %2.")
+                         .arg(translatedText(std::string(family->title)), translatedText(std::string(family->limits))));
     fitSizes();
     compute();
 }
