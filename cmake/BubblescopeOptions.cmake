@@ -46,7 +46,6 @@ endif()
 # Where files are compiled together, a name of one is shadowed by a local one of another, and everything is in an included
 # file. The dev preset compiles, and warns, file by file.
 if(BUBBLESCOPE_UNITY)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
   target_compile_options(bubblescope_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow;$<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>>")
 endif()
@@ -134,65 +133,126 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
-# bubblescope_together(<name>): its files are compiled together where BUBBLESCOPE_UNITY asks for it. In such a target no
-# two files may have helpers of one name.
+# bubblescope_together(<name>): the files of each of its folders are compiled eight at a time where BUBBLESCOPE_UNITY asks for
+# it. No two files of such a folder may have helpers of one name.
 function(bubblescope_together name)
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ${BUBBLESCOPE_UNITY})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ${BUBBLESCOPE_UNITY} UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${name} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  foreach(source IN LISTS sources)
+    get_filename_component(path ${source} ABSOLUTE)
+    get_filename_component(folder ${path} DIRECTORY)
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
+    if(NOT DEFINED count_${folder})
+      set(count_${folder} 0)
+    endif()
+    math(EXPR batch "${count_${folder}} / 8")
+    math(EXPR count_${folder} "${count_${folder}} + 1")
+    string(MAKE_C_IDENTIFIER "${folder}_${batch}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+  endforeach()
 endfunction()
 
-# ---- Libraries: a folder each ---------------------------------------------------------------------------
-# libraries.txt is the one table of what may depend on what. It gives the libraries their links here, and
-# tests/architecture compares the includes of the whole tree with it.
+# ---- Libraries ------------------------------------------------------------------------------------------
+# libraries.txt is the one table of what may depend on what. A folder with a CMakeLists.txt is a library of its own; all
+# others belong to the library of their first two names: core/analysis/clocks to core/analysis. The table gives libraries
+# their links, and tests/architecture compares the includes of every folder with it.
 file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt bubblescope_library_table REGEX "^[a-z]")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/libraries.txt)
 
 # With BUBBLESCOPE_FUZZ these are compiled quickly: no fuzzed reader is among them or uses them, and their tests take little.
-set(bubblescope_not_fuzzed
-  "^(app/cli|core/(analysis/whatif|demo|optimize/(advice|fill)|report|request)|profiler/kernels|runtime/(checks|faults|launch))(/|$)")
+set(bubblescope_not_fuzzed "^(app/cli|core/(demo|optimize|report|request)|profiler/kernels|runtime/(checks|faults|launch))(/|$)")
 
 # With BUBBLESCOPE_FUZZ the branches of these are counted: the readers, and the trace that they make.
 set(bubblescope_metered "^core/(base|formats|trace)(/|$)")
 
-# bubblescope_target(<out> <folder>): the target of a folder, core/formats/chrome is bubblescope_core_formats_chrome.
+# bubblescope_target(<out> <folder>): the target that holds a folder's sources.
 function(bubblescope_target out folder)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt AND folder MATCHES "^([^/]+/[^/]+)/")
+    set(folder ${CMAKE_MATCH_1})
+  endif()
   string(REPLACE "/" "_" name ${folder})
   set(${out} bubblescope_${name} PARENT_SCOPE)
 endfunction()
 
-# bubblescope_dependencies(<out> <folder>): the targets of the folders that the table allows it to use.
-function(bubblescope_dependencies out folder)
+# bubblescope_dependencies(<out> <folder>…): the targets of what the table allows these folders to use: other folders, and
+# packages by the names of their targets.
+function(bubblescope_dependencies out)
   set(targets "")
-  set(found OFF)
-  foreach(line IN LISTS bubblescope_library_table)
-    if(line MATCHES "^${folder}:(.*)$")
-      set(found ON)
-      separate_arguments(names UNIX_COMMAND "${CMAKE_MATCH_1}")
-      foreach(name IN LISTS names)
-        bubblescope_target(target ${name})
-        list(APPEND targets ${target})
-      endforeach()
+  foreach(folder IN LISTS ARGN)
+    set(found OFF)
+    foreach(line IN LISTS bubblescope_library_table)
+      if(line MATCHES "^${folder}:(.*)$")
+        set(found ON)
+        separate_arguments(names UNIX_COMMAND "${CMAKE_MATCH_1}")
+        foreach(name IN LISTS names)
+          if(name MATCHES "::")
+            set(target ${name})
+          else()
+            bubblescope_target(target ${name})
+          endif()
+          list(APPEND targets ${target})
+        endforeach()
+      endif()
+    endforeach()
+    if(NOT found)
+      message(FATAL_ERROR "cmake/libraries.txt has no line for ${folder}: say there what it may depend on")
     endif()
   endforeach()
-  if(NOT found)
-    message(FATAL_ERROR "cmake/libraries.txt has no line for ${folder}: say there what it may depend on")
-  endif()
+  list(REMOVE_DUPLICATES targets)
   set(${out} ${targets} PARENT_SCOPE)
 endfunction()
 
-# bubblescope_library([SOURCES …] [LINK …] [LINK_PRIVATE …] [PRECOMPILED …]): the library of this folder, of all its sources
-# unless they are given. LINK and LINK_PRIVATE name what is not ours.
+# bubblescope_libraries(<top> <out>): all libraries of the folders below core, profiler or runtime, and their targets.
+function(bubblescope_libraries top out)
+  set(libraries "")
+  set(targets "")
+  foreach(line IN LISTS bubblescope_library_table)
+    if(line MATCHES "^(${top}/[^:]+):")
+      set(folder ${CMAKE_MATCH_1})
+      if(EXISTS ${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+        add_subdirectory(${PROJECT_SOURCE_DIR}/${folder})
+        bubblescope_target(target ${folder})
+        if(TARGET ${target})
+          list(APPEND targets ${target})
+        endif()
+      else()
+        string(REGEX MATCH "^[^/]+/[^/]+" library ${folder})
+        list(APPEND libraries ${library})
+        list(APPEND folders_${library} ${folder})
+      endif()
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES libraries)
+  foreach(library IN LISTS libraries)
+    bubblescope_library(FOLDERS ${folders_${library}})
+    bubblescope_target(target ${library})
+    list(APPEND targets ${target})
+  endforeach()
+  set(${out} ${targets} PARENT_SCOPE)
+endfunction()
+
+# bubblescope_library([NAME …] [FOLDERS …] [SOURCES …] [LINK …] [LINK_PRIVATE …] [PRECOMPILED …]): a library of all sources of
+# these folders, or of this one, unless sources are given. LINK and LINK_PRIVATE name what is not in the table.
 function(bubblescope_library)
-  cmake_parse_arguments(arg "" "NAME;PRECOMPILED" "SOURCES;LINK;LINK_PRIVATE" ${ARGN})
-  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  cmake_parse_arguments(arg "" "NAME;PRECOMPILED" "FOLDERS;SOURCES;LINK;LINK_PRIVATE" ${ARGN})
+  if(NOT arg_FOLDERS)
+    file(RELATIVE_PATH arg_FOLDERS ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  list(GET arg_FOLDERS 0 folder)
   if(arg_NAME)
     set(name ${arg_NAME})
     set(dependencies "")
   else()
     bubblescope_target(name ${folder})
-    bubblescope_dependencies(dependencies ${folder})
+    bubblescope_dependencies(dependencies ${arg_FOLDERS})
+    list(REMOVE_ITEM dependencies ${name})
   endif()
   if(NOT arg_SOURCES)
-    file(GLOB arg_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+    foreach(one IN LISTS arg_FOLDERS)
+      file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${one}/*.cpp)
+      list(APPEND arg_SOURCES ${sources})
+    endforeach()
   endif()
   set(quickly OFF)
   if(BUBBLESCOPE_FUZZ AND folder MATCHES "${bubblescope_not_fuzzed}")

@@ -3,12 +3,12 @@
 #include "app/cli/terminal.h"
 #include "core/base/text.h"
 #include "core/cost/model_presets.h"
+#include "core/families/registry.h"
 #include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/streams.h"
 #include "core/optimize/overlap/study.h"
 #include "core/report/text.h"
 #include "core/request/model_costs.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

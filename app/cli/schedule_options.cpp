@@ -1,7 +1,7 @@
 #include "app/cli/schedule_options.h"
 
 #include "app/cli/transfer_options.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <algorithm>
 #include <string>

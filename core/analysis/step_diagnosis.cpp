@@ -3,7 +3,7 @@
 #include "core/analysis/accounting/accounting.h"
 #include "core/analysis/step_pieces.h"
 #include "core/base/large_list.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <fmt/format.h>
 

@@ -3,9 +3,9 @@
 #include "core/aadiff/digest.h"
 #include "core/aadiff/plan.h"
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/step_timeline.h"
 

@@ -1,6 +1,8 @@
 #include "core/formats/read_trace.h"
 
 #include "core/base/bytes.h"
+#include "core/base/core_count.h"
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/formats/chrome/reader.h"
 #include "core/formats/notes_file.h"
@@ -16,8 +18,6 @@
 #include "core/formats/source/packing.h"
 #include "core/formats/source/schedule_file.h"
 #include "core/formats/torchtitan/event_log.h"
-#include "core/parallel/core_count.h"
-#include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
 

@@ -15,8 +15,8 @@
 #include "core/graph/consolidate.h"
 
 #include "core/base/large_list.h"
+#include "core/base/parallel.h"
 #include "core/graph/step_graph.h"
-#include "core/parallel/parallel.h"
 
 #include <algorithm>
 #include <atomic>

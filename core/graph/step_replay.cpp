@@ -1,6 +1,6 @@
 #include "core/graph/step_replay.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -2,8 +2,8 @@
 
 #include "core/base/diagnostic.h"
 #include "core/cost/cost_model.h"
+#include "core/families/registry.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,9 +1,9 @@
 #include "core/recognise/native_files.h"
 
 #include "core/base/median.h"
+#include "core/base/parallel.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/source/mapped_file.h"
-#include "core/parallel/parallel.h"
 #include "core/recognise/found_ops.h"
 #include "core/recognise/native_args.h"
 #include "core/recognise/profiler_marks.h"

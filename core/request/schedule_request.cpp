@@ -2,11 +2,11 @@
 
 #include "core/base/field.h"
 #include "core/cost/cost_files.h"
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
 #include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/study.h"
 #include "core/recognise/match_schedule.h"
-#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_files.h"
 
 #include <algorithm>

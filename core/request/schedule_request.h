@@ -2,9 +2,9 @@
 
 #include "core/base/result.h"
 #include "core/cost/cost_model.h"
+#include "core/families/registry.h"
 #include "core/recognise/run.h"
 #include "core/request/transfer_request.h"
-#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule.h"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #include "core/schedule/dependency.h"
 
 #include "core/base/large_list.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 #include "core/schedule/stage_ways.h"
 
 #include <algorithm>

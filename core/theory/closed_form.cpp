@@ -1,9 +1,9 @@
 #include "core/theory/closed_form.h"
 
+#include "core/families/registry.h"
 #include "core/graph/longest_path.h"
 #include "core/graph/unit_graph.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "core/theory/forms/family_theory.h"
 #include "core/theory/forms/form_builder.h"
 

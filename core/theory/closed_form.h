@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/theory/forms/form.h"
 
 #include <string>

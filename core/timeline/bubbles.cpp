@@ -1,7 +1,7 @@
 #include "core/timeline/bubbles.h"
 
 #include "core/base/large_list.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 #include "core/trace/pyramid.h"
 
 #include "core/base/job.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@ cmake_minimum_required(VERSION 3.25)
 get_filename_component(TREE ${TREE} ABSOLUTE BASE_DIR ${CMAKE_CURRENT_BINARY_DIR})
 set(faults "")
 
-# ---- The table: a folder, a colon, the folders that it may include. Each may only name folders above it, so no circle
+# ---- The table: a folder, a colon, the folders that it may include, the packages that it links. Each may only name folders above it, so no circle
 # can be written down. A line without files of its own (core:) is a collection of others.
 file(STRINGS ${TREE}/cmake/libraries.txt table REGEX "^[a-z]")
 set(listed "")
@@ -16,6 +16,7 @@ foreach(line IN LISTS table)
   string(REGEX MATCH "^([^:]+):(.*)$" _ "${line}")
   set(folder ${CMAKE_MATCH_1})
   separate_arguments(allowed UNIX_COMMAND "${CMAKE_MATCH_2}")
+  list(FILTER allowed EXCLUDE REGEX "::") # packages
   foreach(name IN LISTS allowed)
     if(NOT name IN_LIST listed)
       list(APPEND faults "cmake/libraries.txt: ${folder} names ${name}, which has no line above it")

@@ -6,8 +6,8 @@
 //     bench_aadiff [STEPS]
 //     bench_aadiff unpaced RANKS WIDTH SEQUENCE STEPS COST
 
+#include "core/families/registry.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 #include "runtime/run.h"
 #include "tests/support/scratch_folder.h"
 

@@ -6,8 +6,8 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <benchmark/benchmark.h>
 

@@ -1,7 +1,7 @@
 // What the engine costs beyond the maths: stages that compute nothing, in-process transport, not paced. The figure is
 // processor time of all ranks together per op, so that waiting for another rank does not count.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"
 

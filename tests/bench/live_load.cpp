@@ -8,10 +8,10 @@
 // Prints a JSON document a line; exit code 1 if anything was lost. `slices_per_cpu_s` is of all threads but the
 // producer's.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/segment_follower.h"
-#include "core/schedule/families/registry.h"
 #include "profiler/recorder/segment_writer.h"
 #include "tests/bench/load_tools.h"
 #include "tests/support/scratch_folder.h"

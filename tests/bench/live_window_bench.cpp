@@ -10,8 +10,8 @@
 // N kinds of events that took most. QT_QPA_PLATFORM=offscreen needs no display.
 
 #include "app/gui/main_window.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "profiler/recorder/segment_writer.h"
 #include "tests/support/scratch_folder.h"
 

@@ -10,11 +10,11 @@
 // quarter; with --garble senders reach it through a proxy that flips a bit each so many KiB of a connection. Prints a
 // JSON document; exit code 1 if anything was lost.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/stream_receiver.h"
 #include "core/live/stream_sender.h"
-#include "core/schedule/families/registry.h"
 #include "profiler/recorder/segment_writer.h"
 #include "tests/bench/load_tools.h"
 #include "tests/support/scratch_folder.h"

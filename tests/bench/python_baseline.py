@@ -39,7 +39,7 @@ def interleaved(p, m, v):
 
 
 class ZbVRun:
-    """One greedy run over all ranks: see core/schedule/families/zb_v_greedy.cpp."""
+    """One greedy run over all ranks: see core/families/zb_v_greedy.cpp."""
 
     def __init__(self, p, m, times, limit, fill_forward, fill_input_1, before):
         self.p, self.m, self.times, self.limit = p, m, times, limit
@@ -202,7 +202,7 @@ def zb_v(p, m, times):
 
 
 class SlotTable:
-    """Ranks by slots of one unit: see core/schedule/families/slot_table.cpp. A pass is F0, F1, I1, I0 or W."""
+    """Ranks by slots of one unit: see core/families/slot_table.cpp. A pass is F0, F1, I1, I0 or W."""
 
     PASSES = ("F0", "F1", "I1", "I0")
 

@@ -2,7 +2,7 @@
 // both see the same machine. The figures are medians over steps and rounds, of time on the wall and of processor time;
 // the latter is that of the whole process, the recorder's thread included.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "runtime/clock/host_clock.h"
 #include "runtime/comm/inproc/in_process_transport.h"
 #include "runtime/engine/engine.h"

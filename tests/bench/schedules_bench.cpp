@@ -1,9 +1,9 @@
 // Generation, validation and simulation of schedules, on one thread. `items_per_second` are ops; the arguments
 // are p and m. Sizes span more than three decades of p·m·v, so that report.py can fit how times grow.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 
 #include <benchmark/benchmark.h>
 

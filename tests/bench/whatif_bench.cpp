@@ -4,8 +4,8 @@
 #include "core/analysis/whatif/scenario.h"
 #include "core/analysis/whatif/straggler_study.h"
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <benchmark/benchmark.h>
 

@@ -1,7 +1,7 @@
 // Flipped bits and runs that check themselves: every one in covered work must be found and its place named, and clean
 // runs must raise no alarm. The host's time passes only when somebody sleeps, so that runs are exact and fast.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/timeline/checks.h"
 #include "runtime/faults/fault.h"
 #include "tests/unit/runtime/checked_engine_run.h"

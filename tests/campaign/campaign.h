@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/analysis/report.h"
+#include "core/families/registry.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 // Ranks that share a device whose processors are divided among them, on an emulated device.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "runtime/backend/backend.h"
 #include "runtime/run.h"
 #include "tests/gpu/flavors.h"

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "runtime/model/data_plan.h"
 #include "runtime/model/model_config.h"
 

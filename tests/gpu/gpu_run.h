@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "runtime/backend/backend.h"
 #include "runtime/checks/rank_checker.h"
 #include "runtime/comm/inproc/in_process_transport.h"

@@ -1,8 +1,8 @@
 // Ranks with a device each, joined by what stands in for NCCL: real runs over real plans of links, with threads in the
 // place of processes.
 
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "runtime/backend/backend.h"
 #include "runtime/backend/nccl/connect_devices.h"
 #include "runtime/backend/nccl/link_plan.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/models/session.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <QWidget>
 

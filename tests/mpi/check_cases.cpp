@@ -1,7 +1,7 @@
 #include "tests/mpi/check_cases.h"
 
+#include "core/families/registry.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 #include "runtime/run.h"
 #include "tests/support/scratch_folder.h"
 

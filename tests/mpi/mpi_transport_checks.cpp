@@ -1,6 +1,6 @@
 #include "tests/mpi/mpi_transport_checks.h"
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "runtime/comm/mpi/mpi_channels.h"
 
 #include <fmt/format.h>

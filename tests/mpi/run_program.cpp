@@ -1,10 +1,10 @@
 // run_program CASE: one of the processes that mpirun started; each is a rank of a run. Prints what is wrong and ends
 // with 1, or one line for each process with what it saw, which CTest looks for.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 #include "core/theory/analysis.h"
 #include "runtime/launch/session.h"
 #include "runtime/model/stage_memory.h"

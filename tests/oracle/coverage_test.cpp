@@ -1,8 +1,8 @@
 // Every file of the oracles, and what answers for it. Orders are compared here once more, live, so that the table this
 // prints is what the code does; a file that no row names fails the test.
 
+#include "core/families/timed_orders.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/timed_orders.h"
 #include "tests/oracle/order_match.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "tests/oracle/order_match.h"
 
+#include "core/families/timed_orders.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/timed_orders.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/cost/cost_model.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "tests/oracle/oracle_file.h"
 
 #include <optional>

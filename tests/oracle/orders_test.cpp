@@ -1,8 +1,8 @@
 // Our orders against those that frameworks and papers' programs produced, op by op; and our simulation
 // against the times they give.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "tests/oracle/oracle_file.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/cost/cost_model.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/timeline/bubbles.h"
 #include "core/timeline/step_timeline.h"
 #include "tests/oracle/oracle_file.h"

@@ -1,9 +1,9 @@
 // Orders whose weight gradients fill the bubbles, against those that the published generators produced: op by
 // op, and our simulation against the times that the files give.
 
+#include "core/families/registry.h"
+#include "core/families/timed_orders.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
-#include "core/schedule/families/timed_orders.h"
 #include "tests/oracle/oracle_file.h"
 
 #include <gtest/gtest.h>

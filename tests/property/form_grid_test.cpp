@@ -2,7 +2,7 @@
 // p = 16, m = 64, v = 6, at four time ratios (but see test::inGrid and test::timesInGrid). The simulation knows nothing
 // of the forms; consolidation gathers its idle time. One test case per family, flavor and p.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

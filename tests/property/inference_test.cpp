@@ -1,9 +1,9 @@
 // Schedules are found again in made-up GPU traces that name no op, over sizes, jitter and what the profiler recorded;
 // and where events are missing the answer is never both confident and wrong.
 
+#include "core/families/registry.h"
 #include "core/recognise/run.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/unit/recognise/kineto_job.h"
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

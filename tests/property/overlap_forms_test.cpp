@@ -1,9 +1,9 @@
 // What is known of schedules with overlapped pairs, two pipelines or split sequences beside their closed forms, which
 // split_form_grid_test.cpp compares with simulation: orders, peaks, domains, limits.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "core/theory/analysis.h"
 #include "core/theory/closed_form.h"
 

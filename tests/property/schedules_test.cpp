@@ -1,8 +1,8 @@
 // Every schedule that a family accepts is valid; every accepted order can be simulated.
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

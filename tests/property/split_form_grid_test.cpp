@@ -3,7 +3,7 @@
 // gradient from 0 to above the forward, pairs from their longer half to both, and slow transfers (but see test::inGrid
 // and test::timesInGrid). One test case per family, flavor and p.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "tests/property/form_check.h"
 
 #include <gtest/gtest.h>

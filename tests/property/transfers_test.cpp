@@ -1,9 +1,9 @@
 // What must hold for transfers and sends of every schedule, whatever its times.
 
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include "core/analysis/whatif/run_graph.h"
 #include "core/analysis/whatif/scenario.h"
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // What the generators of schedules whose weight gradients fill the bubbles promise for every size and all times, and
 // where the closed form of ZB-V ends.
 
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "core/theory/closed_form.h"
 
 #include <gtest/gtest.h>

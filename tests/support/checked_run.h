@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/aadiff/digest.h"
+#include "core/families/registry.h"
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/native_events.h"
 #include "core/formats/perfetto/writer.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
 #include "tests/support/scratch_folder.h"

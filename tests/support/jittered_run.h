@@ -1,10 +1,10 @@
 #pragma once
 
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/families/registry.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,8 +3,8 @@
 #include "app/gui/models/session.h"
 #include "core/base/job.h"
 #include "core/cost/memory_model.h"
+#include "core/families/registry.h"
 #include "core/optimize/search/search.h"
-#include "core/schedule/families/registry.h"
 #include "core/theory/closed_form.h"
 
 #include <functional>

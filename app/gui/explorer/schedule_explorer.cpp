@@ -5,7 +5,7 @@
 #include "app/gui/panels/bubble_panel.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/timeline_view.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/schedule/schedule_files.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 #include "app/gui/models/session_file.h"
 
 #include "core/base/input_file.h"
+#include "core/families/registry.h"
 #include "core/formats/source/replacing_file.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

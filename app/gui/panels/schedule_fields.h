@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 class QComboBox;
 class QFormLayout;

@@ -5,8 +5,8 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/role_fills.h"
+#include "core/families/registry.h"
 #include "core/report/results/verdict.h"
-#include "core/schedule/families/registry.h"
 
 #include <QEvent>
 #include <QHBoxLayout>

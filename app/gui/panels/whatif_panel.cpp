@@ -3,7 +3,7 @@
 #include "app/gui/charts/bar_chart.h"
 #include "app/gui/language/text.h"
 #include "app/gui/panels/widgets.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <QCheckBox>
 #include <QComboBox>

@@ -1,7 +1,7 @@
 #include "app/gui/plain/plain_geometry.h"
 
 #include "app/gui/timeline/counters.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <QLineF>
 

@@ -1,6 +1,6 @@
 #include "app/gui/plain/plain_trace.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <QCoreApplication>
 

@@ -2,8 +2,8 @@
 
 #include "app/gui/language/text.h"
 #include "app/gui/models/item_text.h"
+#include "core/families/registry.h"
 #include "core/formats/source/replacing_file.h"
-#include "core/schedule/families/registry.h"
 
 #include <QComboBox>
 #include <QFileDialog>

@@ -2,7 +2,7 @@
 
 #include "app/gui/models/rows.h"
 #include "app/gui/timeline/role_fills.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <QFontMetrics>
 #include <QImage>

@@ -1,6 +1,6 @@
 #include "app/gui/timeline/kept_picture.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <QPaintEngine>
 #include <QPainter>

@@ -1,6 +1,6 @@
 #include "app/gui/timeline/raw_geometry.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 
 #include "app/gui/timeline/raw_painter.h"
 #include "app/gui/timeline/time_axis.h"
-#include "core/parallel/beside.h"
-#include "core/parallel/parallel.h"
+#include "core/base/beside.h"
+#include "core/base/parallel.h"
 
 #include <QBrush>
 #include <QPainter>

@@ -1,7 +1,7 @@
 #include "core/analysis/accounting/accounting.h"
 
 #include "core/analysis/accounting/step_parts.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 #include "core/recognise/lost_records.h"
 #include "core/schedule/dependency.h"
 

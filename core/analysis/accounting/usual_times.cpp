@@ -1,7 +1,7 @@
 #include "core/analysis/accounting/usual_times.h"
 
 #include "core/base/median.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
+#include "core/base/parallel.h"
 #include "core/graph/step_graph.h"
-#include "core/parallel/parallel.h"
 #include "core/timeline/bubbles.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <iterator>

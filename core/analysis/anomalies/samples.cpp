@@ -3,7 +3,7 @@
 #include "core/analysis/clocks/step_events.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/base/large_list.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,7 +1,7 @@
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <cmath>

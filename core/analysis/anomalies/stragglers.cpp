@@ -2,7 +2,7 @@
 #include "core/analysis/statistics/change_point.h"
 #include "core/analysis/statistics/robust.h"
 #include "core/analysis/statistics/tests.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <cmath>

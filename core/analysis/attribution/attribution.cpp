@@ -5,7 +5,7 @@
 #include "core/analysis/attribution/step_excess.h"
 #include "core/analysis/attribution/step_savings.h"
 #include "core/analysis/attribution/worst_causes.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "core/base/large_list.h"
+#include "core/base/parallel.h"
 #include "core/graph/step_graph.h"
-#include "core/parallel/parallel.h"
 
 #include <vector>
 

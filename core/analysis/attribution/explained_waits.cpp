@@ -11,7 +11,7 @@
 
 #include "core/analysis/attribution/explained_waits.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <mutex>
 #include <optional>

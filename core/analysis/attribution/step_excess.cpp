@@ -2,7 +2,7 @@
 
 #include "core/base/large_list.h"
 #include "core/base/median.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 namespace bubblescope {
 

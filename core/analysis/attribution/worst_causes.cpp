@@ -1,6 +1,6 @@
 #include "core/analysis/attribution/worst_causes.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "core/analysis/clocks/step_events.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 #include "core/schedule/dependency.h"
 
 #include <algorithm>

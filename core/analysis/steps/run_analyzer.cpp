@@ -4,7 +4,7 @@
 #include "core/analysis/steps/findings_log.h"
 #include "core/analysis/steps/step_window.h"
 #include "core/base/median.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 #include "core/recognise/match_schedule.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "core/analysis/steps/step_judge.h"
 
 #include "core/analysis/step_pieces.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <utility>
 

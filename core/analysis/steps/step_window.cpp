@@ -3,8 +3,8 @@
 #include "core/aadiff/coverage.h"
 #include "core/analysis/anomalies/find_anomalies.h"
 #include "core/base/median.h"
+#include "core/base/parallel.h"
 #include "core/cost/measured_times.h"
-#include "core/parallel/parallel.h"
 #include "core/recognise/match_schedule.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 
 #include "core/analysis/whatif/timeline_graph.h"
 #include "core/base/field.h"
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 

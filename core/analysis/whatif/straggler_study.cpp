@@ -1,7 +1,7 @@
 #include "core/analysis/whatif/straggler_study.h"
 
 #include "core/analysis/whatif/run_graph.h"
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #include "core/formats/chrome/batch_pipeline.h"
 
-#include "core/parallel/core_count.h"
+#include "core/base/core_count.h"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "core/base/parallel.h"
 #include "core/formats/chrome/event_borders.h"
 #include "core/formats/chrome/event_parser.h"
-#include "core/parallel/parallel.h"
 
 #include <cstddef>
 #include <deque>

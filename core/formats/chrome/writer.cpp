@@ -1,9 +1,9 @@
 #include "core/formats/chrome/writer.h"
 
+#include "core/base/parallel.h"
 #include "core/formats/chrome/event_text.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
-#include "core/parallel/parallel.h"
 #include "core/trace/args.h"
 #include "core/trace/trace.h"
 

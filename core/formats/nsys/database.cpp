@@ -1,6 +1,6 @@
 #include "core/formats/nsys/database.h"
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 
 #include <fmt/format.h>
 #include <sqlite3.h>

@@ -1,5 +1,7 @@
 #include "core/formats/perfetto/reader.h"
 
+#include "core/base/core_count.h"
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/clock_table.h"
@@ -14,8 +16,6 @@
 #include "core/formats/source/packing.h"
 #include "core/formats/source/slice_pairing.h"
 #include "core/formats/source/source_files.h"
-#include "core/parallel/core_count.h"
-#include "core/parallel/parallel.h"
 
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>

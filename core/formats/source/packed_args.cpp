@@ -1,6 +1,6 @@
 #include "core/formats/source/packed_args.h"
 
-#include "core/parallel/core_count.h"
+#include "core/base/core_count.h"
 
 #include <zstd.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/parallel/parallel.h"
+#include "core/base/parallel.h"
 #include "core/trace/args.h"
 
 #include <cstddef>

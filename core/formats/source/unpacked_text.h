@@ -1,11 +1,11 @@
 #pragma once
 
 #include "core/base/diagnostic.h"
+#include "core/base/parallel.h"
 #include "core/base/result.h"
 #include "core/formats/source/load_progress.h"
 #include "core/formats/source/packing.h"
 #include "core/formats/source/unpacking.h"
-#include "core/parallel/parallel.h"
 
 #include <cstddef>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "core/formats/source/unpacking.h"
 
-#include "core/parallel/core_count.h"
+#include "core/base/core_count.h"
 
 #include <fmt/format.h>
 #include <isa-l/igzip_lib.h>

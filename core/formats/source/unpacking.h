@@ -1,9 +1,9 @@
 #pragma once
 
 #include "core/base/job.h"
+#include "core/base/parallel.h"
 #include "core/base/result.h"
 #include "core/formats/source/packing.h"
-#include "core/parallel/parallel.h"
 
 #include <cstddef>
 #include <deque>

@@ -1,10 +1,10 @@
 #include "core/optimize/advice/advise.h"
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/optimize/advice/searched_order.h"
 #include "core/optimize/partition/optimise.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 

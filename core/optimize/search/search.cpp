@@ -1,14 +1,14 @@
 #include "core/optimize/search/search.h"
 
 #include "core/base/field.h"
+#include "core/base/parallel.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
 #include "core/optimize/search/exact.h"
 #include "core/optimize/search/improve.h"
 #include "core/optimize/search/justify.h"
 #include "core/optimize/search/list_order.h"
-#include "core/parallel/parallel.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 

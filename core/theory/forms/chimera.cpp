@@ -23,7 +23,7 @@
 
 #include "core/theory/forms/family_theory.h"
 
-#include "core/schedule/families/families.h"
+#include "core/families/families.h"
 #include "core/theory/forms/form_builder.h"
 
 #include <fmt/format.h>

@@ -2,12 +2,12 @@
 
 #include "core/cost/cost_files.h"
 #include "core/cost/memory_estimate.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/optimize/overlap/operators.h"
 #include "core/optimize/overlap/streams.h"
 #include "core/optimize/overlap/study.h"
 #include "core/optimize/partition/layer_times.h"
-#include "core/schedule/families/registry.h"
 #include "tests/fuzz/checks.h"
 #include "tests/fuzz/targets.h"
 

@@ -1,7 +1,7 @@
 #include "core/aadiff/check_session.h"
 
 #include "core/aadiff/mismatch.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

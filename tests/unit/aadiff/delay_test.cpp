@@ -1,8 +1,8 @@
 #include "core/aadiff/coverage.h"
 
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

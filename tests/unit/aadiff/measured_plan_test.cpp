@@ -1,6 +1,6 @@
 #include "core/aadiff/measured_plan.h"
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "core/aadiff/plan.h"
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

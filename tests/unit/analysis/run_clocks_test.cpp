@@ -1,6 +1,6 @@
 #include "core/analysis/clocks/run_clocks.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "core/trace/trace_builder.h"
 #include "tests/support/shared_data.h"
 

@@ -2,8 +2,8 @@
 
 #include "core/analysis/report.h"
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
-#include "core/parallel/beside.h"
-#include "core/parallel/core_count.h"
-#include "core/parallel/parallel.h"
+#include "core/base/beside.h"
+#include "core/base/core_count.h"
+#include "core/base/parallel.h"
 #include "tests/support/child_process.h"
 #include "tests/support/sanitized.h"
 

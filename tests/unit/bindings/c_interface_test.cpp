@@ -3,9 +3,9 @@
 #include "core/aadiff/compare.h"
 #include "core/aadiff/digest.h"
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gmock/gmock.h>

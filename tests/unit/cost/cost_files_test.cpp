@@ -1,6 +1,6 @@
 #include "core/cost/cost_files.h"
 #include "core/cost/memory_estimate.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gmock/gmock.h>

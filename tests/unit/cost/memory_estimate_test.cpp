@@ -1,5 +1,5 @@
 #include "core/cost/memory_estimate.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "core/cost/memory_model.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "core/formats/chakra/writer.h"
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"
 
 #include <gtest/gtest.h>

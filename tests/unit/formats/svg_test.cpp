@@ -1,9 +1,9 @@
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/document.h"
 #include "core/report/svg/draw_timelines.h"
 #include "core/report/svg/row_boxes.h"
-#include "core/schedule/families/registry.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/xml_reader.h"
 

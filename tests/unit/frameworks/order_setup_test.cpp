@@ -1,6 +1,6 @@
 #include "core/frameworks/order_setup.h"
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <gtest/gtest.h>
 

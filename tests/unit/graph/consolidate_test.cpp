@@ -1,7 +1,7 @@
+#include "core/families/registry.h"
 #include "core/graph/consolidate.h"
 #include "core/graph/simulate.h"
 #include "core/schedule/dependency.h"
-#include "core/schedule/families/registry.h"
 #include "core/timeline/bubbles.h"
 
 #include <gtest/gtest.h>

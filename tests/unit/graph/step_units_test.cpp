@@ -1,8 +1,8 @@
+#include "core/families/registry.h"
 #include "core/graph/consolidate.h"
 #include "core/graph/simulate.h"
 #include "core/graph/step_graph.h"
 #include "core/graph/step_units.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

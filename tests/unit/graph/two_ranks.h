@@ -1,7 +1,7 @@
 #pragma once
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

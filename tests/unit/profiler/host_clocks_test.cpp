@@ -1,9 +1,9 @@
 // Files that a run wrote on several hosts, put on one clock by what the run recorded of them.
 
 #include "core/analysis/steps/run_analyzer.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/run.h"
-#include "core/schedule/families/registry.h"
 #include "profiler/recorder/recorder.h"
 #include "tests/support/scratch_folder.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/timeline/run_info.h"
 #include "core/timeline/step_timeline.h"
 

@@ -1,6 +1,6 @@
 // Runs that check themselves in their bubbles, on a host whose time passes only when somebody sleeps.
 
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/timeline/checks.h"
 #include "runtime/checks/layer_result.h"
 #include "runtime/model/known_answers.h"

@@ -1,8 +1,8 @@
 // Every order that the registry makes, executed by the engine: no deadlock, the reference's weights, and on the
 // emulated clock the simulation's times. What is added to the registry is tested here by itself.
 
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_files.h"
 #include "runtime/run.h"
 #include "tests/support/reference_run.h"

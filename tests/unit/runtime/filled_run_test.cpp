@@ -1,9 +1,9 @@
 // Work in bubbles, executed: the engine's ranks are held for as long as the work takes, and the step becomes as long as
 // the study of filling predicts, on the emulated clock to the nanosecond.
 
+#include "core/families/registry.h"
 #include "core/optimize/fill/fill.h"
 #include "core/optimize/fill/fill_replay.h"
-#include "core/schedule/families/registry.h"
 #include "tests/unit/runtime/engine_run.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "runtime/model/layer_watch.h"
 
 #include "core/base/hash.h"
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "runtime/checks/layer_result.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"

@@ -3,8 +3,8 @@
 
 #include "runtime/model/stage_memory.h"
 
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "tests/unit/runtime/engine_run.h"
 #include "tests/unit/runtime/schedules.h"
 

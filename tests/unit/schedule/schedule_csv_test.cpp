@@ -1,5 +1,5 @@
+#include "core/families/registry.h"
 #include "core/graph/validate.h"
-#include "core/schedule/families/registry.h"
 #include "core/schedule/schedule_files.h"
 #include "tests/support/scratch_folder.h"
 

@@ -1,4 +1,4 @@
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 #include "core/schedule/schedule_files.h"
 
 #include <gtest/gtest.h>

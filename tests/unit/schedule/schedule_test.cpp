@@ -1,4 +1,4 @@
-#include "core/schedule/families/registry.h"
+#include "core/families/registry.h"
 
 #include <gtest/gtest.h>
 

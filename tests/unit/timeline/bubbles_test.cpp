@@ -1,5 +1,5 @@
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "core/theory/analysis.h"
 #include "core/timeline/bubbles.h"
 

@@ -1,5 +1,5 @@
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 #include "core/timeline/text_chart.h"
 
 #include <gtest/gtest.h>

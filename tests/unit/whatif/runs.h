@@ -2,8 +2,8 @@
 
 #include "core/analysis/whatif/run_model.h"
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include "core/optimize/fill/fill.h"
 
 #include "core/cost/measured_times.h"
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/optimize/fill/fill_replay.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

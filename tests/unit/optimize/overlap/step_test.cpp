@@ -2,9 +2,9 @@
 
 #include "core/optimize/overlap/study.h"
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
 #include "core/optimize/overlap/cuts.h"
-#include "core/schedule/families/registry.h"
 #include "tests/unit/optimize/overlap/op_lists.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #include "core/optimize/partition/optimise.h"
 
+#include "core/families/registry.h"
 #include "core/graph/simulate.h"
-#include "core/schedule/families/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,194 @@
+#include "core/base/parallel.h"
+
+#include "core/base/core_count.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace bubblescope::detail {
+namespace {
+
+/// Calls functions on other threads, begun in the order of submission. A thread is started when there is work and none
+/// is idle, up to one per core, not counting those that wait for results. Idle ones sleep: were they to look for work
+/// for a while, they would take that time from threads that have some (a fifth of the timeline's frames on two cores).
+class Threads {
+public:
+    /// Never destroyed: work may run until the process ends. A process that was forked, where none of the threads is
+    /// left, begins with new ones.
+    static Threads& shared() {
+        Threads* known = current_.load();
+        if (known == nullptr) {
+            auto made = std::make_unique<Threads>();
+            if (current_.compare_exchange_strong(known, made.get())) known = made.release();
+            static const int forgets = pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
+            (void)forgets;
+        }
+        return *known;
+    }
+    void enqueue(std::function<void()> work) {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(std::move(work));
+        if (idle_ < waiting_.size() && started_ < coreCount()) startOne();
+        ready_.notify_one();
+    }
+
+private:
+    static inline std::atomic<Threads*> current_{nullptr};
+
+    void startOne() {
+        try {
+            std::thread([this] { serve(); }).detach();
+            ++started_;
+        } catch (const std::exception&) { // NOLINT(bugprone-empty-catch)
+            // The system has no room for another thread. Those that wait for work that has not begun do it themselves.
+        }
+    }
+    [[noreturn]] void serve() {
+        std::unique_lock lock(mutex_);
+        while (true) {
+            ++idle_;
+            ready_.wait(lock, [this] { return !waiting_.empty(); });
+            --idle_;
+            std::function<void()> work = std::move(waiting_.front());
+            waiting_.pop_front();
+            lock.unlock();
+            work();
+            work = nullptr;
+            lock.lock();
+        }
+    }
+
+    std::mutex mutex_;
+    std::condition_variable ready_;
+    std::deque<std::function<void()>> waiting_;
+    std::size_t started_ = 0;
+    std::size_t idle_ = 0; ///< of these
+};
+
+} // namespace
+
+bool parallelFor(std::size_t count, const std::function<bool(std::size_t)>& work) {
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> stopped{false};
+    std::mutex failure_mutex;
+    std::exception_ptr failure; ///< the first
+    const auto drain = [&] {
+        try {
+            for (std::size_t i = next++; i < count && !stopped; i = next++) {
+                if (!work(i)) stopped = true;
+            }
+        } catch (...) {
+            stopped = true;
+            const std::lock_guard lock(failure_mutex);
+            if (!failure) failure = std::current_exception();
+        }
+    };
+    {
+        TaskQueue helpers;
+        for (std::size_t i = 1; i < std::min(count, coreCount()); ++i)
+            helpers.add(drain);
+        drain();
+    } // those that have not begun have nothing left to do
+    if (failure) std::rethrow_exception(failure);
+    return !stopped;
+}
+
+/// Runs once, on the first thread that begins it.
+class TaskQueue::Task {
+public:
+    explicit Task(std::function<void()> work) : work_(std::move(work)) {}
+
+    /// Runs unless some thread has begun it or it was cancelled.
+    void runIfNotBegun() {
+        std::function<void()> work;
+        {
+            const std::lock_guard lock(mutex_);
+            if (state_ != State::Waiting) return;
+            state_ = State::Running;
+            work = std::move(work_);
+        }
+        std::exception_ptr failure;
+        try {
+            work();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        work = nullptr; // before anyone may destroy what it refers to
+        const std::lock_guard lock(mutex_);
+        failure_ = std::move(failure);
+        state_ = State::Ended;
+        ended_.notify_all();
+    }
+
+    /// Runs it here unless a thread has begun it, and otherwise waits for that thread. Rethrows what the work threw.
+    void finish() {
+        runIfNotBegun();
+        wait();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+    /// Prevents it from beginning. It may be running already, see wait().
+    void cancel() {
+        std::function<void()> unused;
+        const std::lock_guard lock(mutex_);
+        if (state_ != State::Waiting) return;
+        state_ = State::Ended;
+        unused = std::move(work_);
+    }
+
+    void wait() {
+        std::unique_lock lock(mutex_);
+        ended_.wait(lock, [this] { return state_ == State::Ended; });
+    }
+    [[nodiscard]] bool ended() {
+        const std::lock_guard lock(mutex_);
+        return state_ == State::Ended;
+    }
+
+private:
+    enum class State { Waiting, Running, Ended };
+
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    State state_ = State::Waiting;
+    std::function<void()> work_;
+    std::exception_ptr failure_;
+};
+
+TaskQueue::~TaskQueue() {
+    for (const auto& task : tasks_)
+        task->cancel();
+    for (const auto& task : tasks_)
+        task->wait();
+    for (const auto& task : dropped_)
+        task->wait();
+}
+
+void TaskQueue::add(std::function<void()> work) {
+    const std::shared_ptr<Task>& task = tasks_.emplace_back(std::make_shared<Task>(std::move(work)));
+    Threads::shared().enqueue([task] { task->runIfNotBegun(); });
+}
+
+void TaskQueue::finishFirst() {
+    const std::shared_ptr<Task> task = std::move(tasks_.front());
+    tasks_.pop_front();
+    task->finish();
+}
+
+void TaskQueue::dropFirst() {
+    std::erase_if(dropped_, [](const std::shared_ptr<Task>& task) { return task->ended(); });
+    tasks_.front()->cancel();
+    dropped_.push_back(std::move(tasks_.front()));
+    tasks_.pop_front();
+}
+
+} // namespace bubblescope::detail

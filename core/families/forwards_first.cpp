@@ -1,0 +1,88 @@
+// Orders that run all forwards before all backwards.
+//
+// F-then-B, known as GPipe (Huang et al. 2019): all forwards, then all backwards, micro-batches ascending in both.
+//
+// Looped breadth-first (Lamy-Poirier 2023): every micro-batch through chunk 0, then every one through chunk 1, …;
+// backwards from the last chunk to the first. Flavor torch runs the micro-batches of a backward in descending order.
+//
+// Interleaved F-then-B, which Paddle chooses while there are fewer than two groups of p micro-batches: the order of
+// looped breadth-first within narrower limits.
+
+#include "core/families/families.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace bubblescope {
+namespace {
+
+Result<Schedule> generateFThenB(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
+    const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
+    const int m = spec.microbatches;
+    schedule.ranks.assign(static_cast<std::size_t>(spec.pp), phaseOrder(m, m, forward, backward));
+    return schedule;
+}
+
+Result<Schedule> generateLoopedBfs(const ScheduleSpec& spec) {
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const int m = spec.microbatches;
+    const bool descending = spec.flavor == "torch";
+    const auto forward = [&](int k) { return Op{OpKind::Forward, Microbatch{k % m}, Chunk{k / m}}; };
+    const auto backward = [&](int k) {
+        const int at = k % m;
+        return Op{OpKind::Backward, Microbatch{descending ? m - 1 - at : at}, Chunk{spec.vpp - 1 - k / m}};
+    };
+    schedule.ranks.assign(static_cast<std::size_t>(spec.pp), phaseOrder(m * spec.vpp, m * spec.vpp, forward, backward));
+    return schedule;
+}
+
+Result<Schedule> generateInterleavedFThenB(const ScheduleSpec& spec) {
+    const int p = spec.pp;
+    const int m = spec.microbatches;
+    const int v = spec.vpp;
+    if (p < 3 || v < 2 || m < p || m >= 2 * p) {
+        return usageError(
+            fmt::format("interleaved-fthenb needs p > 2, v > 1 and p ≤ m < 2p, not p = {}, v = {}, m = {}", p, v, m),
+            "use interleaved for more micro-batches, looped-bfs for any number");
+    }
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [m](int k) { return Op{OpKind::Forward, Microbatch{k % m}, Chunk{k / m}}; };
+    const auto backward = [m, v](int k) { return Op{OpKind::Backward, Microbatch{k % m}, Chunk{v - 1 - k / m}}; };
+    schedule.ranks.assign(static_cast<std::size_t>(p), phaseOrder(m * v, m * v, forward, backward));
+    return schedule;
+}
+
+} // namespace
+
+ScheduleFamily fThenBFamily() {
+    return {.name = "fthenb",
+            .title = "F-then-B (GPipe)",
+            .aliases = {"gpipe"},
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generateFThenB};
+}
+
+ScheduleFamily loopedBfsFamily() {
+    return {.name = "looped-bfs",
+            .title = "Looped breadth-first",
+            .flavors = {"breadth-first", "torch"},
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v ≥ 1",
+            .generate = generateLoopedBfs};
+}
+
+ScheduleFamily interleavedFThenBFamily() {
+    return {.name = "interleaved-fthenb",
+            .title = "Interleaved F-then-B",
+            .flavors = {"paddle"},
+            .placement = Placement::Loop,
+            .limits = "p > 2, v ≥ 2, p ≤ m < 2p",
+            .generate = generateInterleavedFThenB};
+}
+
+} // namespace bubblescope

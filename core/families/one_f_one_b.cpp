@@ -1,0 +1,126 @@
+// 1F1B and its relatives: a rank runs some warm-up forwards, then forwards and backwards in alternation, then the
+// remaining backwards. The families differ in the length of the warm-up and in the unit that is scheduled.
+//
+// 1F1B (PipeDream-Flush, Narayanan et al. 2019; DAPPLE, Fan et al. 2021): rank s runs min(m, p−s−1) warm-up forwards.
+//
+// Eager 1F1B: twice the warm-up of 1F1B, 2(p−s−1) forwards, so that activations are sent before they are needed. It
+// costs memory (2(p−s)−1 activations) and hides transfers of up to (t_f+t_b)/2.
+//
+// Seq1F1B (Sun et al. 2024): 1F1B whose unit is a slice of a micro-batch's sequence. Slices of a micro-batch go forward
+// in order, since attention looks back, and their gradients come in the reverse order, since a slice's gradient sums up
+// the use of its keys and values in later slices. With k slices a micro-batch, rank s runs min(m·k, p−s−1 + k−1)
+// warm-up forwards: the last rank can turn around only when it has the last slice.
+//
+// VPP in balanced memory, Paddle's order for p ≤ m < 2p with the option for the best unbalanced schedule: all
+// micro-batches form one group, and rank s runs m(v−1) + p−s−1 warm-up forwards, so that only its last chunk runs in
+// the steady part of 1F1B. Interleaved F-then-B takes as long but holds all m·v activations; here rank s holds m(v−1) +
+// p−s.
+
+#include "core/families/families.h"
+#include "core/schedule/dependency.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace bubblescope {
+namespace {
+
+Result<Schedule> generate1F1B(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
+    const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
+    for (int s = 0; s < spec.pp; ++s) {
+        const int warmup = std::min(spec.microbatches, spec.pp - s - 1);
+        schedule.ranks.push_back(phaseOrder(spec.microbatches, warmup, forward, backward));
+    }
+    return schedule;
+}
+
+Result<Schedule> generateEager1F1B(const ScheduleSpec& spec) {
+    BUBBLESCOPE_TRY(requireOneChunk(spec, "interleaved"));
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [](int k) { return Op{OpKind::Forward, Microbatch{k}, Chunk{0}}; };
+    const auto backward = [](int k) { return Op{OpKind::Backward, Microbatch{k}, Chunk{0}}; };
+    for (int s = 0; s < spec.pp; ++s) {
+        schedule.ranks.push_back(
+            phaseOrder(spec.microbatches, std::min(spec.microbatches, 2 * (spec.pp - s - 1)), forward, backward));
+    }
+    return schedule;
+}
+
+Result<Schedule> generateSeq1F1B(const ScheduleSpec& spec) {
+    const int k = spec.sequence_slices;
+    BUBBLESCOPE_TRY(requireOneChunk(spec));
+    if (k < 1 || k > kMaxSequenceSlices) {
+        return usageError(fmt::format("{} is not a number of sequence slices", k),
+                          fmt::format("give 1 to {}", kMaxSequenceSlices));
+    }
+    constexpr int kMaxUnits = 100'000'000; // upper limit of any schedule's ops on all ranks
+    if (spec.microbatches > kMaxUnits / k / spec.pp)
+        return usageError("the schedule would have more than 200 million ops", "lower the number of slices");
+    const auto forward = [&](int unit) { return Op{OpKind::Forward, Microbatch{unit / k}, Chunk{0}, unit % k}; };
+    const auto backward = [&](int unit) {
+        return Op{OpKind::Backward, Microbatch{unit / k}, Chunk{0}, k - 1 - unit % k};
+    };
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const int units = spec.microbatches * k;
+    for (int s = 0; s < spec.pp; ++s)
+        schedule.ranks.push_back(phaseOrder(units, std::min(units, spec.pp - s - 1 + k - 1), forward, backward));
+    return schedule;
+}
+
+Result<Schedule> generateVppBalancedMemory(const ScheduleSpec& spec) {
+    const int p = spec.pp;
+    const int m = spec.microbatches;
+    const int v = spec.vpp;
+    if (p < 3 || v < 2 || m < p || m >= 2 * p) {
+        return usageError(
+            fmt::format("vpp-balanced-memory needs p > 2, v > 1 and p ≤ m < 2p, not p = {}, v = {}, m = {}", p, v, m),
+            "use interleaved for more micro-batches");
+    }
+    Schedule schedule = emptySchedule(spec, Placement::Loop);
+    const auto forward = [m](int k) { return Op{OpKind::Forward, Microbatch{k % m}, Chunk{k / m}}; };
+    const auto backward = [m, v](int k) { return Op{OpKind::Backward, Microbatch{k % m}, Chunk{v - 1 - k / m}}; };
+    for (int s = 0; s < p; ++s)
+        schedule.ranks.push_back(phaseOrder(m * v, m * (v - 1) + p - s - 1, forward, backward));
+    return schedule;
+}
+
+} // namespace
+
+ScheduleFamily oneFOneBFamily() {
+    return {.name = "1f1b",
+            .title = "1F1B (PipeDream-Flush, DAPPLE)",
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generate1F1B};
+}
+
+ScheduleFamily eager1F1BFamily() {
+    return {.name = "eager-1f1b",
+            .title = "Eager 1F1B",
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generateEager1F1B};
+}
+
+ScheduleFamily seq1F1BFamily() {
+    return {.name = "seq1f1b",
+            .title = "Seq1F1B (sequence slices)",
+            .placement = Placement::Loop,
+            .limits = "m ≥ 1, v = 1",
+            .generate = generateSeq1F1B};
+}
+
+ScheduleFamily vppBalancedMemoryFamily() {
+    return {.name = "vpp-balanced-memory",
+            .title = "VPP in balanced memory",
+            .flavors = {"paddle"},
+            .placement = Placement::Loop,
+            .limits = "p > 2, v ≥ 2, p ≤ m < 2p",
+            .generate = generateVppBalancedMemory};
+}
+
+} // namespace bubblescope

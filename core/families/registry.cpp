@@ -1,0 +1,190 @@
+#include "core/families/registry.h"
+
+#include "core/base/suggestion.h"
+#include "core/families/families.h"
+#include "core/families/schedule_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+
+namespace bubblescope {
+namespace {
+
+/// A larger order does not fit into memory.
+constexpr std::int64_t kMaxOps = 200'000'000;
+
+/// What frameworks call a schedule: classes of PyTorch and DeepSpeed, functions of Megatron-core.
+struct FrameworkName {
+    std::string_view name; ///< as plainName() gives it
+    std::string_view family;
+    std::string_view flavor = {};
+};
+
+constexpr std::array<FrameworkName, 13> kFrameworkNames{{
+    {"schedulegpipe", "fthenb"},
+    {"schedule1f1b", "1f1b"},
+    {"scheduleinterleaved1f1b", "interleaved", "torch"},
+    {"scheduleloopedbfs", "looped-bfs", "torch"},
+    {"scheduleinterleavedzerobubble", "interleaved-zb"},
+    {"interleavedzerobubble", "interleaved-zb"},
+    {"schedulezbvzerobubble", "zb-v"},
+    {"zbvzerobubble", "zb-v"},
+    {"scheduledualpipev", "dualpipev"},
+    {"forwardbackwardpipeliningwithoutinterleaving", "1f1b"},
+    {"forwardbackwardpipeliningwithinterleaving", "interleaved", "megatron"},
+    {"trainschedule", "1f1b"},
+    {"pipedreamflush", "1f1b"},
+}};
+
+const FrameworkName* findFrameworkName(std::string_view name) {
+    const auto found = std::ranges::find(kFrameworkNames, plainName(name), &FrameworkName::name);
+    return found == kFrameworkNames.end() ? nullptr : &*found;
+}
+
+/// The family whose name, or whose name in a framework, is closest.
+std::string closestFamily(std::string_view name, std::vector<std::string> names) {
+    const std::size_t own = names.size();
+    for (const FrameworkName& known : kFrameworkNames) {
+        std::string_view word = known.name;
+        names.emplace_back(word);
+        constexpr std::string_view kClass = "schedule";
+        if (word.starts_with(kClass)) names.emplace_back(word.substr(kClass.size()));
+    }
+    const std::string plain = plainName(name);
+    std::vector<std::string> plain_names;
+    std::ranges::transform(names, std::back_inserter(plain_names), [](const auto& each) { return plainName(each); });
+    const std::string closest = closestName(plain, plain_names);
+    if (closest.empty()) return {};
+    const auto at = static_cast<std::size_t>(std::ranges::find(plain_names, closest) - plain_names.begin());
+    if (at < own) return names[at];
+    const FrameworkName* known = findFrameworkName(closest);
+    if (known == nullptr) known = findFrameworkName("schedule" + closest);
+    return std::string(known->family);
+}
+
+Error unknownFamily(std::string_view name) {
+    std::vector<std::string> names;
+    for (const ScheduleFamily& family : scheduleFamilies())
+        names.emplace_back(family.name);
+    const std::string closest = closestFamily(name, names);
+    return usageError(fmt::format("unknown schedule '{}'", name),
+                      closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                                      : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
+}
+
+/// The family's flavor that is meant: a word that differs in case, '-' and '_' alone. Empty if there is none.
+std::string_view matchingFlavor(const ScheduleFamily& family, std::string_view word) {
+    const std::string plain = plainName(word);
+    const auto found =
+        std::ranges::find_if(family.flavors, [&plain](std::string_view flavor) { return plainName(flavor) == plain; });
+    return found == family.flavors.end() ? std::string_view() : *found;
+}
+
+Status checkSizes(const ScheduleSpec& spec) {
+    if (spec.pp == 0)
+        return usageError("the number of pipeline ranks is missing", fmt::format("give {}", Field("pp").is("P")));
+    if (spec.microbatches == 0)
+        return usageError("the number of micro-batches is missing",
+                          fmt::format("give {}", Field("microbatches").is("M")));
+    if (spec.pp < 1)
+        return usageError(fmt::format("{} is not a number of ranks", Field("pp").is(spec.pp)), "give 1 or more");
+    if (spec.microbatches < 1) {
+        return usageError(
+            fmt::format("{} is not a number of micro-batches", Field("microbatches").is(spec.microbatches)),
+            "give 1 or more");
+    }
+    if (spec.vpp < 1)
+        return usageError(fmt::format("{} is not a number of chunks", Field("vpp").is(spec.vpp)), "give 1 or more");
+    const std::int64_t chunks = std::int64_t{spec.pp} * spec.vpp;
+    if (chunks > kMaxOps / spec.microbatches / 2) {
+        return usageError("the schedule would have more than 200 million ops",
+                          fmt::format("lower {}, {} or {}", Field("pp"), Field("microbatches"), Field("vpp")));
+    }
+    const ActivationSizes& sizes = spec.sizes;
+    if (sizes.input_grad < 0 || sizes.weight_grad < 1 || sizes.forward != sizes.input_grad + sizes.weight_grad) {
+        return usageError("the two gradients must free together what a forward takes, the weight gradient some of it");
+    }
+    return {};
+}
+
+Error unknownFlavor(const ScheduleFamily& family, const std::string& flavor) {
+    const std::vector<std::string> names(family.flavors.begin(), family.flavors.end());
+    if (names.empty())
+        return usageError(fmt::format("{} has no flavor '{}'", family.name, flavor),
+                          fmt::format("leave {} out", Field("flavor")));
+    const std::string closest = closestName(flavor, names);
+    return usageError(fmt::format("{} has no flavor '{}'", family.name, flavor),
+                      closest.empty() ? fmt::format("known: {}", fmt::join(names, ", "))
+                                      : fmt::format("did you mean '{}'? Known: {}", closest, fmt::join(names, ", ")));
+}
+
+} // namespace
+
+std::span<const ScheduleFamily> scheduleFamilies() {
+    static const std::array kFamilies{fThenBFamily(),
+                                      oneFOneBFamily(),
+                                      eager1F1BFamily(),
+                                      interleaved1F1BFamily(),
+                                      interleavedFThenBFamily(),
+                                      vppBalancedMemoryFamily(),
+                                      loopedBfsFamily(),
+                                      zbH1Family(),
+                                      zbH2Family(),
+                                      interleavedZbFamily(),
+                                      zbVFamily(),
+                                      vHalfFamily(),
+                                      vMinFamily(),
+                                      v1F1BFamily(),
+                                      oneFOneBOverlapFamily(),
+                                      interleavedOverlapFamily(),
+                                      seq1F1BFamily(),
+                                      dualPipeVFamily(),
+                                      dualPipeFamily(),
+                                      chimeraFamily(),
+                                      bitPipeFamily(),
+                                      hanayoFamily(),
+                                      zbAutoFamily()};
+    return kFamilies;
+}
+
+const ScheduleFamily* findScheduleFamily(std::string_view name) {
+    const std::string plain = plainName(name);
+    const FrameworkName* const framework = findFrameworkName(name);
+    const auto matches = [&](std::string_view known) {
+        return framework != nullptr ? known == framework->family : plainName(known) == plain;
+    };
+    for (const ScheduleFamily& family : scheduleFamilies()) {
+        if (matches(family.name) || std::ranges::any_of(family.aliases, matches)) return &family;
+    }
+    return nullptr;
+}
+
+std::string_view flavorOfScheduleName(std::string_view name) {
+    const FrameworkName* const framework = findFrameworkName(name);
+    return framework != nullptr ? framework->flavor : std::string_view();
+}
+
+Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
+    const ScheduleFamily* const family = findScheduleFamily(spec.name);
+    if (family == nullptr) return unknownFamily(spec.name);
+    BUBBLESCOPE_TRY(checkSizes(spec));
+    ScheduleSpec full = spec;
+    full.name = family->name;
+    if (full.flavor.empty()) full.flavor = flavorOfScheduleName(spec.name);
+    if (full.flavor.empty() && !family->flavors.empty()) full.flavor = family->flavors.front();
+    if (!full.flavor.empty()) {
+        const std::string_view flavor = matchingFlavor(*family, full.flavor);
+        if (flavor.empty()) {
+            return unknownFlavor(*family, full.flavor);
+        }
+        full.flavor = flavor;
+    }
+    return family->generate(full);
+}
+
+} // namespace bubblescope
