@@ -146,7 +146,7 @@ QSet<QString> errorTexts() {
     };
     QMap<QString, QString> sources = sourcesIn(QStringLiteral(BUBBLESCOPE_GUI_SOURCES));
     for (const char* folder : {"formats", "recognise", "analysis/whatif", "optimize/advice", "theory", "timeline",
-                               "schedule", "graph", "aadiff"})
+                               "schedule", "families", "graph", "aadiff"})
         sources.insert(sourcesIn(QStringLiteral(BUBBLESCOPE_CORE_SOURCES "/%1").arg(QLatin1String(folder))));
     QSet<QString> texts;
     // Of checkSizes(), which is beside the readers of the command line's schedule files.
@@ -160,10 +160,10 @@ QSet<QString> errorTexts() {
           << QStringLiteral("is a folder, not a file") << QStringLiteral("is a pipe into which nobody writes")
           << QStringLiteral("start what writes into it first");
     for (auto file = sources.begin(); file != sources.end(); ++file) {
-        // Of the command line, of its files, and of the recorder.
+        // Of the command line, of its files, of the recorder, and of checks for other frameworks.
         static const QRegularExpression of_command_line(
             QStringLiteral("gui/screenshot\\.cpp|/schedule/[a-z_]*(csv|json)[a-z_]*\\.|/perfetto/packet_file\\.|/"
-                           "existing_results\\."));
+                           "existing_results\\.|/aadiff/check_session\\."));
         if (file.key().contains(of_command_line)) continue;
         for (auto found = start.globalMatch(file.value()); found.hasNext();) {
             const QRegularExpressionMatch call = found.next();
