@@ -206,7 +206,13 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
         run.annotation = rule.name;
         takeStatements(marks, run.explanation);
         if (!rule.format.empty()) run.format = rule.format;
-        if (found.owners_are_global && run.places) placeOwners(found, *run.places, where, log);
+        if (found.owners_are_global && run.places) {
+            placeOwners(found, *run.places, where, log);
+            if (!holdsOps(found)) {
+                return inputError(where, "the files hold further ranks of tensor- or context-parallel groups alone",
+                                  "load the files of the first rank of each group as well");
+            }
+        }
         return found;
     }
     BUBBLESCOPE_ASSIGN(std::vector<RankBlocks> blocks, extract(raw, kComputeBlocks));

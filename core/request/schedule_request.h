@@ -23,7 +23,7 @@ struct Planned {
 /// Which schedule a user means, at which times.
 struct ScheduleRequest {
     /// Family, sizes, limits, latency, loss; sizes are 0 if not given. Its chunks and times follow from the rest.
-    ScheduleSpec spec{.pp = 0, .microbatches = 0};
+    ScheduleSpec spec{.name = "", .flavor = "", .pp = 0, .microbatches = 0};
     std::optional<int> vpp;                     ///< if not given: what chunks() finds
     std::vector<std::int64_t> activation_sizes; ///< spec.sizes: three, or none
     std::string file;                           ///< in place of a family
