@@ -119,7 +119,8 @@ void addExtractCommand(Command app, Action& action) {
     const Command command = app.addCommand("extract", "Turn raw traces into small ones that are analysed like them");
     const auto options = std::make_shared<ExtractArguments>();
     options->force = &command.force();
-    command.examples({"extract trace-rank0.json.gz --out extracts", "analyze extracts"});
+    command.examples(
+        {"extract trace-rank0.json.gz --out extracts", "extract traces --out extracts --rules rules.json"});
     command.addOption("FILES", options->files, "Trace files or folders; each file becomes one extract").required();
     command.addOption("--out", options->out, "The folder of the extracts; several processes may write into it")
         .typeName("FOLDER")
