@@ -42,8 +42,9 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
     RunSummary summary;
     const std::unique_ptr<DividedDevice> divided = divideDevice(config, mesh.ranks(), summary);
     InProcessTransports transports(mesh.ranks(), clock, config.timeout);
-    Result<EngineResult> ran =
-        runEngine(engineConfig(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get()), control);
+    const EngineParts parts =
+        engineParts(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get());
+    Result<EngineResult> ran = runEngine(config, parts, control);
     // The records are written even if the run failed; the run's error takes precedence.
     Status written = recorder ? recorder->close() : Status();
     if (!ran.ok()) return std::move(ran).error();

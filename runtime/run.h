@@ -4,13 +4,10 @@
 #include "core/base/job.h"
 #include "core/base/process_team.h"
 #include "core/base/result.h"
-#include "core/cost/cost_model.h"
-#include "core/schedule/schedule.h"
 #include "profiler/kernels/kernel_recorder.h"
 #include "runtime/backend/backend.h"
 #include "runtime/checks/aadiff_options.h"
-#include "runtime/engine/bubble_hook.h"
-#include "runtime/faults/fault.h"
+#include "runtime/engine/engine.h"
 #include "runtime/model/model_config.h"
 #include "runtime/model/stage_model.h"
 
@@ -18,27 +15,14 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace bubblescope::runtime {
 
-struct RunConfig {
-    Schedule schedule; ///< validated by the caller or rejected by the run
+/// What is trained, how, and what is kept of it. The run rejects an invalid schedule.
+struct RunConfig : EngineConfig {
     ModelConfig model;
-    int steps = 3;
-    /// Whether each rank has an emulated device clock. Then an op begins when its inputs have arrived and the device is
-    /// free on that clock, and ends after its nominal time in `times`; if its maths was done more than `pace_tolerance`
-    /// after that, it ends when it was done. The lateness of the host is recorded with every op. A tolerance of 0
-    /// counts every delay of the machine as one of the op; the default is above what a machine with few more tasks than
-    /// cores adds to a wake-up. An op without a nominal time takes its real time.
-    bool paced = true;
-    CostModel times;
-    TimeNs pace_tolerance{10'000'000};
-    int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; RunMesh defines their ranks
-    int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
-    std::vector<Fault> faults; ///< to be injected, and named in the trace
     /// How long a rank may delay the others: in an op beyond the op's nominal time, without a sign of life if ranks are
     /// processes, or for a message that is never sent. After that the run ends with an error that names the rank. The
     /// default is above the time of any op of a model that fits a CPU.
@@ -46,14 +30,10 @@ struct RunConfig {
     std::shared_ptr<Backend> backend; ///< where ranks compute; null = the host
     /// Whether ranks that share a device get processors of their own, if it can be divided.
     bool divide_device = false;
-    BubbleHook bubble_hook;              ///< see BubbleHook; empty = none
     std::optional<AadiffOptions> aadiff; ///< checks in bubbles; none = no checks
     /// What devices do is recorded by this, beside the ops; null = it is not. Started before the backend was opened.
     std::shared_ptr<profiler::KernelRecorder> kernels;
     std::filesystem::path out_dir; ///< receives one trace file per rank; empty = record nothing
-    /// Requests that the run ends after the current step, as if no more had been requested. Ignored if ranks are
-    /// processes.
-    std::stop_token end_early;
     /// Limit of the size of a rank's trace, which is written in parts of a quarter each; the oldest part is removed. 0
     /// = one file without limit.
     std::int64_t trace_bytes = 0;

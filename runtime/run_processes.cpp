@@ -205,11 +205,12 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     }
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<RunChecks> checks, RunChecks::plan(config, 1, recorder.get()));
     if (checks) checks->askProcesses(*transport, team.size());
-    EngineConfig engine = engineConfig(config, clock, {transport.get()}, recorder.get(), checks.get());
-    if (own.device) engine.devices->open = [&own] { return own.device; };
-    engine.die = [] { std::raise(SIGKILL); };
-    engine.end_early = {};
-    Result<EngineResult> ran = runEngine(engine, control);
+    EngineParts parts = engineParts(config, clock, {transport.get()}, recorder.get(), checks.get());
+    if (own.device) parts.devices->open = [&own] { return own.device; };
+    parts.die = [] { std::raise(SIGKILL); };
+    EngineConfig alike = config; // on all processes: one that ended early would leave the others waiting
+    alike.end_early = {};
+    Result<EngineResult> ran = runEngine(alike, parts, control);
     all_alive = transport->leave();
     if (recorder) recorder->addPings(std::span(transport->pings()).subspan(pings_written));
     Status written = recorder ? recorder->close() : Status();

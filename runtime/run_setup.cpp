@@ -5,6 +5,7 @@
 #include "core/graph/validate.h"
 #include "core/schedule/stage_ways.h"
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/faults/fault.h"
 #include "runtime/model/stage_layout.h"
 
 #include <fmt/format.h>
@@ -183,41 +184,28 @@ void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::o
     if (config.kernels && config.backend && recorder != nullptr) config.kernels->recordInto(*recorder, only);
 }
 
-EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
-                          profiler::Recorder* recorder, RunChecks* checks, DividedDevice* divided) {
-    EngineConfig engine{
-        .schedule = config.schedule,
-        .times = config.times,
-        .steps = config.steps,
-        .pace_tolerance = config.paced ? std::optional(config.pace_tolerance) : std::nullopt,
+EngineParts engineParts(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
+                        profiler::Recorder* recorder, RunChecks* checks, DividedDevice* divided) {
+    EngineParts parts{
         .clock = clock,
         .make_stage = [&model = config.model](const StageTask& task) { return makeCpuStage(model, task); },
-        .devices = {},
-        .ranks = std::move(ranks),
-        .replicas = config.replicas,
-        .tensor_ranks = config.tensor_ranks,
-        .rings = {},
-        .faults = config.faults,
-        .die = {},
-        .after_step = {},
-        .bubble_hook = config.bubble_hook,
-        .attach = checks != nullptr ? checks->attach() : AttachHook(),
-        .end_early = config.end_early};
+        .ranks = std::move(ranks)};
+    if (checks != nullptr) parts.attach = checks->attach();
     if (config.backend) {
-        engine.devices = {[&config, divided] { return divided ? divided->openRank() : config.backend->openRank(); },
-                          [&config](RankQueue& device, const StageTask& task) {
-                              return config.backend->makeStage(device, config.model, task);
-                          }};
+        parts.devices = {[&config, divided] { return divided ? divided->openRank() : config.backend->openRank(); },
+                         [&config](RankQueue& device, const StageTask& task) {
+                             return config.backend->makeStage(device, config.model, task);
+                         }};
     }
-    if (recorder == nullptr) return engine;
-    if (config.backend) engine.kernels = config.kernels.get();
-    for (const Transport* const transport : engine.ranks)
-        engine.rings.push_back(&recorder->ring(transport->rank()));
-    engine.after_step = [recorder] {
+    if (recorder == nullptr) return parts;
+    if (config.backend) parts.kernels = config.kernels.get();
+    for (const Transport* const transport : parts.ranks)
+        parts.rings.push_back(&recorder->ring(transport->rank()));
+    parts.after_step = [recorder] {
         recorder->requestFlush();
         return recorder->status();
     };
-    return engine;
+    return parts;
 }
 
 double lossOf(const std::vector<double>& shares) {

@@ -59,11 +59,11 @@ private:
 /// Lets the kernels of a run go to the recorder's ranks, `only` to that one; nothing happens if either is missing.
 void recordKernels(const RunConfig& config, profiler::Recorder* recorder, std::optional<Rank> only = {});
 
-/// The engine's configuration for the ranks at these ends; `recorder`, `checks` and `divided`, which is what ranks are
+/// What the engine needs for the ranks at these ends; `recorder`, `checks` and `divided`, which is what ranks are
 /// opened on instead of the whole device, may be null. Everything must outlive the run.
-[[nodiscard]] EngineConfig engineConfig(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
-                                        profiler::Recorder* recorder, RunChecks* checks,
-                                        DividedDevice* divided = nullptr);
+[[nodiscard]] EngineParts engineParts(const RunConfig& config, HostClock& clock, std::vector<Transport*> ranks,
+                                      profiler::Recorder* recorder, RunChecks* checks,
+                                      DividedDevice* divided = nullptr);
 
 /// A step's loss from its shares, added in the one order that all ways to run use.
 [[nodiscard]] double lossOf(const std::vector<double>& shares);

@@ -13,46 +13,39 @@ namespace {
 constexpr int kScale = 64;    ///< of width and sequence, for models that no run here could hold
 constexpr int kHeadScale = 8; ///< so that a head of 128 features has 16
 
-/// The published models that are trained scaled down.
-std::vector<ModelPresetShape> scaledShapes() {
+/// The runtime's own models, and published ones scaled down. Layers keep their number.
+std::vector<ModelPreset> presets() {
     constexpr std::int64_t kLeastWidth = 4096; // smaller ones run as they are
-    std::vector<ModelPresetShape> out;
-    for (const ModelPresetShape& one : modelPresetShapes()) {
-        if (one.shape.hidden >= kLeastWidth) out.push_back(one);
+    const std::span<const ModelPreset> own = runtime::trainedModels();
+    std::vector<ModelPreset> out(own.begin(), own.end());
+    for (ModelPreset one : publishedModels()) {
+        if (one.shape.hidden < kLeastWidth) continue;
+        one.shape.hidden /= kScale;
+        one.shape.heads /= kHeadScale;
+        one.shape.sequence /= kScale;
+        out.push_back(one);
     }
     return out;
 }
 
 std::vector<std::string> presetNames() {
     std::vector<std::string> names;
-    for (const runtime::ModelPreset& preset : runtime::modelPresets())
+    for (const ModelPreset& preset : presets())
         names.emplace_back(preset.name);
-    for (const ModelPresetShape& one : scaledShapes())
-        names.emplace_back(one.name);
     return names;
 }
 
-std::string presetsText() {
-    std::string names;
-    for (const runtime::ModelPreset& preset : runtime::modelPresets())
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", preset.name);
-    return names;
+std::string ownNames() {
+    std::vector<std::string_view> names;
+    for (const ModelPreset& preset : runtime::trainedModels())
+        names.push_back(preset.name);
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// As it is trained: one of the runtime's own, or a published model scaled down. Layers keep their number. None for an
-/// unknown name.
-std::optional<runtime::ModelPreset> presetOf(const std::string& name) {
-    if (const runtime::ModelPreset* const own = runtime::findModelPreset(name)) return *own;
-    for (const ModelPresetShape& one : scaledShapes()) {
-        if (plainName(one.name) != plainName(name)) continue;
-        const TransformerShape& shape = one.shape;
-        return runtime::ModelPreset{one.name,
-                                    one.source,
-                                    static_cast<int>(shape.layers),
-                                    static_cast<int>(shape.hidden) / kScale,
-                                    static_cast<int>(shape.heads) / kHeadScale,
-                                    static_cast<int>(shape.sequence) / kScale,
-                                    1};
+/// None for an unknown name.
+std::optional<ModelPreset> presetOf(const std::string& name) {
+    for (const ModelPreset& preset : presets()) {
+        if (plainName(preset.name) == plainName(name)) return preset;
     }
     return std::nullopt;
 }
@@ -64,27 +57,32 @@ int placesOf(const Schedule& schedule) {
 
 } // namespace
 
+ModelOptions::ModelOptions() {
+    given_.width = given_.heads = given_.sequence = given_.batch = given_.layers_per_stage = 0;
+}
+
 void ModelOptions::add(Command command) {
     const std::string group = "Model (a GPT over the bytes of a text)";
-    const auto number = [&](const char* name, std::optional<int>& value, int most, const char* text) {
+    const auto number = [&](const char* name, int& value, int most, const char* text) {
         command.addOption(name, value, text).range(1, most).typeName("N").group(group).rare();
     };
     command
         .addOption("--preset", preset_,
-                   fmt::format("Its size: {} (tiny); or that of llama3-8b and others, scaled down", presetsText()))
+                   fmt::format("Its size: {} (tiny); or that of llama3-8b and others, scaled down", ownNames()))
         .typeName("NAME")
         .suggests(presetNames())
         .group(group);
-    number("--width", width_, 65536, "Features of a token, in place of the preset's");
-    number("--heads", heads_, 1024, "Heads of attention");
-    number("--sequence", sequence_, 1 << 20, "Tokens of a sequence");
-    number("--batch", batch_, 65536, "Sequences of a micro-batch");
-    const Option layers = command.addOption("--layers", layers_, "Layers in each chunk (of the first schedule)")
-                              .range(1, 1000)
-                              .typeName("N")
-                              .group(group)
-                              .rare();
-    command.addOption("--layer-cut", cut_, "Layers of each stage, in the order of the model")
+    number("--width", given_.width, 65536, "Features of a token, in place of the preset's");
+    number("--heads", given_.heads, 1024, "Heads of attention");
+    number("--sequence", given_.sequence, 1 << 20, "Tokens of a sequence");
+    number("--batch", given_.batch, 65536, "Sequences of a micro-batch");
+    const Option layers =
+        command.addOption("--layers", given_.layers_per_stage, "Layers in each chunk (of the first schedule)")
+            .range(1, 1000)
+            .typeName("N")
+            .group(group)
+            .rare();
+    command.addOption("--layer-cut", given_.cut, "Layers of each stage, in the order of the model")
         .typeName("LIST")
         .delimiter(',')
         .excludes(layers)
@@ -93,27 +91,29 @@ void ModelOptions::add(Command command) {
     command.addOption("--text", text_, "The text to train on (a short one that comes along)")
         .typeName("FILE")
         .group(group);
-    command.addOption("--learning-rate", optimizer_.learning_rate, "AdamW's step (0.001)")
+    command.addOption("--learning-rate", given_.optimizer.learning_rate, "AdamW's step (0.001)")
         .range(0.0F, 10.0F)
         .typeName("X")
         .group(group)
         .rare();
-    command.addOption("--seed", seed_, "Seed of weights and data").typeName("N").group(group).rare();
+    command.addOption("--seed", given_.seed, "Seed of weights and data").typeName("N").group(group).rare();
 }
 
 Result<runtime::ModelConfig> ModelOptions::config() const {
-    const std::optional<runtime::ModelPreset> preset = presetOf(preset_);
+    const std::optional<ModelPreset> preset = presetOf(preset_);
     if (!preset)
         return usageError(fmt::format("there is no model preset '{}'{}", preset_, didYouMean(preset_, presetNames())),
                           fmt::format("known: {}", fmt::join(presetNames(), ", ")));
-    runtime::ModelConfig model;
-    model.width = width_.value_or(preset->width);
-    model.heads = heads_.value_or(preset->heads);
-    model.sequence = sequence_.value_or(preset->sequence);
-    model.batch = batch_.value_or(preset->batch);
-    model.layers_per_stage = layers_.value_or(1);
-    model.optimizer = optimizer_;
-    model.seed = seed_;
+    runtime::ModelConfig model = given_;
+    model.cut.clear();
+    const auto complete = [](int& size, std::int64_t of_preset) {
+        if (size == 0) size = static_cast<int>(of_preset);
+    };
+    complete(model.width, preset->shape.hidden);
+    complete(model.heads, preset->shape.heads);
+    complete(model.sequence, preset->shape.sequence);
+    complete(model.batch, preset->shape.microbatch);
+    complete(model.layers_per_stage, 1);
     if (!text_.empty()) {
         BUBBLESCOPE_ASSIGN(model.text, runtime::TextData::read(text_));
     }
@@ -121,26 +121,28 @@ Result<runtime::ModelConfig> ModelOptions::config() const {
 }
 
 bool ModelOptions::wholeModel() const {
-    if (!cut_.empty()) return true;
-    const std::optional<runtime::ModelPreset> preset = presetOf(preset_);
-    return !layers_ && preset && preset->layers > 0;
+    if (!given_.cut.empty()) return true;
+    const std::optional<ModelPreset> preset = presetOf(preset_);
+    return !layersPerChunk() && preset && preset->shape.layers > 0;
 }
 
 std::string ModelOptions::note() const {
-    const std::optional<runtime::ModelPreset> preset = presetOf(preset_);
-    if (!preset || runtime::findModelPreset(preset_) != nullptr) return {};
+    const std::optional<ModelPreset> preset = presetOf(preset_);
+    if (!preset || preset->source.empty()) return {};
     return fmt::format("{} is trained scaled down: its {} layers with 1/{} of its width and sequence ({} features, {} "
                        "heads, {} bytes of text), as a GPT",
-                       preset->name, preset->layers, kScale, preset->width, preset->heads, preset->sequence);
+                       preset->name, preset->shape.layers, kScale, preset->shape.hidden, preset->shape.heads,
+                       preset->shape.sequence);
 }
 
 Status ModelOptions::cutLayers(const Schedule& schedule, runtime::ModelConfig& model) const {
     if (!wholeModel()) return {};
-    if (!cut_.empty()) {
-        model.cut = cut_;
+    if (!given_.cut.empty()) {
+        model.cut = given_.cut;
         return {};
     }
-    BUBBLESCOPE_ASSIGN(const Partition partition, partitionEvenly(presetOf(preset_)->layers, placesOf(schedule)));
+    const auto layers = static_cast<int>(presetOf(preset_)->shape.layers);
+    BUBBLESCOPE_ASSIGN(const Partition partition, partitionEvenly(layers, placesOf(schedule)));
     model.cut = partition.layers_per_stage;
     return {};
 }

@@ -7,19 +7,21 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace bubblescope::cli {
 
 /// The options that describe the model which `run` trains.
 class ModelOptions {
 public:
+    ModelOptions();
     void add(Command command);
 
     /// All but the layers of each stage, which depend on the schedule.
     [[nodiscard]] Result<runtime::ModelConfig> config() const;
     /// What --layers says.
-    [[nodiscard]] std::optional<int> layersPerChunk() const { return layers_; }
+    [[nodiscard]] std::optional<int> layersPerChunk() const {
+        return given_.layers_per_stage > 0 ? std::optional(given_.layers_per_stage) : std::nullopt;
+    }
     /// True if the model's layers are counted as a whole, by its preset, or cut by hand.
     [[nodiscard]] bool wholeModel() const;
     /// How a model that is too large for a run is scaled down; empty if none is.
@@ -29,15 +31,8 @@ public:
 
 private:
     std::string preset_ = "tiny";
-    std::optional<int> width_;
-    std::optional<int> heads_;
-    std::optional<int> sequence_;
-    std::optional<int> batch_;
-    std::optional<int> layers_;
-    std::vector<int> cut_;
     std::string text_;
-    runtime::AdamWConfig optimizer_;
-    std::uint64_t seed_ = 1;
+    runtime::ModelConfig given_; ///< sizes of 0 are not given: the preset's apply
 };
 
 } // namespace bubblescope::cli

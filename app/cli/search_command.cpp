@@ -159,7 +159,7 @@ void addSearchCommand(Command app, Action& action) {
         .typeName("M")
         .positive()
         .needs(second);
-    command.addFlag("--overlap-pairs", options->request.search.overlap_pairs,
+    command.addFlag("--overlap-pairs", options->request.search.pairs,
                     "A forward and a backward may run as an overlapped pair, which takes --overlapped");
     command
         .addParsed("--split-backward", options->request.search.split, splitBackward,

@@ -158,7 +158,7 @@ void takeSearch(Keywords& from, OrderRequest& into) {
     from.path("op_times", into.schedule.op_times);
     from.path("second", into.second);
     from.take("second_microbatches", into.second_microbatches);
-    from.take("overlap_pairs", into.search.overlap_pairs);
+    from.take("overlap_pairs", into.search.pairs);
     from.parsed("split_backward", into.search.split, [](std::string_view word) -> Result<SplitBackward> {
         return word == "on" ? SplitBackward::On : word == "off" ? SplitBackward::Off : SplitBackward::Auto;
     });

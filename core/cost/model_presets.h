@@ -10,15 +10,16 @@
 
 namespace bubblescope {
 
-/// The published shape of a model, for users who have no file of their own.
-struct ModelPresetShape {
-    std::string_view name; ///< "llama3-8b"
-    std::string_view source;
-    TransformerShape shape; ///< one micro-batch is one sequence of the model's training length; tp is 1
+/// A model shape that has a name.
+struct ModelPreset {
+    std::string_view name;   ///< "llama3-8b"
+    std::string_view source; ///< publication; empty = none
+    TransformerShape shape;
 };
 
-/// From the smallest to the largest.
-[[nodiscard]] std::span<const ModelPresetShape> modelPresetShapes();
+/// Published models, for users who have no file of their own, from the smallest to the largest. One micro-batch is one
+/// sequence of the model's training length; tp is 1.
+[[nodiscard]] std::span<const ModelPreset> publishedModels();
 [[nodiscard]] std::vector<std::string> modelPresetNames();
 
 /// By name, regardless of case, '-' and '_'. Errors: Usage, naming those there are.

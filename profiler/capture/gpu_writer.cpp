@@ -68,8 +68,7 @@ void GpuWriter::addWork(const cupti::OwnedActivity& given) {
                    {"correlation", std::int64_t{work.correlation}}};
     if (given.external != 0) args.push_back({"External id", static_cast<std::int64_t>(given.external)});
     if (work.graph != 0) args.push_back({"graph id", std::int64_t{work.graph}});
-    if (work.kind == Kind::Copy || work.kind == Kind::Set)
-        args.push_back({"bytes", static_cast<std::int64_t>(work.bytes)});
+    if (work.kind == Kind::Copy || work.kind == Kind::Set) args.push_back({"bytes", work.bytes});
     if (work.kind == Kind::Kernel) {
         args.push_back({"grid", shape(work.grid)});
         args.push_back({"block", shape(work.block)});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/time.h"
+#include "profiler/events/device_work.h"
 
 #include <array>
 #include <cstddef>
@@ -11,8 +12,9 @@
 namespace bubblescope::profiler::cupti {
 
 /// One activity record of CUPTI, with the fields that are used here. Decoded times are CUPTI's: nanoseconds of
-/// CLOCK_REALTIME, or of the clock that it was given. Those that a Collector hands out are CLOCK_MONOTONIC.
-struct Activity {
+/// CLOCK_REALTIME, or of the clock that it was given. Those that a Collector hands out are CLOCK_MONOTONIC. A marker
+/// has only a start.
+struct Activity : DeviceWork {
     enum class Kind : std::uint8_t {
         Kernel,
         Copy,
@@ -30,22 +32,12 @@ struct Activity {
     };
 
     Kind kind = Kind::Kernel;
-    TimeNs start{0}; ///< a marker has only this time
-    TimeNs end{0};
-    std::uint32_t device = 0;
-    std::uint32_t context = 0;
-    std::uint32_t stream = 0;
-    std::uint32_t correlation = 0;
     std::uint32_t process = 0;  ///< calls; markers and names of threads
     std::uint32_t thread = 0;   ///< as `process`
     std::uint32_t what = 0;     ///< cbid of a call, kind of copy, synchronisation or overhead, flags of a marker, …
-    std::uint32_t graph = 0;    ///< id of the graph of a kernel or launch; 0 = none
     std::uint32_t peer = 0;     ///< target device of a copy between devices
-    std::uint64_t bytes = 0;    ///< copies and sets
     std::uint64_t id = 0;       ///< id of a marker, or the external id
     const char* name = nullptr; ///< of kernels, markers, devices and names; CUPTI's memory, valid as long as its buffer
-    std::array<std::int32_t, 3> grid{};
-    std::array<std::int32_t, 3> block{};
     std::array<std::uint8_t, 16> uuid{}; ///< of a device
 
     /// Whether CUPTI lost the times of this activity: it ran at an unknown time.

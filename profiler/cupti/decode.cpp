@@ -57,7 +57,7 @@ void kernel(const Record& record, std::uint32_t version, Activity& out) {
 void copy(const Record& record, std::uint32_t, Activity& out) {
     out.kind = Activity::Kind::Copy;
     out.what = record.u8(4);
-    out.bytes = record.at<std::uint64_t>(8);
+    out.bytes = record.at<std::int64_t>(8);
     record.times(16, 24, out);
     out.device = record.u32(32);
     out.context = record.u32(36);
@@ -125,7 +125,7 @@ void markerData(const Record& record, std::uint32_t, Activity& out) {
     out.kind = Activity::Kind::MarkerData;
     out.id = record.u32(8);
     out.what = record.u32(28); // category
-    out.bytes = record.at<std::uint64_t>(16);
+    out.bytes = record.at<std::int64_t>(16);
 }
 
 void external(const Record& record, std::uint32_t, Activity& out) {

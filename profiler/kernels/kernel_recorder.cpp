@@ -38,24 +38,6 @@ void leaveOutInnerCalls(std::vector<cupti::OwnedActivity>& activities) {
     });
 }
 
-DeviceSlice sliceOf(const cupti::Activity& activity) {
-    DeviceSlice slice;
-    slice.start = activity.start;
-    slice.end = activity.end;
-    slice.category = cupti::categoryOf(activity);
-    slice.on_device = cupti::isWork(activity);
-    slice.device = activity.device;
-    slice.context = activity.context;
-    slice.stream = activity.stream;
-    slice.correlation = activity.correlation;
-    slice.graph = activity.graph;
-    const bool moves = activity.kind == cupti::Activity::Kind::Copy || activity.kind == cupti::Activity::Kind::Set;
-    if (moves) slice.bytes = static_cast<std::int64_t>(activity.bytes);
-    slice.grid = activity.grid;
-    slice.block = activity.block;
-    return slice;
-}
-
 } // namespace
 
 KernelRecorder::KernelRecorder(std::unique_ptr<cupti::Api> api)
@@ -192,11 +174,8 @@ bool KernelRecorder::sort(const cupti::OwnedActivity& given, bool may_wait, Batc
         return true;
     }
     ++(isCall(activity) ? counts.calls : counts.work);
-    DeviceSlice slice = sliceOf(activity);
-    slice.name = names_.of(given);
-    slice.row = rowOf(*rank, activity);
-    slice.op = op;
-    batches[*rank].push_back(slice);
+    batches[*rank].push_back(
+        {activity, cupti::categoryOf(activity), names_.of(given), rowOf(*rank, activity), cupti::isWork(activity), op});
     return true;
 }
 

@@ -7,7 +7,7 @@
 #include "core/schedule/stage_ways.h"
 #include "core/timeline/checks.h"
 #include "core/timeline/run_info.h"
-#include "profiler/recorder/device_slice.h"
+#include "profiler/events/device_work.h"
 #include "profiler/recorder/slice_record.h"
 
 #include <array>
@@ -18,9 +18,26 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bubblescope::profiler {
+
+/// What a rank launches its work for.
+struct LaunchingOp {
+    int step = 0;
+    std::vector<Op> ops; ///< one, or both of a pair
+};
+
+/// What a device did for a rank, or a call of the rank that started it, with the categories and args of PyTorch's
+/// profiler. Times are CLOCK_MONOTONIC. Texts are the caller's.
+struct DeviceSlice : DeviceWork {
+    std::string_view category; ///< "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime" or "cuda_driver"
+    std::string_view name;
+    std::string_view row;            ///< the track's name
+    bool on_device = true;           ///< else it is a call, of which only the correlation is recorded
+    const LaunchingOp* op = nullptr; ///< null outside of ops
+};
 
 /// Rank and segment, as given in the name of a segment's file.
 struct SegmentName {

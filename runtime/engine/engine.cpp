@@ -13,9 +13,9 @@
 namespace bubblescope::runtime {
 namespace {
 
-std::uint64_t opsOfRun(const EngineConfig& config, const RunMesh& mesh) {
+std::uint64_t opsOfRun(const EngineConfig& config, const EngineParts& parts, const RunMesh& mesh) {
     std::size_t ops = 0;
-    for (const Transport* const transport : config.ranks) {
+    for (const Transport* const transport : parts.ranks) {
         const std::vector<Op>& list = config.schedule.ranks[mesh.rankOf(transport->rank()).index()];
         ops += 1 + static_cast<std::size_t>(
                        std::ranges::count_if(list, [](const Op& op) { return op.kind != OpKind::Optimizer; }));
@@ -24,7 +24,7 @@ std::uint64_t opsOfRun(const EngineConfig& config, const RunMesh& mesh) {
 }
 
 /// Runs one thread for each rank here, until all of them have ended.
-void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
+void runRanks(const EngineParts& parts, std::deque<RankLoop>& loops) {
     std::vector<std::thread> threads;
     threads.reserve(loops.size());
     try {
@@ -36,7 +36,7 @@ void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
         }
     } catch (const std::system_error& e) {
         // The ranks that did start would wait for this one forever.
-        Transport& transport = *config.ranks[threads.size()];
+        Transport& transport = *parts.ranks[threads.size()];
         transport.fail(
             runError(fmt::format("the thread of rank {} cannot be started: {}", transport.rank().value, e.what()),
                      "fewer ranks need fewer threads"));
@@ -47,14 +47,14 @@ void runRanks(const EngineConfig& config, std::deque<RankLoop>& loops) {
 
 } // namespace
 
-Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control) {
-    RunState state(config, control);
-    control.total = opsOfRun(config, state.mesh);
+Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control) {
+    RunState state(config, parts, control);
+    control.total = opsOfRun(config, parts, state.mesh);
     std::deque<RankLoop> loops;
-    for (std::size_t local = 0; local < config.ranks.size(); ++local)
+    for (std::size_t local = 0; local < parts.ranks.size(); ++local)
         loops.emplace_back(state, local);
-    runRanks(config, loops);
-    if (std::optional<Error> error = config.ranks.front()->error()) return std::move(*error);
+    runRanks(parts, loops);
+    if (std::optional<Error> error = parts.ranks.front()->error()) return std::move(*error);
 
     EngineResult result;
     result.losses = std::move(state.losses);

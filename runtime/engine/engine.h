@@ -18,18 +18,34 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <stop_token>
 #include <vector>
 
 namespace bubblescope::runtime {
 
-/// What the engine executes, and the objects that it uses. References must outlive the call.
+/// What the engine executes.
 struct EngineConfig {
-    const Schedule& schedule; ///< must be valid; its optimizer ops are ignored, since each step ends with one
-    const CostModel& times;   ///< nominal op times and transfer latency, used when paced
-    int steps = 1;
-    std::optional<TimeNs> pace_tolerance; ///< none = not paced
+    Schedule schedule; ///< must be valid; its optimizer ops are ignored, since each step ends with one
+    int steps = 3;
+    /// Whether each rank has an emulated device clock. Then an op begins when its inputs have arrived and the device is
+    /// free on that clock, and ends after its nominal time in `times`; if its maths was done more than `pace_tolerance`
+    /// after that, it ends when it was done. The lateness of the host is recorded with every op. A tolerance of 0
+    /// counts every delay of the machine as one of the op; the default is above what a machine with few more tasks than
+    /// cores adds to a wake-up. An op without a nominal time takes its real time.
+    bool paced = true;
+    CostModel times; ///< nominal op times and transfer latency
+    TimeNs pace_tolerance{10'000'000};
+    int replicas = 1;          ///< of the pipeline (dp), each with its own micro-batches; RunMesh defines their ranks
+    int tensor_ranks = 1;      ///< ranks that share each stage (tp), see TensorShard; a divisor of the model's heads
+    std::vector<Fault> faults; ///< to be injected, and named in the trace; must have passed checkFaults()
+    BubbleHook bubble_hook;    ///< empty = none
+    /// Requests that the run ends after the current step, as if no more had been requested. Ignored if ranks are
+    /// processes.
+    std::stop_token end_early;
+};
+
+/// Where the engine executes it, and who takes part.
+struct EngineParts {
     HostClock& clock;
     StageFactory make_stage;
     /// The device on which ranks compute, if not the host; it then makes the stages.
@@ -40,18 +56,13 @@ struct EngineConfig {
     std::optional<Devices> devices = std::nullopt;
     /// The ranks that run here: all of them as threads of this process, or some while others run elsewhere.
     std::vector<Transport*> ranks;
-    int replicas = 1;                            ///< of the pipeline; RunMesh defines the numbering of ranks
-    int tensor_ranks = 1;                        ///< ranks that share each stage
-    std::vector<profiler::RecordRing*> rings;    ///< where each of `ranks` records; empty = nowhere
-    profiler::KernelRecorder* kernels = nullptr; ///< is told what ranks launch on devices; null = nobody
-    std::span<const Fault> faults;               ///< to be injected; must have passed checkFaults()
+    std::vector<profiler::RecordRing*> rings = {}; ///< where each of `ranks` records; empty = nowhere
+    profiler::KernelRecorder* kernels = nullptr;   ///< is told what ranks launch on devices; null = nobody
     /// The effect of an injected death on the rank's process; by default the run ends with an error that reports it.
-    std::function<void()> die;
+    std::function<void()> die = {};
     /// Called by the first of `ranks` when all ranks have recorded all of a step; an error ends the run.
-    std::function<Status()> after_step;
-    BubbleHook bubble_hook{};    ///< empty = none
-    AttachHook attach{};         ///< makes each rank's hook; empty = none
-    std::stop_token end_early{}; ///< ends all ranks after the same step; all ranks must run here
+    std::function<Status()> after_step = {};
+    AttachHook attach = {}; ///< makes each rank's hook; empty = none
 };
 
 struct EngineResult {
@@ -87,7 +98,7 @@ struct EngineResult {
 ///
 /// `control.total` is set to the number of ops here, `control.done` counts them, `control.stop` is polled between ops.
 /// Errors: Run, naming rank and op, when a rank fails, which ends all others; Cancelled; an error of `after_step`; the
-/// transport's error if a rank has died or hangs.
-[[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, JobControl& control);
+/// transport's error if a rank has died or hangs. What both refer to must outlive the call.
+[[nodiscard]] Result<EngineResult> runEngine(const EngineConfig& config, const EngineParts& parts, JobControl& control);
 
 } // namespace bubblescope::runtime

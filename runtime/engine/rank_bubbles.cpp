@@ -33,7 +33,7 @@ public:
     }
 
     [[nodiscard]] std::optional<HostLoad> load() const override { return rank_.transport.hostLoad(); }
-    void nap(TimeNs time) override { rank_.clock.sleepUntil(rank_.config.clock.now() + time); }
+    void nap(TimeNs time) override { rank_.clock.sleepUntil(rank_.parts.clock.now() + time); }
     [[nodiscard]] bool emulates() const override { return rank_.clock.paced(); }
 
 private:
@@ -51,7 +51,7 @@ public:
         : bubbles_(bubbles), rank_(bubbles.rank_), index_(index),
           at_(device().finishSoFar().value_or(rank_.hook->stepBegin())) {}
 
-    [[nodiscard]] TimeNs now() const override { return emulates() ? at_ : std::max(at_, rank_.config.clock.now()); }
+    [[nodiscard]] TimeNs now() const override { return emulates() ? at_ : std::max(at_, rank_.parts.clock.now()); }
 
     [[nodiscard]] bool arrived() override {
         const TimeNs now = this->now();

@@ -32,7 +32,7 @@ TimeNs RankExchange::arrivalOf(const Taken& taken, Rank from) {
     if (rank_.clock.paced()) {
         time += rank_.config.times.comm;
     } else if (taken.waited) {
-        time = std::max(time, rank_.config.clock.now());
+        time = std::max(time, rank_.parts.clock.now());
     }
     if (rank_.faults.none()) return time;
     const TimeNs delayed = rank_.faults.arrival(rank_.run.mesh.rankOf(from), rank_.step, time);
@@ -49,7 +49,7 @@ void RankExchange::sendOutput(const Op& op, Message message) {
     const TimeNs latency = rank_.config.times.comm;
     if (rank_.device) return rank_.device->sent(op, *route, rank_.paced(latency).value_or(TimeNs{0}));
     // If paced, the transfer takes its latency; otherwise the time until it was handed over.
-    const TimeNs sent = rank_.clock.paced() ? end + latency : std::max(end, rank_.config.clock.now());
+    const TimeNs sent = rank_.clock.paced() ? end + latency : std::max(end, rank_.parts.clock.now());
     rank_.record.sent(op, *route, end, sent, rank_.step);
 }
 

@@ -39,7 +39,7 @@ void RankLoop::runSteps() {
     stages_.build();
     stages_.rehearse();
     exchange_.expectStep();
-    rank_.clock.alignTo(exchange_.barrier(rank_.config.clock.now()));
+    rank_.clock.alignTo(exchange_.barrier(rank_.parts.clock.now()));
     for (rank_.step = 0; goesOn(); ++rank_.step)
         runStep();
     if (!rank_.fillsBubbles()) return;
@@ -75,8 +75,8 @@ void RankLoop::runStep() {
 }
 
 void RankLoop::endStep() {
-    if (!ends_steps_ || !rank_.config.after_step) return;
-    Status status = rank_.config.after_step();
+    if (!ends_steps_ || !rank_.parts.after_step) return;
+    Status status = rank_.parts.after_step();
     if (status.ok()) return;
     rank_.transport.fail(std::move(status).error());
     throw RunEnded{};
@@ -155,7 +155,7 @@ void RankLoop::queueOnDevice(std::size_t index, std::span<const Op> ops, TimeNs 
     stages_.sampleMemory();
     for (std::size_t i = 0; i < ops.size(); ++i) {
         outputs[i].tensor = device.handOver(std::move(outputs[i].tensor));
-        outputs[i].sent = rank_.config.clock.now();
+        outputs[i].sent = rank_.parts.clock.now();
         exchange_.sendOutput(ops[i], std::move(outputs[i]));
     }
     countOps(ops.size());
@@ -252,19 +252,19 @@ void RankLoop::injectFaults(std::span<const Op> ops) {
 }
 
 void RankLoop::die() {
-    rank_.report(Activity::Kind::Computing, *rank_.current, {}, rank_.config.clock.now());
-    if (rank_.config.die) rank_.config.die();
+    rank_.report(Activity::Kind::Computing, *rank_.current, {}, rank_.parts.clock.now());
+    if (rank_.parts.die) rank_.parts.die();
     rank_.transport.fail(
         runError(fmt::format("{}: terminated by an injected fault", rank_.description()), "this is an injected fault"));
     throw RunEnded{};
 }
 
 void RankLoop::hang() {
-    rank_.report(Activity::Kind::Computing, *rank_.current, {}, rank_.config.clock.now());
+    rank_.report(Activity::Kind::Computing, *rank_.current, {}, rank_.parts.clock.now());
     constexpr TimeNs kAwhile{1'000'000'000};
     while (!rank_.transport.ended()) {
         if (rank_.run.control.stopRequested()) rank_.transport.fail(cancelledError());
-        rank_.clock.sleepUntil(rank_.config.clock.now() + kAwhile);
+        rank_.clock.sleepUntil(rank_.parts.clock.now() + kAwhile);
     }
     throw RunEnded{};
 }
@@ -285,7 +285,7 @@ TimeNs RankLoop::nominalTime(std::span<const Op> ops) const {
 
 void RankLoop::stretch(std::span<const Op> ops, TimeNs began, TimeNs nominal) {
     if (rank_.faults.none() || rank_.clock.emulates(nominal)) return;
-    const TimeNs took = rank_.config.clock.now() - began;
+    const TimeNs took = rank_.parts.clock.now() - began;
     const auto parts = static_cast<std::int64_t>(ops.size());
     TimeNs wanted{0};
     for (const Op& op : ops)

@@ -39,14 +39,14 @@ private:
     std::optional<LayerInjection> injection_; ///< of the part of a layer that is being computed
 };
 
-profiler::RecordRing* ringOf(const EngineConfig& config, std::size_t local) {
-    return config.rings.empty() ? nullptr : config.rings[local];
+profiler::RecordRing* ringOf(const EngineParts& parts, std::size_t local) {
+    return parts.rings.empty() ? nullptr : parts.rings[local];
 }
 
 } // namespace
 
-RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
-    : config(engine_config), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
+RunState::RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control)
+    : config(engine_config), parts(engine_parts), mesh{config.schedule.pp, config.replicas, config.tensor_ranks},
       plan(config.schedule, config.replicas), control(job_control), steps(config.steps),
       losses(static_cast<std::size_t>(config.steps),
              std::vector<double>(static_cast<std::size_t>(plan.routes() * config.replicas))),
@@ -56,14 +56,14 @@ RunState::RunState(const EngineConfig& engine_config, JobControl& job_control)
 }
 
 RankState::RankState(RunState& run_state, std::size_t local)
-    : run(run_state), config(run.config), schedule(config.schedule), transport(*config.ranks[local]),
+    : run(run_state), config(run.config), parts(run.parts), schedule(config.schedule), transport(*parts.ranks[local]),
       place(run.mesh.placeOf(transport.rank())), topology(schedule, run.plan, run.mesh, transport.rank()),
-      clock(config.clock, config.pace_tolerance, transport.ended()), faults(config.faults, place.rank, place.tensor),
-      record(ringOf(config, local), faults, run.mesh) {
-    if (run.mesh.tensor_ranks > 1) sums.emplace(transport, config.clock, topology.tensorGroup());
-    if (config.attach) {
-        hook = config.attach({schedule, config.times, faults, transport.rank(), run.mesh, place, ringOf(config, local),
-                              transport.ended()});
+      clock(parts.clock, config.paced ? std::optional(config.pace_tolerance) : std::nullopt, transport.ended()),
+      faults(config.faults, place.rank, place.tensor), record(ringOf(parts, local), faults, run.mesh) {
+    if (run.mesh.tensor_ranks > 1) sums.emplace(transport, parts.clock, topology.tensorGroup());
+    if (parts.attach) {
+        hook = parts.attach({schedule, config.times, faults, transport.rank(), run.mesh, place, ringOf(parts, local),
+                             transport.ended()});
     }
     if (!hook && faults.inLayers()) hook = std::make_shared<FaultHook>(faults);
 }
@@ -74,7 +74,7 @@ std::size_t RankState::togetherFrom(std::size_t index) const {
 }
 
 Activity RankState::activity(Activity::Kind kind, const Op& op, Rank peer, TimeNs due) const {
-    const TimeNs now = config.clock.now();
+    const TimeNs now = parts.clock.now();
     return {kind, step, op, peer, now, std::max(now, due)};
 }
 
@@ -85,19 +85,19 @@ std::string RankState::description() const {
 }
 
 void RankStages::build() {
-    const EngineConfig& config = rank_.config;
-    if (config.devices)
-        rank_.device.emplace(config.devices->open(), rank_.record, rank_.topology, rank_.transport.rank(),
-                             config.kernels);
+    const EngineParts& parts = rank_.parts;
+    if (parts.devices)
+        rank_.device.emplace(parts.devices->open(), rank_.record, rank_.topology, rank_.transport.rank(),
+                             parts.kernels);
     if (rank_.device && rank_.hook) rank_.hook->useDevice(rank_.device->device());
-    if (rank_.device && rank_.sums) rank_.sums->useDevice(rank_.device->device(), rank_.paced(config.times.comm));
+    if (rank_.device && rank_.sums) rank_.sums->useDevice(rank_.device->device(), rank_.paced(rank_.config.times.comm));
     std::vector<std::pair<Stage, StageModel*>> stages;
     for (int c = 0; c < rank_.schedule.vpp; ++c) {
         const Stage stage = rank_.topology.stageOf(Chunk{c});
         StageTask task = rank_.run.plan.taskOf(stage, rank_.place.replica);
         task.watch = rank_.hook.get();
         if (rank_.sums) task.shard = {rank_.run.mesh.tensor_ranks, rank_.place.tensor, &*rank_.sums};
-        auto model = rank_.device ? config.devices->make_stage(rank_.device->device(), task) : config.make_stage(task);
+        auto model = rank_.device ? parts.devices->make_stage(rank_.device->device(), task) : parts.make_stage(task);
         stages.emplace_back(stage, model.get());
         rank_.run.stages[rank_.run.mesh.laneOf(rank_.place.replica, rank_.place.tensor)][stage.index()] =
             std::move(model);

@@ -22,9 +22,10 @@ namespace bubblescope::runtime {
 
 /// State shared by the ranks of a run that run here.
 struct RunState {
-    RunState(const EngineConfig& engine_config, JobControl& job_control);
+    RunState(const EngineConfig& engine_config, const EngineParts& engine_parts, JobControl& job_control);
 
     const EngineConfig& config;
+    const EngineParts& parts;
     const RunMesh mesh;
     const DataPlan plan;
     JobControl& control;
@@ -52,6 +53,7 @@ struct RankState {
 
     RunState& run;
     const EngineConfig& config;
+    const EngineParts& parts;
     const Schedule& schedule;
     Transport& transport;
     const MeshPlace place;

@@ -1,12 +1,12 @@
 #pragma once
 
+#include "core/cost/model_presets.h"
 #include "runtime/model/text_data.h"
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace bubblescope::runtime {
@@ -46,20 +46,8 @@ struct ModelConfig {
     }
 };
 
-/// A named model size.
-struct ModelPreset {
-    std::string_view name;
-    std::string_view about;
-    int layers; ///< of the whole model; 0 = one per stage
-    int width;
-    int heads;
-    int sequence;
-    int batch;
-};
-
-/// Presets from one that trains in seconds on a CPU to some that fill a large GPU.
-[[nodiscard]] std::span<const ModelPreset> modelPresets();
-/// Returns nullptr for an unknown name.
-[[nodiscard]] const ModelPreset* findModelPreset(std::string_view name);
+/// Models of a run's own, from one that trains in seconds on a CPU to some that fill a large GPU. 0 layers = one per
+/// stage. The vocabulary is always the bytes.
+[[nodiscard]] std::span<const ModelPreset> trainedModels();
 
 } // namespace bubblescope::runtime

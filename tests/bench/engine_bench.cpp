@@ -45,31 +45,24 @@ std::chrono::nanoseconds processorTime() {
 }
 
 void engine(benchmark::State& state, const std::string& family, int pp, int vpp) {
-    const Schedule schedule = makeSchedule({family, "", pp, 4 * pp, vpp}).value();
-    const CostModel times;
+    EngineConfig config;
+    config.schedule = makeSchedule({family, "", pp, 4 * pp, vpp}).value();
+    config.steps = 200;
+    config.paced = false;
     MonotonicClock clock;
-    constexpr int kSteps = 200;
     std::int64_t ops = 0;
     std::chrono::nanoseconds took{0};
     for ([[maybe_unused]] auto round : state) {
         InProcessTransports transports(pp, clock, std::chrono::seconds(60));
         std::vector<std::unique_ptr<profiler::RecordRing>> rings;
-        EngineConfig config{.schedule = schedule,
-                            .times = times,
-                            .steps = kSteps,
-                            .pace_tolerance = {},
-                            .clock = clock,
-                            .make_stage = [](const StageTask&) { return std::make_unique<NoMaths>(); },
-                            .ranks = transports.ends(),
-                            .rings = {},
-                            .faults = {},
-                            .die = {},
-                            .after_step = {}};
+        EngineParts parts{.clock = clock,
+                          .make_stage = [](const StageTask&) { return std::make_unique<NoMaths>(); },
+                          .ranks = transports.ends()};
         for (int r = 0; r < pp; ++r)
-            config.rings.push_back(rings.emplace_back(std::make_unique<profiler::RecordRing>(1U << 16U)).get());
+            parts.rings.push_back(rings.emplace_back(std::make_unique<profiler::RecordRing>(1U << 16U)).get());
         JobControl control;
         const auto begin = processorTime();
-        const Result<EngineResult> result = runEngine(config, control);
+        const Result<EngineResult> result = runEngine(config, parts, control);
         took += processorTime() - begin;
         if (!result.ok()) return state.SkipWithError(result.error().text().c_str());
         ops += result.value().ops;

@@ -56,14 +56,14 @@ Result<StepTimes> train(const RunConfig& config) {
     BUBBLESCOPE_ASSIGN(const std::unique_ptr<profiler::Recorder> recorder, openRecorder(config));
     MonotonicClock clock;
     InProcessTransports transports(config.schedule.pp, clock, config.timeout);
-    EngineConfig engine = engineConfig(config, clock, transports.ends(), recorder.get(), nullptr);
+    EngineParts parts = engineParts(config, clock, transports.ends(), recorder.get(), nullptr);
     std::vector<Moment> ends;
-    engine.after_step = [&ends, of_recording = engine.after_step] {
+    parts.after_step = [&ends, of_recording = parts.after_step] {
         ends.push_back(now());
         return of_recording ? of_recording() : Status();
     };
     JobControl control;
-    BUBBLESCOPE_ASSIGN([[maybe_unused]] const EngineResult result, runEngine(engine, control));
+    BUBBLESCOPE_ASSIGN([[maybe_unused]] const EngineResult result, runEngine(config, parts, control));
     if (recorder) BUBBLESCOPE_TRY(recorder->close());
     std::vector<double> wall;
     std::vector<double> processor;
@@ -128,12 +128,12 @@ void wokenWriter(benchmark::State& state, int pp) {
         if (!recorder.ok()) return state.SkipWithError(recorder.error().text().c_str());
         MonotonicClock clock;
         InProcessTransports transports(config.schedule.pp, clock, config.timeout);
-        EngineConfig engine = engineConfig(config, clock, transports.ends(), recorder.value().get(), nullptr);
+        EngineParts parts = engineParts(config, clock, transports.ends(), recorder.value().get(), nullptr);
         std::array<std::vector<double>, 2> of_round;
         std::optional<Moment> before;
         bool woken = false;
         int steps = 0;
-        engine.after_step = [&] {
+        parts.after_step = [&] {
             const Moment end = now();
             if (before) {
                 of_round.at(woken ? 1 : 0).push_back(end.wall - before->wall);
@@ -145,7 +145,7 @@ void wokenWriter(benchmark::State& state, int pp) {
             return Status();
         };
         JobControl control;
-        const Result<EngineResult> result = runEngine(engine, control);
+        const Result<EngineResult> result = runEngine(config, parts, control);
         if (!result.ok() || !recorder.value()->close().ok()) return state.SkipWithError("the run failed");
         ratios.push_back(trimmedMean(of_round[1]) / trimmedMean(of_round[0]));
         for (std::size_t i = 0; i < 2; ++i)

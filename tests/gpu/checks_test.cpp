@@ -89,7 +89,7 @@ std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
     const CheckedEngineRun run(schedule, opTimes());
     ModelConfig model = run.model;
     model.layers_per_stage = 2;
-    return CheckSetup::make({run.schedule, run.costs, model, true, false, 1, {}}, {}).value();
+    return CheckSetup::make({run.schedule, run.times, model, true, false, 1, {}}, {}).value();
 }
 
 class CheckedPipelines : public testing::TestWithParam<Flavor> {};
@@ -214,7 +214,7 @@ TEST(DeviceChecks, ChooseStepsWhereOpsTakeTheirTime) {
         const auto unpaced = [&](const std::optional<AadiffOptions>& aadiff) {
             auto made =
                 std::make_unique<DeviceRun>(schedule, Storage::Bf16, std::vector<std::string>(), TimeNs{10'000});
-            made->run.tolerance.reset();
+            made->run.paced = false;
             made->run.replicas = replicas;
             made->run.aadiff = aadiff;
             return made;

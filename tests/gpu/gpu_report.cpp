@@ -40,11 +40,11 @@ double multipliedWeights(const ModelConfig& model) {
 
 ModelConfig modelOf(const ModelPreset& preset, int stages, int batch) {
     ModelConfig model;
-    model.width = preset.width;
-    model.heads = preset.heads;
-    model.sequence = preset.sequence;
+    model.width = static_cast<int>(preset.shape.hidden);
+    model.heads = static_cast<int>(preset.shape.heads);
+    model.sequence = static_cast<int>(preset.shape.sequence);
     model.batch = batch;
-    const int layers = std::max(preset.layers, stages);
+    const int layers = std::max(static_cast<int>(preset.shape.layers), stages);
     for (int stage = 0; stage < stages; ++stage)
         model.cut.push_back(layers * (stage + 1) / stages - layers * stage / stages);
     return model;
@@ -54,16 +54,17 @@ void reportPreset(const ReportDevice& device, const ModelPreset& preset, int pp,
     constexpr int kMicrobatches = 8;
     const std::string label = fmt::format("{:<12} {:>2}{}", preset.name, pp, graphs ? " graphs" : "       ");
     // Some thousand tokens at a time fill a GPU.
-    const int batch = std::clamp(8192 / preset.sequence, 1, preset.width > 2000 ? 1 : 16);
+    const auto sequence = static_cast<int>(preset.shape.sequence);
+    const int batch = std::clamp(8192 / sequence, 1, preset.shape.hidden > 2000 ? 1 : 16);
     try {
         Run run(graphs ? device.graphs : device.plain, scheduleOf("1f1b", pp, kMicrobatches, 1),
                 modelOf(preset, pp, batch), {}, false);
         const Measured measured = run.measure(4);
         const double step = seconds(median(measured.whole));
-        const double tokens = static_cast<double>(kMicrobatches) * batch * preset.sequence;
+        const double tokens = static_cast<double>(kMicrobatches) * batch * sequence;
         ModelConfig whole = modelOf(preset, 1, batch);
-        const double flops = tokens * (6.0 * multipliedWeights(whole) +
-                                       12.0 * std::max(preset.layers, 1) * preset.width * preset.sequence);
+        const auto layers = static_cast<double>(std::max<std::int64_t>(preset.shape.layers, 1));
+        const double flops = tokens * (6.0 * multipliedWeights(whole) + 12.0 * layers * whole.width * sequence);
         const std::string mfu =
             device.peak_flops ? fmt::format("{:5.1f} %", 100.0 * flops / step / *device.peak_flops) : std::string("-");
         fmt::print("{}  {:>5} {:>9.0f} tokens/s  {:>7.1f} TFLOP/s  MFU {}  step {:>8.2f} ms  {:>6.1f} GiB  loss "
@@ -180,7 +181,7 @@ Result<ReportArguments> parseArguments(std::span<char*> given) {
                                   fmt::format("one of {}", fmt::join(kParts, ", ")));
             arguments.parts.push_back(value);
             ++i;
-        } else if (findModelPreset(word) == nullptr) {
+        } else if (std::ranges::count(trainedModels(), word, &ModelPreset::name) == 0) {
             return usageError(fmt::format("there is no model preset '{}'", word));
         } else {
             arguments.presets.push_back(word);
@@ -210,9 +211,9 @@ void reportChecks(const ReportDevice& device, const Budget& budget) {
 void reportSpeed(const ReportDevice& device, const Budget& budget, std::span<const std::string_view> names) {
     constexpr int kWidestOnCpu = 32;
     fmt::print("\npreset       ranks         batch; 1F1B, 8 micro-batches, bf16\n");
-    for (const ModelPreset& preset : modelPresets()) {
+    for (const ModelPreset& preset : trainedModels()) {
         if (!names.empty() && std::ranges::count(names, preset.name) == 0) continue;
-        if (!device.every_preset && preset.width > kWidestOnCpu) continue;
+        if (!device.every_preset && preset.shape.hidden > kWidestOnCpu) continue;
         for (const auto& [pp, graphs] : {std::pair{1, false}, {1, true}, {4, false}, {4, true}}) {
             if (budget.left()) {
                 reportPreset(device, preset, pp, graphs);

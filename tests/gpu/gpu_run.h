@@ -84,27 +84,24 @@ public:
         for (int r = 0; r < schedule_.pp; ++r)
             rings_.push_back(std::make_unique<profiler::RecordRing>(1 << 16));
         InProcessTransports transports(schedule_.pp, clock_, std::nullopt);
-        EngineConfig config{.schedule = schedule_,
-                            .times = times_,
-                            .steps = steps,
-                            .pace_tolerance = paced_ ? std::optional(TimeNs{10'000'000}) : std::nullopt,
-                            .clock = clock_,
-                            .make_stage = {},
-                            .devices = EngineConfig::Devices{[this] { return open(); },
-                                                             [this](RankQueue& device, const StageTask& task) {
-                                                                 return backend_.makeStage(device, model_, task);
-                                                             }},
-                            .ranks = transports.ends(),
-                            .rings = {},
-                            .faults = faults_,
-                            .die = {},
-                            .after_step = {},
-                            .bubble_hook = {},
-                            .attach = attachChecks(checks_.get())};
+        EngineConfig config;
+        config.schedule = schedule_;
+        config.times = times_;
+        config.steps = steps;
+        config.paced = paced_;
+        config.faults = faults_;
+        EngineParts parts{.clock = clock_,
+                          .make_stage = {},
+                          .devices = EngineParts::Devices{[this] { return open(); },
+                                                          [this](RankQueue& device, const StageTask& task) {
+                                                              return backend_.makeStage(device, model_, task);
+                                                          }},
+                          .ranks = transports.ends(),
+                          .attach = attachChecks(checks_.get())};
         for (const auto& ring : rings_)
-            config.rings.push_back(ring.get());
+            parts.rings.push_back(ring.get());
         JobControl control;
-        Result<EngineResult> ran = runEngine(config, control);
+        Result<EngineResult> ran = runEngine(config, parts, control);
         if (!ran.ok()) throw std::runtime_error(ran.error().text());
         Measured measured;
         for (const std::vector<double>& shares : ran.value().losses)

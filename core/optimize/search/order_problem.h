@@ -46,24 +46,29 @@ struct MemoryLimits {
     std::vector<std::int64_t> bytes = {};
 };
 
+/// What a step consists of, however it is ordered.
+struct OrderSizes {
+    int pp = 1;
+    int microbatches = 1;
+    int vpp = 1;
+    /// Micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`.
+    int second = 0;
+    /// Of the second pipeline's model (StageWays); each takes as many micro-batches, the first the first ones.
+    int second_copies = 1;
+    bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
+    /// Per rank, what follows its last op before the step ends, such as its optimizer; empty = nothing.
+    std::vector<TimeNs> after = {};
+};
+
 /// The ops of one step, which an order arranges. Immutable.
 ///
 /// Ops of two pipelines that share the ranks (Placement::Bidirectional): the first `microbatches` − `second` run on the
 /// first, the others on the second.
 class OrderProblem {
 public:
-    struct Sizes {
-        int pp = 1;
-        int microbatches = 1;
-        int vpp = 1;
+    struct Sizes : OrderSizes {
         Placement placement = Placement::Loop;
-        int second = 0; ///< micro-batches of the second pipeline, of all its copies together
-        int second_copies =
-            1;             ///< of the second pipeline's model (StageWays); each takes as many, the first the first ones
         bool split = true; ///< backwards are I and W; else B
-        bool pairs = false; ///< a forward and a gradient may run as an overlapped pair, which takes costs.overlapped
-        /// Per rank, what follows its last op before the step ends, such as its optimizer; empty = nothing.
-        std::vector<TimeNs> after = {};
     };
 
     /// `costs` gives times by stage where stages differ, and outlives this.

@@ -123,16 +123,9 @@ private:
     }
 
     [[nodiscard]] Result<OrderProblem> makeProblem(Placement placement) const {
-        OrderProblem::Sizes sizes{.pp = request_.pp,
-                                  .microbatches = request_.microbatches,
-                                  .vpp = request_.vpp,
-                                  .placement = placement,
-                                  .second = request_.second,
-                                  .second_copies = request_.second_copies,
-                                  .split = request_.split == SplitBackward::On ||
-                                           (request_.split == SplitBackward::Auto && !request_.overlap_pairs),
-                                  .pairs = request_.overlap_pairs,
-                                  .after = request_.after};
+        const bool split =
+            request_.split == SplitBackward::On || (request_.split == SplitBackward::Auto && !request_.pairs);
+        const OrderProblem::Sizes sizes{request_, placement, split};
         MemoryLimits limits;
         limits.activations = request_.activations;
         if (request_.model && !request_.bytes.empty()) {
@@ -198,7 +191,7 @@ private:
         } else {
             candidate.makespan = kNoStep;
             for (const bool paired : {false, true}) {
-                if (paired && !request_.overlap_pairs) break;
+                if (paired && !request_.pairs) break;
                 const auto step = simulate(scheduleFor(problem, candidate.orders, paired), request_.costs);
                 if (!step.ok()) continue;
                 const std::int64_t length = stepLength(problem, step.value()).count();
@@ -278,13 +271,13 @@ private:
             if (!request_.activations.empty()) spec.memory_limit = *std::ranges::min_element(request_.activations);
             auto made = makeSchedule(spec);
             if (!made.ok()) continue;
-            if (!request_.overlap_pairs) {
+            if (!request_.pairs) {
                 for (auto& ops : made.value().ranks)
                     for (Op& op : ops)
                         op.overlapped = false;
             }
             const auto whole = [](const Op& op) { return op.kind == OpKind::Backward; };
-            const bool in_pairs = request_.overlap_pairs && problem.sizes().split;
+            const bool in_pairs = request_.pairs && problem.sizes().split;
             if (in_pairs && std::ranges::any_of(made.value().ranks,
                                                 [&](const auto& ops) { return std::ranges::any_of(ops, whole); }))
                 continue; // a pair with a whole backward saves more than one with a half

@@ -2,11 +2,10 @@
 
 #include "core/base/job.h"
 #include "core/base/result.h"
-#include "core/cost/cost_model.h"
 #include "core/cost/memory_estimate.h"
 #include "core/optimize/search/noise.h"
+#include "core/optimize/search/order_problem.h"
 #include "core/optimize/search/step_bound.h"
-#include "core/schedule/schedule.h"
 
 #include <cstdint>
 #include <functional>
@@ -24,20 +23,10 @@ enum class SplitBackward : std::uint8_t {
 };
 
 /// What is to be ordered, and how long the search may take.
-struct SearchRequest {
-    int pp = 1;
-    int microbatches = 1;
-    int vpp = 1;
-    std::vector<Placement> placements; ///< that may be chosen; empty = loop, and V where vpp is 2 or more
-    /// Micro-batches of a second pipeline, for Placement::Bidirectional; counted in `microbatches`. Its copies take as
-    /// many each (OrderProblem::Sizes).
-    int second = 0;
-    int second_copies = 1;
-    SplitBackward split = SplitBackward::Auto;
-    /// Neighbours may run as overlapped pairs of `costs.overlapped`; Auto then splits no backwards. Else none are.
-    bool overlap_pairs = false;
+struct SearchRequest : OrderSizes {
+    std::vector<Placement> placements;         ///< that may be chosen; empty = loop, and V where vpp is 2 or more
+    SplitBackward split = SplitBackward::Auto; ///< Auto splits none where `pairs` is set
     CostModel costs;
-    std::vector<TimeNs> after;         ///< per rank, what follows its last op before the step ends; empty = nothing
     std::vector<int> activations;      ///< as MemoryLimits
     std::optional<ModelSizes> model;   ///< with `bytes`
     std::optional<MemoryModel> stages; ///< the same, stage by stage, where `model` is not set

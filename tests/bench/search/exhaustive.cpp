@@ -20,9 +20,7 @@ struct Counts {
 
 SearchRequest requestFor(const OrderProblem::Sizes& sizes, const CostModel& costs, const MemoryLimits& limits) {
     SearchRequest request;
-    request.pp = sizes.pp;
-    request.microbatches = sizes.microbatches;
-    request.vpp = sizes.vpp;
+    static_cast<OrderSizes&>(request) = sizes;
     request.placements = {sizes.placement};
     request.split = sizes.split ? SplitBackward::On : SplitBackward::Off;
     request.costs = costs;
@@ -77,8 +75,8 @@ int exhaustive(const Options& options) {
                 for (const bool split : {true, false}) {
                     for (int limit = 0; limit < 3; ++limit) {
                         for (int draw = 0; draw < options.draws; ++draw)
-                            compare({.pp = pp, .microbatches = m, .vpp = vpp, .placement = placement, .split = split},
-                                    draw, limit, options.threads, counts);
+                            compare({{.pp = pp, .microbatches = m, .vpp = vpp}, placement, split}, draw, limit,
+                                    options.threads, counts);
                     }
                 }
             }

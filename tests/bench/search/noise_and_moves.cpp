@@ -89,7 +89,7 @@ int moves(const Options&) {
     for (const int vpp : {1, 2, 4}) {
         constexpr int kRanks = 16;
         const CostModel costs = test::unevenCosts(kRanks * vpp, 7);
-        const auto made = OrderProblem::make({.pp = kRanks, .microbatches = 64, .vpp = vpp}, costs,
+        const auto made = OrderProblem::make({{.pp = kRanks, .microbatches = 64, .vpp = vpp}}, costs,
                                              {.activations = {kRanks * vpp * 3 / 2}});
         if (!made.ok()) return 1;
         OrderEvaluator order(made.value());

@@ -38,7 +38,7 @@ std::unique_ptr<CheckSetup> setupOf(const Schedule& schedule) {
     const test::CheckedEngineRun run(schedule, test::someTimes(TimeNs{100'000}));
     ModelConfig model = run.model;
     model.layers_per_stage = 2;
-    return CheckSetup::make({run.schedule, run.costs, model, true, true, 4, {}}, {}).value();
+    return CheckSetup::make({run.schedule, run.times, model, true, true, 4, {}}, {}).value();
 }
 
 /// Of those that found nothing, of a kind.

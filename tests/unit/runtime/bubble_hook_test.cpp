@@ -38,7 +38,7 @@ TEST(BubbleHook, IsCalledAtEveryBubbleOfEveryFamily) {
             };
             const Result<EngineResult> result = run.run();
             ASSERT_TRUE(result.ok()) << result.error().text();
-            const auto bubbles = findBubbles(simulate(run.schedule, run.costs).value());
+            const auto bubbles = findBubbles(simulate(run.schedule, run.times).value());
             for (std::size_t r = 0; r < seen.size(); ++r) {
                 std::vector<Seen> expected;
                 for (int step = 0; step < run.steps; ++step) {

@@ -27,8 +27,7 @@ struct CheckedEngineRun : EngineRun {
 private:
     Result<AttachHook> makeChecks(std::size_t ranks) {
         if (!aadiff) return AttachHook();
-        auto made = CheckSetup::make({schedule, costs, model, tolerance.has_value(), !devices, devices ? 1 : ranks, {}},
-                                     *aadiff);
+        auto made = CheckSetup::make({schedule, times, model, paced, !devices, devices ? 1 : ranks, {}}, *aadiff);
         if (!made.ok()) return std::move(made).error();
         checks = std::move(made).value();
         checks->write = [this](Rank, const CheckRecord& check) {

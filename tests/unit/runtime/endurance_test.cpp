@@ -26,7 +26,7 @@ TEST(Endurance, AThousandStepsDoNotGrow) {
     if (bubblescope::test::kSanitized) GTEST_SKIP() << "sanitizers keep what was freed";
     const auto child = bubblescope::test::inChild([] {
         test::EngineRun run(test::scheduleOf("zb-h1", 3, 6), test::someTimes(TimeNs{0}));
-        run.tolerance.reset();
+        run.paced = false;
         run.steps = kSteps;
         run.faults = {parseFault("slow:rank=1,factor=1.5").value(), parseFault("stall:0>1,for=1ns").value()};
         int step = 0;

@@ -34,8 +34,12 @@ inline CostModel someTimes(TimeNs comm) {
 }
 
 /// A run of the engine on a fake host, and what its ranks recorded.
-struct EngineRun {
-    EngineRun(Schedule s, CostModel c) : schedule(std::move(s)), costs(std::move(c)) {
+struct EngineRun : EngineConfig {
+    EngineRun(Schedule s, CostModel c) {
+        schedule = std::move(s);
+        times = std::move(c);
+        steps = 2;
+        pace_tolerance = kForgiving;
         model.width = 4;
         model.heads = 1;
         model.sequence = 4;
@@ -53,44 +57,26 @@ struct EngineRun {
             if (!made.ok()) return std::move(made).error();
             hook = std::move(made).value();
         }
-        EngineConfig config{.schedule = schedule,
-                            .times = costs,
-                            .steps = steps,
-                            .pace_tolerance = tolerance,
-                            .clock = clock,
-                            .make_stage = make_stage,
-                            .devices = devices,
-                            .ranks = transports.ends(),
-                            .replicas = replicas,
-                            .tensor_ranks = tensor_ranks,
-                            .rings = {},
-                            .faults = faults,
-                            .die = {},
-                            .after_step = after_step,
-                            .bubble_hook = bubble_hook,
-                            .attach = std::move(hook)};
+        EngineParts parts{.clock = clock,
+                          .make_stage = make_stage,
+                          .devices = devices,
+                          .ranks = transports.ends(),
+                          .after_step = after_step,
+                          .attach = std::move(hook)};
         for (const auto& ring : rings)
-            config.rings.push_back(ring.get());
-        Result<EngineResult> result = runEngine(config, control);
+            parts.rings.push_back(ring.get());
+        Result<EngineResult> result = runEngine(*this, parts, control);
         for (const auto& ring : rings)
             ring->drain(records.emplace_back());
         return result;
     }
 
-    Schedule schedule;
-    CostModel costs;
-    std::vector<Fault> faults;
-    int steps = 2;
-    int replicas = 1;
-    int tensor_ranks = 1;
     std::size_t ring_slots = 1 << 12;
     std::function<Result<AttachHook>(int ranks)> attach; ///< makes the hooks of the ranks; empty = none
-    std::optional<TimeNs> tolerance = kForgiving;
     ModelConfig model;
     StageFactory make_stage;
-    std::optional<EngineConfig::Devices> devices;
+    std::optional<EngineParts::Devices> devices;
     std::function<Status()> after_step;
-    BubbleHook bubble_hook;
     FakeClock clock;
     JobControl control;
     std::vector<std::unique_ptr<profiler::RecordRing>> rings;
@@ -125,7 +111,7 @@ inline TimeNs beginOf(const EngineRun& run, int step) {
 
 /// Every step of the run must be what the simulator says, to the nanosecond.
 inline void expectEqualsSimulation(const EngineRun& run) {
-    const Result<StepTimeline> simulated = simulate(run.schedule, run.costs);
+    const Result<StepTimeline> simulated = simulate(run.schedule, run.times);
     ASSERT_TRUE(simulated.ok()) << simulated.error().text();
     for (int step = 0; step < run.steps; ++step) {
         const TimeNs origin = beginOf(run, step);

@@ -54,7 +54,7 @@ TEST(Engine, StepOf1F1BTakes165Milliseconds) {
 TEST(Engine, OptimizerWaitsForAllGradientsAndEndsTheStepForAll) {
     for (const TimeNs optimizer : {0ms, 3ms}) {
         EngineRun run(test::scheduleOf("1f1b", 3, 4), someTimes(1ms));
-        run.costs.times.optimizer = optimizer;
+        run.times.times.optimizer = optimizer;
         run.steps = 3;
         ASSERT_TRUE(run.run().ok());
         for (int step = 0; step < run.steps; ++step) {
@@ -89,7 +89,7 @@ TEST(Engine, OptimizerWaitsForAllGradientsAndEndsTheStepForAll) {
 
 TEST(Engine, CountsOpsAndLateOnes) {
     EngineRun run(test::scheduleOf("1f1b", 1, 4), someTimes(0ms));
-    run.tolerance = 2ms;
+    run.pace_tolerance = 2ms;
     int calls = 0;
     run.make_stage = [&](const StageTask& task) {
         // One forward of the first step takes the host 9 ms instead of 5.
@@ -144,9 +144,9 @@ private:
 };
 
 TEST(Engine, AFailingRankEndsAllAndIsNamedWithItsOp) {
-    for (const std::optional<TimeNs> tolerance : {std::optional<TimeNs>(test::kForgiving), std::optional<TimeNs>()}) {
+    for (const bool paced : {true, false}) {
         EngineRun run(test::scheduleOf("1f1b", 4, 8), someTimes(0ms));
-        run.tolerance = tolerance;
+        run.paced = paced;
         run.make_stage = [](const StageTask& task) { return std::make_unique<FailingStage>(task.place == 1); };
         const Result<EngineResult> result = run.run();
         ASSERT_FALSE(result.ok());
@@ -178,7 +178,7 @@ TEST(Engine, APairIsOneOpWithTheInputsOfBothAndEachOutputGoesOutAtOnce) {
                          {OpKind::Backward, Microbatch{1}, Chunk{0}}};
     for (const std::optional<TimeNs> overlapped : {std::optional<TimeNs>(12ms), std::optional<TimeNs>()}) {
         EngineRun run(schedule, someTimes(1ms));
-        run.costs.overlapped = overlapped;
+        run.times.overlapped = overlapped;
         run.steps = 1;
         ASSERT_TRUE(run.run().ok());
         test::expectEqualsSimulation(run);
@@ -201,7 +201,7 @@ TEST(Engine, AnUnpacedPairSendsItsFirstOutputBeforeItsSecondIsDone) {
                          {OpKind::Forward, Microbatch{1}, Chunk{0}, 0, true},
                          {OpKind::Backward, Microbatch{1}, Chunk{0}}};
     EngineRun run(schedule, someTimes(0ms));
-    run.tolerance.reset();
+    run.paced = false;
     run.steps = 1;
     // The last rank's forwards take 7 ms of the host's time, the rest none.
     run.make_stage = [&](const StageTask& task) -> std::unique_ptr<StageModel> {
@@ -259,7 +259,7 @@ TEST(Engine, AnErrorAfterAStepEndsTheRun) {
 
 TEST(Engine, UnpacedTimesAreTheHosts) {
     EngineRun run(test::scheduleOf("interleaved", 2, 4, 2), someTimes(5ms));
-    run.tolerance.reset();
+    run.paced = false;
     const Result<EngineResult> result = run.run();
     ASSERT_TRUE(result.ok());
     EXPECT_EQ(run.clock.sleeps(), 0);

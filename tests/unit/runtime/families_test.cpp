@@ -121,7 +121,7 @@ TEST_P(EveryFlavor, PacedRunEqualsSimulationToTheNanosecond) {
         SCOPED_TRACE(labelOf(schedule));
         for (const TimeNs comm : {TimeNs{0}, TimeNs{1'500'000}}) {
             test::EngineRun run(schedule, test::someTimes(comm));
-            run.costs.overlapped = comm > TimeNs{0} ? std::optional(TimeNs{12'000'000}) : std::nullopt;
+            run.times.overlapped = comm > TimeNs{0} ? std::optional(TimeNs{12'000'000}) : std::nullopt;
             const Result<EngineResult> result = run.run();
             ASSERT_TRUE(result.ok()) << result.error().text();
             EXPECT_EQ(result.value().late_ops, 0);

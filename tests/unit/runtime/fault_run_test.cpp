@@ -135,7 +135,7 @@ TEST(PlantedFaults, APauseIsIdleTimeNotALongOp) {
 
 TEST(PlantedFaults, TakeTheHostsTimeWhereOpsDo) {
     EngineRun run(test::scheduleOf("1f1b", 1, 2), test::someTimes(0ms));
-    run.tolerance.reset();
+    run.paced = false;
     run.steps = 1;
     run.faults = faults({"op:F1,add=7ms", "pause:rank=0,op=B0,for=3ms"});
     ASSERT_TRUE(run.run().ok());

@@ -27,6 +27,7 @@ Verdicts run(int steps, const std::vector<std::string>& faults, AadiffOptions op
     constexpr int kRanks = 4;
     test::EngineRun of(test::scheduleOf("1f1b", kRanks, 8), test::someTimes(TimeNs{100'000}));
     of.model.layers_per_stage = 2;
+    of.steps = steps;
     for (const std::string& fault : faults)
         of.faults.push_back(parseFault(fault).value());
     InProcessTransports transports(kRanks, of.clock, std::nullopt);
@@ -36,7 +37,7 @@ Verdicts run(int steps, const std::vector<std::string>& faults, AadiffOptions op
     std::vector<std::thread> processes;
     std::vector<std::unique_ptr<CheckSetup>> setups;
     for (std::size_t r = 0; r < ends.size(); ++r) {
-        setups.push_back(CheckSetup::make({of.schedule, of.costs, of.model, true, true, 1, {}}, options).value());
+        setups.push_back(CheckSetup::make({of.schedule, of.times, of.model, true, true, 1, {}}, options).value());
         setups[r]->broker = std::make_unique<RemoteCheckBroker>(*ends[r], kRanks);
         setups[r]->write = [&, r](Rank world, const CheckRecord& check) {
             const std::lock_guard lock(mutex);
@@ -50,23 +51,12 @@ Verdicts run(int steps, const std::vector<std::string>& faults, AadiffOptions op
     std::vector<JobControl> controls(ends.size());
     for (std::size_t r = 0; r < ends.size(); ++r) {
         processes.emplace_back([&, r] {
-            EngineConfig config{.schedule = of.schedule,
-                                .times = of.costs,
-                                .steps = steps,
-                                .pace_tolerance = of.tolerance,
-                                .clock = of.clock,
-                                .make_stage = of.make_stage,
-                                .devices = {},
-                                .ranks = {ends[r]},
-                                .replicas = 1,
-                                .tensor_ranks = 1,
-                                .rings = {of.rings[r].get()},
-                                .faults = of.faults,
-                                .die = {},
-                                .after_step = {},
-                                .bubble_hook = {},
-                                .attach = attachChecks(setups[r].get())};
-            const auto result = runEngine(config, controls[r]);
+            const EngineParts parts{.clock = of.clock,
+                                    .make_stage = of.make_stage,
+                                    .ranks = {ends[r]},
+                                    .rings = {of.rings[r].get()},
+                                    .attach = attachChecks(setups[r].get())};
+            const auto result = runEngine(of, parts, controls[r]);
             const std::lock_guard lock(mutex);
             if (!result.ok()) verdicts.error = result.error().text();
         });

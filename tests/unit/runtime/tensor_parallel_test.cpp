@@ -328,7 +328,7 @@ TEST(TensorParallelTimes, SumsMakeOpsLongerByATransferEach) {
         for (const auto& record : records) {
             if (record.category != profiler::SliceRecord::Category::Op || record.kind == OpKind::Optimizer) continue;
             ++ops;
-            const TimeNs nominal = run.costs.times.of(record.kind);
+            const TimeNs nominal = run.times.times.of(record.kind);
             const bool adds = record.kind != OpKind::BackwardWeight;
             EXPECT_EQ(record.end - record.start, nominal + (adds ? 4ms : 0ms)) << opName(record.asOp().op);
             EXPECT_EQ(record.exposedComm(), adds ? 4ms : 0ms);
@@ -357,7 +357,7 @@ TEST(TensorParallelTimes, AllWaitForTheSlowestOfThem) {
     for (std::size_t rank = 0; rank < 4; ++rank) {
         for (const auto& record : run.records[rank]) {
             if (record.category != profiler::SliceRecord::Category::Op || record.kind == OpKind::Optimizer) continue;
-            const TimeNs nominal = run.costs.times.of(record.kind);
+            const TimeNs nominal = run.times.times.of(record.kind);
             EXPECT_EQ(record.end - record.start, rank >= 2 ? 2 * nominal : nominal);
             EXPECT_EQ(record.exposedComm(), rank == 3 ? nominal : 0ms) << "who is slow waits for nobody";
         }

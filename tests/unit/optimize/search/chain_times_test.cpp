@@ -41,8 +41,8 @@ TEST(ChainTimes, HoldInEveryOrder) {
             for (const bool split : {false, true}) {
                 for (const int limit : {0, 4, 7}) {
                     const CostModel costs = unevenCosts(4 * vpp, random());
-                    const OrderProblem problem = problemOf(
-                        {.pp = 4, .microbatches = 9, .vpp = vpp, .placement = placement, .split = split}, costs, limit);
+                    const OrderProblem problem =
+                        problemOf({{.pp = 4, .microbatches = 9, .vpp = vpp}, placement, split}, costs, limit);
                     const ChainTimes chains = chainTimes(problem);
                     const ChainTimes queues = queueTimes(problem);
                     const StepBound bound = stepBound(problem);
@@ -76,7 +76,7 @@ TEST(ChainTimes, CountWhatMustRunBefore) {
     // One rank, F of 2, B of 3, two micro-batches: the second B comes after both F and the first B.
     CostModel costs;
     costs.times = {TimeNs{2}, TimeNs{3}, TimeNs{2}, TimeNs{1}, TimeNs{0}};
-    const OrderProblem problem = problemOf({.pp = 1, .microbatches = 2, .split = false}, costs, 0);
+    const OrderProblem problem = problemOf({{.pp = 1, .microbatches = 2}, Placement::Loop, false}, costs, 0);
     const ChainTimes times = queueTimes(problem);
     const auto head = [&](OpKind kind, int microbatch) {
         return times.head[static_cast<std::size_t>(problem.find(kind, Microbatch{microbatch}, Stage{0}))];
@@ -86,7 +86,7 @@ TEST(ChainTimes, CountWhatMustRunBefore) {
     EXPECT_EQ(head(OpKind::Backward, 1), 7);
     EXPECT_EQ(times.tail[static_cast<std::size_t>(problem.find(OpKind::Forward, Microbatch{0}, Stage{0}))], 10);
     // With room for one, the second forward waits for the first backward.
-    const OrderProblem narrow = problemOf({.pp = 1, .microbatches = 2, .split = false}, costs, 1);
+    const OrderProblem narrow = problemOf({{.pp = 1, .microbatches = 2}, Placement::Loop, false}, costs, 1);
     EXPECT_EQ(queueTimes(narrow).head[static_cast<std::size_t>(narrow.find(OpKind::Forward, Microbatch{1}, Stage{0}))],
               5);
 }
@@ -94,7 +94,7 @@ TEST(ChainTimes, CountWhatMustRunBefore) {
 TEST(StepBound, IsMetWhereMemoryMakesMicrobatchesWait) {
     // 16 ranks with room for 16 activations: the bound was 8 % below the best known order before queues were counted.
     const CostModel costs = unevenCosts(16, 16321);
-    const OrderProblem problem = problemOf({.pp = 16, .microbatches = 32}, costs, 16);
+    const OrderProblem problem = problemOf({{.pp = 16, .microbatches = 32}}, costs, 16);
     EXPECT_EQ(stepBound(problem).time, 12'883'000);
 }
 

@@ -126,13 +126,9 @@ TEST(ExactOrder, IsAsShortAsTheShortestOfAllOrders) {
                 MemoryLimits limits;
                 if (c.limit > 0) limits.activations = {c.limit};
                 const std::vector<TimeNs> after = seed % 2 == 1 ? drawnAfter(c.pp, seed) : std::vector<TimeNs>{};
-                const auto made = OrderProblem::make({.pp = c.pp,
-                                                      .microbatches = c.microbatches,
-                                                      .vpp = c.vpp,
-                                                      .placement = placement,
-                                                      .split = c.split,
-                                                      .after = after},
-                                                     costs, limits);
+                const auto made = OrderProblem::make(
+                    {{.pp = c.pp, .microbatches = c.microbatches, .vpp = c.vpp, .after = after}, placement, c.split},
+                    costs, limits);
                 ASSERT_TRUE(made.ok()) << made.error().text();
                 const std::int64_t shortest = shortestOfAll(made.value());
                 const ExactAnswer exact = exactOrder(made.value(), 2 * shortest, 2'000'000, control);
@@ -189,11 +185,9 @@ TEST(ExactOrder, NoOrderWithinBytesOfMemoryBeatsTheBound) {
             limits.model->stages.push_back(memory);
         }
         limits.bytes = {c.vpp * most + 1 + static_cast<std::int64_t>(random() % 8)};
-        const auto made = OrderProblem::make({.pp = c.pp,
-                                              .microbatches = c.microbatches,
-                                              .vpp = c.vpp,
-                                              .placement = c.vpp > 1 && round % 2 == 0 ? Placement::V : Placement::Loop,
-                                              .split = c.split},
+        const auto made = OrderProblem::make({{.pp = c.pp, .microbatches = c.microbatches, .vpp = c.vpp},
+                                              c.vpp > 1 && round % 2 == 0 ? Placement::V : Placement::Loop,
+                                              c.split},
                                              costs, limits);
         ASSERT_TRUE(made.ok()) << made.error().text();
         const std::int64_t shortest = shortestOfAll(made.value());
@@ -216,11 +210,8 @@ TEST(ExactOrder, NoOrderOfUnequalMicrobatchesBeatsTheBound) {
     std::mt19937 random(3);
     const auto drawn = [&random] { return TimeNs{1 + static_cast<std::int64_t>(random() % 9)}; };
     for (int round = 0; round < 12; ++round) {
-        const OrderProblem::Sizes sizes{.pp = round % 2 == 0 ? 3 : 2,
-                                        .microbatches = round % 2 == 0 ? 2 : 3,
-                                        .vpp = 1,
-                                        .placement = Placement::Loop,
-                                        .split = round % 4 == 0};
+        const OrderProblem::Sizes sizes{
+            {.pp = round % 2 == 0 ? 3 : 2, .microbatches = round % 2 == 0 ? 2 : 3}, Placement::Loop, round % 4 == 0};
         CostModel costs;
         costs.comm = TimeNs{1};
         auto times = std::make_shared<MeasuredTimes>();
@@ -256,8 +247,7 @@ TEST(ExactOrder, NoOrderOfUnequalMicrobatchesBeatsTheBound) {
 TEST(ExactOrder, NoOverlappedPairsBeatTheBound) {
     for (std::uint64_t seed = 0; seed < 12; ++seed) {
         const bool split = seed % 3 == 0;
-        const OrderProblem::Sizes sizes{
-            .pp = 2, .microbatches = 3, .vpp = 1, .placement = Placement::Loop, .split = split, .pairs = true};
+        const OrderProblem::Sizes sizes{{.pp = 2, .microbatches = 3, .pairs = true}, Placement::Loop, split};
         CostModel costs = unevenCosts(2, seed);
         TimeNs longest{0};
         TimeNs both{0};

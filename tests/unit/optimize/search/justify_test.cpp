@@ -31,13 +31,13 @@ Result<OrderProblem> justifyProblem(const JustifyCase& c, const CostModel& costs
                                     const std::vector<TimeNs>& after = {}) {
     MemoryLimits limits;
     if (c.limit > 0) limits.activations = {c.limit};
-    return OrderProblem::make({.pp = c.pp,
-                               .microbatches = c.microbatches,
-                               .vpp = c.vpp,
-                               .placement = c.placement,
-                               .second = c.placement == Placement::Bidirectional ? c.microbatches / 2 : 0,
-                               .split = c.split,
-                               .after = after},
+    return OrderProblem::make({{.pp = c.pp,
+                                .microbatches = c.microbatches,
+                                .vpp = c.vpp,
+                                .second = c.placement == Placement::Bidirectional ? c.microbatches / 2 : 0,
+                                .after = after},
+                               c.placement,
+                               c.split},
                               costs, limits);
 }
 

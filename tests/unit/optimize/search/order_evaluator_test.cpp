@@ -59,13 +59,13 @@ const std::vector<Case> kCases{
 
 Result<OrderProblem> problemOf(const Case& c, const CostModel& costs, const MemoryLimits& limits = {},
                                const std::vector<TimeNs>& after = {}) {
-    return OrderProblem::make({.pp = c.pp,
-                               .microbatches = c.microbatches,
-                               .vpp = c.vpp,
-                               .placement = c.placement,
-                               .second = c.placement == Placement::Bidirectional ? c.microbatches / 2 : 0,
-                               .split = c.split,
-                               .after = after},
+    return OrderProblem::make({{.pp = c.pp,
+                                .microbatches = c.microbatches,
+                                .vpp = c.vpp,
+                                .second = c.placement == Placement::Bidirectional ? c.microbatches / 2 : 0,
+                                .after = after},
+                               c.placement,
+                               c.split},
                               costs, limits);
 }
 

@@ -124,7 +124,7 @@ TEST(NoisyClimb, IsNeverWorseThanItsStartAndNeverBelowTheBound) {
     for (const int vpp : {1, 2}) {
         const CostModel costs = unevenCosts(4 * vpp, static_cast<std::uint64_t>(vpp));
         const auto problem =
-            OrderProblem::make({.pp = 4, .microbatches = 8, .vpp = vpp}, costs, {.activations = {4 * vpp + 1}});
+            OrderProblem::make({{.pp = 4, .microbatches = 8, .vpp = vpp}}, costs, {.activations = {4 * vpp + 1}});
         ASSERT_TRUE(problem.ok());
         const RankOrders start = listOrder(problem.value(), {});
         const Improved better =
@@ -158,14 +158,9 @@ TEST(SearchOrder, OrdersCopiesOfASecondModelAsWellAsExactSearch) {
         const auto step = simulate(order.schedule, request.costs);
         ASSERT_TRUE(step.ok());
         EXPECT_EQ(step.value().wall(), order.makespan);
-        const auto problem = OrderProblem::make({.pp = 4,
-                                                 .microbatches = 6,
-                                                 .vpp = 2,
-                                                 .placement = Placement::Bidirectional,
-                                                 .second = 4,
-                                                 .second_copies = 2,
-                                                 .split = false},
-                                                request.costs, {});
+        const auto problem = OrderProblem::make(
+            {{.pp = 4, .microbatches = 6, .vpp = 2, .second = 4, .second_copies = 2}, Placement::Bidirectional, false},
+            request.costs, {});
         ASSERT_TRUE(problem.ok());
         EXPECT_EQ(problem.value().size(), 2 * (4 * 2 + 2 * 4));
         const std::int64_t bound = stepBound(problem.value()).time;
@@ -189,9 +184,9 @@ TEST(StepBound, CountsTheWaitForTheFirstGradientOnAFullRank) {
         costs.stages.push_back(times);
     }
     for (const int microbatches : {3, 4}) {
-        const auto problem = OrderProblem::make(
-            {.pp = 2, .microbatches = microbatches, .vpp = 2, .placement = Placement::Loop, .split = false}, costs,
-            {.activations = {8, 2}});
+        const auto problem =
+            OrderProblem::make({{.pp = 2, .microbatches = microbatches, .vpp = 2}, Placement::Loop, false}, costs,
+                               {.activations = {8, 2}});
         ASSERT_TRUE(problem.ok());
         const std::int64_t all = std::int64_t{microbatches} * (1 + 1 + 10 + 10);
         const StepBound bound = stepBound(problem.value());
@@ -215,7 +210,7 @@ TEST(StepBound, IsNoMoreThanTheShortestOrderWithinAnyMemory) {
         const bool split = seed % 3 != 0;
         const Placement placement = seed % 4 < 2 ? Placement::Loop : Placement::V;
         const auto problem = OrderProblem::make(
-            {.pp = 2, .microbatches = 3, .vpp = vpp, .placement = placement, .split = split}, costs,
+            {{.pp = 2, .microbatches = 3, .vpp = vpp}, placement, split}, costs,
             {.activations = {vpp + static_cast<int>(seed % 3), vpp + static_cast<int>(seed / 3 % 3)}});
         ASSERT_TRUE(problem.ok());
         const ExactAnswer exact = exactOrder(problem.value(), 1'000'000'000, 2'000'000, control);
@@ -229,13 +224,8 @@ TEST(StepBound, IsNoMoreThanTheShortestOrderWithinAnyMemory) {
 
 TEST(OrderProblem, RejectsCopiesThatDoNotFit) {
     const CostModel costs = unevenCosts(8, 1);
-    OrderProblem::Sizes sizes{.pp = 4,
-                              .microbatches = 6,
-                              .vpp = 2,
-                              .placement = Placement::Bidirectional,
-                              .second = 4,
-                              .second_copies = 3,
-                              .split = false};
+    OrderProblem::Sizes sizes{
+        {.pp = 4, .microbatches = 6, .vpp = 2, .second = 4, .second_copies = 3}, Placement::Bidirectional, false};
     EXPECT_FALSE(OrderProblem::make(sizes, costs, {}).ok()); // 4 ranks
     sizes.second_copies = 4;
     EXPECT_TRUE(OrderProblem::make(sizes, costs, {}).ok());
