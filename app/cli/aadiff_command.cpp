@@ -19,7 +19,7 @@ struct AadiffArguments {
     MemoryRequest memory;
     int layers = 1;
     double margin = 10;
-    std::string latency = "0";
+    TimeNs latency{0};
     bool steps = false;
     bool json = false;
 };
@@ -235,7 +235,7 @@ CommandResult plan(const AadiffArguments& options) {
     limits.layers.assign(planned.schedule.ranks.size() * static_cast<std::size_t>(planned.schedule.vpp),
                          options.layers);
     limits.margin = options.margin / 100;
-    BUBBLESCOPE_ASSIGN(limits.latency, parseTime(options.latency));
+    limits.latency = options.latency;
     BUBBLESCOPE_ASSIGN(const auto memory, options.memory.report(planned.schedule));
     if (memory) {
         for (const StageMemory& stage : memory->model.stages)
@@ -282,9 +282,8 @@ void addAadiffCommand(Command app, Action& action, ProcessTeam* team) {
         .typeName("PERCENT")
         .range(0.0, 1000.0)
         .showDefault();
-    command.addOption("--latency", options->latency, "From the decision to check to the first work")
-        .typeName("TIME")
-        .showDefault();
+    command.addParsed("--latency", options->latency, parseTime, "From the decision to check to the first work (0)")
+        .typeName("TIME");
     command.optionGroup("Output");
     const Option json = command.addFlag("--json", options->json, "As a JSON document");
     command.addFlag("--steps", options->steps, "With every check of every step until all is covered").needs(json);

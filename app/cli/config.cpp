@@ -3,6 +3,7 @@
 #include "core/analysis/anomalies/thresholds.h"
 #include "core/base/input_file.h"
 #include "core/base/suggestion.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -20,13 +21,6 @@ constexpr std::string_view kThresholds = "thresholds";
 std::string variableOf(const char* name) {
     const char* const value = std::getenv(name); // NOLINT(concurrency-mt-unsafe): before threads start
     return value != nullptr ? value : "";
-}
-
-std::string trimmed(std::string_view text) {
-    constexpr std::string_view kBlanks = " \t\r";
-    const auto first = text.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) return {};
-    return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
 }
 
 std::vector<std::string> wordsOf(const std::string& text) {
@@ -71,7 +65,7 @@ public:
             const std::string_view line = text.substr(0, text.find('\n'));
             text.remove_prefix(std::min(line.size() + 1, text.size()));
             ++line_;
-            const std::string content = trimmed(line);
+            const std::string content(trimmed(line));
             if (content.empty() || content.front() == '#' || content.front() == ';') continue;
             BUBBLESCOPE_TRY(content.front() == '[' ? readHeading(content) : readValue(content));
         }
@@ -97,9 +91,9 @@ private:
     Status readValue(const std::string& content) {
         const auto equals = content.find('=');
         if (equals == std::string::npos)
-            return inputError(place(), fmt::format("'{}' is no setting", content), "write NAME = VALUE");
-        const std::string name = trimmed(content.substr(0, equals));
-        const std::string value = trimmed(content.substr(equals + 1));
+            return inputError(place(), fmt::format("'{}' is not a setting", content), "write NAME = VALUE");
+        const std::string name(trimmed(std::string_view(content).substr(0, equals)));
+        const std::string value(trimmed(std::string_view(content).substr(equals + 1)));
         if (heading_ == kThresholds) return readThreshold(name, value);
         const std::vector<std::string> path = wordsOf(heading_);
         std::vector<std::string> known = heading_.empty() ? std::vector<std::string>{"color", "pager", "wide"}

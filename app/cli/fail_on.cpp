@@ -33,7 +33,7 @@ Result<double> bubbleShare(std::string_view given) {
         text.remove_suffix(1);
     const std::optional<double> percent = parseNumber<double>(text);
     if (!percent || !(*percent >= 0 && *percent <= 100))
-        return usageError(fmt::format("--max-bubble: '{}' is no share of a step", given),
+        return usageError(fmt::format("--max-bubble: '{}' is not a percentage", given),
                           "give a percentage from 0 to 100, such as 20%");
     return *percent / 100;
 }

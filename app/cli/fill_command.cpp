@@ -51,8 +51,8 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
         for (std::string word; words >> word;) {
             const auto time = parseTime(word);
             if (!time.ok() || time.value() <= TimeNs{0}) {
-                return inputError(fmt::format("{}, line {}", file, number), fmt::format("'{}' is no length", word),
-                                  "write times such as 120us");
+                return inputError(fmt::format("{}, line {}", file, number),
+                                  fmt::format("'{}' is not a kernel length", word), "write times such as 120us");
             }
             kernels.push_back(time.value());
         }
@@ -63,7 +63,7 @@ Result<std::vector<TimeNs>> readKernels(const std::string& file) {
 
 Result<TimeNs> parseLength(std::string_view text) {
     BUBBLESCOPE_ASSIGN(const TimeNs time, parseTime(text));
-    if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is no length", text), "give a time above 0");
+    if (time <= TimeNs{0}) return usageError(fmt::format("'{}' is not above 0", text), "give a time such as 2ms");
     return time;
 }
 

@@ -41,8 +41,8 @@ struct MonitorArguments {
     std::vector<std::string> thresholds;
     std::string metrics;
     std::string alert;
-    std::string alert_interval = "300s";
-    std::string patience = "10s";
+    TimeNs alert_interval{std::chrono::minutes(5)};
+    TimeNs patience{std::chrono::seconds(10)};
     StreamOptions streams;
     bool json = false;
 };
@@ -78,10 +78,10 @@ class Monitor {
 public:
     Monitor(const MonitorArguments& options, live::LiveOptions live, live::SegmentFollower follower,
             std::optional<live::StreamReceiver> receiver, std::optional<live::MetricsEndpoint> metrics,
-            TimeNs alert_interval, live::CapturedRun captured)
+            live::CapturedRun captured)
         : options_(options), patience_(live.assembly.patience), analyzer_(std::move(live)),
           follower_(std::move(follower)), receiver_(std::move(receiver)), captured_(std::move(captured)),
-          metrics_(std::move(metrics)), alert_(options.alert, {alert_interval}),
+          metrics_(std::move(metrics)), alert_(options.alert, {options.alert_interval}),
           lines_(options.json || ::isatty(STDOUT_FILENO) == 0) {}
 
     CommandResult run() {
@@ -290,8 +290,7 @@ CommandResult monitor(MonitorArguments& options) {
     live.own_clock = thisProcess().clock;
     for (const std::string& assignment : options.thresholds)
         BUBBLESCOPE_TRY(setThreshold(live.thresholds, assignment));
-    BUBBLESCOPE_ASSIGN(live.assembly.patience, parseTime(options.patience));
-    BUBBLESCOPE_ASSIGN(const TimeNs alert_interval, parseTime(options.alert_interval));
+    live.assembly.patience = options.patience;
     const std::vector<std::filesystem::path> folders(options.folders.begin(), options.folders.end());
     BUBBLESCOPE_TRY(live::checkFolders(folders));
     live::allowManyFiles();
@@ -316,7 +315,7 @@ CommandResult monitor(MonitorArguments& options) {
                        options.streams.receiver(captured.empty() ? "" : captured.back()));
     live::CapturedRun recorded(std::move(captured), live.assembly.patience);
     Monitor monitor(options, std::move(live), std::move(follower), std::move(receiver), std::move(metrics),
-                    alert_interval, std::move(recorded));
+                    std::move(recorded));
     return monitor.run();
 }
 
@@ -335,14 +334,14 @@ void addMonitorCommand(Command app, Action& action) {
         .addOption("--alert", options->alert,
                    "Run this command when an anomaly is found, a check does not agree, or a rank is late or gone")
         .typeName("COMMAND");
-    command.addOption("--alert-interval", options->alert_interval, "The same alert is not repeated before this time")
-        .typeName("TIME")
-        .showDefault();
     command
-        .addOption("--patience", options->patience,
-                   "How long a step waits for the records of late ranks after others have ended it")
-        .typeName("TIME")
-        .showDefault();
+        .addParsed("--alert-interval", options->alert_interval, parseTime,
+                   "Do not repeat the same alert before this time (300s)")
+        .typeName("TIME");
+    command
+        .addParsed("--patience", options->patience, parseTime,
+                   "How long a step waits for the records of late ranks after others have ended it (10s)")
+        .typeName("TIME");
     command
         .addOption("--fail-on", options->fail_on,
                    "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")

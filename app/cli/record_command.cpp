@@ -33,8 +33,8 @@ struct RecordArguments {
     CaptureCommandOptions capture;
     StreamOptions streams;
     std::string report_file;
-    std::string patience = "10s"; ///< for who is sent to, at the end
-    const bool* force = nullptr;  ///< the line's
+    TimeNs patience{std::chrono::seconds(10)}; ///< with the receiver, at the end
+    const bool* force = nullptr;               ///< the line's
     std::vector<std::string> command;
 };
 
@@ -91,7 +91,6 @@ void sendRest(CaptureForward& forward, TimeNs patience, bool hurried, const Stop
 
 CommandResult record(const RecordArguments& options) {
     BUBBLESCOPE_ASSIGN(profiler::CaptureOptions capture, options.capture.options());
-    BUBBLESCOPE_ASSIGN(const TimeNs patience, parseTime(options.patience));
     BUBBLESCOPE_ASSIGN(const std::filesystem::path library, profiler::findInjectLibrary(profiler::ownVariable));
     std::error_code ignored;
     const bool made = !std::filesystem::exists(capture.dir, ignored);
@@ -130,7 +129,7 @@ CommandResult record(const RecordArguments& options) {
         reportOn(options, capture.dir, watched);
     }
     if (made) ::rmdir(capture.dir.c_str()); // if nothing was recorded
-    if (forward) sendRest(*forward, patience, job.asked_to_stop, stop);
+    if (forward) sendRest(*forward, options.patience, job.asked_to_stop, stop);
     [[maybe_unused]] const bool asked = stop.came(); // a signal that was heeded must not end this process now
     return job.exit_code;
 }
@@ -148,10 +147,9 @@ void addRecordCommand(Command app, Action& action) {
         .typeName("FILE");
     options->streams.addForward(command, "Also send it, while the job runs, to the monitor that listens there");
     command
-        .addOption("--patience", options->patience,
-                   "After the job, how long to wait for a monitor that takes nothing; ten times as long in all")
+        .addParsed("--patience", options->patience, parseTime,
+                   "After the job, how long to wait for a monitor that takes nothing (10s); ten times as long in all")
         .typeName("TIME")
-        .showDefault()
         .group("Over the network");
     command.addOption("COMMAND", options->command, "The job, behind --").required();
     command.onParsed([&action, options] { action = [options] { return record(*options); }; });

@@ -172,8 +172,7 @@ void addSearchCommand(Command app, Action& action) {
         .typeName("SHARE");
     command.addParsed("--time-limit", options->request.search.time_limit, parseTime, "The search ends then (10s)")
         .typeName("TIME");
-    command
-        .addOption("--rounds", options->request.search.rounds, "So many rounds at the most: repeats an answer exactly")
+    command.addOption("--rounds", options->request.search.rounds, "At most N rounds: repeats an answer exactly")
         .typeName("N")
         .notNegative();
     command.addOption("--seed", options->request.search.seed, "Of what the search draws (1)").typeName("N");

@@ -15,7 +15,7 @@ namespace {
 
 Result<int> parseRank(std::string_view text, std::string_view list) {
     if (const auto rank = parseNumber<int>(text); rank && *rank >= 0) return *rank;
-    return usageError(fmt::format("--svg-ranks: '{}' is no list of ranks", list),
+    return usageError(fmt::format("--svg-ranks: '{}' is not a list of ranks", list),
                       "write ranks and ranges, as in 0,2,4-7");
 }
 

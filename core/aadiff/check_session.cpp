@@ -86,7 +86,7 @@ bool CheckSession::isLeftOut(Stage stage, int layer) const {
 Status CheckSession::leaveOut(Chunk chunk, int layer, std::span<const OpKind> kinds) {
     if (plan_) return usageError("layers are left out before the checks are planned");
     if (chunk.value < 0 || chunk.value >= schedule().vpp || layer < 0 || layer >= layersOf(chunk))
-        return usageError(fmt::format("there is no layer {} of chunk {}", layer, chunk.value));
+        return usageError(fmt::format("chunk {} has no layer {}", chunk.value, layer));
     for (const OpKind kind : kinds)
         left_out_.insert({stageOf(chunk), layer, kind});
     return {};
@@ -140,7 +140,7 @@ Status CheckSession::known(const LayerOp& what) const {
                         op.chunk.value >= 0 && op.chunk.value < schedule().vpp && op.sequence >= 0 && what.layer >= 0 &&
                         what.layer < layersOf(op.chunk);
     if (exists) return {};
-    return usageError(fmt::format("there is no layer {} of {}", what.layer, opName(op)),
+    return usageError(fmt::format("{} has no layer {}", opName(op), what.layer),
                       fmt::format("micro-batches are 0 to {}, chunks 0 to {}, layers of a stage 0 to {}",
                                   schedule().microbatches - 1, schedule().vpp - 1, layersOf(op.chunk) - 1));
 }
@@ -294,13 +294,13 @@ Status CheckSession::givenUp(const LayerOp& what, TimeNs start, TimeNs end) {
 }
 
 Status CheckSession::setDifference(const TensorDifference& difference) {
-    if (!mismatch_) return usageError("there is no mismatch in this step");
+    if (!mismatch_) return usageError("this step has no mismatch");
     step_.checks[*mismatch_].difference = difference;
     return {};
 }
 
 Result<Verdict> CheckSession::repeated(std::span<const std::uint64_t> here, std::span<const std::uint64_t> there) {
-    if (!mismatch_) return usageError("there is no mismatch in this step");
+    if (!mismatch_) return usageError("this step has no mismatch");
     if (here.size() < 2 || there.size() == 1)
         return usageError("one execution cannot differ from itself", "repeat it at least twice on each rank");
     CheckRecord& record = step_.checks[*mismatch_];

@@ -1,9 +1,10 @@
 #include "core/base/bytes.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <limits>
 #include <optional>
 
@@ -44,7 +45,7 @@ std::optional<std::int64_t> scaled(std::string_view text, const Units& units, st
             point = true;
             continue;
         }
-        if (std::isdigit(static_cast<unsigned char>(text[i])) == 0) break;
+        if (!isDigit(text[i])) break;
         if (mantissa > (std::numeric_limits<std::int64_t>::max() - 9) / 10) return std::nullopt;
         mantissa = mantissa * 10 + (text[i] - '0');
         if (point && fraction > 100'000'000'000'000'000) return std::nullopt;

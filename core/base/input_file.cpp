@@ -47,10 +47,7 @@ std::vector<std::string> cells(std::string_view line) {
     std::vector<std::string> result;
     while (true) {
         const std::size_t comma = line.find(',');
-        std::string_view cell = line.substr(0, comma);
-        const std::size_t first = cell.find_first_not_of(" \t\r\"");
-        const std::size_t last = cell.find_last_not_of(" \t\r\"");
-        result.emplace_back(first == std::string_view::npos ? "" : cell.substr(first, last - first + 1));
+        result.emplace_back(trimmed(line.substr(0, comma), " \t\r\""));
         if (comma == std::string_view::npos) return result;
         line.remove_prefix(comma + 1);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <optional>
@@ -29,6 +30,23 @@ template <class Number, class... Format>
 [[nodiscard]] std::optional<Number> parseNumber(std::string_view text, Format... format) {
     const std::optional<Number> number = takeNumber<Number>(text, format...);
     return text.empty() ? number : std::nullopt;
+}
+
+/// The number from 0 up that is the whole of `text`.
+[[nodiscard]] inline std::optional<int> wholeNumber(std::string_view text) {
+    const std::optional<int> number = parseNumber<int>(text);
+    return number && *number >= 0 ? number : std::nullopt;
+}
+
+/// In every locale.
+[[nodiscard]] constexpr bool isDigit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/// `text` without the blanks at both of its ends.
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n") {
+    text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+    return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
 /// Formats a fraction for people: "12.3 %".

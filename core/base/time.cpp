@@ -1,9 +1,10 @@
 #include "core/base/time.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 
 #include <array>
-#include <cctype>
 #include <limits>
 
 namespace bubblescope {
@@ -25,23 +26,11 @@ Error badTime(std::string_view text, std::string_view why) {
                       "write a number and a unit, such as 1.5ms, 800us, 20ns or 2s");
 }
 
-std::string_view withoutBlanks(std::string_view text) {
-    while (text.starts_with(' '))
-        text.remove_prefix(1);
-    while (text.ends_with(' '))
-        text.remove_suffix(1);
-    return text;
-}
-
-bool isDigit(char c) {
-    return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
-
 } // namespace
 
 /// Also takes blanks around the number and its unit, and the micro sign for "u".
 Result<TimeNs> parseTime(std::string_view given) {
-    const std::string_view text = withoutBlanks(given);
+    const std::string_view text = trimmed(given, " ");
     std::size_t i = 0;
     std::int64_t mantissa = 0;
     int decimals = 0;
@@ -58,7 +47,7 @@ Result<TimeNs> parseTime(std::string_view given) {
         ++digits;
     }
     if (digits == 0) return badTime(text, "it does not start with a number");
-    const std::string_view suffix = withoutBlanks(text.substr(i));
+    const std::string_view suffix = trimmed(text.substr(i), " ");
     if (suffix.empty()) {
         if (mantissa == 0) return TimeNs{0};
         return badTime(text, "the unit is missing, which is one of ns, us, ms and s");

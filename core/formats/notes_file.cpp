@@ -34,7 +34,7 @@ Result<Note> noteIn(const NotesJson& json, const std::string& where, std::size_t
     const auto fault = [&](const std::string& what) {
         return inputError(where, fmt::format("notes[{}] {}", place, what), std::string(kNotesShape));
     };
-    if (!json.is_object()) return fault("is no object");
+    if (!json.is_object()) return fault("is not an object");
     Note note;
     BUBBLESCOPE_ASSIGN(note.begin, noteTime(json, "begin_ns", where, place));
     note.end = note.begin;

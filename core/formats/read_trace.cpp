@@ -36,10 +36,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool isDigit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 /// Orders "rank2" before "rank10".
 bool naturallyBefore(std::string_view a, std::string_view b) {
     std::size_t i = 0;
@@ -181,7 +177,7 @@ Status readContent(const FileBytes& bytes, bool in_part, const std::string& wher
     case FileFormat::Packed: return inputError(where, "holds another packed file", "unpack it once and try again");
     case FileFormat::Unknown: break;
     }
-    return inputError(where + ", byte 0", "is no trace file that can be read",
+    return inputError(where + ", byte 0", "is not a trace file that can be read",
                       std::string(conversionAdvice(where, bytes.text())));
 }
 

@@ -69,7 +69,7 @@ private:
         const char first = text_[at_];
         if (first != '(') {
             if (first != '|' && !kindFromLetter(first))
-                return layoutError(at_, fmt::format("'{}' is no unit (E, t, m or L)", first));
+                return layoutError(at_, fmt::format("'{}' is not a unit (E, t, m or L)", first));
             ++at_;
             return std::string(1, first);
         }
@@ -239,7 +239,8 @@ Result<Partition> partitionFromDeepSpeed(std::string_view text) {
     std::optional<int> before;
     while (!rest.empty() && rest.front() != ']') {
         const auto bound = takeNumber<int>(rest);
-        if (!bound) return usageError(fmt::format("parts: '{}' is no number", rest.substr(0, 20)), std::string(kShape));
+        if (!bound)
+            return usageError(fmt::format("parts: '{}' is not a number", rest.substr(0, 20)), std::string(kShape));
         if (before ? *bound < *before : *bound != 0) {
             return usageError(before ? fmt::format("parts: {} follows {}", *bound, *before)
                                      : fmt::format("parts: the first stage begins at {}, not at 0", *bound),
@@ -251,7 +252,7 @@ Result<Partition> partitionFromDeepSpeed(std::string_view text) {
     }
     skip("] ");
     if (!rest.empty() || partition.layers_per_stage.empty())
-        return usageError(fmt::format("parts: '{}' is no such list", text), std::string(kShape));
+        return usageError(fmt::format("parts: '{}' is not such a list", text), std::string(kShape));
     return partition;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/field.h"
+#include "core/base/text.h"
 
 #include <fmt/format.h>
 
@@ -30,8 +31,7 @@ std::string asFileName(std::string name) {
 std::string withoutPart(const std::string& stem) {
     const std::size_t dot = stem.rfind('.');
     const bool numbered =
-        dot != std::string::npos && dot + 1 < stem.size() &&
-        std::ranges::all_of(stem.substr(dot + 1), [](unsigned char c) { return std::isdigit(c) != 0; });
+        dot != std::string::npos && dot + 1 < stem.size() && std::ranges::all_of(stem.substr(dot + 1), isDigit);
     return numbered ? stem.substr(0, dot) : stem;
 }
 

@@ -50,7 +50,8 @@ Result<Address> parseAddress(std::string_view text) {
     const auto number = parseNumber<int>(port);
     constexpr int kLast = 65535;
     if (!number || *number < 0 || *number > kLast) {
-        return usageError(fmt::format("'{}' is no address", text), "give HOST:PORT, or PORT for this machine alone");
+        return usageError(fmt::format("'{}' is not an address", text),
+                          "give HOST:PORT, or PORT for this machine alone");
     }
     address.port = *number;
     return address;

@@ -3,6 +3,7 @@
 #include "core/base/hash.h"
 #include "core/base/job.h"
 
+#include "core/base/text.h"
 #include "core/recognise/name_pattern.h"
 
 #include <algorithm>
@@ -47,11 +48,6 @@ std::vector<std::string> listItems(std::string_view text) {
         }
     }
     return items;
-}
-
-std::optional<std::int64_t> wholeNumber(std::string_view text) {
-    const auto number = takeNumber(text);
-    return text.empty() ? number : std::nullopt;
 }
 
 /// Peers are counted within their group, or globally: the writer does not state which.

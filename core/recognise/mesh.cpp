@@ -176,7 +176,7 @@ Result<Mesh> parseMesh(std::string_view sizes, std::string_view order) {
         std::string_view text = equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1);
         const auto size = takeNumber(text);
         if (!axis || !size || !text.empty() || *size < 1 || *size > kMaxRanks) {
-            return usageError(fmt::format("'{}' is no part of a mesh", part), "give sizes as in pp=4,dp=2,tp=2");
+            return usageError(fmt::format("'{}' is not part of a mesh", part), "give sizes as in pp=4,dp=2,tp=2");
         }
         mesh.sizes.at(*axis) = static_cast<int>(*size);
         if (*axis != MeshAxis::Expert) ranks *= *size;

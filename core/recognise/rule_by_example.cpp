@@ -1,10 +1,11 @@
 #include "core/recognise/rule_by_example.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -38,8 +39,8 @@ std::string patternFrom(std::string_view name, std::vector<Wanted>& wanted) {
             }
             continue;
         }
-        if (std::isdigit(static_cast<unsigned char>(name.front())) != 0) { // a number too large to be a field
-            while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) != 0)
+        if (isDigit(name.front())) { // a number too large to be a field
+            while (!name.empty() && isDigit(name.front()))
                 name.remove_prefix(1);
             if (!out.ends_with('*')) out += '*';
             continue;

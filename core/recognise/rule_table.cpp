@@ -113,7 +113,7 @@ Result<std::string> textField(const Json& object, const std::string& key, const 
         if (needed) return place.at(key).error("is missing");
         return std::string{};
     }
-    if (!found->is_string()) return place.at(key).error("is no text");
+    if (!found->is_string()) return place.at(key).error("is not text");
     return found->get<std::string>();
 }
 
@@ -180,14 +180,14 @@ Status readArgs(const Json& rule, const std::string& key, const InputPlace& plac
                 std::array<std::string, kRuleFieldNames.size()>& args) {
     if (!rule.contains(key)) return {};
     const InputPlace here = place.at(key);
-    if (!rule[key].is_object()) return here.error("is no object of fields and the names of their args");
+    if (!rule[key].is_object()) return here.error("is not an object of fields and the names of their args");
     for (const auto& [field_name, arg] : rule[key].items()) {
         const auto field = ruleFieldFrom(field_name);
         if (!field) {
             return here.at(field_name)
-                .error(fmt::format("is no field; known are {}", fmt::join(kRuleFieldNames, ", ")));
+                .error(fmt::format("is not a field; known are {}", fmt::join(kRuleFieldNames, ", ")));
         }
-        if (!arg.is_string()) return here.at(field_name).error("is no text");
+        if (!arg.is_string()) return here.at(field_name).error("is not text");
         args[static_cast<std::size_t>(*field)] = arg.get<std::string>();
     }
     return {};
@@ -206,14 +206,14 @@ Status readNames(const Json& entry, const InputPlace& place, RecognitionRule& ru
     }
     BUBBLESCOPE_ASSIGN(const Json* const categories, optionalList(entry, "categories", place));
     for (const Json& category : *categories) {
-        if (!category.is_string()) return place.at("categories").error("has an entry that is no text");
+        if (!category.is_string()) return place.at("categories").error("has an entry that is not text");
         rule.categories.push_back(category.get<std::string>());
     }
     if (!entry.contains("kinds")) return {};
-    if (!entry["kinds"].is_object()) return place.at("kinds").error("is no object of words and kinds");
+    if (!entry["kinds"].is_object()) return place.at("kinds").error("is not an object of words and kinds");
     for (const auto& [word, letter] : entry["kinds"].items()) {
         const InputPlace here = place.at("kinds").at(word);
-        if (!letter.is_string()) return here.error("is no text");
+        if (!letter.is_string()) return here.error("is not text");
         BUBBLESCOPE_ASSIGN(rule.kinds[word], kindFrom(letter.get_ref<const std::string&>(), here));
     }
     return {};

@@ -26,18 +26,12 @@ struct StagePlace {
     int rank = 0;
 };
 
-std::string trimmed(std::string_view text) {
-    const auto begin = text.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) return {};
-    return std::string(text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1));
-}
-
 /// Nothing where the line is not two whole numbers.
-std::optional<StagePlace> placeFrom(const std::string& text, std::size_t line) {
+std::optional<StagePlace> placeFrom(std::string_view text, std::size_t line) {
     const auto comma = text.find(',');
-    if (comma == std::string::npos) return std::nullopt;
-    const auto stage = parseNumber<int>(trimmed(std::string_view(text).substr(0, comma)));
-    const auto rank = parseNumber<int>(trimmed(std::string_view(text).substr(comma + 1)));
+    if (comma == std::string_view::npos) return std::nullopt;
+    const auto stage = parseNumber<int>(trimmed(text.substr(0, comma)));
+    const auto rank = parseNumber<int>(trimmed(text.substr(comma + 1)));
     if (!stage || !rank) return std::nullopt;
     return StagePlace{line, *stage, *rank};
 }
@@ -104,13 +98,13 @@ Result<Placement> readPlacement(const std::string& file, int pp, int vpp) {
     for (std::string line; std::getline(lines, line);) {
         ++number;
         line.resize(std::min(line.find('#'), line.size()));
-        const std::string text = trimmed(line);
+        const std::string_view text = trimmed(line);
         if (text.empty() || (places.empty() && text == "stage,rank")) continue;
         const auto place = placeFrom(text, number);
         if (!place && places.empty()) return placementOfSchedule(file, pp, vpp);
         if (!place)
-            return inputError(fmt::format("{}, line {}", file, number), fmt::format("'{}' is no stage and rank", text),
-                              std::string(kPlacementShape));
+            return inputError(fmt::format("{}, line {}", file, number),
+                              fmt::format("'{}' is not a stage and rank", text), std::string(kPlacementShape));
         places.push_back(*place);
     }
     return placementOfStages(file, places, pp, vpp);

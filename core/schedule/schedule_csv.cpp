@@ -154,12 +154,7 @@ struct StageOp {
     Op op;
 };
 
-std::string_view trimmed(std::string_view text) {
-    constexpr std::string_view kBlank = " \t\r\"";
-    const auto first = text.find_first_not_of(kBlank);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
-}
+constexpr std::string_view kBlanks = " \t\r\"";
 
 bool isSkippedAction(std::string_view cell) {
     return takeIndex(cell) && std::ranges::any_of(kSkippedActions, [&](std::string_view name) {
@@ -192,8 +187,8 @@ std::optional<std::vector<StageOp>> parseOps(std::string_view cell) {
     }
     const auto middle = cell.find(';');
     if (!cell.ends_with(kPairEnd) || middle == std::string_view::npos) return std::nullopt;
-    auto first = parseCell(trimmed(cell.substr(1, middle - 1)));
-    auto second = parseCell(trimmed(cell.substr(middle + 1, cell.size() - kPairEnd.size() - middle - 1)));
+    auto first = parseCell(trimmed(cell.substr(1, middle - 1), kBlanks));
+    auto second = parseCell(trimmed(cell.substr(middle + 1, cell.size() - kPairEnd.size() - middle - 1), kBlanks));
     if (!first || !second) return std::nullopt;
     first->op.overlapped = second->op.overlapped = true;
     return std::vector{*first, *second};
@@ -205,13 +200,13 @@ Result<std::vector<StageOp>> parseLine(std::string_view line, std::size_t rank, 
     std::size_t begin = 0;
     for (std::size_t column = 1; begin <= line.size(); ++column) {
         const std::size_t end = std::min(line.find(',', begin), line.size());
-        const std::string_view cell = trimmed(line.substr(begin, end - begin));
+        const std::string_view cell = trimmed(line.substr(begin, end - begin), kBlanks);
         begin = end + 1;
         if (transfers.takeCell(cell, rank, column - 1)) continue;
         const auto parsed = parseOps(cell);
         if (!parsed) {
             return inputError(fmt::format("{}, line {}, column {}", where, rank + 1, column),
-                              fmt::format("'{}' is no op", cell.substr(0, 60)), std::string(kHint));
+                              fmt::format("'{}' is not an op", cell.substr(0, 60)), std::string(kHint));
         }
         ops.insert(ops.end(), parsed->begin(), parsed->end());
         for (const StageOp& op : *parsed)

@@ -453,11 +453,6 @@ namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-std::string_view trimmed(std::string_view token) {
-    const std::size_t end = token.find_last_not_of(" \t\r\n");
-    return token.substr(0, end == std::string_view::npos ? 0 : end + 1);
-}
-
 ArgValue numberOf(ondemand::value value) {
     const std::string_view token = trimmed(value.raw_json_token());
     if (const auto whole = parseNumber<std::int64_t>(token)) return *whole;

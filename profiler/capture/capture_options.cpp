@@ -11,14 +11,6 @@
 namespace bubblescope::profiler {
 namespace {
 
-constexpr std::string_view kBlank = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-    const std::size_t begin = text.find_first_not_of(kBlank);
-    if (begin == std::string_view::npos) return {};
-    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
 /// Returns the text before `at`, and removes both from `text`.
 std::string_view takeUntil(std::string_view at, std::string_view& text) {
     const std::size_t end = text.find_first_of(at);
@@ -47,7 +39,7 @@ std::optional<std::int64_t> byteCount(std::string_view text) {
 }
 
 Error wrong(std::string_view key, std::string_view value, std::string_view expected) {
-    return usageError("'" + std::string(value) + "' is no value of the capture option '" + std::string(key) + "'",
+    return usageError("'" + std::string(value) + "' is not a value of the capture option '" + std::string(key) + "'",
                       "give " + std::string(expected));
 }
 
@@ -169,10 +161,6 @@ Status set(std::string_view key, std::string_view value, CaptureOptions& options
 // Names used by PyTorch's profiler, and common ones.
 constexpr std::array<std::string_view, 5> kStepNames{"ProfilerStep#", "step", "Step", "iteration", "Iteration"};
 
-bool isDigit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 } // namespace
 
 Status parseCaptureOptions(std::string_view text, CaptureOptions& options) {
@@ -183,7 +171,7 @@ Status parseCaptureOptions(std::string_view text, CaptureOptions& options) {
             std::string_view value = trimmed(takeUntil(",", line));
             if (value.empty()) continue;
             if (value.find('=') == std::string_view::npos) {
-                return usageError("'" + std::string(value) + "' is no capture option", "give key=value");
+                return usageError("'" + std::string(value) + "' is not a capture option", "give key=value");
             }
             const std::string_view key = trimmed(takeUntil("=", value));
             BUBBLESCOPE_TRY(set(key, trimmed(value), options));

@@ -79,5 +79,5 @@ def transfer(direction, payload, microbatch, stage, bytes=0):
     try:
         spelling = "%d" + _DIRECTIONS[direction] + "_" + _PAYLOADS[payload] + "%d"
     except KeyError as wrong:
-        raise ValueError("%s is no direction (send, receive) or payload (activation, gradient)" % wrong) from None
+        raise ValueError("%s is not a direction (send, receive) or payload (activation, gradient)" % wrong) from None
     return _Range((spelling % (stage, microbatch)).encode(), bytes)

@@ -76,14 +76,14 @@ Result<FaultRange> parseRange(const FaultText& text, std::string_view word, std:
     const auto first = parseNumber<int>(word.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parseNumber<int>(word.substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first)
-        return text.wrong(word, fmt::format("is no {}", what), "give a number such as 2, a range such as 1-3, or *");
+        return text.wrong(word, fmt::format("is not a {}", what), "give a number such as 2, a range such as 1-3, or *");
     return FaultRange{*first, *last};
 }
 
 Result<int> parseStep(const FaultText& text, std::string_view word) {
     constexpr std::string_view kPrefix = "step";
     const auto number = parseNumber<int>(word.starts_with(kPrefix) ? word.substr(kPrefix.size()) : word);
-    if (!number || *number < 0) return text.wrong(word, "is no step", "steps are counted from 0");
+    if (!number || *number < 0) return text.wrong(word, "is not a step", "steps are counted from 0");
     return *number;
 }
 
@@ -92,13 +92,13 @@ Result<double> parsePositive(const FaultText& text, std::string_view word, std::
     const std::string_view digits = percent ? word.substr(0, word.size() - 1) : word;
     const auto number = parseNumber<double>(digits);
     constexpr double kMax = 1e6;
-    if (!number || !(*number > 0) || *number > kMax) return text.wrong(word, "is no number above 0", way_out);
+    if (!number || !(*number > 0) || *number > kMax) return text.wrong(word, "is not a number above 0", way_out);
     return percent ? *number / 100 : *number;
 }
 
 Result<TimeNs> parseDuration(const FaultText& text, std::string_view word) {
     const Result<TimeNs> time = parseTime(word);
-    if (!time.ok()) return text.wrong(word, "is no time", "give a number and a unit, such as 5ms");
+    if (!time.ok()) return text.wrong(word, "is not a time", "give a number and a unit, such as 5ms");
     return time;
 }
 
@@ -131,7 +131,7 @@ Result<OpPattern> parseOps(const FaultText& text, std::string_view word) {
 Status parseLink(const FaultText& text, std::string_view word, Fault& fault) {
     const auto arrow = word.find('>');
     if (arrow == std::string_view::npos)
-        return text.wrong(word, "is no link", "write 0>1 for the link from rank 0 to rank 1");
+        return text.wrong(word, "is not a link", "write 0>1 for the link from rank 0 to rank 1");
     BUBBLESCOPE_ASSIGN(fault.ranks, parseRange(text, word.substr(0, arrow), "rank"));
     BUBBLESCOPE_ASSIGN(fault.peers, parseRange(text, word.substr(arrow + 1), "rank"));
     return {};
@@ -145,7 +145,7 @@ Status parseFaultTensor(const FaultText& text, std::string_view value, Fault& fa
     fault.shown = parseTensor(value);
     if (fault.shown) return {};
     return text.wrong(
-        value, "is no tensor of an op",
+        value, "is not a tensor of an op",
         "give in, what the op takes, or out, what it hands on; with layer=N what the layer computes, such "
         "as hidden, output, input-gradient or weight-gradient, or weights");
 }
@@ -154,7 +154,7 @@ Status parseStay(const FaultText& text, std::string_view value, Fault& fault) {
     constexpr std::array<std::string_view, 4> kNames{"transient", "replay", "sticky", "fixed"};
     const auto found = std::ranges::find(kNames, value);
     if (found == kNames.end()) {
-        return text.wrong(value, "is no way to stay",
+        return text.wrong(value, "is not a way to stay",
                           "give transient (the first execution), replay (the one that checks it), sticky (every one, "
                           "each time another number) or fixed (every one, the same bit)");
     }
@@ -202,14 +202,16 @@ Status applyKey(const FaultText& text, std::string_view key, std::string_view va
     } else if (key == "layer") {
         fault.layer = parseNumber<int>(value);
         if (!fault.layer || *fault.layer < 0)
-            return text.wrong(value, "is no layer", "0 is the embedding, then come the blocks, the last is the head");
+            return text.wrong(value, "is not a layer",
+                              "0 is the embedding, then come the blocks, the last is the head");
     } else if (key == "bit") {
         const auto bit = parseNumber<std::int64_t>(value);
-        if (!bit || *bit < 0) return text.wrong(value, "is no bit", "bits of a tensor are counted from 0, 32 a number");
+        if (!bit || *bit < 0)
+            return text.wrong(value, "is not a bit", "bits of a tensor are counted from 0, 32 a number");
         fault.bit = *bit;
     } else {
         const auto seed = parseNumber<std::uint64_t>(value);
-        if (!seed) return text.wrong(value, "is no seed", "give a whole number");
+        if (!seed) return text.wrong(value, "is not a seed", "give a whole number");
         fault.seed = *seed;
     }
     return {};
@@ -222,7 +224,7 @@ Result<const KindRule*> findKind(const FaultText& text, std::string_view word) {
     std::string names;
     for (const KindRule& rule : rules)
         names += (names.empty() ? "" : ", ") + std::string(rule.name);
-    return text.wrong(word, "is no kind of fault",
+    return text.wrong(word, "is not a kind of fault",
                       fmt::format("the kinds are {}; an example: {}", names, rules[0].example));
 }
 

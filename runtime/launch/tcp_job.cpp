@@ -20,7 +20,7 @@ Result<std::int64_t> numberIn(const Environment& environment, const char* name, 
     const std::string text = textIn(environment, name);
     const auto number = parseNumber<std::int64_t>(text);
     if (!number || *number < least || *number > most) {
-        return usageError(std::string("the environment's ") + name + " is '" + text + "', which is no number from " +
+        return usageError(std::string("the environment's ") + name + " is '" + text + "', which is not a number from " +
                           std::to_string(least) + " to " + std::to_string(most));
     }
     return *number;

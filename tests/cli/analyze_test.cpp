@@ -337,7 +337,7 @@ TEST(AnalyzeCommand, BadInputIsThreeAndNamesTheFile) {
     const std::vector<std::string> files{
         scratch.file("nosuch.json"),
         scratch.write("empty.json", "").string(),
-        scratch.write("text.json", "this is no trace").string(),
+        scratch.write("text.json", "this is not a trace").string(),
         scratch.write("other.json", R"({"name":"value"})").string(),
         scratch.write("noevents.json", R"({"traceEvents":[]})").string(),
         scratch.write("zeros.bin", std::string(1000, '\0')).string(),

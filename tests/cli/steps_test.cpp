@@ -291,7 +291,7 @@ TEST(AnalyzeCommand, WritesTables) {
     EXPECT_EQ(entries, 4 * 33'000'000) << "whole steps, rank by rank";
     rowsOf("transfers");
 
-    EXPECT_EQ(runProgram({"analyze", trace, "--csv", trace}).exit_code, 3) << "a file is no folder";
+    EXPECT_EQ(runProgram({"analyze", trace, "--csv", trace}).exit_code, 3) << "a file is not a folder";
 }
 
 } // namespace

@@ -110,7 +110,8 @@ TEST(CuptiRun, KernelsLieUnderTheRankThatLaunchedThem) {
         rows.insert(row);
         EXPECT_TRUE(row.starts_with("stream: ")) << row;
         EXPECT_TRUE(op.empty() || row == "stream: compute") << op << " on " << row;
-        EXPECT_TRUE(row != "stream: incoming activations" || op.empty()) << "a transfer is no part of the op behind it";
+        EXPECT_TRUE(row != "stream: incoming activations" || op.empty())
+            << "a transfer is not part of the op behind it";
     }
     EXPECT_THAT(ranks, testing::ElementsAre("rank 0", "rank 1", "rank 2", "rank 3"));
     EXPECT_THAT(

@@ -117,7 +117,7 @@ private slots:
 
         QFile foreign(path("foreign.json"));
         QVERIFY(foreign.open(QIODevice::WriteOnly));
-        foreign.write("this is no trace\n");
+        foreign.write("this is not a trace\n");
         foreign.close();
         const Outcome wrong = runGui({"--screenshot", path("x.png"), foreign.fileName()});
         QCOMPARE(wrong.code, 3);

@@ -136,7 +136,7 @@ private slots:
         row("a number for a file", trace.arg(QStringLiteral("{'files':[7]}")), "traces[0].files[0]");
         row("current",
             QStringLiteral("{'format':'bubblescope-session','version':1,'current':4,'traces':[{'files':['a']}]}"),
-            "current is no place");
+            "current is not a place");
         row("step", view.arg(QStringLiteral("'step':-1")), "traces[0].view.step is -1");
         row("large step", view.arg(QStringLiteral("'step':18446744073709551615")), "traces[0].view.step");
         row("range", view.arg(QStringLiteral("'range_ns':[5,1]")), "traces[0].view.range_ns ends before");
@@ -144,13 +144,13 @@ private slots:
         row("half a range", view.arg(QStringLiteral("'range_ns':[5]")), "traces[0].view.range_ns does not");
         row("kind", view.arg(QStringLiteral("'selected':{'kind':'dog'}")), "traces[0].view.selected.kind is 'dog'");
         row("order", view.arg(QStringLiteral("'rows':{'order':'up'}")), "traces[0].view.rows.order is 'up'");
-        row("filter", view.arg(QStringLiteral("'rows':{'filter':'x'}")), "traces[0].view.rows.filter is no filter");
-        row("pinned", view.arg(QStringLiteral("'rows':{'pinned':'x'}")), "traces[0].view.rows.pinned is no list");
+        row("filter", view.arg(QStringLiteral("'rows':{'filter':'x'}")), "traces[0].view.rows.filter is not a filter");
+        row("pinned", view.arg(QStringLiteral("'rows':{'pinned':'x'}")), "traces[0].view.rows.pinned is not a list");
         row("counters", view.arg(QStringLiteral("'rows':{'counters':1}")), "traces[0].view.rows.counters is 1");
         const QString taught = trace.arg(QStringLiteral("{'files':['a'],'taught':%1}"));
-        row("rules", taught.arg(QStringLiteral("{'rules':'x'}")), "traces[0].taught.rules are no rules");
+        row("rules", taught.arg(QStringLiteral("{'rules':'x'}")), "traces[0].taught.rules are not rules");
         row("schedule", taught.arg(QStringLiteral("{'schedule':{'name':'dog'}}")),
-            "taught.schedule.name is no schedule");
+            "taught.schedule.name is not a schedule");
         row("sizes", taught.arg(QStringLiteral("{'schedule':{'name':'1f1b','pp':99999999}}")), "taught.schedule.pp is");
         row("share", view.arg(QStringLiteral("'ghost_share':2")), "traces[0].view.ghost_share is 2");
     }

@@ -28,7 +28,7 @@ namespace {
 /// Each file is a run with as many ranks as its name states: "6.json".
 Result<Run> loadByName(const std::vector<std::filesystem::path>& paths, JobControl&) {
     const int ranks = QString::fromStdString(paths.front().stem().string()).toInt();
-    if (ranks == 0) return inputError(paths.front().string(), "is no trace", "open another one");
+    if (ranks == 0) return inputError(paths.front().string(), "is not a trace", "open another one");
     SampleSpec spec;
     spec.schedule = {"1f1b", "", ranks, 8, 1};
     return sampleRun(spec);
@@ -227,7 +227,7 @@ private slots:
         w.window.open({file});
         QTRY_COMPARE(w.failed.count(), 1);
         QCOMPARE(w.ranks(), 4U);
-        QVERIFY(w.child<MessageBar>("messageBar").text().contains(QLatin1String("Its traces is no list")));
+        QVERIFY(w.child<MessageBar>("messageBar").text().contains(QLatin1String("Its traces is not a list")));
         MainWindow empty(loadByName, false);
         empty.show();
         empty.saveSession(dir_.filePath(QStringLiteral("none.bubblescope-session.json")));

@@ -187,7 +187,7 @@ TEST(RunUnderMpi, AMonitorSaysWhichRankWasKilled) {
     EXPECT_EQ(gone.front(), 2);
     JobControl control;
     const auto loaded = loadRun({scratch.path() / "traces" / "rank2.pftrace"}, control);
-    EXPECT_FALSE(loaded.ok()) << "one rank of four is no pipeline";
+    EXPECT_FALSE(loaded.ok()) << "one rank of four is not a pipeline";
     const auto all = loadRun({scratch.path() / "traces"}, control);
     ASSERT_TRUE(all.ok()) << all.error().text();
     EXPECT_EQ(all.value().steps.size(), 2U) << "the whole ones";

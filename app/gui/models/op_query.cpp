@@ -1,11 +1,12 @@
 #include "app/gui/models/op_query.h"
 
+#include "core/base/text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
 namespace bubblescope::gui {
 
@@ -100,13 +101,6 @@ const KindWord* kindOf(std::string_view word) {
     return found == kKindWords.end() ? nullptr : found;
 }
 
-std::optional<int> numberIn(std::string_view text) {
-    int number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number < 0) return std::nullopt;
-    return number;
-}
-
 Status readNumbers(std::string_view word, std::string_view value, std::vector<RowFilter::Span>& out) {
     const Error wrong = usageError(fmt::format("'{}' needs whole numbers", word), "write 3, 0-3 or 0-3,7 after the =");
     if (value.empty()) return wrong;
@@ -115,8 +109,8 @@ Status readNumbers(std::string_view word, std::string_view value, std::vector<Ro
         const std::string_view part = value.substr(0, comma);
         value.remove_prefix(std::min(value.size(), comma + 1));
         const std::size_t dash = part.find('-');
-        const auto first = numberIn(part.substr(0, dash));
-        const auto last = dash == std::string_view::npos ? first : numberIn(part.substr(dash + 1));
+        const auto first = wholeNumber(part.substr(0, dash));
+        const auto last = dash == std::string_view::npos ? first : wholeNumber(part.substr(dash + 1));
         if (!first || !last || *first > *last) return wrong;
         out.push_back({*first, *last});
     }

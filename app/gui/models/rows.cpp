@@ -28,11 +28,6 @@ bool acceptedBy(const std::vector<RowFilter::Span>& spans, int value) {
            });
 }
 
-std::optional<int> wholeNumber(std::string_view text) {
-    const auto value = parseNumber<int>(text);
-    return value && *value >= 0 ? value : std::nullopt;
-}
-
 /// "3" or "3-5".
 std::optional<RowFilter::Span> numberSpan(std::string_view text) {
     const std::size_t dash = text.find('-');

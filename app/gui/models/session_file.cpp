@@ -38,7 +38,7 @@ public:
     [[nodiscard]] std::vector<Place> list() const {
         std::vector<Place> out;
         if (json_->is_null()) return out; // absent
-        if (!json_->is_array()) fail("is no list");
+        if (!json_->is_array()) fail("is not a list");
         for (std::size_t i = 0; json_->is_array() && i < json_->size(); ++i)
             out.emplace_back((*json_)[i], fmt::format("{}[{}]", path_, i), *status_);
         return out;
@@ -74,7 +74,7 @@ public:
     }
     [[nodiscard]] std::string text() const {
         if (json_->is_null()) return {};
-        if (!json_->is_string()) fail("is no text");
+        if (!json_->is_string()) fail("is not text");
         return json_->is_string() ? json_->get<std::string>() : std::string();
     }
     /// The index of the value in `names`.
@@ -132,7 +132,7 @@ RowChoice rowsIn(const Place& place) {
     rows.pinned = numbersIn(place.at("pinned"));
     rows.filter = place.at("filter").text();
     if (const auto filter = parseRowFilter(rows.filter); !filter.ok())
-        place.at("filter").fail("is no filter: " + filter.error().message);
+        place.at("filter").fail("is not a filter: " + filter.error().message);
     rows.order = static_cast<RowOrder>(place.at("order").choice(kRowOrderNames));
     rows.by_hand = numbersIn(place.at("by_hand"));
     if (const Place group = place.at("group"); group.there())
@@ -151,12 +151,12 @@ Taught taughtIn(const Place& place) {
     Taught taught;
     taught.rules = place.at("rules").text();
     if (const auto rules = taught.options(); !rules.ok())
-        place.at("rules").fail("are no rules: " + rules.error().message);
+        place.at("rules").fail("are not rules: " + rules.error().message);
     const Place family = place.at("schedule");
     if (!family.there()) return taught;
     ScheduleSpec spec;
     spec.name = family.at("name").text();
-    if (findScheduleFamily(spec.name) == nullptr) family.at("name").fail("is no schedule");
+    if (findScheduleFamily(spec.name) == nullptr) family.at("name").fail("is not a schedule");
     constexpr std::int64_t kMost = 65'536; // a file of somebody else must not ask for all memory
     const auto size = [&](const char* name) { return static_cast<int>(family.at(name).number(0, kMost, 0)); };
     spec.pp = size("pp");
@@ -244,7 +244,8 @@ Result<SavedSession> readSession(const fs::path& file) {
     Status status;
     const Place root(document, {}, status);
     if (root.at("format").text() != kFormat || !status.ok())
-        return inputError(file.string(), "is no session of Bubblescope: its \"format\" is not \"bubblescope-session\"",
+        return inputError(file.string(),
+                          "is not a session of Bubblescope: its \"format\" is not \"bubblescope-session\"",
                           "open traces themselves, or a file that File > Save session wrote");
     if (const auto version = root.at("version").number(1, std::numeric_limits<std::int32_t>::max(), 0);
         version > kVersion)
@@ -267,7 +268,8 @@ Result<SavedSession> readSession(const fs::path& file) {
     }
     if (session.traces.empty()) root.at("traces").fail("has no trace");
     session.current = root.at("current").small(0);
-    if (session.current >= static_cast<int>(session.traces.size())) root.at("current").fail("is no place in the list");
+    if (session.current >= static_cast<int>(session.traces.size()))
+        root.at("current").fail("is not a place in the list");
     if (status.ok()) return session;
     Error error = status.error();
     return inputError(file.string(), error.message, error.hint);

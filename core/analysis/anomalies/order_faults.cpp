@@ -231,10 +231,11 @@ void findOrderFaults(const AnomalyInput& input, Anomalies& found) {
     anomaly.rank = departure.rank;
     anomaly.op = departure.observed;
     anomaly.evidence = {{"index", static_cast<double>(departure.index)}};
-    anomaly.message = say("the order is no known schedule's: it is closest to {} and leaves it at op {} of rank "
-                          "{}, which runs {} where {} is due.",
-                          input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
-                          opName(departure.expected));
+    anomaly.message =
+        say("the order is not that of a known schedule: it is closest to {} and leaves it at op {} of rank "
+            "{}, which runs {} where {} is due.",
+            input.run.closest, departure.index, departure.rank.value, opName(departure.observed),
+            opName(departure.expected));
     anomaly.suggestion = say("If it should be that schedule, look at how ranks choose their next op.");
     found.push_back(std::move(anomaly));
 }

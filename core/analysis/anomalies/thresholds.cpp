@@ -80,7 +80,8 @@ Status setThreshold(Thresholds& thresholds, std::string_view assignment) {
     const std::size_t equals = assignment.find('=');
     const auto value = parseNumber<double>(equals == std::string_view::npos ? "" : assignment.substr(equals + 1));
     if (!value || !std::isfinite(*value))
-        return usageError(fmt::format("'{}' is no threshold", assignment), "write NAME=NUMBER, as in cost.least=0.05");
+        return usageError(fmt::format("'{}' is not a threshold", assignment),
+                          "write NAME=NUMBER, as in cost.least=0.05");
     return setThreshold(thresholds, assignment.substr(0, equals), *value);
 }
 
@@ -89,7 +90,7 @@ Status readThresholds(Thresholds& thresholds, const std::filesystem::path& file)
     BUBBLESCOPE_ASSIGN(const WrittenInput input,
                        inputFrom(text, file.string(), "", "a JSON object of thresholds, as in {\"cost.least\": 0.05}"));
     for (const auto& [name, value] : input.document.items()) {
-        if (!value.is_number()) return input.place.at(name).error("is no number");
+        if (!value.is_number()) return input.place.at(name).error("is not a number");
         const Status set = setThreshold(thresholds, name, value.get<double>());
         if (!set.ok()) return input.place.error(fmt::format("does not hold: {}", set.error().text()));
     }

@@ -1,5 +1,6 @@
 #include "core/analysis/devices/device_summary.h"
 #include "core/base/median.h"
+#include "core/base/text.h"
 #include "core/base/time_intervals.h"
 
 #include <fmt/format.h>
@@ -251,15 +252,10 @@ LaunchSummary launchesOf(std::span<const Work> work, const LaunchOf& launch_of) 
     return summary;
 }
 
-/// Kineto pads names.
-std::string trimmed(std::string_view text) {
-    const std::size_t end = text.find_last_not_of(' ');
-    return std::string(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
-}
-
 std::string threadName(const Trace& trace, const Track& track, std::string_view what) {
-    const std::string name = trimmed(trace.text(track.thread_name));
-    return name.empty() || name == std::to_string(track.tid) ? fmt::format("{} {}", what, track.tid) : name;
+    const std::string_view name = trimmed(trace.text(track.thread_name)); // Kineto pads names
+    return name.empty() || name == std::to_string(track.tid) ? fmt::format("{} {}", what, track.tid)
+                                                             : std::string(name);
 }
 
 std::string deviceName(const Trace& trace, const DeviceKey& key) {

@@ -19,11 +19,6 @@ Error unknown(std::string_view text, std::string_view what) {
     return usageError(fmt::format("'{}': {}", text, what), std::string(kHint));
 }
 
-std::optional<int> wholeNumber(std::string_view text) {
-    const auto number = parseNumber<int>(text);
-    return number && *number >= 0 ? number : std::nullopt;
-}
-
 std::optional<double> plainNumber(std::string_view text) {
     return parseNumber<double>(text, std::chars_format::fixed);
 }
@@ -181,9 +176,9 @@ Result<Scenario> parseScenario(std::span<const std::string> texts) {
         BUBBLESCOPE_ASSIGN(const bool of_pipeline, parsePipeline(key, value, text, scenario.pipeline));
         if (of_pipeline) continue;
         const auto target = parseTarget(key);
-        if (!target) return unknown(text, fmt::format("'{}' is no target", key));
+        if (!target) return unknown(text, fmt::format("'{}' is not a target", key));
         const auto to = parseValue(value);
-        if (!to) return unknown(text, fmt::format("'{}' is no value", value));
+        if (!to) return unknown(text, fmt::format("'{}' is not a value", value));
         const bool balances = to->kind == ChangedTime::Kind::Balanced;
         if (balances && target->kind != ChangeTarget::Kind::Stages)
             return unknown(text, "only all stages together can be balanced: stages=balanced");

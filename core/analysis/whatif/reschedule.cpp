@@ -136,8 +136,9 @@ Result<Schedule> makeOrder(const RunModel& run, const Schedule& order, const Pip
     const bool same_sizes = (!change.vpp || *change.vpp == run.vpp) && microbatches * change.split == run.microbatches;
     if (change.schedule.empty() && same_sizes) return order;
     if (change.schedule.empty() && findScheduleFamily(order.name) == nullptr) {
-        return usageError("the run's order is no known schedule, so it is unknown how it goes on for other sizes",
-                          "name one with schedule=NAME");
+        return usageError(
+            "the run's order is not that of a known schedule, so its continuation for other sizes is unknown",
+            "name one with schedule=NAME");
     }
     ScheduleSpec spec;
     spec.name = change.schedule.empty() ? order.name : change.schedule;

@@ -18,10 +18,6 @@ struct Decimal {
     int exponent = 0;
 };
 
-bool isDigit(char c) {
-    return c >= '0' && c <= '9';
-}
-
 std::optional<Decimal> parseDecimal(std::string_view text) {
     Decimal out;
     std::size_t i = 0;

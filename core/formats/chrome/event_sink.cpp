@@ -65,7 +65,7 @@ void EventSink::add(const Event& event) {
     if (event.empty()) return;
     const auto place = [&] { return EventPlace{where_, event.offset}.text(); };
     if (event.phase == 0)
-        return log_.add("no-phase", place(), say("entries without a phase are no events and are left out"));
+        return log_.add("no-phase", place(), say("entries without a phase are not events and are left out"));
     const bool usable = event.time && isWithinReach(*event.time) && isWithinReach(event.duration.value_or(TimeNs{0}));
     if (!usable) {
         return log_.add(event.has_time ? "bad-time" : "no-time", place(),

@@ -256,7 +256,7 @@ Reader::End Reader::field(std::string_view key) {
         if (base && isWithinReach(TimeNs{*base}))
             builder_.setFileOffset(builder_.currentFile(), TimeNs{*base});
         else
-            log_.add("bad-time", here(), say("baseTimeNanoseconds is no usable time and is passed over"));
+            log_.add("bad-time", here(), say("baseTimeNanoseconds is not a usable time and is ignored"));
     } else if (key == "distributedInfo") {
         kineto_ = true;
         TraceFile& file = builder_.file(builder_.currentFile());
@@ -388,7 +388,7 @@ void Reader::releaseRead() {
 
 void Reader::badEvent(std::size_t begin) {
     log_.add("bad-event", EventPlace{where_, begin}.text(),
-             say("entries that are no valid JSON objects, or absurdly long, are left out"));
+             say("entries that are not valid JSON objects, or absurdly long, are left out"));
     ++entries_;
 }
 
@@ -396,7 +396,7 @@ void Reader::badEvent(std::size_t begin) {
 void Reader::add(const EventBatch& batch, bool is_used_again) {
     if (batch.repaired && !batch.events.empty()) {
         log_.add("bad-text", EventPlace{where_, batch.events.front().offset}.text(),
-                 say("texts that are no UTF-8 are shown with '?' where they are not"));
+                 say("texts that are not UTF-8 are shown with '?' in place of invalid bytes"));
     }
     const EventBatch* const before = std::exchange(used_again_, is_used_again ? &batch : nullptr);
     sink_.begin(batch, before == &batch);

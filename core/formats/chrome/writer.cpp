@@ -251,7 +251,7 @@ private:
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 if (!std::isfinite(series.values[i])) {
                     log_.add("no-number", out_.target().string(),
-                             say("values of counters that are no numbers are left out"));
+                             say("values of counters that are not numbers are left out"));
                     continue;
                 }
                 EventWriter::begin(rows_.process(series.file, series.pid), 0, "C", trace_.text(series.name), text_);

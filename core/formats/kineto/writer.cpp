@@ -1,5 +1,6 @@
 #include "core/formats/kineto/writer.h"
 
+#include "core/base/text.h"
 #include "core/formats/chrome/event_text.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/source/replacing_file.h"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -18,7 +18,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -37,13 +36,6 @@ bool onDevice(std::string_view category) {
 
 bool isCall(std::string_view category) {
     return category == "cuda_runtime" || category == "cuda_driver";
-}
-
-std::optional<std::int64_t> numberIn(std::string_view text) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return number;
 }
 
 /// What a slice is to a tool that knows kernels.
@@ -86,7 +78,7 @@ std::optional<std::int64_t> rankOfProcess(const Trace& trace, const Track& track
     const std::string_view name = trace.text(track.process_name);
     if (!name.starts_with(kRank)) return std::nullopt;
     if (name.find(' ', kRank.size()) != std::string_view::npos) return track.pid - 1;
-    return numberIn(name.substr(kRank.size()));
+    return parseNumber<std::int64_t>(name.substr(kRank.size()));
 }
 
 std::map<std::int64_t, std::vector<TrackId>> tracksOfRanks(const Trace& trace) {
@@ -176,7 +168,7 @@ private:
             if (trace_.text(instant.category) != perfetto::kPipelineCategory || !own.contains(instant.track)) continue;
             const std::string_view name = trace_.text(instant.name);
             marks_[instant.time] = name.starts_with(perfetto::kStepMark)
-                                       ? numberIn(name.substr(perfetto::kStepMark.size()))
+                                       ? parseNumber<std::int64_t>(name.substr(perfetto::kStepMark.size()))
                                        : std::nullopt;
         }
     }

@@ -133,7 +133,7 @@ Status readEventLog(std::string_view text, const std::string& where, TraceBuilde
                 const bool cut = end == text.size();
                 log.add(cut ? "truncated" : "bad-event", say("{}, byte {}", where, at),
                         cut ? say("the last line is cut off and left out")
-                            : say("lines that are no event are left out"));
+                            : say("lines that are not events are left out"));
             }
         }
         at = end + 1;

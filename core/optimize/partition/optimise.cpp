@@ -358,8 +358,9 @@ Result<OptimalPartition> optimisePartition(const Schedule& schedule, const std::
                                            const PartitionOptions& options) {
     const int stages = schedule.stages();
     if (routes(schedule.placement) > 1) {
-        return usageError(fmt::format("{} holds the model twice, so its stages are no chain of layers", schedule.name),
-                          "choose a schedule in loop or V placement");
+        return usageError(
+            fmt::format("{} holds the model twice, so its stages are not a chain of layers", schedule.name),
+            "choose a schedule in loop or V placement");
     }
     if (layers.size() < static_cast<std::size_t>(stages)) {
         return usageError(fmt::format("{} layers cannot fill {} stages", layers.size(), stages),

@@ -188,7 +188,7 @@ Status OrderProblem::addPairs() {
             return usageError(fmt::format("an overlapped pair takes {}, and {} on rank {} alone {}",
                                           formatTime(TimeNs{pair}), opName({op.kind, op.microbatch, op.chunk}),
                                           op.rank.value, formatTime(TimeNs{op.time})),
-                              "give a time that is no shorter than either half");
+                              "give a time at least as long as either half");
         }
         std::int64_t& most = longest[op.rank.index()][op.kind == OpKind::Forward ? 0 : 1];
         most = std::max(most, op.time);

@@ -129,7 +129,7 @@ PeakForm zbVPeaks(const Schedule& schedule) {
         });
     }
     return peakForm(
-        schedule, "v·m", "any order of zb-v; its memory limit is no part of the order", [=](int) { return v * m; },
+        schedule, "v·m", "any order of zb-v; its memory limit is not part of the order", [=](int) { return v * m; },
         FormKind::UpperBound);
 }
 

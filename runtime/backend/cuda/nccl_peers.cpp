@@ -220,7 +220,7 @@ public:
 
     [[nodiscard]] std::unique_ptr<PeerComm> join(const std::string& id, int rank, int size, bool one_way) override {
         ncclUniqueId unique;
-        if (id.size() != sizeof unique.internal) throw std::logic_error("this is no identity that NCCL made");
+        if (id.size() != sizeof unique.internal) throw std::logic_error("this is not an identity that NCCL made");
         std::memcpy(unique.internal, id.data(), id.size());
         return std::make_unique<NcclComm>(NcclLibrary::get(), unique, rank, size, one_way);
     }

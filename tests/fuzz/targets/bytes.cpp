@@ -47,7 +47,7 @@ void sniff(std::string_view bytes) {
     // Texts are told by lines that may come later, and may begin with that much white space.
     require((early == FileFormat::Sqlite) == (format == FileFormat::Sqlite) &&
                 (early == FileFormat::Packed) == (format == FileFormat::Packed),
-            "the first 256 bytes tell what is no text");
+            "the first 256 bytes tell what is not text");
 }
 
 void unpackedBytes(std::string_view bytes) {

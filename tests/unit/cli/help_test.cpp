@@ -96,7 +96,7 @@ TEST(Help, ShowsTwoExamplesThatParse) {
             EXPECT_EQ(whole.line.parse(wordsOf(example), true), std::nullopt) << example;
             EXPECT_TRUE(whole.action) << example;
             const std::string own = command.path.substr(command.path.find(' ') + 1);
-            EXPECT_TRUE(example.starts_with(own)) << example << " is no example of " << own;
+            EXPECT_TRUE(example.starts_with(own)) << example << " is not an example of " << own;
         }
     }
 }

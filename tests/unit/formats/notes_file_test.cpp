@@ -73,7 +73,7 @@ TEST_F(NotesFile, NamesThePlaceOfAFault) {
         {"", "run.pftrace.notes.json"},
         {"[1]", "no list \"notes\""},
         {R"({"notes":5})", "no list \"notes\""},
-        {R"({"notes":[{"begin_ns":1,"text":"a"},7]})", "notes[1] is no object"},
+        {R"({"notes":[{"begin_ns":1,"text":"a"},7]})", "notes[1] is not an object"},
         {R"({"notes":[{"text":"a"}]})", "notes[0] has no begin_ns"},
         {R"({"notes":[{"begin_ns":1.5,"text":"a"}]})", "notes[0].begin_ns is 1.5"},
         {R"({"notes":[{"begin_ns":18446744073709551615,"text":"a"}]})", "notes[0].begin_ns"},

@@ -29,7 +29,7 @@ TEST(LayerLayout, ReadsWhatMegatronReads) {
 }
 
 TEST(LayerLayout, NamesWhatMegatronRejects) {
-    EXPECT_EQ(problemOf("Ett|xL", 2), "layout, character 5: 'x' is no unit (E, t, m or L)");
+    EXPECT_EQ(problemOf("Ett|xL", 2), "layout, character 5: 'x' is not a unit (E, t, m or L)");
     EXPECT_EQ(problemOf("Ett|t|L", 2), "layout: 3 stages cannot be dealt to 2 ranks");
     EXPECT_EQ(problemOf("tt|tL", 2), "layout: there is not one E at the beginning");
     EXPECT_EQ(problemOf("Et|tLt", 2), "layout: there is not one L at the end");

@@ -141,7 +141,8 @@ TEST_F(Rules, ErrorsNameFilePlaceAndRemedy) {
           {R"({"name": "x", "ops": [{"name": "a{oops}", "kind": "F"}]})", "rules[0], ops[0], name"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "colour": 1})", "colour is not known"},
           {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "rank": "dice"})", "rank is none of"},
-          {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "args": {"mb": "x"}})", "mb is no field"},
+          {R"({"name": "x", "ops": [{"name": "a{microbatch}", "kind": "F"}], "args": {"mb": "x"}})",
+           "mb is not a field"},
           {R"({"name": "x")", "not valid JSON"}}) {
         const auto rules = read(rule);
         ASSERT_FALSE(rules.ok()) << rule;

@@ -63,7 +63,7 @@ TEST(ScheduleJson, EveryTruncationIsAnError) {
         EXPECT_FALSE(scheduleFromJson(whole.substr(0, length), "cut").ok()) << length;
     }
     EXPECT_FALSE(readScheduleFile("/nonexistent/schedule.json").ok());
-    EXPECT_FALSE(readScheduleFile("/").ok()) << "a directory is no schedule";
+    EXPECT_FALSE(readScheduleFile("/").ok()) << "a directory is not a schedule";
 }
 
 } // namespace
