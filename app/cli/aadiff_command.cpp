@@ -1,4 +1,3 @@
-#include "app/cli/aadiff_compare.h"
 #include "app/cli/command.h"
 #include "app/cli/memory_options.h"
 #include "app/cli/output.h"

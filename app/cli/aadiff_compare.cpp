@@ -1,5 +1,4 @@
-#include "app/cli/aadiff_compare.h"
-
+#include "app/cli/command.h"
 #include "app/cli/load_watch.h"
 #include "app/cli/output.h"
 #include "core/aadiff/compare.h"

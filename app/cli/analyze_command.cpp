@@ -10,7 +10,7 @@
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/live/long_run.h"
-#include "core/report/csv.h"
+#include "core/report/data_table.h"
 #include "core/report/html.h"
 #include "core/report/results/analysis.h"
 #include "core/report/results/devices.h"

@@ -41,6 +41,8 @@ void addDiffCommand(Command app, Action& action);
 void addAdviseCommand(Command app, Action& action);
 void addWhatIfCommand(Command app, Action& action);
 void addAadiffCommand(Command app, Action& action, ProcessTeam* team);
+/// `compare` of `aadiff`.
+void addAadiffCompareCommand(Command aadiff, Action& action);
 void addMonitorCommand(Command app, Action& action);
 void addViewCommand(Command app, Action& action);
 void addRecordCommand(Command app, Action& action);

@@ -1,25 +1,118 @@
-#include "app/cli/backend_option.h"
 #include "app/cli/check_options.h"
 #include "app/cli/command.h"
-#include "app/cli/end_on_signal.h"
+#include "app/cli/command_line.h"
 #include "app/cli/model_options.h"
 #include "app/cli/output.h"
 #include "app/cli/recorded_run.h"
 #include "app/cli/run_comparison.h"
 #include "app/cli/schedule_options.h"
+#include "app/cli/stop_signals.h"
 #include "app/cli/svg_options.h"
 #include "core/base/bytes.h"
+#include "core/base/result.h"
 #include "core/formats/source/existing_results.h"
+#include "profiler/kernels/kernel_recorder.h"
+#include "runtime/backend/backend.h"
 #include "runtime/comm/process_transport.h"
+#include "runtime/launch/launcher.h"
 #include "runtime/run.h"
+#ifdef BUBBLESCOPE_WITH_CUDA
+#include "runtime/backend/cuda/cuda_backend.h"
+#endif
 
 #include <fmt/format.h>
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace bubblescope::cli {
 namespace {
+
+/// Where `run` executes ops.
+class BackendOption {
+public:
+    void add(Command command);
+
+    [[nodiscard]] bool isCpu() const { return name_ == "cpu"; }
+    /// Starts the recording of kernels, unless it is switched off or nothing runs on a GPU; to be called before open().
+    /// Null if nothing is recorded; `reason` then receives why, if the user did not ask for it.
+    [[nodiscard]] std::shared_ptr<profiler::KernelRecorder> recordKernels(std::string& reason) const;
+    /// Whether ranks that share a GPU get processors of their own, if its driver can.
+    [[nodiscard]] bool dividesGpu() const { return !isCpu() && partition_ == "auto"; }
+    /// Null for the CPU. `own_process`: the rank is a process, which takes a GPU by its number on the host. Errors:
+    /// Usage for a backend that this build does not have, Run where there is no GPU.
+    [[nodiscard]] Result<std::shared_ptr<runtime::Backend>> open(bool own_process) const;
+
+private:
+    std::string name_ = "cpu";
+    std::string precision_ = "bf16";
+    std::string partition_ = "auto";
+    std::optional<int> gpu_;
+    bool graphs_ = false;
+    bool no_kernels_ = false;
+};
+
+void BackendOption::add(Command command) {
+    const std::string group = "GPU";
+    command.addOption("--backend", name_, "Where ops execute: cpu, or cuda for GPUs (cpu)")
+        .typeName("NAME")
+        .suggests({"cpu", "cuda"})
+        .group("Run");
+    command
+        .addOption("--gpu", gpu_,
+                   "Which GPU, with --backend cuda (0; of several processes on a host each takes its own)")
+        .notNegative()
+        .typeName("N")
+        .group(group)
+        .rare();
+    command
+        .addOption("--precision", precision_,
+                   "How a GPU stores activations and the weights that it multiplies: bf16 or fp32 (bf16); "
+                   "the CPU computes in fp32")
+        .oneOf({"bf16", "fp32"})
+        .typeName("NAME")
+        .group(group)
+        .rare();
+    command.addFlag("--cuda-graphs", graphs_, "With --backend cuda, launch the kernels of an op as one CUDA graph")
+        .group(group)
+        .rare();
+    command
+        .addOption("--gpu-partition", partition_,
+                   "Whether ranks that share a GPU get equal parts of its processors: auto where the driver can, or "
+                   "off (auto)")
+        .oneOf({"auto", "off"})
+        .typeName("NAME")
+        .group(group)
+        .rare();
+    command
+        .addFlag("--no-kernels", no_kernels_,
+                 "With --backend cuda, record ops alone, by events, and not the kernels that CUPTI reports")
+        .group(group)
+        .rare();
+}
+
+std::shared_ptr<profiler::KernelRecorder> BackendOption::recordKernels(std::string& reason) const {
+    if (isCpu() || no_kernels_) return nullptr;
+    return profiler::KernelRecorder::start(reason);
+}
+
+Result<std::shared_ptr<runtime::Backend>> BackendOption::open([[maybe_unused]] bool own_process) const {
+    if (graphs_ && name_ != "cuda")
+        return usageError("--cuda-graphs needs a GPU", "add --backend cuda, or leave it out");
+    if (name_ == "cpu") return std::shared_ptr<runtime::Backend>();
+#ifdef BUBBLESCOPE_WITH_CUDA
+    if (name_ == "cuda") {
+        const int gpu = gpu_.value_or(own_process ? runtime::gpuOfProcess(rankOnHost().value_or(0)) : 0);
+        const auto storage = precision_ == "fp32" ? runtime::Storage::Float : runtime::Storage::Bf16;
+        return runtime::openCudaBackend(gpu, storage, graphs_);
+    }
+    return usageError(fmt::format("there is no backend '{}'", name_), "use --backend cpu or cuda");
+#else
+    return usageError(fmt::format("this build has no backend '{}'", name_),
+                      "use --backend cpu; cuda is there where the CUDA toolkit was found");
+#endif
+}
 
 struct RunArguments {
     ScheduleRequest schedule;

@@ -2,7 +2,6 @@
 
 #include "core/base/suggestion.h"
 #include "core/families/families.h"
-#include "core/families/schedule_names.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -164,18 +163,14 @@ const ScheduleFamily* findScheduleFamily(std::string_view name) {
     return nullptr;
 }
 
-std::string_view flavorOfScheduleName(std::string_view name) {
-    const FrameworkName* const framework = findFrameworkName(name);
-    return framework != nullptr ? framework->flavor : std::string_view();
-}
-
 Result<Schedule> makeSchedule(const ScheduleSpec& spec) {
     const ScheduleFamily* const family = findScheduleFamily(spec.name);
     if (family == nullptr) return unknownFamily(spec.name);
     BUBBLESCOPE_TRY(checkSizes(spec));
     ScheduleSpec full = spec;
     full.name = family->name;
-    if (full.flavor.empty()) full.flavor = flavorOfScheduleName(spec.name);
+    const FrameworkName* const framework = findFrameworkName(spec.name);
+    if (full.flavor.empty() && framework != nullptr) full.flavor = framework->flavor;
     if (full.flavor.empty() && !family->flavors.empty()) full.flavor = family->flavors.front();
     if (!full.flavor.empty()) {
         const std::string_view flavor = matchingFlavor(*family, full.flavor);

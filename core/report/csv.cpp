@@ -1,4 +1,4 @@
-#include "core/report/csv.h"
+#include "core/report/data_table.h"
 
 #include "core/base/csv_cell.h"
 

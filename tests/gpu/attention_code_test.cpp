@@ -2,7 +2,7 @@
 // not divide, with keys of earlier slices, on memory that ends where the sizes say, with threads that take turns in
 // several orders. Each result is held against double precision.
 
-#include "runtime/backend/cuda/attention.h"
+#include "runtime/backend/cuda/kernels.h"
 #include "tests/support/cuda_shim/kernel_log.h"
 #include "tests/support/run_kernel.h"
 

@@ -4,7 +4,7 @@
 #include "app/gui/models/session.h"
 #include "app/gui/models/view_state.h"
 #include "app/gui/theme/theme.h"
-#include "core/analysis/whatif/answer.h"
+#include "core/analysis/whatif/scenario.h"
 #include "core/optimize/advice/advise.h"
 
 #include <QWidget>

@@ -6,6 +6,7 @@
 #include "core/timeline/step_timeline.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bubblescope {
@@ -62,5 +63,18 @@ struct Prediction {
 /// replica, and where the step has overlapped pairs, whose halves a simulation does not distinguish.
 [[nodiscard]] Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                                  const ModelCut& cut, std::size_t step, std::size_t replica = 0);
+
+/// What a scenario would change in a run, with one of the run's steps as it would run.
+struct ScenarioAnswer {
+    Prediction prediction;
+    std::optional<StepTimeline> timeline; ///< see predictedStep(); none where it fails
+    std::string no_timeline;              ///< why it fails; empty otherwise
+};
+
+/// `step` is the observed step to predict, one of the run that `run` was made of; `order` is that run's schedule.
+/// Errors: as predict().
+[[nodiscard]] Result<ScenarioAnswer> answerScenario(const RunModel& run, const Schedule& order,
+                                                    const Scenario& scenario, const ModelCut& cut,
+                                                    const StepTimeline& step);
 
 } // namespace bubblescope

@@ -1,4 +1,4 @@
-#include "runtime/backend/cuda/attention.h"
+#include "runtime/backend/cuda/kernels.h"
 
 #include "runtime/backend/cuda/attention_tiles.h"
 

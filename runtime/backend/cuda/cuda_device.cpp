@@ -1,7 +1,6 @@
 #include "runtime/backend/cuda/cuda_device.h"
 
 #include "core/base/field.h"
-#include "runtime/backend/cuda/attention.h"
 #include "runtime/backend/cuda/cuda_calls.h"
 #include "runtime/backend/cuda/green_contexts.h"
 #include "runtime/backend/cuda/kernels.h"

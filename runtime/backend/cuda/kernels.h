@@ -1,6 +1,7 @@
 #pragma once
 
 #include "runtime/accelerator/kernels/all.h"
+#include "runtime/accelerator/kernels/attention.h"
 
 #include <cuda_runtime_api.h>
 
@@ -21,5 +22,19 @@ BUBBLESCOPE_KERNELS(BUBBLESCOPE_LAUNCH)
 void stampOnGpu(std::uint64_t* at, cudaStream_t stream);
 /// Keeps one thread polling that timer until `length` ns after the time in `since`.
 void holdOnGpu(const std::uint64_t* since, std::uint64_t length, cudaStream_t stream);
+
+// Fused attention on a GPU of compute capability 8.0 or newer: one launch forward, two launches backward, whatever the
+// number of heads and sequences.
+
+/// The least compute capability whose processors multiply 16-bit numbers with the exponent of a float.
+constexpr int kFusedCapability = 80;
+
+void attendOnGpu(const FusedAttention& attention, cudaStream_t stream);
+/// Also fills `along`, which the other gradients need.
+void queriesGradientOnGpu(const FusedAttentionGradient& attention, cudaStream_t stream);
+void keysGradientOnGpu(const FusedAttentionGradient& attention, cudaStream_t stream);
+
+/// Loads the code, as loadKernels() does.
+[[nodiscard]] cudaError_t loadAttention();
 
 } // namespace bubblescope::runtime

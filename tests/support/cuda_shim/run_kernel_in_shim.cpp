@@ -2,7 +2,6 @@
 // different orders, and each time must leave the bits in memory that the kernel's form leaves. Attention has no form:
 // each launch must leave the same bits, and what rounding explains of the results in double precision.
 
-#include "runtime/backend/cuda/attention.h"
 #include "runtime/backend/cuda/kernels.h"
 #include "tests/support/attention_by_rows.h"
 #include "tests/support/cuda_shim/kernel_log.h"

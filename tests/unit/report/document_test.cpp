@@ -1,5 +1,5 @@
 #include "core/base/csv_cell.h"
-#include "core/report/csv.h"
+#include "core/report/data_table.h"
 #include "core/report/document.h"
 #include "core/report/html.h"
 #include "core/report/json.h"

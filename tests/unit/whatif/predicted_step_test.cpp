@@ -1,4 +1,4 @@
-#include "core/analysis/whatif/answer.h"
+#include "core/analysis/whatif/scenario.h"
 #include "tests/unit/whatif/runs.h"
 
 namespace bubblescope::test {

@@ -1,4 +1,4 @@
-#include "app/cli/end_on_signal.h"
+#include "app/cli/stop_signals.h"
 
 #include <fmt/format.h>
 #include <sys/eventfd.h>
