@@ -42,7 +42,7 @@ bool recordsBulk(const Trace& trace) {
     return std::ranges::any_of(kHostBulk, [&](std::string_view name) { return trace.strings().find(name) != 0; });
 }
 
-/// The slices of ops and transfers, and the instants by which rankFiles() knows whose they are.
+/// The slices of ops and transfers of a file, and the instants by which rankFiles() knows whose they are.
 class Recognised {
 public:
     void add(const RuleFinds& finds) {
@@ -71,12 +71,15 @@ public:
 
     [[nodiscard]] bool contains(SliceId slice) const { return slices_.contains(slice); }
 
-    /// Those that slices begin or end at.
-    [[nodiscard]] FileInstants instantsOf(const Trace& trace) const {
+    /// Those that slices of the file begin or end at.
+    [[nodiscard]] FileInstants instantsOf(const Trace& trace, std::uint32_t file) const {
         FileInstants instants;
-        for (SliceId slice = 0; slice < trace.sliceCount(); ++slice) {
-            for (const TimeNs time : {trace.start(slice), trace.end(slice)})
-                if (times_.contains(time)) ++instants[(time + trace.origin()).count()];
+        for (const Track& track : trace.tracks()) {
+            if (track.file != file) continue;
+            for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
+                for (const TimeNs time : {trace.start(slice), trace.end(slice)})
+                    if (times_.contains(time)) ++instants[(time + trace.origin()).count()];
+            }
         }
         return instants;
     }
@@ -86,16 +89,19 @@ private:
     std::set<TimeNs> times_;
 };
 
-/// All values of a file.
+/// All values of the files of a trace.
 class Values {
 public:
-    Values(RawTrace& raw, FileExtract& extract) : raw_(raw), extract_(extract) {}
+    Values(RawTrace& raw, std::vector<FileExtract>& extracts)
+        : raw_(raw), extracts_(extracts), recognised_(extracts.size()) {}
 
     template <class Value, class... Query>
     Status add(const Extractor<Value, Query...>& extractor, const std::type_identity_t<Query>&... query) {
         BUBBLESCOPE_ASSIGN(const std::vector<Value> values, bubblescope::extract(raw_, extractor, query...));
-        recognised_.add(values.front());
-        put(keyOf(extractor, query...), values.front());
+        for (std::size_t file = 0; file < values.size(); ++file) {
+            recognised_[file].add(values[file]);
+            put(file, keyOf(extractor, query...), values[file]);
+        }
         return {};
     }
     Status addAll(std::span<const RecognitionRule> user_rules) {
@@ -104,7 +110,8 @@ public:
         for (const std::span<const RecognitionRule> rules : {user_rules, builtinRules()}) {
             for (const RecognitionRule& rule : rules) {
                 BUBBLESCOPE_TRY(add(kRuleFinds, rule));
-                extract_.rules.insert(keyOf(rule));
+                for (FileExtract& extract : extracts_)
+                    extract.rules.insert(keyOf(rule));
             }
         }
         BUBBLESCOPE_TRY(add(kComputeBlocks));
@@ -116,14 +123,16 @@ public:
         BUBBLESCOPE_TRY(add(kKernelTime));
         BUBBLESCOPE_TRY(add(kMemoryPeaks));
         BUBBLESCOPE_TRY(add(kActivity));
-        put(std::string(kInstantsKey), recognised_.instantsOf(raw_.trace()));
+        for (std::uint32_t file = 0; file < recognised_.size(); ++file)
+            put(file, std::string(kInstantsKey), recognised_[file].instantsOf(raw_.trace(), file));
         return {};
     }
-    [[nodiscard]] const Recognised& recognised() const { return recognised_; }
+    /// By file.
+    [[nodiscard]] const std::vector<Recognised>& recognised() const { return recognised_; }
 
 private:
     template <class Value>
-    void put(const std::string& key, const Value& value) {
+    void put(std::size_t file, const std::string& key, const Value& value) {
         const TimeNs origin = raw_.trace().origin();
         const auto bytes = [origin](const Value& of) {
             WireWriter out(origin);
@@ -131,12 +140,12 @@ private:
             return out.take();
         };
         const std::string wired = bytes(value);
-        if (wired != bytes(Value{})) extract_.put(key, wired);
+        if (wired != bytes(Value{})) extracts_[file].put(key, wired);
     }
 
     RawTrace& raw_;
-    FileExtract& extract_;
-    Recognised recognised_;
+    std::vector<FileExtract>& extracts_;
+    std::vector<Recognised> recognised_;
 };
 
 /// Merges what a device's row ran into few spans: gaps count as busy that are shorter than those which are left.
@@ -156,10 +165,10 @@ std::vector<TimeInterval> busySpans(std::vector<TimeInterval> work) {
     return spans;
 }
 
-/// What an extract shows of a trace of one file that records bulk.
+/// What an extract shows of a trace that records bulk.
 class ShownTrace {
 public:
-    ShownTrace(const Trace& trace, const Recognised& recognised)
+    ShownTrace(const Trace& trace, const std::vector<Recognised>& recognised)
         : trace_(trace), recognised_(recognised), device_(trace),
           annotations_(trace.strings().find("user_annotation")) {
         std::size_t annotated = 0;
@@ -171,7 +180,9 @@ public:
     }
 
     Result<std::shared_ptr<const Trace>> make(const JobControl& control) {
-        builder_.addFile(trace_.files().front());
+        for (const TraceFile& file : trace_.files())
+            builder_.addFile(file);
+        if (trace_.files().size() > 1) addFirstTracks();
         for (TrackId id = 0; id < trace_.tracks().size(); ++id)
             addTrack(id);
         for (const Instant& instant : trace_.instants()) {
@@ -185,12 +196,18 @@ public:
     }
 
 private:
+    /// So that every file is among those that the extract is read as, whatever it shows of it.
+    void addFirstTracks() {
+        std::set<std::uint32_t> known;
+        for (const Track& track : trace_.tracks())
+            if (known.insert(track.file).second) (void)trackOf(track);
+    }
     void addTrack(TrackId id) {
         const Track& track = trace_.tracks()[id];
         std::vector<TimeInterval> work;
         for (SliceId slice = track.first_slice; slice < track.end_slice; ++slice) {
             if (device_.any() && device_.contains(slice)) work.push_back({trace_.start(slice), trace_.end(slice)});
-            if (isShown(slice)) addSlice(track, slice);
+            if (isShown(track, slice)) addSlice(track, slice);
         }
         const StringId name = builder_.intern("busy");
         const StringId category = builder_.intern("device");
@@ -201,8 +218,8 @@ private:
     [[nodiscard]] bool isOwn(StringId category) const {
         return std::ranges::find(kOwnCategories, trace_.text(category)) != kOwnCategories.end();
     }
-    [[nodiscard]] bool isShown(SliceId slice) const {
-        if (recognised_.contains(slice) || isOwn(trace_.sliceCategories()[slice])) return true;
+    [[nodiscard]] bool isShown(const Track& track, SliceId slice) const {
+        if (recognised_[track.file].contains(slice) || isOwn(trace_.sliceCategories()[slice])) return true;
         if (annotations_ == 0 || trace_.sliceCategories()[slice] != annotations_) return false;
         return few_annotations_ || trace_.name(slice).starts_with("ProfilerStep#");
     }
@@ -235,12 +252,13 @@ private:
             added.process_name = builder_.intern(trace_.text(home.process_name));
             added.thread_name = builder_.intern(trace_.text(home.thread_name));
             added.may_overlap = home.may_overlap;
+            added.file = home.file;
         }
         return known->second;
     }
 
     const Trace& trace_;
-    const Recognised& recognised_;
+    const std::vector<Recognised>& recognised_;
     DeviceSlices device_;
     StringId annotations_;
     bool few_annotations_ = true;
@@ -263,35 +281,79 @@ Status copyFile(const std::filesystem::path& file, const std::filesystem::path& 
     return copy.commit();
 }
 
-/// A file that was read, and what was said of it.
+/// A file that was read, and what was said of it. Converted traces are several files in one.
 struct ReadFile {
     std::shared_ptr<const Trace> trace;
-    FileExtract extract; ///< without values
+    std::vector<FileExtract> extracts; ///< without values
 };
+
+void addFlows(const Trace& trace, std::vector<FileExtract>& extracts) {
+    FlowEnds ends = flowEnds(trace);
+    for (std::size_t file = 0; file < extracts.size(); ++file)
+        extracts[file].flows.dangling = {ends.dangling[file]};
+    for (SharedArrow& arrow : ends.shared) {
+        arrow.first += trace.origin();
+        extracts[std::exchange(arrow.file, 0)].flows.shared.push_back(arrow);
+    }
+}
 
 Result<ReadFile> readAlone(const std::filesystem::path& file, JobControl& control) {
     const InputFile input{file, true, sizeOf(file)};
     BUBBLESCOPE_ASSIGN(ReadFiles read, readFiles({&input, 1}, control));
     if (read.outcomes.front().unusable) return *std::move(read.outcomes.front().unusable);
     ReadFile out;
-    out.extract.read_problems = std::move(read.outcomes.front().problems);
+    out.extracts.resize(read.builder.fileCount());
+    out.extracts.front().read_problems = std::move(read.outcomes.front().problems);
     DiagnosticLog log;
-    BUBBLESCOPE_ASSIGN(out.extract.extent, read.builder.settle(log, control));
-    BUBBLESCOPE_ASSIGN(out.trace, read.builder.finish(out.extract.extent, log, control));
-    out.extract.problems = log.take();
-    out.extract.file = out.trace->files().front();
-    out.extract.slices = out.trace->sliceCount();
-    out.extract.flows = flowEnds(*out.trace);
-    for (SharedArrow& arrow : out.extract.flows.shared)
-        arrow.first += out.trace->origin();
+    BUBBLESCOPE_ASSIGN(const TraceExtent extent, read.builder.settle(log, control));
+    BUBBLESCOPE_ASSIGN(out.trace, read.builder.finish(extent, log, control));
+    out.extracts.front().problems = log.take();
+    for (std::size_t i = 0; i < out.extracts.size(); ++i) {
+        out.extracts[i].extent = extent;
+        out.extracts[i].file = out.trace->files()[i];
+    }
+    for (const Track& track : out.trace->tracks())
+        out.extracts[track.file].slices += track.end_slice - track.first_slice;
+    addFlows(*out.trace, out.extracts);
     return out;
 }
 
-/// Why a file is small enough as it is; empty if it is not.
-std::string whyCopied(const Trace& trace, const std::filesystem::path& file) {
-    if (trace.files().front().extract != nullptr) return "is an extract already";
-    const bool perfetto = trace.files().front().format == "perfetto" && !file.empty();
+bool isExtract(const Trace& trace) {
+    return trace.files().front().extract != nullptr;
+}
+
+/// Why a file is as good as its extract; empty if it is not.
+std::string whyCopied(const Trace& trace) {
+    if (isExtract(trace)) return "is an extract already";
+    const bool perfetto = trace.files().front().format == "perfetto";
     return perfetto && !recordsBulk(trace) ? "is a Perfetto file without work of devices" : "";
+}
+
+/// Writes what was read as an extract.
+Result<ExtractedFile> writeExtract(ReadFile read, std::uint64_t bytes_before, const std::filesystem::path& out,
+                                   std::span<const RecognitionRule> rules, JobControl& control) {
+    const Trace& trace = *read.trace;
+    RawTrace raw(read.trace, &control);
+    raw.leaveRanksOpen();
+    Values values(raw, read.extracts);
+    BUBBLESCOPE_TRY(values.addAll(rules));
+    std::shared_ptr<const Trace> shown = read.trace;
+    if (recordsBulk(trace)) {
+        BUBBLESCOPE_ASSIGN(shown, ShownTrace(trace, values.recognised()).make(control));
+    }
+    std::vector<std::string> encoded;
+    for (const FileExtract& extract : read.extracts)
+        encoded.push_back(extract.encoded());
+    DiagnosticLog log; // of arrows that touch nothing, which the extract states
+    BUBBLESCOPE_TRY(perfetto::writeTrace(out, *shown, log, encoded));
+    return ExtractedFile{bytes_before, sizeOf(out), trace.sliceCount(), shown->sliceCount(), {}};
+}
+
+Result<ExtractedFile> copyWhole(const std::filesystem::path& file, const std::filesystem::path& out,
+                                std::uint64_t slices, std::string why) {
+    BUBBLESCOPE_TRY(copyFile(file, out));
+    const std::uint64_t bytes = sizeOf(out);
+    return ExtractedFile{bytes, bytes, slices, slices, std::move(why)};
 }
 
 } // namespace
@@ -303,30 +365,19 @@ std::filesystem::path extractName(const std::filesystem::path& name) {
 Result<ExtractedFile> extractFile(const std::filesystem::path& file, const std::filesystem::path& out,
                                   std::span<const RecognitionRule> rules, JobControl& control) {
     BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, control));
-    const Trace& trace = *read.trace;
-    ExtractedFile done{sizeOf(file), 0, read.extract.slices, trace.sliceCount(), whyCopied(trace, file)};
-    if (!done.copied.empty()) {
-        BUBBLESCOPE_TRY(copyFile(file, out));
-        done.bytes = sizeOf(out);
-        return done;
-    }
-    if (trace.files().size() > 1) {
-        return inputError(file.string(), fmt::format("holds the files of {} ranks", trace.files().size()),
-                          "extract the files that it was made of");
-    }
-    RawTrace raw(read.trace, &control);
-    raw.leaveRanksOpen();
-    Values values(raw, read.extract);
-    BUBBLESCOPE_TRY(values.addAll(rules));
-    std::shared_ptr<const Trace> shown = read.trace;
-    if (recordsBulk(trace)) {
-        BUBBLESCOPE_ASSIGN(shown, ShownTrace(trace, values.recognised()).make(control));
-    }
-    DiagnosticLog log; // of arrows that touch nothing, which the extract states
-    BUBBLESCOPE_TRY(perfetto::writeTrace(out, *shown, log, read.extract.encoded()));
-    done.bytes = sizeOf(out);
-    done.slices = shown->sliceCount();
+    const std::uint64_t slices = read.trace->sliceCount();
+    if (std::string why = whyCopied(*read.trace); !why.empty()) return copyWhole(file, out, slices, std::move(why));
+    const std::uint64_t bytes_before = sizeOf(file);
+    BUBBLESCOPE_ASSIGN(ExtractedFile done, writeExtract(std::move(read), bytes_before, out, rules, control));
+    if (done.bytes >= bytes_before) return copyWhole(file, out, slices, "is smaller than its extract");
     return done;
+}
+
+Result<ExtractedFile> extractAnyFile(const std::filesystem::path& file, const std::filesystem::path& out,
+                                     std::span<const RecognitionRule> rules, JobControl& control) {
+    BUBBLESCOPE_ASSIGN(ReadFile read, readAlone(file, control));
+    if (isExtract(*read.trace)) return inputError(file.string(), "is an extract already");
+    return writeExtract(std::move(read), sizeOf(file), out, rules, control);
 }
 
 } // namespace bubblescope

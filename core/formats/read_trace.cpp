@@ -202,8 +202,9 @@ Status readContentOf(const InputFile& file, FilePart& part, LoadProgress& progre
                      say("the file was shortened while it was read; what was lost reads as zeros"));
     }
     BUBBLESCOPE_TRY(status);
-    if (const FileExtract* const extract = part.builder.file(index).extract.get(); extract != nullptr) {
-        if (part.builder.fileCount() != index + 1) return inputError(where, "is an extract of several files");
+    for (std::uint32_t i = index; i < part.builder.fileCount(); ++i) {
+        const FileExtract* const extract = part.builder.file(i).extract.get();
+        if (extract == nullptr) continue;
         for (const Diagnostic& problem : extract->read_problems)
             part.log.add(problem.kind, problem.where, problem.message, problem.count);
     }

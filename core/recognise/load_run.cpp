@@ -325,7 +325,7 @@ Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, J
     LoadedTrace loaded{plain, {}, {}};
     if (const Status found = findPipeline(raw, options, where, loaded.run, log); !found.ok()) {
         const bool stated = options.schedule || options.family;
-        if (found.error().kind != ErrorKind::Input || stated) return found.error();
+        if (found.error().kind != ErrorKind::Input || stated || raw.isDamaged()) return found.error();
         loaded = {std::move(plain), found.error(), raw.knownGpu()};
     }
     loaded.run.problems = log.take();

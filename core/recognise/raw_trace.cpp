@@ -12,8 +12,9 @@ std::vector<TrackId> RawTrace::tracksByFile() const {
     return tracks;
 }
 
-Error RawTrace::damagedExtract(std::uint32_t i) const {
-    return inputError(files()[i].path.string(), "is a damaged extract", "extract the trace again");
+Error RawTrace::damagedExtract(std::uint32_t i) {
+    damaged_ = true;
+    return bubblescope::damagedExtract(files()[i].path.string());
 }
 
 const JobControl& RawTrace::control() const {

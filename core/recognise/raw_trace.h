@@ -57,23 +57,28 @@ public:
 
     /// A value of the i-th file, which is an extract; a default one if it was left out. Error: Input.
     template <class Value>
-    [[nodiscard]] Result<Value> stored(std::uint32_t i, std::string_view key) const {
+    [[nodiscard]] Result<Value> stored(std::uint32_t i, std::string_view key) {
         const TraceFile& file = files()[i];
         Value value{};
-        BUBBLESCOPE_ASSIGN(const std::optional<std::string> bytes, file.extract->value(key, file.path.string()));
-        if (!bytes) return value;
-        WireReader in(*bytes, trace_->origin());
+        const auto bytes = file.extract->value(key, file.path.string());
+        if (!bytes.ok()) return damagedExtract(i);
+        if (!bytes.value()) return value;
+        WireReader in(*bytes.value(), trace_->origin());
         in(value);
         if (!in.done()) return damagedExtract(i);
         return value;
     }
-    [[nodiscard]] Error damagedExtract(std::uint32_t i) const;
+    /// Notes that the i-th file is one.
+    [[nodiscard]] Error damagedExtract(std::uint32_t i);
+    /// Whether a value of any extract could not be read: then what was not found may be there.
+    [[nodiscard]] bool isDamaged() const { return damaged_; }
 
 private:
     std::shared_ptr<const Trace> trace_;
     const JobControl* control_;
     std::shared_ptr<const GpuWork> gpu_;
     bool ranks_open_ = false;
+    bool damaged_ = false;
 };
 
 /// Reads raw slices: one value for each file, in their order. A value depends only on its file and the query; analyses

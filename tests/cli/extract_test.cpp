@@ -1,8 +1,15 @@
 // `extract`: what commands say of extracts is what they say of the traces.
 
+#include "core/analysis/clocks/clock_evidence.h"
+#include "core/analysis/devices/device_summary.h"
 #include "core/analysis/extract_file.h"
+#include "core/formats/perfetto/writer.h"
+#include "core/formats/read_trace.h"
+#include "core/formats/source/file_extract.h"
+#include "core/recognise/extractors.h"
 #include "tests/bench/kineto_like.h"
 #include "tests/cli/program.h"
+#include "tests/support/extracts.h"
 #include "tests/support/made_inputs.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/shared_data.h"
@@ -23,15 +30,10 @@ namespace bubblescope {
 namespace {
 
 namespace fs = std::filesystem;
+using test::replaced;
 using test::runProgram;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
-
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
-        text.replace(at, what.size(), by);
-    return text;
-}
 
 /// What a command says, with one name for the traces and their extracts.
 std::string said(const Words& command, const fs::path& input, const fs::path& raw, const fs::path& extracts) {
@@ -39,10 +41,8 @@ std::string said(const Words& command, const fs::path& input, const fs::path& ra
     words.insert(words.end(), command.begin() + 1, command.end());
     const test::ProgramResult result = runProgram(words);
     std::string text = fmt::format("exit {}\n{}\n--- stderr\n{}", result.exit_code, result.out, result.err);
-    text = replaced(std::move(text), extracts.string(), "PLACE");
-    text = replaced(std::move(text), raw.string(), "PLACE");
-    text = replaced(std::move(text), ".perfetto-trace", "");
-    std::istringstream words_of(text); // longer paths break lines elsewhere
+    std::istringstream words_of(
+        test::withoutPlaces(std::move(text), raw, extracts)); // longer paths break lines elsewhere
     std::string unbroken;
     for (std::string word; words_of >> word;)
         unbroken += word + ' ';
@@ -56,20 +56,13 @@ std::string difference(const std::string& a, const std::string& b) {
     return fmt::format("at {}:\n{}\nbut the extract\n{}", at, a.substr(from, 300), b.substr(from, 300));
 }
 
-/// Of a file or a folder, which may hold nothing that can be extracted.
+/// Of a file or a folder, which may hold no trace.
 void expectEqualAnswers(const fs::path& raw) {
     const test::ScratchFolder scratch;
     const fs::path out = scratch.file("extracts");
-    const test::ProgramResult extracted = runProgram({"extract", raw.string(), "--out", out.string()});
-    const bool folder = fs::is_directory(raw);
-    if (!folder && extracted.exit_code != 0) {
-        EXPECT_NE(runProgram({"analyze", raw.string()}).exit_code, 0) << raw << extracted.err;
-        return;
-    }
-    // A folder's extracts lie below the output as the files lie below the folder; files that hold no trace are missing.
-    if (!fs::exists(out)) return;
-    const fs::path home = folder ? raw : raw.parent_path();
-    const fs::path extract = folder ? out : out / extractName(raw.filename());
+    const fs::path extract = test::extractAll(raw, out);
+    if (extract.empty()) return;
+    const fs::path home = fs::is_directory(raw) ? raw : raw.parent_path();
     for (const Words& command : {Words{"analyze", "--json"}, Words{"analyze"}, Words{"whatif", "--json"}}) {
         const std::string of_raw = said(command, raw, home, out);
         const std::string of_extract = said(command, extract, home, out);
@@ -169,6 +162,7 @@ TEST(Extract, IsSmall) {
 TEST(Extract, CopiesWhatIsSmall) {
     const test::ScratchFolder scratch;
     const fs::path raw = scratch.write("rank0.json", bench::kinetoLike(std::size_t{1} << 18, {.pp = 4}));
+    const fs::path tiny = test::dataDir() / "traces/kineto_without_rank.json";
     const fs::path once = scratch.file("once");
     const fs::path twice = scratch.file("twice");
     ASSERT_EQ(runProgram({"extract", raw.string(), "--out", once.string()}).exit_code, 0);
@@ -177,6 +171,27 @@ TEST(Extract, CopiesWhatIsSmall) {
     EXPECT_EQ(again.exit_code, 0) << again.err;
     EXPECT_THAT(again.out, HasSubstr("copied, since it is an extract already"));
     EXPECT_EQ(test::readAll(twice / extractName(extract.filename())), test::readAll(extract));
+
+    const auto copied = runProgram({"extract", tiny.string(), "--out", once.string()});
+    EXPECT_THAT(copied.out, HasSubstr("copied, since it is smaller than its extract"));
+    EXPECT_EQ(test::readAll(once / extractName(tiny.filename())), test::readAll(tiny));
+}
+
+/// Ranks in one file, as `convert` puts them, are as many files of the extract.
+TEST(Extract, OfConvertedRanksAnswersAsTheyDo) {
+    const test::ScratchFolder scratch;
+    for (const std::size_t rank : {0U, 1U, 2U, 3U})
+        scratch.write(fmt::format("ranks/rank{}.json", rank),
+                      bench::kinetoLike(std::size_t{1} << 20, {.rank = rank, .pp = 4}));
+    for (const std::string name : {"ranks.pftrace", "ranks-as.json"}) {
+        const std::string merged = scratch.file(name);
+        ASSERT_EQ(runProgram({"convert", scratch.file("ranks"), merged}).exit_code, 0);
+        expectEqualAnswers(merged);
+        const auto result = runProgram({"extract", merged, "--out", scratch.file("out"), "--json"});
+        ASSERT_EQ(result.exit_code, 0) << result.err;
+        EXPECT_EQ(result.json()["files"][0]["copied"], false);
+        EXPECT_LT(result.json()["files"][0]["bytes"].get<double>(), 0.2 * static_cast<double>(fs::file_size(merged)));
+    }
 }
 
 TEST(Extract, DoesNotOverwriteUnasked) {
@@ -207,9 +222,10 @@ TEST(Extract, KnowsTheRulesThatItWasMadeWith) {
                                  R"({"name": "bwd{microbatch}", "kind": "B"}]}]})")
             .string();
     std::string events;
-    for (int i = 0; i < 4; ++i) {
+    constexpr int kMicrobatches = 100; // a small file would be copied
+    for (int i = 0; i < 2 * kMicrobatches; ++i) {
         events += fmt::format(R"({}{{"ph":"X","name":"{}{}","pid":1,"tid":1,"ts":{},"dur":8}})", i == 0 ? "" : ",",
-                              i < 2 ? "fwd" : "bwd", i % 2, 10 * i);
+                              i < kMicrobatches ? "fwd" : "bwd", i % kMicrobatches, 10 * i);
     }
     const std::string raw = scratch.write("rank0.json", R"({"traceEvents":[)" + events + "]}").string();
     const std::string without = scratch.file("without");
@@ -235,6 +251,28 @@ TEST(Extract, ThatIsDamagedIsRejected) {
         const auto result = runProgram({"analyze", scratch.write("damaged", damaged).string()});
         EXPECT_EQ(result.exit_code, 3) << at;
         EXPECT_THAT(result.err, HasSubstr("extract")) << at;
+    }
+}
+
+/// A value that the analysis needs and cannot read, in an extract whose checksum holds, is not a missing pipeline.
+TEST(Extract, WithAValueThatCannotBeReadIsRejected) {
+    const test::ScratchFolder scratch;
+    const fs::path raw = scratch.write("rank0.json", bench::kinetoLike(std::size_t{1} << 18, {.pp = 4}));
+    JobControl control;
+    const fs::path whole = scratch.file("whole");
+    ASSERT_TRUE(extractAnyFile(raw, whole, {}, control).ok());
+    const auto read = readTraces({whole}, control);
+    ASSERT_TRUE(read.ok()) << read.error().text();
+    for (const auto& [key, value] : read.value().trace->files().front().extract->values) {
+        FileExtract extract = *read.value().trace->files().front().extract;
+        extract.put(key, "\x03 is no list");
+        DiagnosticLog log;
+        const fs::path damaged = scratch.file("damaged");
+        ASSERT_TRUE(perfetto::writeTrace(damaged, *read.value().trace, log, std::vector{extract.encoded()}).ok());
+        const auto result = runProgram({"analyze", damaged.string()});
+        const bool is_read = key != keyOf(kActivity) && key != keyOf(kCategories) && key != kInstantsKey;
+        EXPECT_EQ(result.exit_code, is_read ? 3 : 0) << key << result.out << result.err;
+        if (is_read) EXPECT_THAT(result.err, HasSubstr("damaged extract")) << key;
     }
 }
 

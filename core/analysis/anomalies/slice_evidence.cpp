@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -47,19 +48,29 @@ Result<ClockOfRank> clocksOf(const Run& run, const RunClocks& run_clocks) {
 
 /// An op whose device use is extracted.
 struct MeasuredOp {
-    std::uint32_t file = 0;
     TimeInterval time; ///< by the file's clock
     Rank rank;
     Chunk chunk;
 };
 
+void addGaps(const KernelTime& kernels, const MeasuredOp& op, SliceEvidence& evidence) {
+    const DeviceUse use = useWithin(kernels, op.time);
+    if (use.stretches < kFewestKernels) return;
+    DeviceGaps& gaps = evidence.device_gaps[{op.rank, op.chunk}];
+    gaps.fractions.push_back(1 -
+                             static_cast<double>(use.busy.count()) / static_cast<double>(op.time.duration().count()));
+    gaps.idle += op.time.duration() - use.busy;
+}
+
+using OpsOfFiles = std::map<std::uint32_t, std::vector<MeasuredOp>>;
+
 /// The ops of which it is known which file has their device's kernels.
-std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved) {
+OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved) {
     std::map<std::uint32_t, int> ranks_of_file;
     for (const auto& [key, clock] : clocks) {
         if (clock.file) ++ranks_of_file[*clock.file];
     }
-    std::vector<MeasuredOp> ops;
+    OpsOfFiles ops;
     for (const StepTimeline& step : run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
             const auto clock = clocks.find({step.replica, Rank{r}});
@@ -69,7 +80,7 @@ std::vector<MeasuredOp> opsOfKnownFiles(const Run& run, const ClockOfRank& clock
             const auto shown = [&](TimeNs time) { return moved ? clock->second.fit.fromReference(time) : time; };
             for (const TimelineOp& op : step.ranks[r]) {
                 if (op.op.kind == OpKind::Optimizer || op.duration().count() <= 0) continue;
-                ops.push_back({file, {shown(op.start), shown(op.end)}, Rank{r}, op.op.chunk});
+                ops[file].push_back({{shown(op.start), shown(op.end)}, Rank{r}, op.op.chunk});
             }
         }
     }
@@ -138,18 +149,23 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
     if (peaks_wanted) {
         BUBBLESCOPE_ASSIGN(evidence.memory_peaks, extract(run, kMemoryPeaks));
     }
-    BUBBLESCOPE_ASSIGN(const std::vector<KernelTime> kernels, extract(run, kKernelTime));
-    if (std::ranges::all_of(kernels, [](const KernelTime& file) { return file.busy.empty(); })) return evidence;
-
-    BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
-    for (const MeasuredOp& op : opsOfKnownFiles(run, clocks, run_clocks.method == ClockMethod::Aligned)) {
-        if (op.file >= kernels.size()) continue;
-        const DeviceUse use = useWithin(kernels[op.file], op.time);
-        if (use.stretches < kFewestKernels) continue;
-        DeviceGaps& gaps = evidence.device_gaps[{op.rank, op.chunk}];
-        gaps.fractions.push_back(1 - static_cast<double>(use.busy.count()) /
-                                         static_cast<double>(op.time.duration().count()));
-        gaps.idle += op.time.duration() - use.busy;
+    if (run.trace == nullptr) return evidence;
+    RawTrace raw(run.trace);
+    BUBBLESCOPE_ASSIGN(std::vector<KernelTime> kernels, extractKernelTime(raw));
+    std::optional<OpsOfFiles> ops; // whose they are is looked for where there are kernels
+    for (std::uint32_t file = 0; file < kernels.size(); ++file) {
+        // Those of one extract at a time: a large job has thousands of ranks with some megabytes each.
+        if (raw.files()[file].extract != nullptr) {
+            BUBBLESCOPE_ASSIGN(kernels[file], raw.stored<KernelTime>(file, keyOf(kKernelTime)));
+        }
+        const KernelTime of_file = std::exchange(kernels[file], {});
+        if (of_file.busy.empty()) continue;
+        if (!ops) {
+            BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
+            ops = opsOfKnownFiles(run, clocks, run_clocks.method == ClockMethod::Aligned);
+        }
+        for (const MeasuredOp& op : (*ops)[file])
+            addGaps(of_file, op, evidence);
     }
     return evidence;
 }

@@ -4,6 +4,7 @@
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
 
+#include <protozero/buffer_string.hpp>
 #include <protozero/exception.hpp>
 #include <protozero/varint.hpp>
 

@@ -7,6 +7,7 @@
 #include "core/formats/perfetto/clock_table.h"
 #include "core/formats/perfetto/field_reader.h"
 #include "core/formats/perfetto/fields.h"
+#include "core/formats/perfetto/packed_packets.h"
 #include "core/formats/perfetto/packet.h"
 #include "core/formats/perfetto/render_stages.h"
 #include "core/formats/perfetto/sequence_state.h"
@@ -18,7 +19,6 @@
 #include "core/formats/source/source_files.h"
 
 #include <fmt/format.h>
-#include <isa-l/igzip_lib.h>
 #include <protozero/exception.hpp>
 #include <protozero/pbf_writer.hpp>
 
@@ -36,32 +36,6 @@
 
 namespace bubblescope::perfetto {
 namespace {
-
-/// Decompresses the zlib data of one packet, which holds packets. Nothing if they are damaged or exceed 64 MB, which no
-/// writer puts into one packet.
-std::optional<std::string> inflatePackets(std::string_view packed) {
-    constexpr std::size_t kLimit = std::size_t{64} << 20;
-    constexpr std::size_t kPiece = std::size_t{256} << 10;
-    if (packed.size() > kLimit) return std::nullopt;
-    const auto state = std::make_unique<inflate_state>();
-    isal_inflate_init(state.get());
-    state->crc_flag = ISAL_ZLIB;
-    // ISA-L takes read-only input by a pointer to mutable bytes.
-    state->next_in = reinterpret_cast<std::uint8_t*>(const_cast<char*>(packed.data()));
-    state->avail_in = static_cast<std::uint32_t>(packed.size());
-    std::string out;
-    while (state->block_state != ISAL_BLOCK_FINISH) {
-        const std::size_t before = out.size();
-        if (before >= kLimit) return std::nullopt;
-        out.resize(before + kPiece);
-        state->next_out = reinterpret_cast<std::uint8_t*>(out.data() + before);
-        state->avail_out = static_cast<std::uint32_t>(kPiece);
-        if (isal_inflate(state.get()) != ISAL_DECOMP_OK) return std::nullopt;
-        out.resize(out.size() - state->avail_out);
-        if (out.size() == before && state->block_state != ISAL_BLOCK_FINISH) return std::nullopt; // truncated
-    }
-    return out;
-}
 
 /// A TrackEvent with its texts resolved.
 struct Event {
@@ -119,6 +93,7 @@ private:
     void takeStatedRank(const std::vector<StoredArg>& args);
     void assignFiles();
     void takeExtract(std::string_view bytes);
+    [[nodiscard]] Status assignExtracts(std::uint32_t first);
 
     struct CounterPoint {
         std::uint64_t track;
@@ -149,7 +124,8 @@ private:
     std::vector<std::pair<std::uint64_t, SourceFile>> sources_; ///< by the track of a process
     std::size_t offset_ = 0;                                    ///< of the current packet
     std::size_t released_ = 0;                                  ///< what was read and given back to the system
-    Result<std::shared_ptr<const FileExtract>> extract_ = std::shared_ptr<const FileExtract>();
+    std::vector<std::shared_ptr<const FileExtract>> extracts_;  ///< of the files, in their order
+    Status extracts_are_sound_;
     bool expected_ = false; ///< room for all slices was reserved
     bool ended_ = false;    ///< there are no more packets
     std::int64_t packets_ = 0;
@@ -243,18 +219,13 @@ Status Reader::read(LoadProgress& progress) {
         return inputError(fmt::format("{}, byte {}", where_, offset_), "no whole Perfetto packet in the file",
                           "the file is damaged or was cut off before its first flush");
     }
-    if (!extract_.ok()) return extract_.error();
+    BUBBLESCOPE_TRY(extracts_are_sound_);
     tracks_.finish();
     if (!pairing_.finish(log_, where_, progress)) return cancelledError();
     addCounters();
+    const std::uint32_t first = builder_.currentFile();
     assignFiles();
-    if (extract_.value() != nullptr) {
-        TraceFile& file = builder_.file(builder_.currentFile());
-        TraceFile original = extract_.value()->file;
-        original.path = file.path;
-        file = std::move(original);
-        file.extract = std::move(extract_).value();
-    }
+    BUBBLESCOPE_TRY(assignExtracts(first));
     if (packer_) packer_->finish();
     return {};
 }
@@ -348,7 +319,7 @@ void Reader::applyExtras(const Packet& packet, const PacketExtras& extras, Seque
     if (extras.other_data) log_.add("unknown-packet", here(), say("packets of kinds that are not shown are left out"));
     if (extras.interned) render_stages_.addInterned(*extras.interned, packet.sequence);
     if (extras.clocks) clocks_.addSnapshot(*extras.clocks, packet.sequence);
-    if (extras.extract && extract_.ok() && extract_.value() == nullptr) takeExtract(*extras.extract);
+    if (extras.extract) takeExtract(*extras.extract);
 }
 
 void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, SequenceState& state) {
@@ -368,7 +339,7 @@ void Reader::event(const TrackEvent& raw, TimeNs time, const EventLists& lists, 
         if (const std::string_view category = builder_.text(event.category); category == kSourceCategory) {
             addSource(uuid, storedArgs(raw, state));
             break;
-        } else if (category == kCaptureCategory) {
+        } else if (category == kCaptureCategory && extracts_.empty()) { // an extract states what came of it
             if (builder_.text(event.name) == kCaptureBegins) putOnWallClock(storedArgs(raw, state));
             if (builder_.text(event.name) == kCaptureStates) takeStatedRank(storedArgs(raw, state));
         }
@@ -490,13 +461,28 @@ void Reader::takeStatedRank(const std::vector<StoredArg>& args) {
     }
 }
 
-/// The first one, which is where our writer puts it.
+/// Our writer puts them before all others: what stands further behind was appended by somebody else.
 void Reader::takeExtract(std::string_view bytes) {
+    if (!extracts_are_sound_.ok() || static_cast<std::int64_t>(extracts_.size()) != packets_) return;
     Result<FileExtract> extract = FileExtract::decoded(bytes, where_);
     if (extract.ok())
-        extract_ = std::make_shared<const FileExtract>(std::move(extract).value());
+        extracts_.push_back(std::make_shared<const FileExtract>(std::move(extract).value()));
     else
-        extract_ = extract.error();
+        extracts_are_sound_ = extract.error();
+}
+
+/// The files from `first` on are what was extracted.
+Status Reader::assignExtracts(std::uint32_t first) {
+    if (extracts_.empty()) return {};
+    if (first + extracts_.size() != builder_.fileCount()) return damagedExtract(where_);
+    for (std::uint32_t i = 0; i < extracts_.size(); ++i) {
+        TraceFile& file = builder_.file(first + i);
+        TraceFile original = extracts_[i]->file;
+        original.path = file.path;
+        file = std::move(original);
+        file.extract = std::move(extracts_[i]);
+    }
+    return {};
 }
 
 void Reader::assignFiles() {

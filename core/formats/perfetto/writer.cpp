@@ -3,6 +3,7 @@
 #include "core/formats/perfetto/encoder.h"
 #include "core/formats/perfetto/fields.h"
 #include "core/formats/perfetto/native_events.h"
+#include "core/formats/perfetto/packed_packets.h"
 #include "core/formats/source/replacing_file.h"
 #include "core/formats/source/source_files.h"
 #include "core/timeline/trace_names.h"
@@ -120,9 +121,10 @@ std::vector<Span> byStart(std::vector<Span> spans) {
     return spans;
 }
 
+constexpr std::size_t kMuch = std::size_t{1} << 20;
+
 /// Hands over what was encoded, if that is much: a step may have millions of ops.
 void drain(Encoder& encoder, ReplacingFile& out) {
-    constexpr std::size_t kMuch = std::size_t{1} << 20;
     if (encoder.bytes().size() < kMuch) return;
     out.write(encoder.bytes());
     encoder.clear();
@@ -235,14 +237,10 @@ public:
     Writer(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log)
         : trace_(trace), log_(log), rows_(trace), sources_(sourceFilesOf(trace, rows_)), encoder_(1), out_(file) {}
 
-    Status write(std::string_view extract) {
-        if (!extract.empty()) {
-            std::string packet;
-            protozero::pbf_writer(packet).add_bytes(fields::packet::kExtract, extract.data(), extract.size());
-            std::string frame;
-            protozero::pbf_writer(frame).add_bytes(fields::trace::kPacket, packet);
-            out_.write(frame);
-        }
+    Status write(std::span<const std::string> extracts) {
+        packed_ = !extracts.empty();
+        for (const std::string& extract : extracts)
+            writePacket(fields::packet::kExtract, extract);
         encoder_.clockSnapshot(trace_.origin());
         collectFlows();
         for (const TrackId id : tracksByRank(trace_)) // viewers show processes in the order in which they come
@@ -256,14 +254,31 @@ public:
         for (const Instant& instant : trace_.instants()) {
             encoder_.instant(uuidOf(instant.track), at(instant.time), trace_.text(instant.category),
                              trace_.text(instant.name), args_.of(trace_, instant.args));
-            drain(encoder_, out_);
+            drain();
         }
         counters();
-        out_.write(encoder_.take());
+        flush();
         return out_.commit();
     }
 
 private:
+    void writePacket(std::uint32_t field, std::string_view bytes) {
+        std::string packet;
+        protozero::pbf_writer(packet).add_bytes(field, bytes.data(), bytes.size());
+        std::string frame;
+        protozero::pbf_writer(frame).add_bytes(fields::trace::kPacket, packet);
+        out_.write(frame);
+    }
+    void flush() {
+        const std::string packets = encoder_.take();
+        if (packed_)
+            writePacket(fields::packet::kCompressedPackets, deflatePackets(packets));
+        else
+            out_.write(packets);
+    }
+    void drain() {
+        if (encoder_.bytes().size() >= kMuch) flush();
+    }
     [[nodiscard]] TimeNs at(TimeNs time) const { return trace_.origin() + time; }
     [[nodiscard]] static std::uint64_t uuidOf(TrackId track) { return (std::uint64_t{1} << 32) + track; }
 
@@ -341,7 +356,7 @@ private:
             } else {
                 open.push_back(trace_.end(slice));
             }
-            drain(encoder_, out_);
+            drain();
         }
         closeUpTo(TimeNs::max());
     }
@@ -353,7 +368,7 @@ private:
             encoder_.counterTrack(++number, process, trace_.text(series.name));
             for (std::size_t i = 0; i < series.times.size(); ++i) {
                 encoder_.counter(number, at(series.times[i]), series.values[i]);
-                drain(encoder_, out_);
+                drain();
             }
         }
     }
@@ -364,6 +379,7 @@ private:
     std::map<std::int64_t, SourceFile> sources_; ///< by pid
     Encoder encoder_;
     ReplacingFile out_;
+    bool packed_ = false;
     std::map<std::int64_t, std::uint64_t> processes_;
     ArgViews args_;
     std::vector<SliceFlow> flows_; ///< by slice
@@ -373,8 +389,9 @@ private:
 
 } // namespace
 
-Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log, std::string_view extract) {
-    return Writer(file, trace, log).write(extract);
+Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
+                  std::span<const std::string> extracts) {
+    return Writer(file, trace, log).write(extracts);
 }
 
 } // namespace bubblescope::perfetto

@@ -9,7 +9,7 @@
 
 #include <filesystem>
 #include <span>
-#include <string_view>
+#include <string>
 
 namespace bubblescope::perfetto {
 
@@ -24,9 +24,9 @@ inline constexpr const char* kSourceCategory = "bubblescope.source";
 
 /// Writes a complete trace as a Perfetto file: slices with their args and arrows, instants and counters, on tracks
 /// below their processes. An arrow keeps the slices it connects, not the places within them; ends that touch no slice
-/// are counted in `log`. `extract`: an encoded FileExtract to which the slices belong; it comes first. Errors: Input if
-/// the file cannot be written.
+/// are counted in `log`. `extracts`: an encoded FileExtract for each of the trace's files; they come first, and all
+/// packets behind them are compressed, as viewers read them too. Errors: Input if the file cannot be written.
 [[nodiscard]] Status writeTrace(const std::filesystem::path& file, const Trace& trace, DiagnosticLog& log,
-                                std::string_view extract = {});
+                                std::span<const std::string> extracts = {});
 
 } // namespace bubblescope::perfetto

@@ -70,10 +70,6 @@ std::uint64_t mostUnpacked(std::size_t packed) {
     return std::min(kMost, std::max<std::uint64_t>(kLeast, std::uint64_t{150} * packed));
 }
 
-Error damaged(const std::string& where) {
-    return inputError(where, "is a damaged extract", "extract the trace again");
-}
-
 /// `head` is all of an extract but its values.
 template <class Wire, class Extract>
 void wireHead(Wire& wire, Extract& extract) {
@@ -111,10 +107,10 @@ Result<std::optional<std::string>> FileExtract::value(std::string_view key, cons
     const Packed& packed = known->second;
     if (packed.size > mostUnpacked(packed.bytes.size()) ||
         ZSTD_getFrameContentSize(packed.bytes.data(), packed.bytes.size()) != packed.size)
-        return damaged(where);
+        return damagedExtract(where);
     std::string value(packed.size, '\0');
     if (ZSTD_decompress(value.data(), value.size(), packed.bytes.data(), packed.bytes.size()) != packed.size)
-        return damaged(where);
+        return damagedExtract(where);
     return std::optional(std::move(value));
 }
 
@@ -136,13 +132,13 @@ Result<FileExtract> FileExtract::decoded(std::string_view bytes, const std::stri
     std::uint32_t version = 0;
     std::uint64_t sum = 0;
     in(magic, version, sum);
-    if (in.failed() || magic != kMagic) return damaged(where);
+    if (in.failed() || magic != kMagic) return damagedExtract(where);
     if (version != kVersion) {
         return inputError(
             where, fmt::format("is an extract in version {} of its format; this program reads {}", version, kVersion),
             "extract the trace again with this program, or use the one that made it");
     }
-    if (checksum(bytes.substr(bytes.size() - in.left())) != sum) return damaged(where);
+    if (checksum(bytes.substr(bytes.size() - in.left())) != sum) return damagedExtract(where);
     FileExtract extract;
     std::vector<std::string> rules;
     std::uint64_t count = 0;
@@ -154,9 +150,13 @@ Result<FileExtract> FileExtract::decoded(std::string_view bytes, const std::stri
         in(key, packed);
         extract.values.insert_or_assign(std::move(key), std::move(packed));
     }
-    if (!in.done() || !isSound(extract)) return damaged(where);
+    if (!in.done() || !isSound(extract)) return damagedExtract(where);
     extract.rules.insert(std::make_move_iterator(rules.begin()), std::make_move_iterator(rules.end()));
     return extract;
+}
+
+Error damagedExtract(const std::string& where) {
+    return inputError(where, "is a damaged extract", "extract the trace again");
 }
 
 std::size_t recordedSlices(const Trace& trace) {

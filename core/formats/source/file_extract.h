@@ -45,6 +45,8 @@ struct FileExtract {
     [[nodiscard]] static Result<FileExtract> decoded(std::string_view bytes, const std::string& where);
 };
 
+[[nodiscard]] Error damagedExtract(const std::string& where);
+
 /// How many slices a trace's files recorded: of an extract those of the original.
 [[nodiscard]] std::size_t recordedSlices(const Trace& trace);
 
