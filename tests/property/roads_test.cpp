@@ -1,9 +1,15 @@
 // What is said of a run does not depend on how its steps come: loaded whole, loaded and judged window by window, read
-// as a recording that is too large to load, watched while it goes on, or only from its beginning.
+// as a recording that is too large to load, watched while it goes on, from extracts, or only from its beginning.
 
+#include "core/analysis/devices/device_summary.h"
 #include "core/analysis/steps/run_analyzer.h"
 #include "core/live/live_analyzer.h"
 #include "core/live/long_run.h"
+#include "core/report/json.h"
+#include "core/report/results/analysis.h"
+#include "core/report/results/devices.h"
+#include "tests/support/extracts.h"
+#include "tests/support/made_inputs.h"
 #include "tests/support/shared_data.h"
 #include "tests/unit/live/recorded_ranks.h"
 
@@ -133,6 +139,45 @@ void expectSameReport(const RunReport& one, const RunReport& other) {
     expectSameStages(one, other, 0);
 }
 
+/// All that `analyze --json` reports of files, and their problems.
+std::string answer(const std::filesystem::path& path) {
+    JobControl control;
+    auto loaded = loadTrace({path}, control);
+    if (!loaded.ok()) return loaded.error().text();
+    std::string text;
+    for (const Diagnostic& problem : loaded.value().run.problems)
+        text += fmt::format("{} {} {} {}\n", problem.kind, problem.where.text(), problem.message.text(), problem.count);
+    if (loaded.value().no_pipeline) {
+        const auto activity = activityOf(loaded.value());
+        if (!activity.ok()) return text + activity.error().text();
+        text += loaded.value().no_pipeline->text();
+        if (!report::showsActivity(activity.value())) return text;
+        return text + report::toJson(report::activityDocument(loaded.value(), activity.value(), ""));
+    }
+    const DiagnosedRun diagnosed = diagnoseRun(std::move(loaded).value().run).value();
+    report::AnalysisOptions options;
+    options.reader = report::Reader::Programs;
+    return text + report::toJson(report::analysisDocument(diagnosed.run, diagnosed.report, options));
+}
+
+/// Only where the files lie and what they are called may differ.
+void expectSameFromExtracts(const std::filesystem::path& path) {
+    SCOPED_TRACE("extracts of " + path.string());
+    const test::ScratchFolder scratch;
+    const std::filesystem::path out = scratch.file("extracts");
+    const std::filesystem::path extract = test::extractAll(path, out);
+    if (extract.empty()) return; // there is no trace
+    const std::filesystem::path home = std::filesystem::is_directory(path) ? path : path.parent_path();
+    const std::string mine = test::withoutPlaces(answer(path), home, out);
+    const std::string theirs = test::withoutPlaces(answer(extract), home, out);
+    const auto differ = std::ranges::mismatch(mine, theirs);
+    const auto beside = [](auto at, const std::string& text) {
+        const auto begin = at - std::min<std::ptrdiff_t>(100, at - text.begin());
+        return std::string(begin, at + std::min<std::ptrdiff_t>(200, text.end() - at));
+    };
+    EXPECT_TRUE(mine == theirs) << beside(differ.in1, mine) << "\nbut the extract\n" << beside(differ.in2, theirs);
+}
+
 /// Watched step by step; the window holds all of its steps.
 class Watched {
 public:
@@ -222,6 +267,7 @@ TEST_P(GeneratedRuns, AreJudgedAlikeOnEveryRoad) {
         expectSameFindings(parts.report.anomalies, recording.report.anomalies);
         EXPECT_EQ(recording.run.slices, whole.run.slices);
     }
+    expectSameFromExtracts(ranks.dir());
     {
         SCOPED_TRACE("live");
         expectSameReport(whole.report, watched.report());
@@ -294,6 +340,19 @@ TEST(Recordings, AreJudgedAlikeWindowByWindowAndFromTheirBeginning) {
             expectSameStep(whole.report, s, beginning.report, s);
     }
     EXPECT_GE(judged, 10);
+}
+
+TEST(Recordings, AreJudgedAlikeFromExtracts) {
+    const test::ScratchFolder made;
+    for (const std::filesystem::path& path : recordings()) {
+        expectSameFromExtracts(path);
+        const std::string name = path.stem().string();
+        const std::string text = std::filesystem::is_regular_file(path) ? test::readAll(path) : std::string();
+        if (path.extension() == ".sql")
+            expectSameFromExtracts(made.write(name + ".sqlite", test::databaseFromSql(test::ScratchFolder{}, text)));
+        if (path.extension() == ".packets")
+            expectSameFromExtracts(made.write(name + ".pftrace", test::PacketText::bytes(text)));
+    }
 }
 
 } // namespace
