@@ -12,21 +12,24 @@
 
 namespace bubblescope::bench {
 
-/// Rank `rank` of `pp`, and how many micro-batches all forwards and then all backwards have.
+/// Rank `rank` of `dp` pipelines of `pp` stages each, and how many micro-batches all forwards and then all backwards
+/// have.
 struct PipelinePlace {
     std::size_t rank = 0;
     std::size_t pp = 0; ///< 0: no op is annotated
     std::size_t microbatches = 8;
+    std::size_t dp = 1;
 };
 
 /// The annotated op that begins in a slot of time, all of which are as long as one op; empty for a bubble.
 inline std::string annotatedOp(const PipelinePlace& place, std::size_t slot) {
     const std::size_t half = place.microbatches + place.pp - 1;
     const bool backward = slot % (2 * half) >= half;
-    const std::size_t waits = backward ? place.pp - 1 - place.rank : place.rank;
+    const std::size_t stage = place.rank % place.pp;
+    const std::size_t waits = backward ? place.pp - 1 - stage : stage;
     const std::size_t microbatch = slot % half - waits; // beyond all where it is too early
     if (microbatch >= place.microbatches) return {};
-    return fmt::format("PP:{}{}{}", place.rank, backward ? 'B' : 'F', microbatch);
+    return fmt::format("PP:{}{}{}", stage, backward ? 'B' : 'F', microbatch);
 }
 
 /// A trace as PyTorch's profiler writes it, made of nothing but numbers: operators on the host, launches, kernels on
@@ -34,10 +37,10 @@ inline std::string annotatedOp(const PipelinePlace& place, std::size_t slot) {
 inline std::string kinetoLike(std::size_t bytes, const PipelinePlace& place = {}) {
     constexpr std::size_t kOpsASlot = 50; // operators
     const std::string head = fmt::format(R"json({{"schemaVersion": 1, "baseTimeNanoseconds": 1759251600000000000,
-"distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": 8}}, "displayTimeUnit": "ms",
+"distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}}}, "displayTimeUnit": "ms",
 "traceEvents": [
 )json",
-                                         place.rank);
+                                         place.rank, place.pp == 0 ? 8 : place.pp * place.dp);
     constexpr std::string_view kTail = R"json(  {"ph": "i", "name": "end", "pid": 1, "tid": 1, "ts": 5000000000000}
 ], "traceName": "trace.json"})json";
     constexpr std::string_view kTypes =

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Measures Bubblescope and its peers in one run, and prints the table of resources/benchmarks/README.md.
 
-    tests/bench/report.py BUILD [--quick] [--hta PYTHON] [--shared FOLDER] [--write FILE]
+    tests/bench/report.py BUILD [--quick] [--ranks N] [--hta PYTHON] [--shared FOLDER] [--write FILE]
 
 BUILD is a build folder with the command line and the benchmarks. All figures are processor time, since other programs
-may run beside; each is the least of three runs. --quick leaves the largest size out. --hta names a Python that has
+may run beside; each is the least of three runs. --quick leaves the largest size out. --ranks: how many traces of 100 MB
+are generated, extracted and removed one by one (64); each takes some seconds. --hta names a Python that has
 HolisticTraceAnalysis. --shared names a folder with other people's traces. --write replaces the tables in FILE, which
 stand between "<!-- report -->" and "<!-- end -->".
 """
@@ -50,6 +51,7 @@ class Report:
         self.hta = arguments.hta
         self.shared = arguments.shared and pathlib.Path(arguments.shared).resolve()
         self.quick = arguments.quick
+        self.ranks = arguments.ranks
         self.decades = DECADES[:-1] if arguments.quick else DECADES
         self.rows = []
         self.growth = []
@@ -256,6 +258,24 @@ class Report:
         self.compare("load and break down eight ranks", ours and ours[0], "HTA, load and temporal breakdown",
                      theirs and theirs[0], 5)
 
+    def extracts(self):
+        """A job whose raw traces do not fit the machine: one exists at a time."""
+        folder = self.work / "extracts"
+        made = subprocess.run([self.bench / "make_extracts", folder, str(self.ranks), "100"], stdout=subprocess.PIPE,
+                              check=True, text=True).stdout
+        part, seconds = map(float, re.search(r"\(([\d.]+) %\), ([\d.]+) s", made).groups())
+        self.below("extract a rank's 100 MB", seconds, "s", 1)
+        self.below("… the extract's size, of the trace's", part, "%", 1)
+        analyzed = self.ours("analyze", folder, "--json")
+        what = f"{self.ranks:,} ranks of 100 MB out of their extracts"
+        self.below(f"analyze {what}, a rank", analyzed[0] / self.ranks * 1e3, "ms", 20)
+        self.below("… most memory, a rank", analyzed[1] / self.ranks / 1e6, "MB", 4)
+        if self.gui.exists():
+            opened = self.run([self.gui, "--screenshot", self.work / "extracts.png", "--force", folder])
+            self.below(f"open {what} in the app, a rank", opened[0] / self.ranks * 1e3, "ms", 20)
+            self.below("… most memory, a rank", opened[1] / self.ranks / 1e6, "MB", 6)
+        shutil.rmtree(folder)
+
     def generators(self):
         results = schedules.measured(self.bench / "bench_schedules")
         p, m = 64, 1024
@@ -401,8 +421,8 @@ class Report:
 
     def measure(self):
         self.start = self.run([self.cli, "--version"])[0]
-        for part in (self.make_traces, self.loading, self.our_runs, self.many_steps, self.analysis, self.breakdown, self.generators,
-                     self.recorder, self.live, self.finished_run, self.real_traces, self.app):
+        for part in (self.make_traces, self.loading, self.our_runs, self.many_steps, self.analysis, self.breakdown, self.extracts,
+                     self.generators, self.recorder, self.live, self.finished_run, self.real_traces, self.app):
             begin = time.monotonic()
             part()
             print(f"{part.__name__}: {time.monotonic() - begin:.0f} s", file=sys.stderr)
@@ -425,6 +445,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--ranks", type=int, default=64)
     parser.add_argument("--hta")
     parser.add_argument("--shared")
     parser.add_argument("--write")
