@@ -73,8 +73,11 @@ Result<StepTimeline> predictedStep(const RunModel& run, const Schedule& order, c
 
 namespace {
 
-Result<StepTimeline> predictedTimeline(const RunModel& run, const Schedule& order, const Scenario& scenario,
+Result<StepTimeline> predictedTimeline(const RunModel& all, const Schedule& order, const Scenario& scenario,
                                        const ModelCut& cut, const StepTimeline& observed) {
+    // The typical step as predict() has it.
+    const bool is_typical = all.typical && all.typical->steps.front().index == observed.index;
+    const RunModel& run = is_typical ? *all.typical : all;
     const auto step = std::ranges::find(run.steps, observed.index, &RunStep::index);
     const auto replica = std::ranges::find(run.replicas, observed.replica);
     if (step == run.steps.end() || replica == run.replicas.end())

@@ -19,26 +19,69 @@ TimeNs RunModel::observed() const {
 
 namespace {
 
-/// The accounting's graph of the steps at these places of the run.
-Result<RunModel> accountedModel(const Run& run, const StepSelection& selection, const std::vector<std::size_t>& places,
-                                TimeNs clock_error, const RunModel& sizes) {
-    const UsualTimes usual(run.steps, selection);
-    const std::vector<StepReplays> replays = replaysOf(run.checks, run.steps);
-    std::vector<KnownStep> steps;
-    for (const std::size_t place : places) {
-        StepKnowledge known = knownOfSteps(run, clock_error);
-        if (!replays.empty()) known.replays = replays[place];
-        steps.push_back({&run.steps[place], known});
+/// Models of some of a run's steps.
+class ModelMaker {
+public:
+    ModelMaker(const Run& run, const StepSelection& selection, const UsualTimes& usual, TimeNs clock_error)
+        : run_(run), usual_(usual), clock_error_(clock_error), replays_(replaysOf(run.checks, run.steps)) {
+        if (!run.files.empty()) sizes_.where = run.files.front().string();
+        if (run.files.size() > 1) sizes_.where += fmt::format(" and {} more", run.files.size() - 1);
+        sizes_.pp = run.schedule.pp;
+        sizes_.vpp = run.schedule.vpp;
+        sizes_.microbatches = run.schedule.microbatches;
+        sizes_.placement = run.schedule.placement;
+        sizes_.step_time = selection.stepTime();
+        sizes_.selection = selection;
     }
-    StepReading reading{usual, plannedOrder(run)};
-    BUBBLESCOPE_ASSIGN(RunModel model, timelineGraph(steps, reading, sizes));
-    const bool departs = std::ranges::any_of(
-        steps, [&](const KnownStep& each) { return executedOrder(*each.step).ranks != reading.plan.ranks; });
-    if (!departs) return model;
-    reading.as_planned = true;
-    BUBBLESCOPE_ASSIGN(RunModel planned, timelineGraph(steps, reading, sizes));
-    model.planned = std::make_shared<const RunModel>(std::move(planned));
-    return model;
+
+    /// Of the steps at these places of the run.
+    [[nodiscard]] Result<RunModel> make(const std::vector<std::size_t>& places) const {
+        BUBBLESCOPE_ASSIGN(RunModel accounted, makeAccounted(places));
+        if (run_.annotation != kStragglerRule || run_.trace == nullptr) return accounted;
+        std::vector<const StepTimeline*> timelines;
+        for (const std::size_t place : places)
+            timelines.push_back(&run_.steps[place]);
+        BUBBLESCOPE_ASSIGN(RunModel streams, stragglerGraph(*run_.trace, timelines, sizes_));
+        streams.check = accounted.check;
+        streams.accounted = std::make_shared<const RunModel>(std::move(accounted));
+        return streams;
+    }
+
+private:
+    /// On the accounting's graph.
+    [[nodiscard]] Result<RunModel> makeAccounted(const std::vector<std::size_t>& places) const {
+        std::vector<KnownStep> steps;
+        for (const std::size_t place : places) {
+            StepKnowledge known = knownOfSteps(run_, clock_error_);
+            if (!replays_.empty()) known.replays = replays_[place];
+            steps.push_back({&run_.steps[place], known});
+        }
+        StepReading reading{usual_, plannedOrder(run_)};
+        BUBBLESCOPE_ASSIGN(RunModel model, timelineGraph(steps, reading, sizes_));
+        const bool departs = std::ranges::any_of(
+            steps, [&](const KnownStep& each) { return executedOrder(*each.step).ranks != reading.plan.ranks; });
+        if (!departs) return model;
+        reading.as_planned = true;
+        BUBBLESCOPE_ASSIGN(RunModel planned, timelineGraph(steps, reading, sizes_));
+        model.planned = std::make_shared<const RunModel>(std::move(planned));
+        return model;
+    }
+
+    const Run& run_;
+    const UsualTimes& usual_;
+    TimeNs clock_error_;
+    std::vector<StepReplays> replays_; ///< empty where no check took time
+    RunModel sizes_;                   ///< names and sizes alone
+};
+
+/// Gives the model, and the accounting's of the same steps, the typical step's.
+void setTypical(RunModel& model, RunModel typical) {
+    if (model.accounted) {
+        RunModel accounted = *model.accounted;
+        accounted.typical = typical.accounted;
+        model.accounted = std::make_shared<const RunModel>(std::move(accounted));
+    }
+    model.typical = std::make_shared<const RunModel>(std::move(typical));
 }
 
 } // namespace
@@ -48,28 +91,22 @@ Result<RunModel> runModel(const Run& run) {
 }
 
 Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error) {
-    RunModel model;
-    if (!run.files.empty()) model.where = run.files.front().string();
-    if (run.files.size() > 1) model.where += fmt::format(" and {} more", run.files.size() - 1);
-    model.pp = run.schedule.pp;
-    model.vpp = run.schedule.vpp;
-    model.microbatches = run.schedule.microbatches;
-    model.placement = run.schedule.placement;
-    model.step_time = selection.stepTime();
-    model.selection = selection;
     std::vector<std::size_t> wanted;
     for (std::size_t i = 0; i < run.steps.size(); ++i) {
         if (selection.takes(i)) wanted.push_back(i);
     }
-    BUBBLESCOPE_ASSIGN(RunModel accounted, accountedModel(run, selection, wanted, clock_error, model));
-    if (run.annotation != kStragglerRule || run.trace == nullptr) return accounted;
-    std::vector<const StepTimeline*> timelines;
-    for (const std::size_t place : wanted)
-        timelines.push_back(&run.steps[place]);
-    BUBBLESCOPE_ASSIGN(RunModel streams, stragglerGraph(*run.trace, timelines, std::move(model)));
-    streams.check = accounted.check;
-    streams.accounted = std::make_shared<const RunModel>(std::move(accounted));
-    return streams;
+    const UsualTimes usual(run.steps, selection);
+    const ModelMaker maker(run, selection, usual, clock_error);
+    BUBBLESCOPE_ASSIGN(RunModel model, maker.make(wanted));
+    if (model.steps.size() < 2) return model;
+    BUBBLESCOPE_ASSIGN(RunModel typical, maker.make(selection.typical().timelines));
+    setTypical(model, std::move(typical));
+    return model;
+}
+
+Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
+                                  TimeNs clock_error) {
+    return ModelMaker(run, selection, usual, clock_error).make(selection.typical().timelines);
 }
 
 } // namespace bubblescope

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/analysis/accounting/usual_times.h"
 #include "core/analysis/whatif/replay_check.h"
 #include "core/analysis/whatif/run_graph.h"
 #include "core/recognise/run.h"
@@ -36,6 +37,9 @@ struct RunModel {
     bool has_streams = false;
     /// The same steps on the accounting's graph, for questions about its causes; null if this is that graph.
     std::shared_ptr<const RunModel> accounted;
+    /// The typical step alone, with all its replicas; null where the model has no other step. Changes of times are
+    /// predicted on it.
+    std::shared_ptr<const RunModel> typical;
     /// The steps in the order that they were meant to run; null where they ran so. Of the accounting's graph.
     std::shared_ptr<const RunModel> planned;
 
@@ -51,6 +55,10 @@ struct RunModel {
 [[nodiscard]] Result<RunModel> runModel(const Run& run, const StepSelection& selection, TimeNs clock_error = TimeNs{0});
 /// With selectSteps() of the run.
 [[nodiscard]] Result<RunModel> runModel(const Run& run);
+/// RunModel::typical of that model, without the rest: the other steps need not have their ops. `usual` is what is usual
+/// in the run.
+[[nodiscard]] Result<RunModel> typicalStepModel(const Run& run, const StepSelection& selection, const UsualTimes& usual,
+                                                TimeNs clock_error = TimeNs{0});
 
 /// The rule that recognises timelines of ByteDance's straggler study, as Run::annotation names it.
 inline constexpr std::string_view kStragglerRule = "ByteDance timeline";

@@ -108,6 +108,17 @@ Prediction compare(const RunModel& before, const std::vector<TimeNs>& durations_
     return prediction;
 }
 
+/// Where only times change: on the graph of the model's steps.
+Result<Prediction> predictTimes(const RunModel& run, const Scenario& scenario) {
+    const RunModel& then = scenario.asPlanned() && run.planned ? *run.planned : run;
+    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(then, scenario.times));
+    Prediction prediction = compare(run, run.timed.durations, then, changed);
+    // What no record explains has no time on the graph: it stays unchanged, or disappears.
+    const auto unexplained = static_cast<double>((prediction.fit.observed - prediction.before).count());
+    prediction.after += TimeNs{std::llround((scenario.unknownLeft() - 1) * unexplained)};
+    return prediction;
+}
+
 } // namespace
 
 Status checkError(const RunModel& run, std::optional<double> most) {
@@ -130,16 +141,16 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
     BUBBLESCOPE_TRY(checkError(run, most_error));
     // Causes are parts of the times on the accounting's graph.
     if (run.accounted && scenario.ofCauses()) return predict(*run.accounted, order, scenario, cut);
-    const RunModel& then = scenario.asPlanned() && run.planned && !scenario.pipeline.any() ? *run.planned : run;
-    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(then, scenario.times));
     if (!scenario.pipeline.any()) {
-        Prediction prediction = compare(run, run.timed.durations, then, changed);
-        // What no record explains has no time on the graph: it stays unchanged, or disappears.
-        const auto unexplained = static_cast<double>((prediction.fit.observed - prediction.before).count());
-        prediction.after += TimeNs{std::llround((scenario.unknownLeft() - 1) * unexplained)};
+        BUBBLESCOPE_ASSIGN(Prediction prediction, predictTimes(run.typical ? *run.typical : run, scenario));
+        if (run.typical) {
+            BUBBLESCOPE_ASSIGN(const Prediction of_all, predictTimes(run, scenario));
+            prediction.bar.spread = of_all.bar.spread;
+        }
         finish(prediction, run, TimeNs{0});
         return prediction;
     }
+    BUBBLESCOPE_ASSIGN(const std::vector<TimeNs> changed, changedDurations(run, scenario.times));
     BUBBLESCOPE_ASSIGN(const Rescheduled before, reschedule(run, run.timed.durations, order, {}, cut));
     BUBBLESCOPE_ASSIGN(Rescheduled after, reschedule(run, changed, order, scenario.pipeline, cut));
     Prediction prediction =

@@ -23,34 +23,35 @@ struct ErrorBar {
 struct Prediction {
     struct RankBubble {
         Rank rank;
-        TimeNs before{0}; ///< as simulated; mean over steps and replicas
+        TimeNs before{0}; ///< as simulated; mean over replicas, and over steps where the pipeline was changed
         TimeNs after{0};
     };
 
     TimeNs step{0};    ///< what a step takes as it ran, see RunModel::step_time
-    ModelFit fit;      ///< the unchanged run: its observed time and its time on the graph, as means
+    ModelFit fit;      ///< what was replayed, unchanged: its observed time and its time on the graph
     ReplayCheck check; ///< of the replay of the run, independent of the scenario
     ErrorBar bar;      ///< of change()
-    TimeNs before{0};  ///< the unchanged run's mean step as simulated
-    TimeNs after{0};   ///< the changed one's
-    TimeNs late{0};    ///< by how much the unchanged one is longer than without late starts
+    /// The unchanged step as simulated: the typical one, or the mean of all where the pipeline was changed.
+    TimeNs before{0};
+    TimeNs after{0}; ///< the changed one
+    TimeNs late{0};  ///< by how much the unchanged one is longer than without late starts
     std::vector<RankBubble> ranks;
     std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
     /// Of the run's size.
     int microbatches_before = 1;
     int microbatches_after = 1;
 
-    /// Of the typical step: the mean change, as much less or more as the typical step is shorter or longer than the
-    /// mean one. Steps that are unlike each other would else end before they begin.
+    /// Of the typical step. Where the pipeline was changed it is the mean change, as much less or more as the typical
+    /// step is shorter or longer than the mean one: steps that are unlike each other would else end before they begin.
     [[nodiscard]] TimeNs change() const;
     /// The typical step and the change: what the graph does not explain is taken to stay.
     [[nodiscard]] TimeNs predicted() const { return step + change(); }
     [[nodiscard]] double relativeChange() const { return fractionOf(change(), step); }
 };
 
-/// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers (reschedule.h), any
-/// other change two simulations of the run's graph. Errors: as changedDurations() and reschedule(); Input, when
-/// `most_error` is given and the replay's error exceeds it.
+/// `order` is the run's schedule. A change of the pipeline compares two graphs of ops and transfers (reschedule.h),
+/// made of the mean times of all steps; any other change two simulations of the typical step's graph. Errors: as
+/// changedDurations() and reschedule(); Input, when `most_error` is given and the replay's error exceeds it.
 [[nodiscard]] Result<Prediction> predict(const RunModel& run, const Schedule& order, const Scenario& scenario,
                                          const ModelCut& cut = {}, std::optional<double> most_error = {});
 
