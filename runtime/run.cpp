@@ -46,7 +46,7 @@ Result<RunSummary> runHere(const RunConfig& config, JobControl& control) {
         engineParts(config, clock, transports.ends(), recorder.get(), checks.get(), divided.get());
     Result<EngineResult> ran = runEngine(config, parts, control);
     // The records are written even if the run failed; the run's error takes precedence.
-    Status written = recorder ? recorder->close() : Status();
+    Status written = recorder ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
     if (!ran.ok()) return std::move(ran).error();
     if (!written.ok()) return std::move(written).error();
 

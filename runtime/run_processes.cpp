@@ -213,7 +213,7 @@ Result<RunSummary> runRank(const RunConfig& config, JobControl& control, Process
     Result<EngineResult> ran = runEngine(alike, parts, control);
     all_alive = transport->leave();
     if (recorder) recorder->addPings(std::span(transport->pings()).subspan(pings_written));
-    Status written = recorder ? recorder->close() : Status();
+    Status written = recorder ? recorder->close(ran.ok() ? std::string() : failureOf(ran.error())) : Status();
     if (const auto error = transport->error()) return *error; // an error here or elsewhere, in the run or after it
     if (!ran.ok()) return std::move(ran).error();
     BUBBLESCOPE_TRY(agree(std::move(written), team));

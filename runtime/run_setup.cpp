@@ -136,6 +136,7 @@ Status checkFaultsOnDevice(const RunConfig& config) {
 
 RunInfo runInfo(const RunConfig& config) {
     RunInfo info = RunInfo::of("run", config.schedule);
+    info.steps = config.steps;
     info.dp = config.replicas;
     info.tp = config.tensor_ranks;
     info.backend = config.backend ? config.backend->name() : "cpu";
@@ -147,6 +148,11 @@ RunInfo runInfo(const RunConfig& config) {
 }
 
 } // namespace
+
+std::string failureOf(const Error& error) {
+    if (error.kind == ErrorKind::Cancelled) return {};
+    return error.where.empty() ? error.message : error.where + ": " + error.message;
+}
 
 Status checkConfig(const RunConfig& config) {
     const std::vector<ScheduleProblem> problems = validate(config.schedule);

@@ -52,6 +52,9 @@ private:
     std::unique_ptr<CheckSetup> setup_;
 };
 
+/// Why a run failed, for its files: "rank 1, F0.0 of step 2: …". Empty where it was merely stopped.
+[[nodiscard]] std::string failureOf(const Error& error);
+
 /// The recorder of the ranks that run here, or of all if `ranks` is empty; null if the run records nothing.
 [[nodiscard]] Result<std::unique_ptr<profiler::Recorder>> openRecorder(const RunConfig& config,
                                                                        std::vector<Rank> ranks = {});

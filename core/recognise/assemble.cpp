@@ -71,6 +71,31 @@ Error missingRanks(const std::string& where, const std::string& what) {
     return inputError(where, what, "load the files of all pipeline ranks together, or the folder that holds them");
 }
 
+/// "rank 2", "ranks 0 to 2", "ranks 0, 1 and 3": ascending.
+std::string rankNames(std::span<const std::int64_t> ranks) {
+    if (ranks.size() == 1) return fmt::format("rank {}", ranks.front());
+    const auto count = static_cast<std::int64_t>(ranks.size());
+    if (count > 2 && ranks.back() - ranks.front() == count - 1)
+        return fmt::format("ranks {} to {}", ranks.front(), ranks.back());
+    return fmt::format("ranks {} and {}", fmt::join(ranks.first(ranks.size() - 1), ", "), ranks.back());
+}
+
+/// Of so many ranks only these have ops.
+Error missingRanks(const std::string& where, std::int64_t pp, const std::set<std::int64_t>& owners) {
+    constexpr std::size_t kMostNamed = 8;
+    const std::vector<std::int64_t> here(owners.begin(), owners.end());
+    std::vector<std::int64_t> missing;
+    for (std::int64_t rank = 0; rank < pp; ++rank) {
+        if (!owners.contains(rank)) missing.push_back(rank);
+    }
+    const auto named = [&](const std::vector<std::int64_t>& ranks) {
+        return ranks.size() > kMostNamed ? fmt::format("{} of {} ranks", ranks.size(), pp) : rankNames(ranks);
+    };
+    return missingRanks(where, missing.size() == 1
+                                   ? fmt::format("{} is missing (ops of {} are here)", named(missing), named(here))
+                                   : fmt::format("{} are missing (ops of {} are here)", named(missing), named(here)));
+}
+
 Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& where) {
     OwnersByStage owners;
     for (const BareFoundOp& op : found.ops) {
@@ -85,7 +110,14 @@ Result<OwnersByStage> ownersByStage(const FoundOps& found, const std::string& wh
     }
     std::int64_t expected = 0;
     for (const auto& [stage, owner] : owners) {
-        if (stage != expected) return missingRanks(where, fmt::format("no rank ran stage {}", expected));
+        if (stage != expected) {
+            std::set<std::int64_t> here;
+            for (const auto& [known, rank] : owners)
+                here.insert(rank);
+            const std::vector<std::int64_t> ranks(here.begin(), here.end());
+            return missingRanks(where,
+                                fmt::format("no rank ran stage {} (ops of {} are here)", expected, rankNames(ranks)));
+        }
         ++expected;
     }
     return owners;
@@ -128,11 +160,13 @@ Status placeStages(const OwnersByStage& owners, Layout& layout, const std::strin
 
 Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, const std::string& where) {
     const bool numbered = found.parts == Parts::Chunks;
+    // What the files state about their run also shows which of its ranks are missing.
+    const std::int64_t least = numbered && !extent.owners.empty() ? *extent.owners.rbegin() + 1 : 0;
+    const std::int64_t stated = found.info ? std::int64_t{found.info->pp} : 0;
+    const bool is_missing = std::max(least, stated) > static_cast<std::int64_t>(extent.owners.size());
+    if (is_missing && numbered) return missingRanks(where, std::max(least, stated), extent.owners);
     for (const std::int64_t owner : extent.owners) {
         const Rank rank{layout.rank_of_owner.size()};
-        if (numbered && owner != rank.value) {
-            return missingRanks(where, fmt::format("there is no op of rank {}", rank.value));
-        }
         layout.rank_of_owner.emplace(owner, rank);
     }
     layout.pp = static_cast<int>(layout.rank_of_owner.size());
@@ -140,7 +174,6 @@ Status placeRanks(const Extent& extent, const FoundOps& found, Layout& layout, c
     return {};
 }
 
-// What the file states about its run also shows what is missing from it.
 Status applyInfo(const RunInfo& info, Layout& layout, const std::string& where) {
     if (info.pp > layout.pp) {
         return missingRanks(where, fmt::format("the run had {} ranks, but only {} have ops", info.pp, layout.pp));
@@ -433,6 +466,30 @@ void finishStep(StepTimeline& step, DiagnosticLog& log) {
 
 } // namespace
 
+namespace {
+
+/// Ranks of the first replica whose ops end in an earlier step than those of the others.
+void tellEndedRanks(const std::map<StepKey, std::pair<StepTimeline, Tally>>& steps, DiagnosticLog& log) {
+    std::vector<std::int64_t> last; // step number, by rank
+    std::int64_t latest = -1;
+    for (const auto& [key, entry] : steps) {
+        if (key.second != 0) continue;
+        last.resize(std::max(last.size(), entry.first.ranks.size()), -1);
+        for (std::size_t r = 0; r < entry.first.ranks.size(); ++r) {
+            if (entry.first.ranks[r].empty()) continue;
+            last[r] = key.first;
+            latest = std::max(latest, std::int64_t{key.first});
+        }
+    }
+    for (std::size_t r = 0; r < last.size(); ++r) {
+        if (last[r] < 0 || last[r] == latest) continue;
+        log.add("rank-ended", say("rank {}", r),
+                say("its records end in step {}, those of other ranks in step {}", last[r], latest));
+    }
+}
+
+} // namespace
+
 Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& layout, const std::string& where,
                                                 DiagnosticLog& log) {
     std::map<StepKey, std::pair<StepTimeline, Tally>> steps;
@@ -471,6 +528,7 @@ Result<std::vector<StepTimeline>> assembleSteps(FoundOps found, const Layout& la
         used.add(list.size() * sizeof(BareFoundOp));
     });
 
+    tellEndedRanks(steps, log);
     std::vector<StepTimeline> complete;
     std::optional<Sentence> first_fault;
     bool all_twice = true;

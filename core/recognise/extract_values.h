@@ -70,17 +70,17 @@ inline void fields(WireReader& wire, Pieces<FoundComm>& value) {
 }
 template <class Wire>
 void fields(Wire& wire, RunInfo& value) {
-    auto& [source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, placement, paced, pace_tolerance, faults] =
-        value;
-    wire(source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, paced, faults);
+    auto& [source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, steps, placement, paced, pace_tolerance,
+           faults] = value;
+    wire(source, backend, schedule, flavor, pp, dp, tp, microbatches, vpp, steps, paced, faults);
     wire.enumeration(placement, Placement::Bidirectional);
     wire.duration(pace_tolerance);
 }
 template <class Wire>
 void fields(Wire& wire, NativeMarks::Statement& value) {
-    auto& [time, info] = value;
+    auto& [time, info, process] = value;
     wire.instant(time);
-    wire(info);
+    wire(info, process);
 }
 template <class Wire>
 void fields(Wire& wire, EventGap& value) {
@@ -89,8 +89,8 @@ void fields(Wire& wire, EventGap& value) {
 }
 template <class Wire>
 void fields(Wire& wire, NativeMarks& value) {
-    auto& [statements, ops, gaps, by_events, comm, other_tensor_ranks] = value;
-    wire(statements, ops, gaps, by_events, comm, other_tensor_ranks);
+    auto& [statements, ops, gaps, by_events, comm, other_tensor_ranks, owners, has_end, failure] = value;
+    wire(statements, ops, gaps, by_events, comm, other_tensor_ranks, owners, has_end, failure);
 }
 
 template <class Wire>
@@ -205,8 +205,8 @@ void fields(Wire& wire, Mark& value) {
 }
 template <class Wire>
 void fields(Wire& wire, ProfilerMarks& value) {
-    auto& [steps, receives, stated] = value;
-    wire(steps, receives, stated);
+    auto& [steps, receives, stated, is_captured, has_end] = value;
+    wire(steps, receives, stated, is_captured, has_end);
 }
 template <class Wire>
 void fields(Wire& wire, ComputeBlock& value) {

@@ -133,6 +133,23 @@ void compareMesh(const LoadOptions& options, const Layout& layout, const std::st
                 stated, layout.pp));
 }
 
+/// Of jobs that state how many ranks they had. Ranks may be left out on purpose, such as replicas, but not so many that
+/// the pipeline does not divide the job.
+void tellAbsentRanks(std::span<const TraceFile> files, const Layout& layout, const std::string& where,
+                     DiagnosticLog& log) {
+    std::set<std::int32_t> here;
+    std::int32_t all = 0;
+    for (const TraceFile& file : files) {
+        if (file.rank) here.insert(*file.rank);
+        all = std::max(all, file.world_size.value_or(0));
+    }
+    const auto present = static_cast<std::int32_t>(here.size());
+    if (here.empty() || present >= all) return;
+    const bool cut = all % layout.pp != 0;
+    log.add(cut ? "missing-ranks" : "absent-ranks", where,
+            say("files of {} of the job's {} ranks are here", present, all), all - present);
+}
+
 bool holdsOps(const FoundOps& found) {
     return std::any_of(found.ops.begin(), found.ops.end(),
                        [](const BareFoundOp& op) { return op.kind != OpKind::Optimizer; });
@@ -170,6 +187,16 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
+/// Of a recorded job of which some processes exited regularly, the others: they were killed.
+void tellKilledProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
+    if (std::ranges::none_of(marks, &ProfilerMarks::has_end)) return; // it may go on
+    for (std::size_t file = 0; file < marks.size(); ++file) {
+        if (marks[file].is_captured && !marks[file].has_end && !marks[file].steps.empty())
+            log.add("unfinished", files[file].path.string(),
+                    say("the file has no end: its process was killed, or the file was cut off"));
+    }
+}
+
 /// Whether extracts keep what these rules find.
 Status extractsKnow(const RawTrace& raw, std::span<const RecognitionRule> rules) {
     for (const TraceFile& file : raw.files()) {
@@ -189,6 +216,7 @@ Result<FoundOps> recognise(RawTrace& raw, const LoadOptions& options, const std:
     const std::span<const TraceFile> files = raw.files();
     BUBBLESCOPE_TRY(mustBeOneJob(files, where, log));
     BUBBLESCOPE_ASSIGN(const std::vector<ProfilerMarks> marks, extract(raw, kProfilerMarks));
+    tellKilledProcesses(files, marks, log);
     BUBBLESCOPE_ASSIGN(run.places, rankPlaces(files, marks, options.mesh));
     BUBBLESCOPE_ASSIGN(std::vector<NativeMarks> native_marks, extract(raw, kNativeMarks));
     if (FoundOps native = mergeNativeMarks(std::move(native_marks), files, log); holdsOps(native)) {
@@ -294,6 +322,7 @@ Status findPipeline(RawTrace& raw, const LoadOptions& options, const std::string
     BUBBLESCOPE_TRY(splitReplicas(found, where));
     BUBBLESCOPE_ASSIGN(const Layout layout, inferLayout(found, where));
     compareMesh(options, layout, where, log);
+    tellAbsentRanks(raw.files(), layout, where, log);
     constexpr std::size_t kMany = 1 << 20; // their records took some hundred megabytes
     const bool many = found.ops.size() >= kMany;
     BUBBLESCOPE_ASSIGN(run.steps, assembleSteps(std::move(found), layout, where, log));
@@ -322,11 +351,12 @@ Result<LoadedTrace> loadTrace(const std::vector<std::filesystem::path>& paths, J
     Run plain;
     plain.trace = raw.sharedTrace();
     describeInput(raw.trace(), plain);
-    LoadedTrace loaded{plain, {}, {}};
+    LoadedTrace loaded{plain, {}, false, {}};
     if (const Status found = findPipeline(raw, options, where, loaded.run, log); !found.ok()) {
         const bool stated = options.schedule || options.family;
         if (found.error().kind != ErrorKind::Input || stated || raw.isDamaged()) return found.error();
-        loaded = {std::move(plain), found.error(), raw.knownGpu()};
+        const bool holds_ops = !loaded.run.annotation.empty();
+        loaded = {std::move(plain), found.error(), holds_ops, raw.knownGpu()};
     }
     loaded.run.problems = log.take();
     return loaded;

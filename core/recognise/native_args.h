@@ -47,6 +47,7 @@ template <class Args>
     info.tp = number("tp");
     info.microbatches = number("microbatches");
     info.vpp = number("vpp");
+    info.steps = static_cast<int>(args.integer("steps").value_or(0));
     info.placement = placementFromName(words("placement")).value_or(Placement::Loop);
     info.paced = args.integer("paced").value_or(0) != 0;
     info.faults = words("faults");

@@ -11,6 +11,8 @@
 #include "core/timeline/trace_names.h"
 #include "core/trace/trace.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -107,6 +109,58 @@ std::optional<RunInfo> firstInfo(std::vector<FileStatement> statements, std::spa
                 say("files of different runs were loaded together; the first one's settings are used"));
     }
     return std::move(statements.front().first.info);
+}
+
+/// As its host, its PID and the namespace of that name it.
+std::string processOf(const TraceArgs& args) {
+    const auto pid = args.integer("pid");
+    if (!pid) return {};
+    return fmt::format("{} {} {}", args.text("host").value_or(""), args.text("pids").value_or(""), *pid);
+}
+
+/// A rank of one run is in one file, or in the segments that one process wrote.
+void tellMixedRuns(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
+    struct Source {
+        std::size_t file = 0;
+        std::string process;
+    };
+    std::map<std::array<std::int64_t, 2>, Source> sources;
+    std::optional<Sentence> first;
+    std::size_t at = 0;
+    std::set<std::size_t> others;
+    for (std::size_t file = 0; file < marks.size(); ++file) {
+        const std::string process = marks[file].statements.empty() ? "" : marks[file].statements.front().process;
+        for (const std::array<std::int64_t, 2>& owner : marks[file].owners) {
+            const auto [known, is_new] = sources.try_emplace(owner, Source{file, process});
+            const bool is_segment = !process.empty() && known->second.process == process;
+            if (is_new || is_segment) continue;
+            others.insert(file);
+            if (first) continue;
+            first = say("rank {} is in this file and in {}: the files are of two runs, or of one run twice", owner[0],
+                        files[known->second.file].path.string());
+            at = file;
+        }
+    }
+    if (first) log.add("mixed-runs", files[at].path.string(), *first, static_cast<std::int64_t>(others.size()));
+}
+
+/// Why a run ended early, as far as its files show.
+void tellEnd(const std::vector<NativeMarks>& marks, std::span<const TraceFile> files, DiagnosticLog& log) {
+    std::map<std::array<std::int64_t, 2>, bool> ended; // a rank's last segment has the end
+    for (const NativeMarks& file : marks) {
+        for (const auto& owner : file.owners)
+            ended[owner] = ended[owner] || file.has_end;
+    }
+    const auto failed = std::ranges::find_if(marks, [](const NativeMarks& file) { return !file.failure.empty(); });
+    if (failed != marks.end()) log.add("run-ended", {}, say("the run failed: {}", failed->failure));
+    const bool any = std::ranges::any_of(ended, [](const auto& each) { return each.second; });
+    if (!any) return; // it may go on
+    for (std::size_t file = 0; file < marks.size(); ++file) {
+        const bool open = std::ranges::any_of(marks[file].owners, [&](const auto& owner) { return !ended[owner]; });
+        if (open)
+            log.add("unfinished", files[file].path.string(),
+                    say("the file has no end: its process was killed, or the file was cut off"));
+    }
 }
 
 std::optional<KernelTiming> timingOf(const std::vector<NativeMarks>& marks) {
@@ -230,10 +284,15 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
     const Trace& trace = raw.trace();
     std::vector<NativeMarks> files(raw.fileCount());
     for (const Instant& instant : trace.instants()) {
-        if (trace.text(instant.category) != trace_names::kRun || trace.text(instant.name) != trace_names::kRunEvent)
-            continue;
-        files[trace.tracks()[instant.track].file].statements.push_back(
-            {instant.time, nativeRunInfo(TraceArgs(trace, instant.args))});
+        if (trace.text(instant.category) != trace_names::kRun) continue;
+        NativeMarks& file = files[trace.tracks()[instant.track].file];
+        const TraceArgs args(trace, instant.args);
+        if (trace.text(instant.name) == trace_names::kRunEvent) {
+            file.statements.push_back({instant.time, nativeRunInfo(args), processOf(args)});
+        } else if (trace.text(instant.name) == trace_names::kEndEvent) {
+            file.has_end = true;
+            file.failure = args.text(trace_names::kFailure).value_or("");
+        }
     }
     OwnKernels kernels(trace);
     for (const Track& track : trace.tracks()) {
@@ -263,6 +322,10 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
     }
     for (std::size_t id = 0; id < tracks.size(); ++id) {
         NativeMarks& file = files[trace.tracks()[id].file];
+        if (const auto owner = recordOwner(trace, trace.tracks()[id]); owner && !tracks[id].ops.empty()) {
+            const std::array place{owner->rank, owner->replica};
+            if (std::ranges::find(file.owners, place) == file.owners.end()) file.owners.push_back(place);
+        }
         file.ops.append(std::move(tracks[id].ops));
         append(file.gaps, tracks[id].gaps);
         file.comm.append(std::move(tracks[id].comm));
@@ -273,6 +336,8 @@ Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw) {
 }
 
 FoundOps mergeNativeMarks(std::vector<NativeMarks> marks, std::span<const TraceFile> files, DiagnosticLog& log) {
+    tellMixedRuns(marks, files, log);
+    tellEnd(marks, files, log);
     FoundOps found;
     std::vector<FileStatement> statements;
     std::set<std::array<std::int64_t, 3>> others;

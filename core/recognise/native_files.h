@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct NativeMarks {
     struct Statement {
         TimeNs time{0};
         RunInfo info;
+        std::string process; ///< that wrote the file, unlike any other of any host; empty of a simulation
     };
     std::vector<Statement> statements; ///< of the run that made the file, by time
     FoundOpPieces ops;                 ///< a piece per track
@@ -37,6 +39,9 @@ struct NativeMarks {
     /// Rank, replica and tensor rank of those that share the stages of others, and are omitted: the first of a
     /// tensor-parallel group represents it.
     std::vector<std::array<std::int64_t, 3>> other_tensor_ranks;
+    std::vector<std::array<std::int64_t, 2>> owners; ///< rank and replica of those that have ops here, each once
+    bool has_end = false;                            ///< its process closed it
+    std::string failure;                             ///< why the run failed, as it stated at its end
 };
 [[nodiscard]] Result<std::vector<NativeMarks>> extractNativeMarks(RawTrace& raw);
 

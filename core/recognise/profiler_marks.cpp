@@ -17,10 +17,15 @@ namespace {
 void readStatements(const Trace& trace, std::vector<ProfilerMarks>& files) {
     const StringId pipeline = trace.strings().find(perfetto::kPipelineCategory);
     const StringId states = trace.strings().find(perfetto::kCaptureStates);
-    if (pipeline == 0 && states == 0) return;
+    const StringId capture = trace.strings().find(perfetto::kCaptureCategory);
+    if (pipeline == 0 && states == 0 && capture == 0) return;
     std::vector<std::vector<std::pair<TimeNs, std::optional<std::int64_t>>>> marks(files.size());
     for (const Instant& instant : trace.instants()) {
         const std::uint32_t file = trace.tracks()[instant.track].file;
+        if (instant.category == capture && capture != 0) {
+            files[file].is_captured = true;
+            files[file].has_end = files[file].has_end || trace.text(instant.name) == perfetto::kCaptureEnds;
+        }
         if (instant.name == states && states != 0) {
             for (const Arg& arg : trace.args(instant.args)) {
                 if (const auto* const value = std::get_if<std::string>(&arg.value))

@@ -30,6 +30,8 @@ struct ProfilerMarks {
     std::vector<Mark> receives; ///< gloo:recv: from the call to the arrival, across other scopes
     /// What the framework of a recorded job states, see perfetto::kCaptureStates.
     std::map<std::string, std::string> stated;
+    bool is_captured = false; ///< `record` wrote the file
+    bool has_end = false;     ///< and its process exited regularly
 };
 
 [[nodiscard]] Result<std::vector<ProfilerMarks>> extractProfilerMarks(RawTrace& raw);

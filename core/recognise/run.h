@@ -100,6 +100,7 @@ struct Run {
 struct LoadedTrace {
     Run run;                               ///< without a pipeline: files, format, problems, sizes and raw slices alone
     std::optional<Error> no_pipeline = {}; ///< why there is none
+    bool holds_ops = false;                ///< there are ops of a pipeline all the same, but not of a whole one
     /// Without a pipeline: the work of devices, if recognition looked for it.
     std::shared_ptr<const GpuWork> gpu = {};
 };

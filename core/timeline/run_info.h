@@ -19,6 +19,7 @@ struct RunInfo {
     int tp = 1; ///< ranks that share each stage of a replica
     int microbatches = 1;
     int vpp = 1;
+    int steps = 0; ///< that a run was to train; 0 if it is not known
     Placement placement = Placement::Loop;
     bool paced = false;       ///< ops were delayed to nominal times on an emulated device clock
     TimeNs pace_tolerance{0}; ///< lateness above this moved an op's end to the actual one

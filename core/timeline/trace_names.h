@@ -20,13 +20,13 @@
 ///   transfer, with the stage that the ranks share and without a peer.
 /// - category "run": one instant named "bubblescope run" per file; args are the fields of RunInfo under
 ///   their own names (the placement is a placementName(), the tolerance is named pace_tolerance_ns; dp and
-///   tp only above 1, faults only if there are any) and `rank` if the file holds one rank only. Files of a run also
-///   state `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names mean equal clocks), `pid` and `pids` (its PID
-///   namespace), and, if known, `device` (a GPU's UUID); a file that continues a full one has its number as
+///   tp only above 1, steps and faults only if there are any) and `rank` if the file holds one rank only. Files of a
+///   run also state `host` (its name), `clock` (its CLOCK_MONOTONIC: equal names mean equal clocks), `pid` and `pids`
+///   (its PID namespace), and, if known, `device` (a GPU's UUID); a file that continues a full one has its number as
 ///   `segment`, counted from 0.
 /// - category "run": an instant "records lost" when a rank's records exceeded its memory: arg records. An
 ///   instant "bubblescope end" closes a rank's last file: args records (slices written, over all segments)
-///   and dropped.
+///   and dropped, and of a run that failed, failure: why.
 /// - category "check": a check (see CheckRecord) on the track "replay", named after its op and layer, "F3.1 layer 5"; a
 ///   slice if it ran, else an instant. Args check, outcome, verdict (see checkKindName() and the functions beside it),
 ///   kind, microbatch, chunk, stage, step, sequence as those of an op, layer (over the whole model: 0 is the embedding,
@@ -54,6 +54,7 @@ inline constexpr std::string_view kRun = "run";
 inline constexpr std::string_view kRunEvent = "bubblescope run";
 inline constexpr std::string_view kLostEvent = "records lost";
 inline constexpr std::string_view kEndEvent = "bubblescope end";
+inline constexpr std::string_view kFailure = "failure"; ///< arg of the end
 inline constexpr std::string_view kCheck = "check";
 inline constexpr std::string_view kDigest = "digest";
 inline constexpr std::string_view kReplay = "replay"; ///< track of checks and digests

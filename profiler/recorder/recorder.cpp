@@ -173,14 +173,14 @@ void Recorder::addCheck(Rank rank, const CheckRecord& check) {
     if (!appended.ok()) keepError(std::move(appended).error());
 }
 
-Status Recorder::close() {
+Status Recorder::close(std::string_view failure) {
     stopThread();
     callSource(true);
     [[maybe_unused]] const Status kept = writeRings(); // status() reports the error
     const std::lock_guard lock(files_mutex_);
     for (std::size_t r = 0; r < writers_.size() && !closed_; ++r) {
         if (failed_[r]) continue;
-        Status appended = writers_[r].appendEnd(reported_dropped_[r]);
+        Status appended = writers_[r].appendEnd(reported_dropped_[r], failure);
         if (!appended.ok()) keepError(std::move(appended).error());
     }
     closed_ = true;

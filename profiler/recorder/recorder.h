@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -62,8 +63,8 @@ public:
     [[nodiscard]] Status status() const;
 
     /// Stops the recorder's thread, flushes, and marks the end of each file. Must be the last call, after all producers
-    /// have ended.
-    [[nodiscard]] Status close();
+    /// have ended. `failure`: why the run failed; empty if it did not.
+    [[nodiscard]] Status close(std::string_view failure = {});
 
     /// Gives the recorder a further source of slices, which calls addSlices(): called before each flush, by one thread
     /// at a time and without a lock; `last` by close(). Empty: none. Must not be set while producers run.

@@ -171,8 +171,9 @@ Status TraceSegmentWriter::appendLost(std::int64_t records) {
     return writeOut();
 }
 
-Status TraceSegmentWriter::appendEnd(std::int64_t dropped) {
-    const std::array<perfetto::Arg, 2> args{{{"records", records_}, {"dropped", dropped}}};
+Status TraceSegmentWriter::appendEnd(std::int64_t dropped, std::string_view failure) {
+    std::vector<perfetto::Arg> args{{"records", records_}, {"dropped", dropped}};
+    if (!failure.empty()) args.push_back({trace_names::kFailure, failure});
     encoder_.instant(processUuid(), readClocks().monotonic, trace_names::kRun, trace_names::kEndEvent, args);
     return file_.append(encoder_.take());
 }

@@ -82,7 +82,7 @@ public:
     [[nodiscard]] Status appendLost(std::int64_t records);
 
     /// Marks the end of the file. `dropped`: number of all lost records.
-    [[nodiscard]] Status appendEnd(std::int64_t dropped);
+    [[nodiscard]] Status appendEnd(std::int64_t dropped, std::string_view failure = {});
 
     /// Appends checks and digests of this rank; sorts them in place. Their rank, replica and tensor rank are the
     /// file's.

@@ -81,6 +81,7 @@ std::vector<Arg> runArgs(const RunInfo& info, std::optional<Rank> rank) {
         {"paced", info.paced},
         {"pace_tolerance_ns", number(info.pace_tolerance.count())},
     };
+    if (info.steps > 0) args.push_back({"steps", number(info.steps)});
     if (info.dp > 1) args.push_back({"dp", number(info.dp)});
     if (info.tp > 1) args.push_back({"tp", number(info.tp)});
     if (rank) args.push_back({"rank", number(rank->value)});
