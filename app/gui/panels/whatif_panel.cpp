@@ -447,14 +447,17 @@ void WhatIfPanel::showAdvice(Result<Advice> advice) {
             for (const std::string& text : suggestion.texts)
                 texts << fromUtf8(text);
             const QString change = texts.join(QLatin1Char(' '));
-            menu->addAction(tr("%1:  %2 a step (%3)")
-                                .arg(change, shortTime(suggestion.prediction.predicted()),
-                                     percentDelta(suggestion.prediction.relativeChange())),
-                            this, [this, change] { askFor(change); });
+            QString text = tr("%1:  %2 a step (%3)")
+                               .arg(change, shortTime(suggestion.prediction.predicted()),
+                                    percentDelta(suggestion.prediction.relativeChange()));
+            const bool recommended = &suggestion == &advice.value().suggestions[advice.value().recommended];
+            if (recommended) text = tr("%1, recommended: %2").arg(text, translated(advice.value().why));
+            QAction* const action = menu->addAction(text, this, [this, change] { askFor(change); });
+            if (recommended) menu->setDefaultAction(action);
         }
         advise_->setMenu(menu);
         advise_->setText(tr("What would help most (%1)").arg(menu->actions().size()));
-        if (changes().empty()) note_->setText(tr("What would help most: %1").arg(menu->actions().front()->text()));
+        if (changes().empty()) note_->setText(tr("What would help most: %1").arg(menu->defaultAction()->text()));
     }
     emit advised();
 }

@@ -282,6 +282,30 @@ bool dominates(const Suggestion& a, const Suggestion& b) {
             (a.frameworks.size() == b.frameworks.size() && a.texts < b.texts));
 }
 
+bool isWithinError(const Suggestion& suggestion) {
+    return -suggestion.prediction.change() <= suggestion.prediction.bar.time;
+}
+
+/// The shortest without a catch; if all have one, the shortest.
+void recommend(Advice& advice) {
+    if (advice.suggestions.empty()) return;
+    const HeldMemory& now = advice.present;
+    const auto fits = [&now](const Suggestion& suggestion) {
+        const HeldMemory& held = suggestion.memory;
+        const bool more_bytes = held.bytes && now.bytes && *held.bytes > *now.bytes;
+        return !suggestion.frameworks.empty() && held.copies <= now.copies && !more_bytes &&
+               held.activations <= now.activations + 1e-9;
+    };
+    const auto found = std::ranges::find_if(advice.suggestions, fits);
+    if (found == advice.suggestions.end()) {
+        advice.why = say("it is the shortest; all need more memory, the model twice, or no framework has them");
+        return;
+    }
+    advice.recommended = static_cast<std::size_t>(found - advice.suggestions.begin());
+    advice.why = advice.recommended == 0 ? say("it is the shortest, needs no more memory, and a framework has it")
+                                         : say("it is the shortest that needs no more memory and that a framework has");
+}
+
 /// Adds the orders that were searched: the second, with another split, only where that makes the step shorter.
 Status adviseSearched(const MeanPipeline& pipeline, const Search& memory, const RunModel& run, const Schedule& order,
                       const ModelCut& cut, const AdviceOptions& options, const JobControl& control, Advice& advice) {
@@ -436,9 +460,11 @@ Result<Advice> advise(const RunModel& run, const Schedule& order, const ModelCut
         }
     }
     dropDominated(advice.suggestions);
+    std::erase_if(advice.suggestions, isWithinError);
     std::ranges::stable_sort(advice.suggestions, {}, [](const Suggestion& suggestion) {
-        return std::pair(suggestion.effort, suggestion.prediction.predicted());
+        return std::pair(suggestion.prediction.predicted(), suggestion.effort);
     });
+    recommend(advice);
     return advice;
 }
 

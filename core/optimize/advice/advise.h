@@ -77,10 +77,12 @@ struct LargerMicrobatches {
 struct Advice {
     HeldMemory present;
     std::optional<LargerMicrobatches> larger; ///< none if the schedule does not support half as many
-    /// By effort, of each the largest gain first; empty if nothing gains half a percent. None is dominated: another of
-    /// no more effort, chunks, parts, memory and copies is not as short.
+    /// The shortest step first; empty if nothing gains half a percent and more than its own error bar. None is
+    /// dominated: another of no more chunks, parts, memory and copies is not as short.
     std::vector<Suggestion> suggestions;
-    int tried = 0; ///< orders simulated
+    std::size_t recommended = 0; ///< place of the one to try first, unless there is none
+    Sentence why;                ///< that one
+    int tried = 0;               ///< orders simulated
     /// By how much the searched order and split together are shorter than the order searched for today's split; none
     /// where that gains nothing or nothing was searched.
     std::optional<TimeNs> split_adds;

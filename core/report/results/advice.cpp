@@ -87,6 +87,7 @@ Value adviceSuggestions(const std::vector<std::string>& run_words, const RunMode
                             {"model_error", suggestion.prediction.check.error()},
                             {"error_bar_ns", suggestion.prediction.bar.time}};
         std::ranges::move(heldMemory(suggestion.memory), std::back_inserter(entry));
+        entry.push_back({"recommended", &suggestion == &advice.suggestions[advice.recommended]});
         entry.push_back({"effort", effortName(suggestion.effort)});
         entry.push_back({"frameworks", suggestion.frameworks});
         if (!suggestion.change.layers.empty()) entry.push_back({"layouts", adviceLayouts(suggestion, model)});
@@ -128,12 +129,14 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
     if (bytes) table.columns.push_back(shown("memory"));
     table.columns.push_back(shown("what", Align::Left));
     table.columns.push_back(shown("in", Align::Left));
+    table.columns.push_back(shown("", Align::Left));
     const auto row = [&](TimeNs step, const std::string& change, const HeldMemory& memory, const std::string& what,
                          const std::string& frameworks) {
         table.row(step, change, Cell(memory.activations).as(fmt::format("{:.2f}", memory.activations)));
         if (bytes) table.rows.back().emplace_back(memory.bytes.value_or(0), Look::Bytes);
         table.rows.back().emplace_back(memory.copies == 1 ? what : what + " (holds the model twice)");
         table.rows.back().emplace_back(frameworks);
+        table.rows.back().emplace_back("");
     };
     row(observed, "", advice.present, "as it ran", "");
     for (const Suggestion& suggestion : advice.suggestions) {
@@ -143,6 +146,7 @@ Table adviceTable(TimeNs observed, const Advice& advice) {
             suggestion.memory, fmt::format("{}", fmt::join(suggestion.texts, " ")),
             suggestion.frameworks.empty() ? "none that is known"
                                           : fmt::format("{}", fmt::join(suggestion.frameworks, ", ")));
+        if (&suggestion == &advice.suggestions[advice.recommended]) table.rows.back().back() = Cell("recommended");
     }
     return table;
 }
@@ -213,6 +217,7 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
                               model.selection.summary().text(), advice.tried));
     if (!advice.no_orders.empty())
         document.paragraph("", fmt::format("Other orders were not tried: {}.", advice.no_orders));
+    document.data("recommended_because", advice.suggestions.empty() ? Value() : Value(advice.why));
     document.data("no_orders", advice.no_orders.empty() ? Value() : Value(advice.no_orders));
     if (advice.suggestions.empty()) {
         document.data("split_adds_ns", {});
@@ -224,6 +229,9 @@ Document adviceDocument(const RunModel& model, const Advice& advice, const std::
     document.line("");
     document.add(adviceTable(observed, advice));
     document.line("");
+    document.paragraph("",
+                       fmt::format("Recommended: {}; {}.", fmt::join(advice.suggestions[advice.recommended].texts, " "),
+                                   advice.why.text()));
     document.paragraph(
         "", std::string("Activations are those on the fullest rank, counted in what its whole share of the model keeps "
                         "of a micro-batch as it ran. Smaller micro-batches and chunks are taken to be as efficient as "
