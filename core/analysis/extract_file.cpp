@@ -122,6 +122,7 @@ public:
         BUBBLESCOPE_TRY(add(kCollectives));
         BUBBLESCOPE_TRY(add(kKernelTime));
         BUBBLESCOPE_TRY(add(kMemoryPeaks));
+        BUBBLESCOPE_TRY(add(kKernelSums));
         BUBBLESCOPE_TRY(add(kActivity));
         for (std::uint32_t file = 0; file < recognised_.size(); ++file)
             put(file, std::string(kInstantsKey), recognised_[file].instantsOf(raw_.trace(), file));

@@ -23,6 +23,17 @@ struct Mismatches {
     Cases cases; ///< in the examined steps
 };
 
+/// The rank that sent what a check of a transfer compared; none where the op has no producer.
+std::optional<Rank> senderOf(const Run& run, const CheckRecord& check) {
+    if (check.kind != CheckKind::Transfer || run.steps.empty()) return std::nullopt;
+    const StepTimeline& shape = run.steps.front();
+    const int apart = routes(shape.placement);
+    const std::int32_t stage = shape.stageOf(check.rank, check.op.chunk).value;
+    const std::int32_t producer = check.op.kind == OpKind::Forward ? stage - apart : stage + apart;
+    if (producer < 0 || producer >= shape.pp * shape.vpp) return std::nullopt;
+    return locate(shape.placement, shape.pp, Stage{producer}).rank;
+}
+
 Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
     const CheckRecord& check = *mismatches.first;
     const CheckLog& log = input.run.checks;
@@ -55,6 +66,11 @@ Anomaly mismatchOf(const AnomalyInput& input, const Mismatches& mismatches) {
     anomaly.message =
         say("{}: {}. {}", mismatchPlace(check, device == log.devices.end() ? CheckedDevice{} : device->second),
             differenceText(check), verdictText(check));
+    if (const std::optional<Rank> sender = senderOf(input.run, check)) {
+        anomaly.peer = sender;
+        anomaly.message +=
+            say(" It was sent by rank {}: either end, or the link between them, changed it.", sender->value);
+    }
     if (mismatches.count > 1) {
         anomaly.message +=
             say(" It is the first of {} of this kind, the last in step {}.", mismatches.count, mismatches.last_step);

@@ -23,6 +23,7 @@ Anomalies findInSteps(const AnomalyInput& input) {
                   [&] {
                       const OpSamples samples(input.run.steps, input.selection);
                       findStragglers(input, samples, found);
+                      findSlowPeers(input, found);
                       findSlowStages(input, samples, found);
                       const auto levels = findDataImbalance(input, samples, found);
                       findSlowOps(input, samples, levels, found); // uses the stragglers found

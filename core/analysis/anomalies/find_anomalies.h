@@ -77,7 +77,9 @@ using Anomalies = std::vector<Anomaly>;
 // One for each group of kinds; they append what they find.
 /// Among replicas and ranks, and from some step on.
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
-/// Of ranks that are no stragglers.
+/// Among ranks that share a stage.
+void findSlowPeers(const AnomalyInput& input, Anomalies& found);
+/// Of ranks that are no stragglers, and that no slow peer holds up.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Returns how long micro-batches take, by the run's steps, see microbatchLevels(); nothing where their data is alike.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,

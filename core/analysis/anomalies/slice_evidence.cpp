@@ -3,6 +3,7 @@
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/base/time_intervals.h"
+#include "core/recognise/gpu_work.h"
 
 #include <algorithm>
 #include <cctype>
@@ -144,12 +145,40 @@ Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw) {
     return peaks;
 }
 
+Result<std::vector<KernelSums>> extractKernelSums(RawTrace& raw) {
+    const Trace& trace = raw.trace();
+    std::vector<KernelSums> files(raw.fileCount());
+    std::map<std::pair<std::uint32_t, StringId>, KernelSum> sums;
+    DeviceSlices on_device(trace);
+    for (SliceId slice = 0; on_device.any() && slice < trace.sliceCount(); ++slice) {
+        if (!on_device.contains(slice) || on_device.kind(slice) != WorkKind::Compute) continue;
+        const std::uint32_t file = trace.tracks()[trace.sliceTracks()[slice]].file;
+        KernelSum& sum = sums[{file, trace.sliceNames()[slice]}];
+        ++sum.count;
+        sum.total += trace.end(slice) - trace.start(slice);
+    }
+    for (const auto& [key, sum] : sums)
+        files[key.first].by_name.emplace(trace.text(key.second), sum);
+    return files;
+}
+
+namespace {
+
+bool anyShareStages(const Run& run) {
+    return run.places && run.places->sizes.at(MeshAxis::Tensor) > 1;
+}
+
+} // namespace
+
 Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks, bool peaks_wanted) {
     SliceEvidence evidence;
     if (peaks_wanted) {
         BUBBLESCOPE_ASSIGN(evidence.memory_peaks, extract(run, kMemoryPeaks));
     }
     if (run.trace == nullptr) return evidence;
+    if (anyShareStages(run)) {
+        BUBBLESCOPE_ASSIGN(evidence.kernel_sums, extract(run, kKernelSums));
+    }
     RawTrace raw(run.trace);
     BUBBLESCOPE_ASSIGN(std::vector<KernelTime> kernels, extractKernelTime(raw));
     std::optional<OpsOfFiles> ops; // whose they are is looked for where there are kernels

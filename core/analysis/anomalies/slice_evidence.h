@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,10 +18,22 @@ struct DeviceGaps {
     TimeNs idle{0};                ///< sum over those ops
 };
 
+/// All instances of a kernel.
+struct KernelSum {
+    std::int64_t count = 0;
+    TimeNs total{0};
+};
+
+/// What a file's devices computed, by the names of kernels.
+struct KernelSums {
+    std::map<std::string, KernelSum> by_name;
+};
+
 /// What anomalies need of a run's raw slices.
 struct SliceEvidence {
     std::map<std::pair<Rank, Chunk>, DeviceGaps> device_gaps;
     std::vector<std::optional<double>> memory_peaks; ///< bytes, by file of the run
+    std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty where no ranks share a stage
 };
 
 /// Extracts it from the files of a run that alignRun() put on `clocks`. Memory peaks only where `peaks_wanted`.
@@ -34,11 +47,25 @@ struct KernelTime {
 [[nodiscard]] Result<std::vector<KernelTime>> extractKernelTime(RawTrace& raw);
 inline constexpr Extractor<KernelTime> kKernelTime{"kernel time", extractKernelTime};
 
+[[nodiscard]] Result<std::vector<KernelSums>> extractKernelSums(RawTrace& raw);
+inline constexpr Extractor<KernelSums> kKernelSums{"kernel sums", extractKernelSums};
+
 /// The largest value of a file's counters of memory, in bytes.
 [[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw);
 inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", extractMemoryPeaks};
 
 // In extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are small numbers.
+template <class Wire>
+void fields(Wire& wire, KernelSum& value) {
+    auto& [count, total] = value;
+    wire(count);
+    wire.duration(total);
+}
+template <class Wire>
+void fields(Wire& wire, KernelSums& value) {
+    auto& [by_name] = value;
+    wire(by_name);
+}
 void fields(WireWriter& wire, const KernelTime& value);
 void fields(WireReader& wire, KernelTime& value);
 
