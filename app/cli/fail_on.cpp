@@ -10,11 +10,16 @@
 
 namespace bubblescope::cli {
 
-std::vector<std::string> failKinds() {
-    std::vector<std::string> kinds{"any"};
+void addFailOn(const Command& command, std::vector<std::string>& kinds) {
+    std::vector<std::string> known{"any"};
     for (const AnomalyKindInfo& info : anomalyKinds())
-        kinds.emplace_back(info.name);
-    return kinds;
+        known.emplace_back(info.name);
+    command
+        .addOption("--fail-on", kinds,
+                   "Exit with 1 on findings of these kinds: any, or a kind that `bubblescope anomalies` lists")
+        .typeName("KIND")
+        .delimiter(',')
+        .oneOf(known);
 }
 
 bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found) {
@@ -22,6 +27,10 @@ bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found) {
         return kind == "any" || kind == anomalyKindName(found) ||
                (found == AnomalyKind::LastStageImbalance && kind == anomalyKindName(AnomalyKind::SlowStage));
     });
+}
+
+bool failsOnAny(const std::vector<std::string>& kinds, const std::vector<Anomaly>& found) {
+    return std::ranges::any_of(found, [&](const Anomaly& anomaly) { return failsOnFinding(kinds, anomaly.kind); });
 }
 
 namespace {

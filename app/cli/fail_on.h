@@ -11,11 +11,12 @@
 
 namespace bubblescope::cli {
 
-/// What --fail-on takes where findings are made: "any" and the names of their kinds.
-[[nodiscard]] std::vector<std::string> failKinds();
+/// Adds --fail-on where findings are made: it takes "any" and the names of their kinds.
+void addFailOn(const Command& command, std::vector<std::string>& kinds);
 
 /// Whether a finding is one that `kinds`, a value of --fail-on, names. "slow-stage" names a slow last stage too.
 [[nodiscard]] bool failsOnFinding(const std::vector<std::string>& kinds, AnomalyKind found);
+[[nodiscard]] bool failsOnAny(const std::vector<std::string>& kinds, const std::vector<Anomaly>& found);
 
 /// What a step may take at most: --max-step and --max-bubble. Exceeding one makes a command exit with 1.
 class Budgets {

@@ -1,6 +1,7 @@
 #include "app/cli/check_options.h"
 #include "app/cli/command.h"
 #include "app/cli/command_line.h"
+#include "app/cli/fail_on.h"
 #include "app/cli/model_options.h"
 #include "app/cli/output.h"
 #include "app/cli/recorded_run.h"
@@ -22,6 +23,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -132,6 +134,7 @@ struct RunArguments {
     std::vector<std::string> faults;
     std::optional<TimeNs> timeout;
     bool json = false;
+    std::vector<std::string> fail_on;
     const bool* force = nullptr; ///< the line's
 };
 
@@ -214,7 +217,7 @@ CommandResult runOne(runtime::RunConfig config, const RunArguments& options, Pro
     if (!options.json && !options.out.empty()) {
         printText(fmt::format("\nTrace written to {0}; look at it with `bubblescope view {0}`\n", options.out));
     }
-    return 0;
+    return failsOnAny(options.fail_on, recorded.report.anomalies) ? 1 : 0;
 }
 
 Result<std::vector<runtime::RunConfig>> planAll(const RunArguments& options, const ProcessTeam* team) {
@@ -247,7 +250,10 @@ CommandResult compare(const std::vector<runtime::RunConfig>& configs, const RunA
     BUBBLESCOPE_TRY(drawRuns(options.svg, runs));
     print(comparisonDocument(runs, options.json), options.json);
     if (!options.json && !options.out.empty()) printText(fmt::format("Traces written to folders in {}\n", options.out));
-    return 0;
+    return std::ranges::any_of(
+               runs, [&](const RecordedRun& each) { return failsOnAny(options.fail_on, each.report.anomalies); })
+               ? 1
+               : 0;
 }
 
 CommandResult run(const RunArguments& options, ProcessTeam* team) {
@@ -321,6 +327,7 @@ void addOptions(const Command& command, Action& action, ProcessTeam* team, bool 
         .typeName("TIME")
         .rare();
     command.addFlag("--json", options->json, "As a JSON document");
+    addFailOn(command, options->fail_on);
     options->checks.add(command, checks);
     options->model.add(command);
     options->svg.add(command);
