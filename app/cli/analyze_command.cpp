@@ -19,7 +19,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -151,7 +150,7 @@ CommandResult analyzeActivity(const LoadedTrace& loaded, const AnalyzeArguments&
     BUBBLESCOPE_TRY(writePage(document, options));
     BUBBLESCOPE_TRY(writeTables(report::activityTables(files), options));
     print(options.summary ? report::activitySummary(loaded, files) : document, options.json);
-    return 0;
+    return loaded.holds_ops ? exitCode(ErrorKind::Input) : 0; // a pipeline is there, but could not be analysed
 }
 
 /// Prints and writes the report of a run with a pipeline.
@@ -166,8 +165,7 @@ CommandResult show(const DiagnosedRun& diagnosed, const AnalyzeArguments& option
     BUBBLESCOPE_TRY(writeTables(report::analysisTables(run, report), options));
     printProblems(run.problems);
     print(shownDocument(diagnosed, options), options.json);
-    const bool failed = std::ranges::any_of(
-        report.anomalies, [&](const Anomaly& anomaly) { return failsOnFinding(options.fail_on, anomaly.kind); });
+    const bool failed = failsOnAny(options.fail_on, report.anomalies);
     const bool over =
         options.budgets.exceeded(report.selection.stepTime(), report.steps[report.typicalStep()].rates.over_makespan);
     return failed || over ? 1 : 0;
@@ -214,12 +212,7 @@ void addAnalyzeCommand(Command app, Action& action) {
         .positive();
     command.addFlag("--all", options->all, "Print all findings");
     command.optionGroup("Exit code");
-    command
-        .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 on findings of these kinds: any, or a kind that `bubblescope anomalies` lists")
-        .typeName("KIND")
-        .delimiter(',')
-        .oneOf(failKinds());
+    addFailOn(command, options->fail_on);
     options->budgets.add(command);
     command.optionGroup("Diagnosis");
     command

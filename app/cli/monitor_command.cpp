@@ -92,10 +92,12 @@ public:
         }
         for (const LiveEvent& event : analyzer_.conclude())
             take(event);
-        if (lines_)
+        if (lines_) {
             printLine(liveSummaryOf(analyzer_));
-        else
+        } else {
             screen_.show(analyzer_);
+            printText(answerText(analyzer_));
+        }
         if (receiver_) receiver_->finish(std::chrono::milliseconds(stop.came() ? 400 : 2000));
         finishAlerts(stop);
         return exitCodeOf();
@@ -342,12 +344,7 @@ void addMonitorCommand(Command app, Action& action) {
         .addParsed("--patience", options->patience, parseTime,
                    "How long a step waits for the records of late ranks after others have ended it (10s)")
         .typeName("TIME");
-    command
-        .addOption("--fail-on", options->fail_on,
-                   "Exit with 1 on findings of these kinds: any, or those 'bubblescope anomalies' lists")
-        .typeName("KIND")
-        .delimiter(',')
-        .oneOf(failKinds());
+    addFailOn(command, options->fail_on);
     command
         .addOption("--threshold", options->thresholds, "One threshold; 'bubblescope anomalies --thresholds' lists them")
         .typeName("NAME=VALUE")

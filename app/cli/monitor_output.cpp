@@ -1,7 +1,9 @@
 #include "app/cli/monitor_output.h"
 
 #include "core/base/text.h"
+#include "core/live/live_answer.h"
 #include "core/report/results/analysis.h"
+#include "core/report/results/answer.h"
 #include "core/report/results/common.h"
 #include "core/report/results/step_values.h"
 #include "core/report/text.h"
@@ -275,6 +277,7 @@ Value liveSummaryOf(const LiveAnalyzer& analyzer) {
                          {"incomplete", counts.incomplete},
                          {"ranks", std::move(ranks)},
                          {"aadiff", checksOf(analyzer.checks())},
+                         {"answer", report::statementList(live::answerOf(analyzer))},
                          {"counts", Value::Object{{"bytes", counts.bytes},
                                                   {"packets", counts.packets},
                                                   {"slices", counts.slices},
@@ -290,6 +293,12 @@ Value liveSummaryOf(const LiveAnalyzer& analyzer) {
                                                    {"p50_ns", latency.quantile(0.5)},
                                                    {"p99_ns", latency.quantile(0.99)},
                                                    {"max_ns", latency.longest()}}}};
+}
+
+std::string answerText(const LiveAnalyzer& analyzer) {
+    report::Section section;
+    report::addHeadline(section, live::answerOf(analyzer));
+    return "\n" + report::toText(section);
 }
 
 std::string liveText(const LiveAnalyzer& analyzer, std::size_t lines) {

@@ -13,6 +13,9 @@ namespace bubblescope::cli {
 /// The last of them: the run as far as it was seen.
 [[nodiscard]] report::Value liveSummaryOf(const live::LiveAnalyzer& analyzer);
 
+/// The answer for what was seen, for the end: a few lines.
+[[nodiscard]] std::string answerText(const live::LiveAnalyzer& analyzer);
+
 /// The present state for people, in no more lines than given.
 [[nodiscard]] std::string liveText(const live::LiveAnalyzer& analyzer, std::size_t lines);
 

@@ -7,6 +7,7 @@
 #include "app/gui/models/reference_overlay.h"
 #include "app/gui/models/run_query.h"
 #include "app/gui/models/session_queries.h"
+#include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/bars.h"
 #include "app/gui/panels/rows_bar.h"
 #include "app/gui/panels/search_bar.h"
@@ -51,11 +52,13 @@ public:
 
 CentralArea::CentralArea(const Sources& sources, QWidget* parent)
     : QWidget(parent), from_(sources), message_(new MessageBar(this)),
-      summary_(new SummaryBar(from_.state, from_.themes, this)),
+      summary_(new SummaryBar(from_.state, from_.themes, this)), answer_(new AnswerBar(from_.themes, this)),
       live_bar_(new LiveBar(from_.live.controller(), from_.live.process(), from_.state, from_.themes, this)),
       pages_(new Pages(this)), overview_(new OverviewBar(from_.state, from_.themes, this)),
       ideal_(new IdealOverlay(from_.state, this)) {
     buildPages();
+    connect(&from_.state, &ViewState::sessionChanged, this, &CentralArea::showAnswer);
+    connect(answer_, &AnswerBar::chosen, this, &CentralArea::statementChosen);
     message_->setTheme(from_.themes.theme());
     connect(&from_.themes, &ThemeManager::changed, this, [this] { message_->setTheme(from_.themes.theme()); });
 
@@ -66,11 +69,19 @@ CentralArea::CentralArea(const Sources& sources, QWidget* parent)
     connectSearch();
 
     QVBoxLayout* column = tightColumn(*this);
-    for (QWidget* bar :
-         std::initializer_list<QWidget*>{from_.tabs.makeBar(this), message_, makeWheelQuestion(), makeNotesQuestion(),
-                                         live_bar_, summary_, overview_, new ReferenceBar(from_.state, this), rows})
+    for (QWidget* bar : std::initializer_list<QWidget*>{from_.tabs.makeBar(this), message_, makeWheelQuestion(),
+                                                        makeNotesQuestion(), live_bar_, answer_, summary_, overview_,
+                                                        new ReferenceBar(from_.state, this), rows})
         column->addWidget(bar);
     column->addWidget(pages_, 1);
+}
+
+void CentralArea::showAnswer() {
+    const SessionPtr session = from_.state.session();
+    if (session)
+        answer_->show(session->answer);
+    else
+        answer_->clear();
 }
 
 void CentralArea::buildPages() {

@@ -11,6 +11,7 @@ class QStackedWidget;
 
 namespace bubblescope::gui {
 
+class AnswerBar;
 class IdealOverlay;
 class LiveBar;
 class LiveWatch;
@@ -47,6 +48,7 @@ public:
 
     [[nodiscard]] MessageBar& message() const { return *message_; }
     [[nodiscard]] SummaryBar& summary() const { return *summary_; }
+    [[nodiscard]] AnswerBar& answer() const { return *answer_; }
     [[nodiscard]] LiveBar& liveBar() const { return *live_bar_; }
     [[nodiscard]] TimelineView& timeline() const { return *timeline_; }
     [[nodiscard]] PlainPage& plain() const { return *plain_; }
@@ -67,11 +69,15 @@ public:
     [[nodiscard]] QString pictureName() const;
 
 signals:
+    /// A statement of the answer was chosen.
+    void statementChosen(const bubblescope::Statement& statement);
     /// For the status bar.
     void noted(const QString& text, int milliseconds);
 
 private:
     void buildPages();
+    /// Of the open run; a plain page has its own.
+    void showAnswer();
     void connectSearch();
     [[nodiscard]] QMenu* makeItemMenu(const ItemRef& item);
     [[nodiscard]] QWidget* makeWheelQuestion();
@@ -81,6 +87,7 @@ private:
     Sources from_;
     MessageBar* message_;
     SummaryBar* summary_;
+    AnswerBar* answer_;
     LiveBar* live_bar_;
     QStackedWidget* pages_;
     SearchBar* search_ = nullptr;

@@ -60,8 +60,10 @@ void DockPanels::build(const Sources& sources) {
     QDockWidget* bubbles = dock("bubblesDock", tr("Bubbles"), new BubblePanel(state, themes, &window_));
     QDockWidget* details = dock("detailsDock", tr("Details"), new DetailsPanel(state, themes, &window_));
     auto* anomalies = new AnomalyPanel(state, themes, &window_);
+    findings_ = anomalies;
     anomalies_ = dock("anomaliesDock", tr("Anomalies"), anomalies);
     auto* what_if = new WhatIfPanel(state, themes, &window_);
+    what_if_ = what_if;
     QDockWidget* what_if_dock = dock("whatifDock", tr("What if"), what_if);
     connect(anomalies, &AnomalyPanel::whatIfRequested, this, [what_if, what_if_dock](const QString& change) {
         bringUp(what_if_dock);
@@ -126,6 +128,20 @@ void DockPanels::reset() {
 void DockPanels::clear() {
     for (QDockWidget* dock : window_.findChildren<QDockWidget*>(QString(), Qt::FindDirectChildrenOnly))
         delete dock->widget();
+}
+
+void DockPanels::showStatement(const Statement& statement) {
+    if (statement.finding) {
+        showAnomalies();
+        findings_->choose(*statement.finding);
+    } else if (statement.concern == Concern::Data) {
+        showProblems();
+    } else if (!statement.change.empty()) {
+        show(QStringLiteral("whatif"));
+        what_if_->askFor(QString::fromStdString(statement.change));
+    } else {
+        show(QStringLiteral("accounting"));
+    }
 }
 
 bool DockPanels::show(const QString& name) {

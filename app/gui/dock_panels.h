@@ -1,6 +1,7 @@
 #pragma once
 
 #include "app/gui/models/session.h"
+#include "core/answer/statement.h"
 
 #include <QByteArray>
 #include <QObject>
@@ -15,11 +16,13 @@ class QWidget;
 
 namespace bubblescope::gui {
 
+class AnomalyPanel;
 class ComparePanel;
 class LiveController;
 class NoteStore;
 class ThemeManager;
 class ViewState;
+class WhatIfPanel;
 
 /// The panels around a window's timeline, each in a dock. Creates them, brings them to the front, and keeps the user's
 /// arrangement. They are hidden while nothing is open, since empty tables do not help.
@@ -47,6 +50,8 @@ public:
     /// Brings the panel of that name to the front, such as "anomalies". False if there is none.
     bool show(const QString& name);
     void showAnomalies() { bringUp(anomalies_); }
+    /// The panel that shows a statement of the answer.
+    void showStatement(const Statement& statement);
     void showProblems() { bringUp(problems_); }
     void showLive() { bringUp(live_); }
     void showRange() { bringUp(range_); }
@@ -82,6 +87,8 @@ private:
 
     QMainWindow& window_;
     ComparePanel* compare_ = nullptr;
+    AnomalyPanel* findings_ = nullptr;
+    WhatIfPanel* what_if_ = nullptr;
     QDockWidget* anomalies_ = nullptr;
     QDockWidget* problems_ = nullptr;
     QDockWidget* live_ = nullptr;

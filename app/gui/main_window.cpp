@@ -151,6 +151,7 @@ void MainWindow::buildCentre() {
     centralWidget()->layout()->addWidget(centre_);
     connect(centre_, &CentralArea::noted, this, &MainWindow::showMessage);
     connect(&centre_->summary(), &SummaryBar::findingChosen, docks_, &DockPanels::showAnomalies);
+    connect(centre_, &CentralArea::statementChosen, docks_, &DockPanels::showStatement);
     connect(&centre_->timeline(), &TimelineView::timeRangeChosen, docks_, &DockPanels::showRange);
     connect(&centre_->timeline(), &TimelineView::hovered, this, &MainWindow::showHovered);
     connect(&centre_->plain(), &PlainPage::hovered, this, [this](const QString& line) { status_->setHovered(line); });

@@ -146,6 +146,7 @@ Result<SessionPtr> makeSession(DiagnosedRun diagnosed, const JobControl& control
     auto session = std::make_shared<Session>();
     session->run = std::move(diagnosed.run);
     session->report = std::move(diagnosed.report);
+    if (!session->report.accounts.empty()) session->answer = answerOf(session->run, session->report);
     session->lanes = Lanes(session->run.steps, session->report.steps, session->run.checks.checks);
     session->overview = Overview(session->lanes);
     session->values = statedValues(session->run);

@@ -3,6 +3,7 @@
 #include "app/gui/models/item.h"
 #include "app/gui/models/lanes.h"
 #include "core/analysis/report.h"
+#include "core/answer/answer.h"
 #include "core/recognise/run.h"
 #include "core/recognise/stated_values.h"
 
@@ -46,6 +47,7 @@ private:
 struct Session {
     Run run;
     RunReport report; ///< with one analysis per Run::steps, in the same order and in full
+    Answer answer;    ///< for the report; no statements where there is none
     Lanes lanes;
     Overview overview;
     RawLanes raw;

@@ -100,6 +100,11 @@ AnomalyPanel::AnomalyPanel(ViewState& state, ThemeManager& themes, QWidget* pare
     showSession();
 }
 
+void AnomalyPanel::choose(std::size_t finding) {
+    const QModelIndex row = model_->index(static_cast<int>(finding), 0);
+    table().setCurrentIndex(sorted_->mapFromSource(row));
+}
+
 /// Actions for a finding come in the table's menu before those for the table.
 void AnomalyPanel::addActions() {
     QAction* const table_actions = table_->actions().value(0);

@@ -26,6 +26,8 @@ public:
 
     /// Up to date, even if the panel is hidden.
     [[nodiscard]] QTableView& table();
+    /// Selects the finding at this place of the report.
+    void choose(std::size_t finding);
 
 signals:
     /// The user wants to know how long the step would take without it; see changeFor().

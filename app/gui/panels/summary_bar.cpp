@@ -6,7 +6,6 @@
 #include "app/gui/panels/widgets.h"
 #include "app/gui/timeline/role_fills.h"
 #include "core/families/registry.h"
-#include "core/report/results/verdict.h"
 
 #include <QEvent>
 #include <QHBoxLayout>
@@ -318,11 +317,7 @@ void SummaryBar::refreshSchedule(const Session& session) {
              : tr("Pipeline ranks, micro-batches in a step, chunks per rank."));
     QString steps = QString::number(selection.steps().size());
     if (selection.replicas() > 1) steps = tr("%1 × %2 replicas").arg(steps).arg(selection.replicas());
-    const report::Verdict verdict = report::verdictOf(run, session.report);
-    set(figures_[StepsFigure], tr("Step count"), steps,
-        QStringList{translated(verdict.verdict), translated(verdict.cost), translated(verdict.action),
-                    translated(selection.summary())}
-            .join(QStringLiteral("\n\n")));
+    set(figures_[StepsFigure], tr("Step count"), steps, translated(selection.summary()));
     QString paced;
     if (run.info && run.info->source == "run") paced = run.info->paced ? tr("yes") : tr("no");
     set(figures_[PacedFigure], tr("Paced"), paced,

@@ -1,6 +1,7 @@
 #include "app/gui/plain/plain_page.h"
 
 #include "app/gui/language/text.h"
+#include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/widgets.h"
 #include "app/gui/plain/plain_menu.h"
 #include "app/gui/plain/teach_panel.h"
@@ -65,6 +66,8 @@ PlainPage::PlainPage(ThemeManager& themes, QWidget* parent) : QWidget(parent), t
     all->setStretchFactor(0, 1);
     all->setSizes({520, 190});
     QVBoxLayout* column = tightColumn(*this);
+    answer_ = new AnswerBar(themes, this);
+    column->addWidget(answer_);
     column->addWidget(makeBar());
     column->addWidget(makeTools());
     column->addWidget(all, 1);
@@ -229,6 +232,10 @@ void PlainPage::setTrace(PlainTracePtr trace) {
     if (menu_) menu_->close(); // of what was shown
     teach_->setTrace(trace);   // before a slice is selected, which may be its example
     view_->setTrace(trace, view);
+    if (trace)
+        answer_->show(trace->answer());
+    else
+        answer_->clear();
     showReason();
     area_model_->show(nullptr, {});
     area_caption_->clear();

@@ -23,6 +23,7 @@ class QTreeWidget;
 
 namespace bubblescope::gui {
 
+class AnswerBar;
 class TeachPanel;
 
 using PlainSnapshots = std::map<std::weak_ptr<const PlainTrace>, PlainSnapshot, std::owner_less<>>;
@@ -84,6 +85,7 @@ private:
     PlainTracePtr trace_;
     PlainSnapshots snapshots_;
 
+    AnswerBar* answer_ = nullptr;
     QLabel* reason_ = nullptr;
     QToolButton* teach_names_ = nullptr;
     QToolButton* teach_schedule_ = nullptr;

@@ -159,6 +159,10 @@ std::vector<PlainFlow> PlainTrace::flowsOf(SliceId slice) const {
 
 Result<std::shared_ptr<const PlainTrace>> PlainTrace::build(LoadedTrace loaded, const JobControl& control) {
     std::shared_ptr<PlainTrace> out(new PlainTrace);
+    if (loaded.no_pipeline) {
+        BUBBLESCOPE_ASSIGN(const std::vector<FileActivity> activity, activityOf(loaded));
+        out->answer_ = answerOf(loaded, activity);
+    }
     out->run_ = std::move(loaded.run);
     out->reason_ = std::move(loaded.no_pipeline);
     if (out->run_.trace == nullptr || (out->run_.trace->sliceCount() == 0 && out->run_.trace->counters().empty()))

@@ -2,6 +2,7 @@
 
 #include "app/gui/models/item.h"
 #include "app/gui/models/session.h"
+#include "core/answer/answer.h"
 #include "core/base/result.h"
 #include "core/recognise/run.h"
 #include "core/trace/pyramid.h"
@@ -62,6 +63,8 @@ public:
     [[nodiscard]] const Trace& trace() const { return *run_.trace; }
     /// Why no pipeline was found; null for a beginning.
     [[nodiscard]] const Error* reason() const { return reason_ ? &*reason_ : nullptr; }
+    /// For what the devices did, or the hosts; without statements where neither shows, and for a beginning.
+    [[nodiscard]] const Answer& answer() const { return answer_; }
     [[nodiscard]] bool isBeginning() const { return !reason_; }
     [[nodiscard]] const Pyramid& pyramid() const { return *pyramid_; }
     [[nodiscard]] const std::vector<PlainProcess>& processes() const { return processes_; }
@@ -84,6 +87,7 @@ private:
 
     Run run_;
     std::optional<Error> reason_;
+    Answer answer_;
     std::shared_ptr<const Pyramid> pyramid_;
     std::vector<PlainProcess> processes_;
     std::vector<PlainLane> lanes_;

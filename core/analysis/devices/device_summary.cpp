@@ -82,6 +82,31 @@ std::vector<KernelTotals> joinedKernels(const std::vector<DeviceSummary>& device
     return list;
 }
 
+std::string shortKernelName(std::string_view name) {
+    constexpr std::size_t kLongestName = 60;
+    if (name.starts_with("void ")) name.remove_prefix(5);
+    if (name.ends_with(')')) {
+        int depth = 0;
+        std::size_t at = name.size();
+        while (at-- > 0) {
+            depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
+            if (depth == 0) break;
+        }
+        if (at > 0 && at < name.size()) name = name.substr(0, at);
+    }
+    if (name.size() <= kLongestName) return std::string(name);
+    const auto inside = [&](std::size_t at) {
+        return (static_cast<unsigned char>(name[at]) & 0xc0U) == 0x80U;
+    }; // UTF-8
+    std::size_t head = kLongestName / 2;
+    while (head > 0 && inside(head))
+        --head;
+    std::size_t tail = name.size() - (kLongestName - kLongestName / 2 - 1);
+    while (tail < name.size() && inside(tail))
+        ++tail;
+    return fmt::format("{}…{}", name.substr(0, head), name.substr(tail));
+}
+
 std::vector<CollectiveTotals> joinedCollectives(const std::vector<DeviceSummary>& devices) {
     std::map<std::tuple<std::string_view, std::string_view, std::int64_t>, CollectiveTotals> by_group;
     for (const DeviceSummary& device : devices) {

@@ -70,6 +70,10 @@ struct KernelTotals {
     void add(const KernelTotals& other);
 };
 
+/// A kernel's name in at most 60 bytes. Names of kernels are signatures of templates, with hundreds of letters. They
+/// differ at the front and in the template arguments, which the function's arguments follow.
+[[nodiscard]] std::string shortKernelName(std::string_view name);
+
 /// Transfers of one kind between ranks, as the profiler recorded them.
 struct CollectiveTotals {
     std::string name;            ///< "allreduce"; the kernel's name if the profiler recorded no more

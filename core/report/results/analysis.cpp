@@ -2,16 +2,17 @@
 
 #include "core/analysis/anomalies/occurrence.h"
 #include "core/analysis/step_pieces.h"
+#include "core/answer/answer.h"
 #include "core/base/field.h"
 #include "core/base/text.h"
 #include "core/graph/simulate.h"
 #include "core/recognise/stated_values.h"
+#include "core/report/results/answer.h"
 #include "core/report/results/checks.h"
 #include "core/report/results/common.h"
 #include "core/report/results/diagnosis.h"
 #include "core/report/results/step_values.h"
 #include "core/report/results/trace.h"
-#include "core/report/results/verdict.h"
 #include "core/report/svg/axis.h"
 #include "core/report/svg/draw_timelines.h"
 #include "core/theory/closed_form.h"
@@ -488,7 +489,7 @@ Section timelineSection(const Run& run, const RunReport& report, std::size_t sho
 // ---- A document for each reader ----
 
 void addForText(Document& document, const Run& run, const RunReport& report, std::size_t most_findings) {
-    document.add(verdictSection(verdictOf(run, report)));
+    addAnswer(document, answerOf(run, report));
     document.line("");
     addTraceLines(document, run, report.selection);
     document.add(clocksSection(report.clocks));
@@ -503,7 +504,7 @@ void addForText(Document& document, const Run& run, const RunReport& report, std
 void addForPage(Document& document, const Run& run, const RunReport& report, const AnalysisOptions& options) {
     document.title = scheduleTitle(run.schedule);
     if (!run.files.empty()) document.subtitle = filesText(run.files);
-    document.add(verdictSection(verdictOf(run, report)));
+    addAnswer(document, answerOf(run, report));
     document.add(figuresOf(run, report));
     document.add(findingsSection(run, report, true));
     document.add(timelineSection(run, report, report.typicalStep(), options.most_rows));
@@ -522,7 +523,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
 
 void addForPrograms(Document& document, const Run& run, const RunReport& report) {
     addSchemaVersion(document);
-    document.add(verdictSection(verdictOf(run, report)));
+    addAnswer(document, answerOf(run, report));
     document.add(traceData(run));
     document.add(scheduleData(run));
     document.add(clocksSection(report.clocks));
@@ -563,7 +564,7 @@ Document analysisDocument(const Run& run, const RunReport& report, const Analysi
 Document summaryDocument(const Run& run, const RunReport& report) {
     Document document;
     addSchemaVersion(document);
-    document.add(verdictSection(verdictOf(run, report)));
+    addAnswer(document, answerOf(run, report));
     addSelection(document, report.selection);
     return document;
 }

@@ -1,8 +1,9 @@
 #include "core/report/results/devices.h"
 
+#include "core/answer/answer.h"
 #include "core/base/text.h"
+#include "core/report/results/answer.h"
 #include "core/report/results/common.h"
-#include "core/report/results/verdict.h"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostRows = 16;    ///< of ranks and streams, in a terminal
 constexpr std::size_t kMostKernels = 12; ///< the same
-constexpr std::size_t kLongestName = 60; ///< of a kernel, in a terminal
 
 std::string_view kindName(WorkKind kind) {
     switch (kind) {
@@ -29,118 +29,9 @@ std::string_view kindName(WorkKind kind) {
     return "";
 }
 
-std::string percent(TimeNs part, TimeNs whole) {
-    return fmt::format("{:.1f} %", 100 * fractionOf(part, whole));
-}
-
-/// Names of kernels are signatures of templates, with hundreds of letters. They differ at the front and in the template
-/// arguments, which the function's arguments follow.
-std::string shortName(std::string_view name) {
-    if (name.starts_with("void ")) name.remove_prefix(5);
-    if (name.ends_with(')')) {
-        int depth = 0;
-        std::size_t at = name.size();
-        while (at-- > 0) {
-            depth += name[at] == ')' ? 1 : name[at] == '(' ? -1 : 0;
-            if (depth == 0) break;
-        }
-        if (at > 0 && at < name.size()) name = name.substr(0, at);
-    }
-    if (name.size() <= kLongestName) return std::string(name);
-    const auto inside = [&](std::size_t at) {
-        return (static_cast<unsigned char>(name[at]) & 0xc0U) == 0x80U;
-    }; // UTF-8
-    std::size_t head = kLongestName / 2;
-    while (head > 0 && inside(head))
-        --head;
-    std::size_t tail = name.size() - (kLongestName - kLongestName / 2 - 1);
-    while (tail < name.size() && inside(tail))
-        ++tail;
-    return fmt::format("{}…{}", name.substr(0, head), name.substr(tail));
-}
-
 Cell nameCell(const std::string& name) {
-    std::string brief = shortName(name);
+    std::string brief = shortKernelName(name);
     return brief == name ? Cell(name) : Cell(name).as(std::move(brief));
-}
-
-// ---- All devices together ----
-
-struct Sums {
-    TimeNs span{0};
-    TimeNs compute{0};
-    TimeNs exposed_communication{0};
-    TimeNs exposed_memory{0};
-    TimeNs idle{0};
-    TimeNs idle_host{0};
-    TimeNs idle_other{0};
-
-    explicit Sums(const std::vector<DeviceSummary>& devices) {
-        const auto add = [](TimeNs& sum, TimeNs time) { sum = boundedSum(sum, time); };
-        for (const DeviceSummary& device : devices) {
-            add(span, device.times.span());
-            add(compute, device.times.compute());
-            add(exposed_communication, device.times.exposedCommunication());
-            add(exposed_memory, device.times.exposedMemory());
-            add(idle, device.times.idle());
-            add(idle_host, device.idle.host);
-            add(idle_other, device.idle.other);
-        }
-    }
-};
-
-Sentence stateOf(const Sums& sums, std::size_t devices) {
-    const std::string compute = percent(sums.compute, sums.span);
-    const std::string communication = percent(sums.exposed_communication, sums.span);
-    const std::string copies = percent(sums.exposed_memory, sums.span);
-    const std::string idle = percent(sums.idle, sums.span);
-    return devices == 1 ? say("The device computes {} of its time. {} is communication that no compute hides, {} is "
-                              "copies, {} is idle.",
-                              compute, communication, copies, idle)
-                        : say("{} devices compute {} of their time. {} is communication that no compute hides, {} is "
-                              "copies, {} is idle.",
-                              devices, compute, communication, copies, idle);
-}
-
-/// Chosen by the largest part of the time other than compute.
-Verdict verdictOf(const std::vector<DeviceSummary>& devices, const std::vector<CollectiveTotals>& collectives) {
-    const Sums sums(devices);
-    Verdict out{stateOf(sums, devices.size()), {}, {}};
-    const TimeNs largest = std::max({sums.exposed_communication, sums.idle_host, sums.idle_other, sums.exposed_memory});
-    const std::string time = formatTime(largest);
-    const std::string part = percent(largest, sums.span);
-    constexpr double kWorthNaming = 0.05;
-    if (fractionOf(largest, sums.span) < kWorthNaming) {
-        out.cost = say("Nothing but compute takes 5 % of the time.");
-        out.action = say("Make the longest kernels faster.");
-    } else if (largest == sums.exposed_communication) {
-        const auto most = std::ranges::max_element(collectives, {}, &CollectiveTotals::exposed);
-        out.cost = say("{} ({}): exposed communication, {} of it in {} calls of {}.", time, part,
-                       formatTime(most->exposed), most->count, shortName(most->name));
-        out.action = say("Overlap that with compute, or make it smaller.");
-    } else if (largest == sums.idle_host) {
-        out.cost = say("{} ({}): devices wait for the host to launch work.", time, part);
-        out.action =
-            say("Launch earlier: use fewer, larger kernels, CUDA graphs or a compiled model; avoid synchronisation "
-                "and slow data loading between launches.");
-    } else if (largest == sums.idle_other) {
-        out.cost = say("{} ({}): devices idle though work was launched in time.", time, part);
-        out.action = say("See what that work waited for: events, other streams, other devices.");
-    } else {
-        out.cost = say("{} ({}): copies that no compute hides.", time, part);
-        out.action = say("Overlap copies with compute: pinned memory, a stream of their own, prefetching.");
-    }
-    return out;
-}
-
-Verdict verdictOf(const std::vector<HostSummary>& threads) {
-    const auto busiest = std::ranges::max_element(threads, {}, &HostSummary::busy);
-    Verdict out;
-    out.verdict = say("No device was recorded; {} threads of the host were.", threads.size());
-    out.cost = say("The busiest thread runs operators for {} of {}.", formatTime(busiest->busy),
-                   formatTime(busiest->last - busiest->first));
-    out.action = say("Record the devices as well, to see what they wait for.");
-    return out;
 }
 
 // ---- Tables ----
@@ -314,7 +205,10 @@ void addForDevices(Document& document, const std::vector<DeviceSummary>& devices
     Section longest;
     longest.heading = devices.size() == 1 ? "The longest kernels" : "The longest kernels, over all devices";
     const std::vector<KernelTotals> kernels = joinedKernels(devices);
-    longest.add(kernelsTable({}, kernels, Sums(devices).span)).reader = Reader::People;
+    TimeNs all{0};
+    for (const DeviceSummary& device : devices)
+        all = boundedSum(all, device.times.span());
+    longest.add(kernelsTable({}, kernels, all)).reader = Reader::People;
     document.add(std::move(longest));
     if (collectives.empty()) return;
     Section transfers;
@@ -359,10 +253,6 @@ struct Activity {
         const auto by_rank = [](const auto& a, const auto& b) { return a.rank < b.rank; };
         std::ranges::stable_sort(devices, by_rank);
         std::ranges::stable_sort(threads, by_rank);
-    }
-
-    [[nodiscard]] Verdict verdict() const {
-        return devices.empty() ? verdictOf(threads) : verdictOf(devices, joinedCollectives(devices));
     }
 };
 
@@ -471,10 +361,9 @@ bool showsActivity(const std::vector<FileActivity>& files) {
 }
 
 Document activitySummary(const LoadedTrace& trace, const std::vector<FileActivity>& files) {
-    const Activity activity(files);
     Document document;
     addSchemaVersion(document);
-    document.add(verdictSection(activity.verdict()));
+    addAnswer(document, answerOf(trace, files));
     document.data("schedule", Value());
     document.data("no_pipeline", trace.no_pipeline ? Value(trace.no_pipeline->message) : Value());
     return document;
@@ -493,7 +382,7 @@ Document activityDocument(const LoadedTrace& trace, const std::vector<FileActivi
                     run.slices, formatTime(run.span));
     document.foot = fmt::format("Bubblescope {}", version);
     addSchemaVersion(document);
-    document.add(verdictSection(activity.verdict()));
+    addAnswer(document, answerOf(trace, files));
     document.line("", Reader::Text);
     document.line(document.subtitle, Reader::Text);
     if (trace.no_pipeline) document.paragraph("", reasonText(*trace.no_pipeline));

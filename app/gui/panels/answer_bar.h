@@ -1,0 +1,50 @@
+#pragma once
+
+#include "app/gui/theme/theme.h"
+#include "core/answer/statement.h"
+
+#include <QFrame>
+
+#include <cstddef>
+#include <vector>
+
+class QGridLayout;
+class QLabel;
+
+namespace bubblescope::gui {
+
+/// The answer for what is open, at the top of its tab: a line for each statement of the headline, with what its action
+/// wins. A click, or Enter, on a line asks for what shows it.
+class AnswerBar : public QFrame {
+    Q_OBJECT
+
+public:
+    explicit AnswerBar(ThemeManager& themes, QWidget* parent = nullptr);
+
+    /// Copies what it shows. Hidden for an answer without statements.
+    void show(const Answer& answer);
+    void clear();
+    /// The lines as plain text.
+    [[nodiscard]] QStringList lines() const;
+
+signals:
+    void chosen(const bubblescope::Statement& statement);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    struct Line {
+        QLabel* label;
+        QLabel* text;
+        QLabel* gain;
+    };
+    void applyTheme();
+
+    ThemeManager& themes_;
+    QGridLayout* grid_;
+    std::vector<Line> rows_;
+    std::vector<Statement> statements_; ///< one a row that is shown
+};
+
+} // namespace bubblescope::gui

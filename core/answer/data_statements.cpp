@@ -1,0 +1,97 @@
+#include "core/answer/answer.h"
+#include "core/base/field.h"
+#include "core/recognise/lost_records.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+// What problems of loading mean for the result.
+namespace bubblescope {
+namespace {
+
+/// Problems that make the result one of other data than the reader thinks.
+struct DoubtKind {
+    std::string_view kind;
+    Severity severity;
+    Sentence (*action)();
+};
+
+Sentence loadAllRanks() {
+    return say("Load the files of all ranks of one run together, or the folder that holds nothing else.");
+}
+
+Sentence loadOneRun() {
+    return say("Name the files or the folder of one run; 'bubblescope diff' compares two.");
+}
+
+Sentence seeWhyItEnded() {
+    return say("Find out why: a process that was killed, an error in the job's log, or a file that was cut off. Only "
+               "the complete steps before it are analysed.");
+}
+
+Sentence copyAgain() {
+    return say("If the job goes on or the file was copied, copy it again; otherwise see why its process ended early.");
+}
+
+Sentence recordWithRoom() {
+    return say("Times around it may be wrong. Record with larger buffers, and let the recorder finish before the job "
+               "ends.");
+}
+
+Sentence stateRanks() {
+    return say("Check that the order of files is that of the ranks, or name the files by rank.");
+}
+
+Sentence seeProblems() {
+    return say("'bubblescope info' lists all problems of the files.");
+}
+
+const DoubtKind* findDoubt(std::string_view kind) {
+    static constexpr std::array kKinds{
+        DoubtKind{"missing-ranks", Severity::Serious, loadAllRanks},
+        DoubtKind{"absent-ranks", Severity::Notice, loadAllRanks},
+        DoubtKind{"mixed-runs", Severity::Serious, loadOneRun},
+        DoubtKind{"different-jobs", Severity::Serious, loadOneRun},
+        DoubtKind{"rank-ended", Severity::Serious, seeWhyItEnded},
+        DoubtKind{"run-ended", Severity::Serious, seeWhyItEnded},
+        DoubtKind{"unfinished", Severity::Serious, seeWhyItEnded},
+        DoubtKind{"truncated", Severity::Warning, copyAgain},
+        DoubtKind{"file-changed", Severity::Warning, copyAgain},
+        DoubtKind{"guessed-ranks", Severity::Warning, stateRanks},
+        DoubtKind{"unknown-rank", Severity::Warning, stateRanks},
+        DoubtKind{"stray-check", Severity::Warning, seeProblems},
+    };
+    const auto* const found = std::ranges::find(kKinds, kind, &DoubtKind::kind);
+    return found == kKinds.end() ? nullptr : found;
+}
+
+} // namespace
+
+std::vector<Statement> statementsOf(const std::vector<Diagnostic>& problems) {
+    const auto holds = [&](std::string_view kind) {
+        return std::ranges::find(problems, kind, &Diagnostic::kind) != problems.end();
+    };
+    std::vector<Statement> out;
+    for (const Diagnostic& problem : problems) {
+        // Of several problems with one cause the one that names it is enough.
+        const bool is_known = (problem.kind == "unfinished" || problem.kind == "truncated") && holds("rank-ended");
+        if (is_known) continue;
+        const DoubtKind* const doubt = findDoubt(problem.kind);
+        if (doubt == nullptr && !meansLostRecords(problem)) continue;
+        Statement statement;
+        statement.concern = Concern::Data;
+        statement.severity = doubt == nullptr ? Severity::Warning : doubt->severity;
+        statement.kind = problem.kind;
+        statement.what = problem.count > 1 && !problem.where.empty()
+                             ? say("{}: {} ({} times).", problem.where, problem.message, problem.count)
+                         : problem.where.empty() ? say("{}.", problem.message)
+                                                 : say("{}: {}.", problem.where, problem.message);
+        statement.action = doubt == nullptr ? recordWithRoom() : doubt->action();
+        out.push_back(std::move(statement));
+    }
+    return out;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,273 @@
+#include "core/analysis/accounting/accounting.h"
+#include "core/analysis/anomalies/occurrence.h"
+#include "core/analysis/whatif/scenario.h"
+#include "core/answer/answer.h"
+#include "core/base/field.h"
+#include "core/base/text.h"
+#include "core/recognise/stated_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+// The answer for a run with a pipeline.
+namespace bubblescope {
+namespace {
+
+constexpr double kLeastShareNamed = 0.01; ///< of a step
+/// A cause is named beside findings if it costs this much more than the most expensive of them.
+constexpr double kCauseBeyondFindings = 1.5;
+
+Sentence stateOf(const Run& run, const RunReport& report) {
+    const StepAnalysis& step = report.steps[report.typicalStep()];
+    const Sentence schedule{scheduleTitle(run.schedule)};
+    const std::string time = formatTime(report.selection.stepTime());
+    const std::string idle = formatPercent(step.rates.over_makespan);
+    if (step.form) {
+        return say("{}: a step takes {}, and ranks idle {} of it where the schedule needs {}.", schedule, time, idle,
+                   formatPercent(step.form->bubble_rate));
+    }
+    return say("{}: a step takes {}, and ranks idle {} of it.", schedule, time, idle);
+}
+
+Sentence actionAgainst(Cause cause) {
+    switch (cause) {
+    case Cause::Imbalance: return say("Balance the stages: 'bubblescope partition' finds a split of the layers.");
+    case Cause::Slowdown:
+        return say("Find what slows all ops of a step alike: clock rate, power, or another job on the machine.");
+    case Cause::Jitter:
+        return say("Find the ops that take longer than usual, and when: 'bubblescope analyze {}' lists all.",
+                   optionOf(Field("csv")));
+    case Cause::Gaps: return say("Let the host launch ahead of the device, with CUDA graphs or fewer, larger ops.");
+    case Cause::Communication:
+        return say("Overlap transfers with compute, or make them smaller: 'bubblescope whatif {}' shows what that can "
+                   "save.",
+                   optionOf(Field("if"), "comm=0"));
+    case Cause::Order:
+        return say("Run the ops in the planned order: ops that are decided at run time wait for each other.");
+    case Cause::Peer: return say("Post receives earlier: ranks block in sends and receives of each other.");
+    case Cause::Replay: return say("Give checks a smaller share of the bubbles: they delay ops.");
+    case Cause::LateStart:
+        return say("Check what the host does before ops that start late: the trace records nothing that delays them.");
+    default: return say("Record more of what ranks wait for: transfers, waits and the host's launches.");
+    }
+}
+
+/// The change that acts on a cause, as whatif's scenarios have it.
+std::string changeAgainst(Cause cause) {
+    if (cause == Cause::Imbalance) return "stages=balanced";
+    const std::string_view word = causeWord(cause);
+    return word.empty() ? std::string() : std::string(word) + "=0";
+}
+
+/// That a finding about one of several ranks of a stage names.
+std::optional<std::int64_t> globalRankOf(const Anomaly& finding) {
+    const auto named = std::ranges::find(finding.evidence, "global_rank", &std::pair<std::string, double>::first);
+    if (named == finding.evidence.end()) return std::nullopt;
+    return static_cast<std::int64_t>(named->second);
+}
+
+/// The change that a finding's suggestion makes. Layers move between stages, so all stages change with a slow one.
+std::string changeBy(const StepTimeline& shape, const Anomaly& finding) {
+    const bool of_stage = finding.kind == AnomalyKind::SlowStage || finding.kind == AnomalyKind::LastStageImbalance;
+    // What-if replaces all ranks that share a stage at once.
+    if (globalRankOf(finding)) return {};
+    return of_stage ? "stages=balanced" : changeWithout(shape, finding);
+}
+
+Concern concernOf(AnomalyKind kind) {
+    switch (kind) {
+    case AnomalyKind::AadiffMismatch:
+    case AnomalyKind::AadiffUnchecked: return Concern::Computation;
+    case AnomalyKind::LostRecords:
+    case AnomalyKind::MissingOp:
+    case AnomalyKind::DuplicateOp:
+    case AnomalyKind::ClockSkew:
+    case AnomalyKind::CausalityViolation: return Concern::Data;
+    default: return Concern::Time;
+    }
+}
+
+/// Predicts what the typical step wins by a change. The model is made for the first one.
+class Gains {
+public:
+    Gains(const Run& run, const RunReport& report) : run_(run), report_(report) {}
+
+    /// Nothing if it cannot be predicted, or nothing is won.
+    [[nodiscard]] std::optional<TimeNs> of(const std::string& change) {
+        if (change.empty() || report_.standards == nullptr) return std::nullopt;
+        if (!model_) {
+            model_.emplace(typicalStepModel(run_, report_.selection, report_.standards->usual, report_.clocks.bound()));
+        }
+        if (!model_->ok()) return std::nullopt;
+        const std::array changes{change};
+        const Result<Scenario> scenario = parseScenario(changes);
+        if (!scenario.ok()) return std::nullopt;
+        const Result<Prediction> prediction = predict(model_->value(), run_.schedule, scenario.value());
+        if (!prediction.ok()) return std::nullopt;
+        return std::max(TimeNs{0}, -prediction.value().change());
+    }
+
+private:
+    const Run& run_;
+    const RunReport& report_;
+    std::optional<Result<RunModel>> model_; ///< none before the first question
+};
+
+/// Fills in what else is known of the place of a rank.
+void locate(Place& place, const Run& run, const RunReport& report) {
+    if (!place.rank) return;
+    const int replica = place.replica.value_or(0);
+    if (run.places) {
+        for (const auto& [global, at] : run.places->ranks) {
+            const bool here = at.at(MeshAxis::Pipeline) == place.rank->value && at.at(MeshAxis::Data) == replica &&
+                              at.at(MeshAxis::Tensor) == 0 && at.at(MeshAxis::Context) == 0;
+            if (!here) continue;
+            place.global_rank = global;
+            break;
+        }
+    }
+    for (const RankClock& clock : report.clocks.ranks) {
+        if (clock.rank == *place.rank && clock.replica == replica) place.host = clock.host;
+    }
+    const auto device = run.checks.devices.find(CheckPlace{replica, *place.rank, 0});
+    if (device == run.checks.devices.end()) return;
+    if (place.host.empty()) place.host = device->second.host;
+    place.device = device->second.device;
+}
+
+Statement statementOf(const Run& run, const RunReport& report, std::size_t finding) {
+    const Anomaly& anomaly = report.anomalies[finding];
+    Statement out;
+    out.concern = concernOf(anomaly.kind);
+    out.severity = anomaly.severity;
+    out.kind = anomalyKindName(anomaly.kind);
+    out.where.rank = anomaly.rank;
+    out.where.peer = anomaly.peer;
+    out.where.replica = anomaly.replica;
+    if (anomaly.rank && anomaly.chunk && !run.steps.empty())
+        out.where.stage = run.steps.front().stageOf(*anomaly.rank, *anomaly.chunk);
+    locate(out.where, run, report);
+    if (const auto global = globalRankOf(anomaly)) out.where.global_rank = global;
+    if (anomaly.step)
+        out.since = anomaly.step;
+    else if (anomaly.seen.steps > 0)
+        out.since = anomaly.seen.first;
+    out.what = anomaly.message;
+    out.action = anomaly.suggestion;
+    out.certainty = certaintyText(anomaly);
+    // Of the typical step; what happens in some steps alone costs each step a part of that.
+    out.cost = anomaly.seen.steps == anomaly.seen.of_steps ? anomaly.cost : anomaly.meanCost();
+    out.finding = finding;
+    return out;
+}
+
+bool isOfOneStep(const Anomaly& anomaly) {
+    return anomaly.seen.steps == 1 && anomaly.seen.of_steps > 1;
+}
+
+/// Whether a problem of loading already states what such a finding is about.
+bool isAmongProblems(AnomalyKind kind, const Answer& answer) {
+    if (kind == AnomalyKind::LostRecords) return true;
+    if (kind != AnomalyKind::MissingOp && kind != AnomalyKind::DuplicateOp) return false;
+    return std::ranges::any_of(answer.statements, [](const Statement& statement) {
+        return statement.kind == "rank-ended" || statement.kind == "mixed-runs";
+    });
+}
+
+void addFindings(Answer& answer, Gains& gains, const Run& run, const RunReport& report) {
+    constexpr std::size_t kMostPredicted = 8;
+    std::size_t predicted = 0;
+    for (std::size_t i = 0; i < report.anomalies.size(); ++i) {
+        const Anomaly& anomaly = report.anomalies[i];
+        if (isAmongProblems(anomaly.kind, answer)) continue;
+        Statement statement = statementOf(run, report, i);
+        if (anomaly.kind == AnomalyKind::AadiffUnchecked) statement.severity = Severity::Notice; // nothing is wrong
+        if (statement.concern == Concern::Time) {
+            const bool counts =
+                !isOfOneStep(anomaly) && fractionOf(statement.cost, report.selection.stepTime()) >= kLeastShareNamed;
+            if (!counts) continue;
+            if (predicted++ < kMostPredicted) {
+                statement.change = changeBy(run.steps.front(), anomaly);
+                statement.gain = gains.of(statement.change);
+            }
+        }
+        answer.statements.push_back(std::move(statement));
+    }
+}
+
+/// The cause that costs most, by what can be won, unless findings explain as much.
+void addCause(Answer& answer, Gains& gains, const RunReport& report) {
+    const TimeNs step_time = report.selection.stepTime();
+    TimeNs named{0};
+    for (const Statement& statement : answer.statements) {
+        if (statement.concern == Concern::Time) named = std::max(named, statement.cost);
+    }
+    std::optional<Statement> most;
+    for (const WaterfallStep& cause : report.accounts[report.typicalStep()].waterfall) {
+        const bool counts =
+            fractionOf(cause.without, step_time) >= kLeastShareNamed &&
+            static_cast<double>(cause.without.count()) >= kCauseBeyondFindings * static_cast<double>(named.count());
+        if (!counts) continue;
+        Statement statement;
+        statement.concern = Concern::Time;
+        statement.severity = Severity::Warning;
+        statement.kind = causeKey(cause.cause);
+        statement.what =
+            say("{} of a step ({}): {}.", formatTime(cause.without),
+                formatPercent(fractionOf(cause.without, step_time)), Sentence::term(causeName(cause.cause)));
+        statement.action = actionAgainst(cause.cause);
+        statement.cost = cause.without;
+        statement.change = changeAgainst(cause.cause);
+        statement.gain = gains.of(statement.change);
+        if (cause.cause == Cause::Imbalance && statement.gain &&
+            fractionOf(*statement.gain, step_time) < kLeastShareNamed)
+            statement.action = say("Stages do as much work in all; their forwards and backwards differ. Another split "
+                                   "of the layers would not help.");
+        if (!most || statement.worth() > most->worth()) most = std::move(statement);
+    }
+    if (most) answer.statements.push_back(*std::move(most));
+}
+
+void addLosses(Answer& answer, const Run& run) {
+    const StepValueMap values = statedValues(run);
+    std::size_t count = 0;
+    std::optional<int> first;
+    for (const auto& [step, of_step] : values) {
+        if (!of_step.loss || std::isfinite(*of_step.loss)) continue;
+        ++count;
+        if (!first) first = step.first;
+    }
+    if (!first) return;
+    Statement statement;
+    statement.concern = Concern::Computation;
+    statement.severity = Severity::Serious;
+    statement.kind = "loss-not-finite";
+    statement.since = first;
+    statement.what = count == 1 ? say("the loss of step {} is not a finite number.", *first)
+                                : say("the losses of {} steps are not finite numbers, from step {} on.", count, *first);
+    statement.action =
+        say("Go back to a checkpoint from before step {}, and look for the op that overflows first.", *first);
+    answer.statements.push_back(std::move(statement));
+}
+
+} // namespace
+
+Answer answerOf(const Run& run, const RunReport& report) {
+    Answer answer{stateOf(run, report), statementsOf(run.problems), report.selection.stepTime()};
+    Gains gains(run, report);
+    addFindings(answer, gains, run, report);
+    addLosses(answer, run);
+    addCause(answer, gains, report);
+    Statement nothing;
+    nothing.kind = "fine";
+    nothing.what = say("No loss above 1 % beyond the schedule's own bubble.");
+    nothing.action = say("Nothing needs fixing; 'bubblescope advise' searches for a schedule with a smaller bubble.");
+    settle(answer, std::move(nothing));
+    return answer;
+}
+
+} // namespace bubblescope

@@ -1,0 +1,52 @@
+#include "core/answer/statement.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace bubblescope {
+namespace {
+
+/// The smaller, the earlier.
+int orderOf(const Statement& statement) {
+    if (statement.concern == Concern::Fine) return 3;
+    if (statement.concern == Concern::Time) return 2;
+    if (!isDoubt(statement)) return 4;
+    return statement.concern == Concern::Data ? 0 : 1;
+}
+
+} // namespace
+
+bool isDoubt(const Statement& statement) {
+    const bool about_result = statement.concern == Concern::Data || statement.concern == Concern::Computation;
+    return about_result && statement.severity != Severity::Notice;
+}
+
+std::string_view concernName(Concern concern) {
+    switch (concern) {
+    case Concern::Data: return "data";
+    case Concern::Computation: return "computation";
+    case Concern::Time: return "time";
+    case Concern::Fine: return "fine";
+    }
+    return "";
+}
+
+bool Answer::isInDoubt() const {
+    return std::ranges::any_of(statements, isDoubt);
+}
+
+void settle(Answer& answer, Statement nothing) {
+    const bool costs =
+        std::ranges::any_of(answer.statements, [](const Statement& each) { return each.concern == Concern::Time; });
+    if (!costs) {
+        if (answer.isInDoubt()) nothing.action = {};
+        answer.statements.push_back(std::move(nothing));
+    }
+    std::ranges::stable_sort(answer.statements, {}, [](const Statement& each) {
+        const TimeNs worth = each.concern == Concern::Time ? each.worth() : TimeNs{0};
+        return std::tuple(orderOf(each), -static_cast<int>(isDoubt(each) ? each.severity : Severity::Notice), -worth);
+    });
+}
+
+} // namespace bubblescope

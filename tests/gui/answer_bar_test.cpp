@@ -1,0 +1,110 @@
+// The answer at the top of every tab.
+
+#include "app/gui/main_window.h"
+#include "app/gui/panels/answer_bar.h"
+#include "app/gui/panels/anomaly_panel.h"
+#include "tests/gui/gui_tests.h"
+#include "tests/gui/sample_run.h"
+
+#include <QDockWidget>
+#include <QLabel>
+#include <QSignalSpy>
+#include <QTableView>
+#include <QTest>
+#include <QThreadPool>
+
+using namespace bubblescope;
+using namespace bubblescope::gui;
+
+namespace {
+
+/// Stage 2 takes three times as long as the others.
+Run runWithSlowStage() {
+    Run run = sampleRun();
+    for (StepTimeline& step : run.steps) {
+        for (TimelineOp& op : step.ranks[2])
+            op.end = op.start + 3 * op.duration();
+    }
+    return run;
+}
+
+/// A window with a run of which `make` gives another copy for each load.
+struct AnswerWindow {
+    MainWindow window;
+
+    explicit AnswerWindow(Run (*make)())
+        : window([make](const auto&, JobControl&) -> Result<Run> { return make(); }, false) {
+        window.resize(1400, 900);
+        window.show();
+        QSignalSpy loaded(&window, &MainWindow::loaded);
+        window.open({QStringLiteral("run")});
+        if (!loaded.wait()) qFatal("the run did not load");
+    }
+    /// That of the run, not that of the plain page.
+    [[nodiscard]] AnswerBar& bar() const {
+        for (AnswerBar* const each : window.findChildren<AnswerBar*>()) {
+            if (each->isVisible()) return *each;
+        }
+        qFatal("no answer is shown");
+    }
+    [[nodiscard]] QDockWidget& dock(const char* name) const { return child<QDockWidget>(window, name); }
+};
+
+} // namespace
+
+class AnswerBarTest : public QObject {
+    Q_OBJECT
+
+private slots:
+    void initTestCase() { settings_.use(); }
+    void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
+
+    void saysWhatCostsMostAndWhatIsWon() {
+        const AnswerWindow shown(runWithSlowStage);
+        const QStringList lines = shown.bar().lines();
+        QCOMPARE(lines.size(), 1);
+        QVERIFY2(lines.front().contains(QLatin1String("rank 2")), qPrintable(lines.front()));
+        const Statement& first = shown.window.state().session()->answer.first();
+        QVERIFY(first.gain.has_value());
+        bool is_shown = false;
+        for (const QLabel* const label : shown.bar().findChildren<QLabel*>())
+            is_shown = is_shown || label->text().startsWith(QLatin1String("wins "));
+        QVERIFY(is_shown);
+    }
+
+    void aLineLeadsToItsFinding() {
+        const AnswerWindow shown(runWithSlowStage);
+        shown.dock("bubblesDock").raise();
+        QTest::mouseClick(&child<QLabel>(shown.bar(), "answer0"), Qt::LeftButton);
+        QVERIFY(!shown.dock("anomaliesDock").visibleRegion().isEmpty());
+        const auto* const panel = shown.window.findChild<AnomalyPanel*>();
+        QVERIFY(panel != nullptr);
+        QCOMPARE(child<QTableView>(*panel, "anomalyTable").currentIndex().row(), 0);
+    }
+
+    void doubtsComeFirstAndLeadToTheProblems() {
+        const AnswerWindow shown([] {
+            Run run = runWithSlowStage();
+            run.problems.push_back({"truncated", 1, say("rank0"), say("cut off")});
+            return run;
+        });
+        const QStringList lines = shown.bar().lines();
+        QCOMPARE(lines.size(), 2);
+        QVERIFY2(lines.front().startsWith(QLatin1String("Data: ")), qPrintable(lines.front()));
+        QTest::keyClick(&child<QLabel>(shown.bar(), "answer0"), Qt::Key_Return);
+        QVERIFY(shown.dock("problemsDock").isVisible());
+    }
+
+    void aRunWithoutFaultsIsFine() {
+        const AnswerWindow shown([] { return sampleRun(); });
+        const QStringList lines = shown.bar().lines();
+        QCOMPARE(lines.size(), 1);
+        QVERIFY2(lines.front().contains(QLatin1String("Nothing needs fixing")), qPrintable(lines.front()));
+    }
+
+private:
+    OwnSettings settings_;
+};
+
+BUBBLESCOPE_GUI_TEST(AnswerBarTest, answer_bar_test);
+#include "answer_bar_test.moc"
