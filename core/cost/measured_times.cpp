@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 #include <vector>
 
@@ -83,6 +84,14 @@ std::size_t groupOf(const Op& op) {
     return static_cast<std::size_t>(op.kind) + (op.overlapped ? kAlone : 0);
 }
 
+/// 0 of none.
+TimeNs meanOf(std::span<const TimeNs> times) {
+    double sum = 0;
+    for (const TimeNs time : times)
+        sum += static_cast<double>(time.count());
+    return times.empty() ? TimeNs{0} : TimeNs{std::llround(sum / static_cast<double>(times.size()))};
+}
+
 TimeNs medianReceive(const StepTimeline& step) {
     std::vector<TimeNs> receives;
     for (const auto& spans : step.comm) {
@@ -117,7 +126,8 @@ CostModel typicalOpCosts(const StepTimeline& step) {
             durations[next[groupOf(op.op)]++] = op.duration();
     }
     const auto medianOf = [&](std::size_t from, std::size_t to) {
-        return medianInPlace(std::span(durations).subspan(begin[from], begin[to] - begin[from]));
+        const std::span of_groups = std::span(durations).subspan(begin[from], begin[to] - begin[from]);
+        return std::min(medianInPlace(of_groups), meanOf(of_groups));
     };
     const auto of = [&](OpKind kind) {
         const auto alone = static_cast<std::size_t>(kind);

@@ -52,9 +52,10 @@ private:
     TimeNs longest_{0};
 };
 
-/// The typical op times of a step: medians over all ranks and chunks, robust against one slow stage. Overlapped pairs
-/// are measured separately from single ops, since a half lasts as long as its pair; a kind that ran in pairs only gets
-/// the time of the pairs. `comm` is the median time of a receive.
+/// The typical op times of a step: medians over all ranks and chunks, robust against one slow stage, but at most the
+/// mean, which equal stages would take: with two stages the median is the slower one's. Overlapped pairs are measured
+/// separately from single ops, since a half lasts as long as its pair; a kind that ran in pairs only gets the time of
+/// the pairs. `comm` is the median time of a receive.
 [[nodiscard]] CostModel typicalCosts(const StepTimeline& step);
 
 /// The same with transfers that take no time.

@@ -35,6 +35,21 @@ RankAccount account(Rank rank, TimeNs wall, const std::vector<Bubble>& executed,
     return result;
 }
 
+/// Times `numerator` / `denominator`, rounded down.
+void scaleDown(CostModel& costs, TimeNs numerator, TimeNs denominator) {
+    const double factor = static_cast<double>(numerator.count()) / static_cast<double>(denominator.count());
+    const auto scale = [factor](TimeNs& time) {
+        time = TimeNs{static_cast<std::int64_t>(static_cast<double>(time.count()) * factor)};
+    };
+    OpTimes& times = costs.times;
+    const bool of_halves = times.backward == times.input_grad + times.weight_grad;
+    for (TimeNs* const time :
+         {&times.forward, &times.backward, &times.input_grad, &times.weight_grad, &times.optimizer})
+        scale(*time);
+    if (of_halves) times.backward = times.input_grad + times.weight_grad;
+    if (costs.overlapped) scale(*costs.overlapped);
+}
+
 } // namespace
 
 void StepAnalysis::keepTotals() {
@@ -97,11 +112,15 @@ StepAnalysis StepAnalyzer::asItRan(const StepTimeline& step, const StepOrder& or
     analysis.replica = step.replica;
     analysis.wall = step.wall();
     analysis.rates = bubbleRates(step);
-    const CostModel costs = typicalOpCosts(step); // the forms by position assume transfers that take no time
-    analysis.typical = costs.times;
+    CostModel costs = typicalOpCosts(step); // the forms by position assume transfers that take no time
     analysis.bubbles = findBubbles(step, order);
 
     auto form = closedForm(schedule_, costs);
+    if (form.ok() && form.value().makespan > analysis.wall) {
+        scaleDown(costs, analysis.wall, form.value().makespan);
+        form = closedForm(schedule_, costs);
+    }
+    analysis.typical = costs.times;
     if (!form.ok()) {
         analysis.form_note = form.error().message;
     } else if (form.value().exact()) {

@@ -41,8 +41,10 @@ struct StepAnalysis {
                                     ///< StepAnalyzer analysed
     TimeNs wall{0};
     BubbleRates rates;              ///< as executed
-    OpTimes typical;                ///< median time per op kind, the input of the closed form
-    std::optional<ClosedForm> form; ///< exact; none if the schedule has none
+    /// Typical time per op kind, the input of the closed form. Where the form would then be longer than the step, the
+    /// step ran faster than that, and they count in proportion.
+    OpTimes typical;
+    std::optional<ClosedForm> form; ///< exact, and at most as long as the step; none if the schedule has none
     std::optional<TimeNs> at_least; ///< without an exact form, a lower bound on the wall time at these op times
     std::string form_note;          ///< why there is no exact form; empty otherwise
     bool positions_known = false;   ///< false if theory gives totals only: RankAccount::expected is then meaningless

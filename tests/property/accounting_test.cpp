@@ -56,6 +56,7 @@ void expectExact(const StepTimeline& step, const StepAccounting& account, const 
     for (const WaterfallStep& each : account.waterfall)
         length += each.adds;
     EXPECT_EQ(length, step.wall()) << where;
+    EXPECT_LE(account.ideal, step.wall()) << where;
 }
 
 TEST(Accounting, IsExactForEveryFamilyWithJitterAndTransfers) {

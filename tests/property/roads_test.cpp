@@ -128,6 +128,17 @@ void expectSameFindings(const std::vector<Anomaly>& one, const std::vector<Anoma
     EXPECT_EQ(places(one), places(other)) << text(places(one)) << "\n" << text(places(other));
 }
 
+/// What a schedule needs at least is at most what its step took.
+void expectNothingAboveObserved(const RunReport& report) {
+    for (std::size_t s = 0; s < report.steps.size(); ++s) {
+        const StepAnalysis& step = report.steps[s];
+        SCOPED_TRACE(fmt::format("step {}, replica {}", step.index, step.replica));
+        EXPECT_LE(report.accounts[s].ideal, step.wall);
+        if (step.form) EXPECT_LE(step.form->makespan, step.wall);
+        if (step.at_least) EXPECT_LE(*step.at_least, step.wall);
+    }
+}
+
 /// Of the same steps, judged together.
 void expectSameReport(const RunReport& one, const RunReport& other) {
     ASSERT_EQ(one.steps.size(), other.steps.size());
@@ -250,6 +261,7 @@ TEST_P(GeneratedRuns, AreJudgedAlikeOnEveryRoad) {
     ASSERT_EQ(whole.report.steps.size(), static_cast<std::size_t>(kSteps));
     const bool is_faulty = planted.op_factor != 1 || planted.link_factor != 1;
     const auto costs = [](const Anomaly& one) { return one.cost > TimeNs{0}; };
+    expectNothingAboveObserved(whole.report);
     EXPECT_EQ(is_faulty, std::ranges::any_of(whole.report.anomalies, costs)) << text(places(whole.report.anomalies));
 
     {
@@ -322,6 +334,7 @@ TEST(Recordings, AreJudgedAlikeWindowByWindowAndFromTheirBeginning) {
         if (!run.ok()) continue; // no pipeline
         ++judged;
         const DiagnosedRun whole = diagnoseRun(run.value()).value();
+        expectNothingAboveObserved(whole.report);
         const DiagnosedRun parts = byWindows(run.value(), {.steps = 1, .records = 1});
         ASSERT_EQ(parts.report.steps.size(), whole.report.steps.size());
         for (std::size_t s = 0; s < whole.report.steps.size(); ++s)

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -102,17 +103,31 @@ private:
     }
     [[nodiscard]] TimeNs observedEnd(UnitIndex unit) const { return graph_.end[StepGraph::at(unit)]; }
 
+    /// A step may be shorter than usual times allow: all of it then ran faster. True if its length was longer than the
+    /// observed one, to which it is reduced in proportion.
+    bool capAtObserved(TimeNs& length, std::vector<TimeNs>& idle) const {
+        if (length <= graph_.wall) return false;
+        const double pace = static_cast<double>(graph_.wall.count()) / static_cast<double>(length.count());
+        for (TimeNs& of_rank : idle)
+            of_rank = TimeNs{std::llround(static_cast<double>(of_rank.count()) * pace)};
+        length = graph_.wall;
+        return true;
+    }
+
     void climb(StepAccounting& result) {
         Causes causes;
         const Replayed ideal = run(causes);
-        TimeNs length = result.ideal = ideal.length;
+        TimeNs length = replayed_[0] = ideal.length;
         std::vector<TimeNs> before = idle(ideal);
+        bool capped = capAtObserved(length, before);
+        result.ideal = length;
         std::vector<RankAccounting>& ranks = result.ranks.edit();
         for (std::size_t r = 0; r < before.size(); ++r)
             ranks[r].causes[indexOf(Cause::Schedule)] = before[r];
         for (std::size_t c = indexOf(Cause::Imbalance); c < kCauseCount; ++c) {
             WaterfallStep& entry = result.waterfall[c - 1];
             entry.cause = static_cast<Cause>(c);
+            replayed_[c] = replayed_[c - 1];
             if (!present_[c]) continue;
             causes.set(c);
             TimeNs next = graph_.wall;
@@ -121,8 +136,9 @@ private:
                 now = idle(parts_.asObserved(), next, [this](UnitIndex unit) { return observedEnd(unit); });
             } else {
                 const Replayed step = run(causes);
-                next = step.length;
+                next = replayed_[c] = step.length;
                 now = idle(step);
+                capped = capped && capAtObserved(next, now);
             }
             entry.adds = next - std::exchange(length, next);
             for (std::size_t r = 0; r < now.size(); ++r)
@@ -132,7 +148,7 @@ private:
     }
 
     void crossEffects(StepAccounting& result) {
-        const TimeNs replayed = graph_.wall - result.waterfall.back().adds; // with all causes but the unknown
+        const TimeNs replayed = replayed_[indexOf(Cause::Unknown) - 1]; // with all causes but the unknown
         std::size_t first = kCauseCount;
         std::size_t last = 0;
         for (std::size_t c = indexOf(Cause::Imbalance); c < indexOf(Cause::Unknown); ++c) {
@@ -144,8 +160,8 @@ private:
             if (!present_[c]) continue;
             WaterfallStep& entry = result.waterfall[c - 1];
             // The waterfall has seen the first cause alone, and the step without the last.
-            entry.alone = c == first ? entry.adds : run(Causes{}.set(c)).length - result.ideal;
-            entry.without = c == last ? entry.adds : replayed - run(Causes(present_).reset(c)).length;
+            entry.alone = (c == first ? replayed_[c] : run(Causes{}.set(c)).length) - replayed_[0];
+            entry.without = replayed - (c == last ? replayed_[c - 1] : run(Causes(present_).reset(c)).length);
         }
         result.waterfall.back().alone = result.waterfall.back().without = result.waterfall.back().adds;
     }
@@ -155,8 +171,9 @@ private:
     StepParts parts_;
     const StepReplay& replay_; ///< in the observed order
     const PlannedReplay& planned_;
-    TaskTimes ends_; ///< of the latest replay
-    Causes present_; ///< those that can make a difference
+    TaskTimes ends_;              ///< of the latest replay
+    PerCause<TimeNs> replayed_{}; ///< the step with all causes up to each
+    Causes present_;              ///< those that can make a difference
 };
 
 /// Whether each rank ran its ops in the plan's order; the usual case, and the cheap one to tell.

@@ -37,13 +37,15 @@ constexpr void fields(Numbers& numbers, RankAccounting& value) { // see PackedLi
 struct WaterfallStep {
     Cause cause = Cause::Schedule;
     TimeNs adds{0};    ///< to the step with all causes before it, the waterfall; these sum to the wall time
-    TimeNs alone{0};   ///< to the ideal step, if it were the only one
+    TimeNs alone{0};   ///< to the step at typical times, if it were the only one
     TimeNs without{0}; ///< what the step would save if this cause alone were gone
 };
 
 struct StepAccounting {
     PackedList<RankAccounting> ranks;
-    TimeNs ideal{0};                                        ///< the step with the schedule's own bubble only
+    /// The step with the schedule's own bubble only: at most the observed one. Where typical times make it longer, the
+    /// step ran faster than usual, and they count in proportion.
+    TimeNs ideal{0};
     std::array<WaterfallStep, kCauseCount - 1> waterfall{}; ///< all causes but the schedule
     bool planned_order = true; ///< false where no plan fits the step's ops: its own order then counts as planned
     std::int64_t recorded_transfers = 0;  ///< see StepGraph

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <mutex>
 #include <optional>
 
@@ -110,6 +111,7 @@ public:
     [[nodiscard]] TimeNs median(std::size_t from, std::size_t to) {
         return medianInPlace(std::span(times_).subspan(begin_[from], begin_[to] - begin_[from]));
     }
+    [[nodiscard]] std::size_t count(std::size_t key) const { return begin_[key + 1] - begin_[key]; }
 
 private:
     std::vector<std::size_t> begin_;
@@ -198,9 +200,22 @@ void UsualTimes::findMedians(Lists& lists) {
     usual_.resize(by_.count());
     parallelGroups(usual_.size(), lists.size(), [&](std::size_t key) { usual_[key] = lists.median(key, key + 1); });
     parallelGroups(typical_.size(), lists.size(), [&](std::size_t kind) { // last, since it mixes keys
-        const bool alone = kind < LikeKeys::kAlone;
-        typical_[kind] = lists.median(kind * by_.ofKind(), alone ? (kind + 1) * by_.ofKind() : by_.count());
+        const std::size_t from = kind * by_.ofKind();
+        const std::size_t to = kind < LikeKeys::kAlone ? from + by_.ofKind() : by_.count();
+        typical_[kind] = std::min(lists.median(from, to), meanOf(lists, from, to));
     });
+}
+
+/// Of the ops of these keys, each taken to last what is usual for its key.
+TimeNs UsualTimes::meanOf(const Lists& lists, std::size_t from, std::size_t to) const {
+    double sum = 0;
+    double count = 0;
+    for (std::size_t key = from; key < to; ++key) {
+        const auto of_key = static_cast<double>(lists.count(key));
+        sum += of_key * static_cast<double>(usual_[key].count());
+        count += of_key;
+    }
+    return TimeNs{std::llround(sum / std::max(1.0, count))};
 }
 
 UsualTimes::Times UsualTimes::of(const StepTimeline& step, Rank rank, std::size_t index) const {

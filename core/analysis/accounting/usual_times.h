@@ -67,7 +67,8 @@ public:
                const StepSelection& selection);
 
     struct Times {
-        TimeNs typical{0};  ///< of the kind, over all stages
+        TimeNs typical{0};  ///< of the kind: the median over all stages, at most their mean, which a split of the model
+                            ///< into equal stages reaches
         TimeNs usual{0};    ///< of the kind on this stage (and slice of the sequence)
         bool known = false; ///< they follow from the order of the rank's ops alone
     };
@@ -83,6 +84,7 @@ private:
     class Lists;
 
     void findMedians(Lists& lists);
+    [[nodiscard]] TimeNs meanOf(const Lists& lists, std::size_t from, std::size_t to) const;
 
     LikeKeys by_;
     std::vector<TimeNs> usual_;       ///< per key

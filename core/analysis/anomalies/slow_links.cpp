@@ -6,13 +6,12 @@
 #include <map>
 #include <optional>
 
-// Links against each other and against themselves earlier. A transfer's time counts from when both sides were there, so
-// that waiting for the peer is not held against the link. Both ends' clocks are in it, so that less than their error is
-// never told.
+// Links against each other, of two the one against the other, and against themselves earlier. A transfer's time counts
+// from when both sides were there, so that waiting for the peer is not held against the link. Both ends' clocks are in
+// it, so that less than their error is never told.
 namespace bubblescope {
 namespace {
 
-constexpr std::size_t kFewestLinks = 3;
 constexpr double kFewestDeviations = 6;
 
 using Links = std::map<LinkKey, std::vector<Transferred>>;
@@ -55,12 +54,13 @@ std::optional<std::size_t> stepOf(const std::vector<Transferred>& transfers, std
 }
 
 void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
-    if (links.size() < kFewestLinks) return;
+    if (links.size() < 2) return;
+    const bool of_two = links.size() == 2;
     std::vector<double> all;
     for (const auto& [link, transfers] : links)
         all.push_back(typical(transfers));
-    const double usual = statistics::median(all);
-    const double deviation = statistics::medianDeviation(all);
+    const double usual = of_two ? std::min(all[0], all[1]) : statistics::median(all);
+    const double deviation = of_two ? 0 : statistics::medianDeviation(all);
     const auto bound = static_cast<double>(input.clocks.bound().count());
     std::vector<double> chances;
     std::vector<LinkKey> candidates;
@@ -91,12 +91,17 @@ void findSlow(const AnomalyInput& input, const Links& links, Anomalies& found) {
         Anomaly anomaly = describe(input, AnomalyKind::SlowLink, link, s, typical(transfers), usual, cost);
         input.setLasting(anomaly);
         anomaly.evidence.emplace_back("chance", corrected[place - 1]);
-        anomaly.message = say(
-            "transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step would be {} "
-            "shorter ({:.1f} %) if they were like the others.",
-            anomaly.rank->value, anomaly.peer->value, formatTime(TimeNs{static_cast<std::int64_t>(typical(transfers))}),
-            typical(transfers) / std::max(1.0, usual), formatTime(TimeNs{static_cast<std::int64_t>(usual)}),
-            formatTime(cost), 100 * input.fraction(cost, s));
+        const std::string took = formatTime(TimeNs{static_cast<std::int64_t>(typical(transfers))});
+        const std::string others = formatTime(TimeNs{static_cast<std::int64_t>(usual)});
+        const double ratio = typical(transfers) / std::max(1.0, usual);
+        const double share = 100 * input.fraction(cost, s);
+        anomaly.message =
+            of_two ? say("transfers from rank {} to rank {} take {}, {:.1f} times the other direction's {}; the step "
+                         "would be {} shorter ({:.1f} %) if they were like those.",
+                         anomaly.rank->value, anomaly.peer->value, took, ratio, others, formatTime(cost), share)
+                   : say("transfers from rank {} to rank {} take {}, {:.1f} times the median link's {}; the step would "
+                         "be {} shorter ({:.1f} %) if they were like the others.",
+                         anomaly.rank->value, anomaly.peer->value, took, ratio, others, formatTime(cost), share);
         anomaly.suggestion =
             say("Look at that direction of the link: its adapter, cable and switch port, other traffic, "
                 "and whether it goes the way it should.");

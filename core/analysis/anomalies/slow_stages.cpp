@@ -9,22 +9,21 @@
 #include <utility>
 
 // Stages against each other: distinguished from noise by the distance to the median stage in median deviations, by a
-// rank test of the ops' times, and by what a step would save if the stage were like the median one.
+// rank test of the ops' times, and by what a step would save if the stage were like the median one. Of two stages, each
+// is compared with the other, and the test and the saving decide alone.
 namespace bubblescope {
 namespace {
 
-/// Below three nobody is the odd one.
-constexpr std::size_t kFewestStages = 3;
 constexpr std::size_t kStageKinds = 4; // F, B, I, W; halves of pairs last as long as the pair and say little of a stage
 
-/// What a stage's ops take, beside what as many ops of those kinds take on the median stage.
+/// What a stage's ops take, beside what as many ops of those kinds take on the median stage, or on the other of two.
 struct StageLoad {
     Rank rank;
     Chunk chunk;
     Stage stage;
     std::array<std::size_t, kStageKinds> count{}; ///< of ops
     double work = 0;                              ///< ns a step
-    double ratio = 1;                             ///< to the median stage
+    double ratio = 1;                             ///< to that stage
     double chance = 1;
 
     [[nodiscard]] double usual() const { return work / ratio; }
@@ -73,6 +72,12 @@ std::vector<StageLoad> stageLoads(const std::vector<StepTimeline>& steps, const 
         loads[i].ratio = loads[i].work / expected;
         ratios.push_back(loads[i].ratio);
     }
+    if (loads.size() == 2) {
+        const double first = loads[0].ratio / std::max(loads[1].ratio, 1e-9);
+        loads[0].ratio = first;
+        loads[1].ratio = 1 / std::max(first, 1e-9);
+        return loads;
+    }
     const double middle = statistics::median(std::move(ratios));
     for (StageLoad& load : loads)
         load.ratio /= middle > 0 ? middle : 1;
@@ -119,7 +124,19 @@ TimeNs nanoseconds(double value) {
     return TimeNs{static_cast<std::int64_t>(value)};
 }
 
-Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) {
+Sentence suggestionFor(bool last, bool of_two) {
+    if (of_two) {
+        return say(
+            "Move layers to the other stage ('bubblescope partition' finds a split), or look at the device. With "
+            "two stages, more layers and a slow device look the same.");
+    }
+    return last ? say("Give the last stage fewer layers: the output head and the loss cost as much as several layers "
+                      "('bubblescope partition' finds a split).")
+                : say("Move layers to other stages, or look at the device.");
+}
+
+/// `stages` are those compared.
+Anomaly describe(const AnomalyInput& input, const StageLoad& slow, std::size_t stages, TimeNs cost) {
     const bool last = slow.stage.value == input.run.schedule.stages() - 1;
     const auto microbatches = static_cast<double>(input.run.schedule.microbatches);
     const double excess = slow.work - slow.usual();
@@ -140,20 +157,24 @@ Anomaly describe(const AnomalyInput& input, const StageLoad& slow, TimeNs cost) 
     const Sentence place =
         last ? say("rank {}, chunk {} (stage {}, the last)", slow.rank.value, slow.chunk.value, slow.stage.value)
              : say("rank {}, chunk {} (stage {})", slow.rank.value, slow.chunk.value, slow.stage.value);
+    const std::string took = formatTime(nanoseconds(slow.work / microbatches));
+    const std::string usual = formatTime(nanoseconds(slow.usual() / microbatches));
+    const double share = 100 * input.fraction(cost, input.typicalStep());
     anomaly.message =
-        say("{} takes {} per micro-batch, {:.2f} times the median stage ({}); it keeps its "
-            "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without that.",
-            place, formatTime(nanoseconds(slow.work / microbatches)), slow.ratio,
-            formatTime(nanoseconds(slow.usual() / microbatches)), formatTime(nanoseconds(excess)), formatTime(cost),
-            100 * input.fraction(cost, input.typicalStep()));
-    anomaly.suggestion =
-        last ? say("Give the last stage fewer layers: the output head and the loss cost as much as several layers "
-                   "('bubblescope partition' finds a split).")
-             : say("Move layers to other stages, or look at the device.");
+        stages == 2
+            ? say("{} takes {} per micro-batch, {:.2f} times the other stage ({}); it keeps its rank busy {} longer "
+                  "per "
+                  "step, and the step would be {} shorter ({:.1f} %) without that.",
+                  place, took, slow.ratio, usual, formatTime(nanoseconds(excess)), formatTime(cost), share)
+            : say("{} takes {} per micro-batch, {:.2f} times the median stage ({}); it keeps its "
+                  "rank busy {} longer per step than its equals, and the step would be {} shorter ({:.1f} %) without "
+                  "that.",
+                  place, took, slow.ratio, usual, formatTime(nanoseconds(excess)), formatTime(cost), share);
+    anomaly.suggestion = suggestionFor(last, stages == 2);
     return anomaly;
 }
 
-/// What the typical step saves if this stage's ops took what the median stage's take.
+/// What the typical step saves if this stage's ops took what those of the stage take that it is compared with.
 TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
     return costs.savedByOps([&](Rank rank, const TimelineOp& op) {
         const bool of_stage = slow.rank == rank && slow.chunk == op.op.chunk;
@@ -173,11 +194,11 @@ bool ofStraggler(const Anomalies& found, Rank rank) {
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
     std::array<double, kStageKinds> usual{};
     std::vector<StageLoad> loads = stageLoads(input.run.steps, samples, usual);
-    if (loads.size() < kFewestStages) return;
+    if (loads.size() < 2) return;
     std::vector<double> ratios;
     for (const StageLoad& load : loads)
         ratios.push_back(load.ratio);
-    const double deviation = statistics::medianDeviation(ratios);
+    const double deviation = loads.size() > 2 ? statistics::medianDeviation(ratios) : 0;
 
     RelativeTimes relative(samples, loads, usual);
     std::vector<double> chances(loads.size(), 1.0);
@@ -200,7 +221,8 @@ void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomali
         if (!costs) costs.emplace(input.run.steps[input.typicalStep()], input.knownOf(input.typicalStep()));
         loads[i].chance = corrected[i];
         const TimeNs cost = costOf(*costs, loads[i]);
-        if (input.worthReporting(cost, input.typicalStep())) found.push_back(describe(input, loads[i], cost));
+        if (input.worthReporting(cost, input.typicalStep()))
+            found.push_back(describe(input, loads[i], loads.size(), cost));
     }
 }
 

@@ -245,10 +245,21 @@ void findHidden(const AnomalyInput& input, const OpSamples& samples, Anomalies& 
 }
 
 /// A rank's level per step: the median of its ops' times over their groups' medians, over the median of all ranks'
-/// levels in that step. What slows all ranks of a step alike, such as longer sequences, is nobody's fault.
+/// levels in that step, or over the other rank's where there are two. What slows all ranks of a step alike, such as
+/// longer sequences, is nobody's fault.
 struct RankLevels {
     std::vector<std::uint32_t> steps; ///< by index into the run's steps
     std::vector<double> levels;       ///< of these
+    std::vector<double> own;          ///< the same, not divided; empty where there are more than two ranks
+
+    /// Whether most of the change is the rank's own: of two ranks, the other may have become faster.
+    [[nodiscard]] bool changedItself(const statistics::Change& change) const {
+        if (own.empty()) return true;
+        const auto begin = own.begin();
+        const auto at = begin + static_cast<std::ptrdiff_t>(change.at);
+        const double before = statistics::median({begin, at});
+        return statistics::median({at, own.end()}) / std::max(before, 1e-9) >= std::sqrt(change.after / change.before);
+    }
 };
 std::map<std::pair<int, Rank>, RankLevels> levels(const AnomalyInput& input, const OpSamples& samples) {
     std::map<std::pair<int, Rank>, RankLevels> out;
@@ -277,31 +288,34 @@ std::map<std::pair<int, Rank>, RankLevels> levels(const AnomalyInput& input, con
             of_step.emplace_back(&of_rank, statistics::medianInPlace(relative));
             common.push_back(of_step.back().second);
         }
+        const bool of_two = of_step.size() == 2;
         const double usual = std::max(1e-9, statistics::medianInPlace(common));
         for (const auto& [of_rank, level] : of_step) {
+            const double others = of_two ? std::max(1e-9, 2 * usual - level) : usual; // the mean of two is the median
             of_rank->steps.push_back(step);
-            of_rank->levels.push_back(level / usual);
+            of_rank->levels.push_back(level / others);
+            if (of_two) of_rank->own.push_back(level);
         }
     }
     return out;
 }
 
 void findOnsets(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
-    auto by_rank = levels(input, samples);
+    const auto by_rank = levels(input, samples);
     statistics::ChangeLimits limits;
     limits.probability = input.limits.step_change_chance;
     limits.hazard = input.limits.step_change_hazard;
     limits.least_share = input.limits.onset_share;
     limits.least_values = 3;
-    std::vector<std::vector<double>> series;
-    for (auto& [key, of_rank] : by_rank)
-        series.push_back(std::move(of_rank.levels));
+    std::vector<const std::vector<double>*> series;
+    for (const auto& [key, of_rank] : by_rank)
+        series.push_back(&of_rank.levels);
     std::vector<std::vector<statistics::Change>> changes(series.size());
-    parallelFor(series.size(), [&](std::size_t i) { changes[i] = statistics::findChanges(series[i], limits); });
+    parallelFor(series.size(), [&](std::size_t i) { changes[i] = statistics::findChanges(*series[i], limits); });
     std::size_t place = 0;
     for (const auto& [key, of_rank] : by_rank) {
         for (const statistics::Change& change : changes[place++]) {
-            if (change.after <= change.before) continue;
+            if (change.after <= change.before || !of_rank.changedItself(change)) continue;
             const std::size_t first = of_rank.steps[change.at];
             const double ratio = change.after / change.before;
             auto slowdown = slowdownOf(input, key.first, key.second, first, ratio);
@@ -338,10 +352,9 @@ std::vector<double> usualOfKinds(const OpSamples& samples) {
 
 /// With one chunk a rank, a slow rank and a slow stage look the same. With more it is slow in all of them.
 void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomalies& found) {
-    constexpr std::size_t kFewestRanks = 3;
     const auto pp = static_cast<std::size_t>(input.run.steps.front().pp);
     const auto vpp = static_cast<std::size_t>(input.run.steps.front().vpp);
-    if (pp < kFewestRanks || vpp < 2) return;
+    if (pp < 2 || vpp < 2) return;
     const std::vector<double> usual_of_kind = usualOfKinds(samples);
     // A rank at a time: the times of all ranks are 8 bytes an op.
     const auto eachTimeOf = [&](std::size_t r, const auto& use) { // use(chunk, time)
@@ -367,10 +380,12 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         ops.push_back(times.size());
         level.push_back(statistics::medianInPlace(times));
     }
-    const double usual = statistics::median(level);
-    const double deviation = statistics::medianDeviation(level);
+    const double median = statistics::median(level);
+    const double deviation = pp > 2 ? statistics::medianDeviation(level) : 0;
+    const auto usualFor = [&](std::size_t r) { return pp > 2 ? median : level[1 - r]; };
     std::vector<double> chances(pp, 1.0);
     for (std::size_t r = 0; r < pp; ++r) {
+        const double usual = usualFor(r);
         const double excess = level[r] - usual;
         if (excess <= 0 || excess < input.limits.stage_deviations * deviation) continue;
         std::vector<std::vector<double>> of_chunks = timesByChunk(r);
@@ -390,7 +405,7 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
     const std::vector<double> corrected = statistics::holm(chances);
     for (std::size_t r = 0; r < pp; ++r) {
         if (corrected[r] > input.limits.chance) continue;
-        const double ratio = level[r] / usual;
+        const double ratio = level[r] / usualFor(r);
         const TimeNs cost = costOfRatio(input, input.typicalStep(), Rank{r}, ratio);
         if (!input.worthReporting(cost, input.typicalStep())) continue;
         Anomaly anomaly;
@@ -400,10 +415,15 @@ void findAmongRanks(const AnomalyInput& input, const OpSamples& samples, Anomali
         anomaly.cost = cost;
         input.setLasting(anomaly);
         anomaly.evidence = {{"ratio", ratio}, {"chance", corrected[r]}, {"chunks", static_cast<double>(vpp)}};
-        anomaly.message = say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those of "
-                              "the other ranks take; the step would be {} shorter ({:.1f} %) if it were like "
-                              "them.",
-                              r, vpp, ratio, formatTime(cost), 100 * input.fraction(cost, input.typicalStep()));
+        const double share = 100 * input.fraction(cost, input.typicalStep());
+        anomaly.message = pp > 2 ? say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those "
+                                       "of the other ranks take; the step would be {} shorter ({:.1f} %) if it were "
+                                       "like them.",
+                                       r, vpp, ratio, formatTime(cost), share)
+                                 : say("rank {} is slow in all of its {} chunks: its ops take {:.2f} times what those "
+                                       "of the other rank take; the step would be {} shorter ({:.1f} %) if it were "
+                                       "like it.",
+                                       r, vpp, ratio, formatTime(cost), share);
         anomaly.suggestion = lookAtDevice();
         found.push_back(std::move(anomaly));
     }
