@@ -3,6 +3,7 @@
 #include "core/analysis/anomalies/slice_evidence.h"
 #include "core/analysis/clocks/clock_evidence.h"
 #include "core/analysis/devices/device_summary.h"
+#include "core/analysis/period/host_activity.h"
 #include "core/base/time_intervals.h"
 #include "core/formats/perfetto/capture_names.h"
 #include "core/formats/perfetto/writer.h"
@@ -124,6 +125,7 @@ public:
         BUBBLESCOPE_TRY(add(kMemoryPeaks));
         BUBBLESCOPE_TRY(add(kKernelSums));
         BUBBLESCOPE_TRY(add(kActivity));
+        BUBBLESCOPE_TRY(add(kHostActivities));
         for (std::uint32_t file = 0; file < recognised_.size(); ++file)
             put(file, std::string(kInstantsKey), recognised_[file].instantsOf(raw_.trace(), file));
         return {};

@@ -3,6 +3,7 @@
 #include "core/aadiff/coverage.h"
 #include "core/analysis/anomalies/anomaly.h"
 #include "core/analysis/clocks/run_clocks.h"
+#include "core/analysis/period/step_period.h"
 #include "core/analysis/step_diagnosis.h"
 #include "core/cost/cost_model.h"
 #include "core/recognise/run.h"
@@ -56,6 +57,7 @@ struct RunReport {
     StepDiagnosis typical;                          ///< of the typical step; StepDiagnoses makes those of others
     std::shared_ptr<const StepStandards> standards; ///< by which the typical step was diagnosed
     std::vector<StageTimes> stages;
+    StepPeriod period;              ///< from step to step
     std::vector<Anomaly> anomalies; ///< what costs a step most first
     RunClocks clocks;
     std::optional<CheckCoverage> coverage; ///< of checks in bubbles; none where the trace holds none

@@ -76,7 +76,7 @@ struct JitteredRun {
         }
         timeline.begin += origin;
         timeline.end += origin;
-        origin += length + TimeNs{1'000'000};
+        origin += length + TimeNs{200'000};
         run.steps.push_back(std::move(timeline));
     }
     run.span = origin;

@@ -33,6 +33,7 @@ Anomalies findInSteps(const AnomalyInput& input) {
     findSlowLinks(input, transfers, found);
     findExposedCommunication(input, found);
     findGradientExchange(input, found);
+    findTimeBetweenSteps(input, found);
     add(order);
     findLaunchBound(input, found);
     add(blocking);
@@ -46,6 +47,7 @@ void findInWholeRun(const AnomalyInput& input, Anomalies& found) {
     findBubblesAboveForm(input, found); // uses all causes found
     findLongWarmUp(input, found);
     findStepTimeChanges(input, found);
+    findLongSteps(input, found);
     findLostRecords(input, found);
     findMemoryFaults(input, found);
     findAadiffFaults(input, found);

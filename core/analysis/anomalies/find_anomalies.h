@@ -93,6 +93,8 @@ void findSlowLinks(const AnomalyInput& input, const TransferSamples& transfers, 
 /// But for what slow links cost, found above.
 void findExposedCommunication(const AnomalyInput& input, Anomalies& found);
 void findGradientExchange(const AnomalyInput& input, Anomalies& found);
+/// But for optimizers and the exchange of gradients, found above.
+void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found);
 void findOrderFaults(const AnomalyInput& input,
                      Anomalies& found); ///< order-departure, missing, duplicate, out of place
 void findBlockingReceives(const AnomalyInput& input, Anomalies& found);
@@ -100,6 +102,8 @@ void findBubblesAboveForm(const AnomalyInput& input, Anomalies& found); ///< use
 void findLaunchBound(const AnomalyInput& input, Anomalies& found);
 void findLongWarmUp(const AnomalyInput& input, Anomalies& found);
 void findStepTimeChanges(const AnomalyInput& input, Anomalies& found);
+/// Steps that are long now and then, where what was found in them does not explain it.
+void findLongSteps(const AnomalyInput& input, Anomalies& found);
 /// clock-skew, causality-violation
 void findClockFaults(const AnomalyInput& input, const TransferSamples& transfers, Anomalies& found);
 void findLostRecords(const AnomalyInput& input, Anomalies& found);

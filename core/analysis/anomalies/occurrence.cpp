@@ -1,5 +1,6 @@
 #include "core/analysis/anomalies/occurrence.h"
 
+#include "core/analysis/period/step_period.h"
 #include "core/base/field.h"
 #include "core/base/median.h"
 
@@ -34,6 +35,13 @@ TimeNs Cases::typicalCost() const {
     for (const auto& [step, of_step] : steps_)
         costs.push_back(of_step.cost);
     return costs.empty() ? TimeNs{0} : median(std::move(costs));
+}
+
+TimeNs Cases::total() const {
+    TimeNs total{0};
+    for (const auto& [step, of_step] : steps_)
+        total += of_step.cost;
+    return total;
 }
 
 Occurrence Cases::occurrence(std::span<const StepTimeline> steps, std::optional<int> replica) const {
@@ -71,6 +79,14 @@ void settleOccurrence(Occurrence& seen, const std::set<int>& examined) {
     seen.goes_on = std::int64_t{after} * seen.steps < 2 * std::int64_t{span} && (seen.steps > 1 || after == 0);
 }
 
+std::optional<int> rhythmOf(const Occurrence& seen) {
+    std::vector<int> numbers;
+    for (int before = 63; before >= 0; --before) {
+        if ((seen.latest >> before & 1U) != 0) numbers.push_back(seen.last - before);
+    }
+    return rhythmOf(numbers);
+}
+
 Sentence occurrenceText(const Occurrence& seen) {
     if (seen.of_steps < 2 || seen.steps == 0) return {};
     Sentence text;
@@ -80,6 +96,9 @@ Sentence occurrenceText(const Occurrence& seen) {
         text = say("once in {} steps, in step {}", seen.of_steps, seen.first);
     } else if (seen.steps == seen.since_first) {
         text = say("in all {} steps since step {}", seen.steps, seen.first);
+    } else if (const auto every = rhythmOf(seen)) {
+        text = say("every {} steps: {} of {}, from step {} to {}", *every, seen.steps, seen.of_steps, seen.first,
+                   seen.last);
     } else if (seen.goes_on) {
         text = say("in {} of the last {} steps, since step {}; it goes on", seen.steps, seen.since_first, seen.first);
     } else {

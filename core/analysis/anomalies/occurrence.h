@@ -29,6 +29,7 @@ public:
 
     [[nodiscard]] bool empty() const { return steps_.empty(); }
     [[nodiscard]] TimeNs typicalCost() const; ///< median over the steps with a case
+    [[nodiscard]] TimeNs total() const;       ///< over all steps
     /// Examines the replica's steps, or those of all; of the replicas of one step number the most expensive counts. A
     /// case is due after the mean distance between those seen; the finding continues for twice that distance. Without
     /// any, Occurrence::cases is 0.
@@ -44,6 +45,9 @@ private:
 
 /// Sets what depends on which step numbers were examined: `of_steps`, `since_first` and `goes_on`.
 void settleOccurrence(Occurrence& seen, const std::set<int>& examined);
+
+/// The distance of the steps with a case, where they come regularly: three or more, the latest 64 step numbers alone.
+[[nodiscard]] std::optional<int> rhythmOf(const Occurrence& seen);
 
 /// "in 12 of the last 20 steps, since step 31; it goes on; 1.2 s in all"; empty for findings that concern no steps.
 [[nodiscard]] Sentence occurrenceText(const Occurrence& seen);

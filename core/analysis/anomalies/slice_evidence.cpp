@@ -22,7 +22,7 @@ struct DeviceUse {
     std::size_t stretches = 0; ///< of busy time
 };
 
-DeviceUse useWithin(const KernelTime& kernels, TimeInterval op) {
+DeviceUse useWithin(const BusySpans& kernels, TimeInterval op) {
     DeviceUse use;
     auto at = std::ranges::lower_bound(kernels.busy, op.start, {}, &TimeInterval::end);
     for (; at != kernels.busy.end() && at->start < op.end; ++at) {
@@ -54,7 +54,7 @@ struct MeasuredOp {
     Chunk chunk;
 };
 
-void addGaps(const KernelTime& kernels, const MeasuredOp& op, SliceEvidence& evidence) {
+void addGaps(const BusySpans& kernels, const MeasuredOp& op, SliceEvidence& evidence) {
     const DeviceUse use = useWithin(kernels, op.time);
     if (use.stretches < kFewestKernels) return;
     DeviceGaps& gaps = evidence.device_gaps[{op.rank, op.chunk}];
@@ -65,12 +65,35 @@ void addGaps(const KernelTime& kernels, const MeasuredOp& op, SliceEvidence& evi
 
 using OpsOfFiles = std::map<std::uint32_t, std::vector<MeasuredOp>>;
 
+std::map<std::uint32_t, int> ranksOfFiles(const ClockOfRank& clocks) {
+    std::map<std::uint32_t, int> ranks;
+    for (const auto& [key, clock] : clocks) {
+        if (clock.file) ++ranks[*clock.file];
+    }
+    return ranks;
+}
+
+/// Of ranks that are alone in their file.
+ActivityOfRanks activitiesOf(const std::vector<HostActivityTimes>& files, const ClockOfRank& clocks, bool moved) {
+    const auto isNamed = [](const BusySpans& times) { return !times.busy.empty(); };
+    std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
+    ActivityOfRanks out;
+    for (const auto& [key, clock] : clocks) {
+        if (!clock.file || *clock.file >= files.size() || ranks_of_file[*clock.file] != 1) continue;
+        if (std::ranges::none_of(files[*clock.file].times, isNamed)) continue;
+        HostActivityTimes& of_rank = out.try_emplace(key, files[*clock.file]).first->second;
+        for (BusySpans& times : of_rank.times) {
+            for (TimeInterval& span : times.busy) {
+                if (moved) span = {clock.fit.toReference(span.start), clock.fit.toReference(span.end)};
+            }
+        }
+    }
+    return out;
+}
+
 /// The ops of which it is known which file has their device's kernels.
 OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved) {
-    std::map<std::uint32_t, int> ranks_of_file;
-    for (const auto& [key, clock] : clocks) {
-        if (clock.file) ++ranks_of_file[*clock.file];
-    }
+    std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
     OpsOfFiles ops;
     for (const StepTimeline& step : run.steps) {
         for (std::size_t r = 0; r < step.ranks.size(); ++r) {
@@ -90,46 +113,17 @@ OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved
 
 } // namespace
 
-Result<std::vector<KernelTime>> extractKernelTime(RawTrace& raw) {
+Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw) {
     const Trace& trace = raw.trace();
-    std::vector<KernelTime> files(raw.fileCount());
+    std::vector<BusySpans> files(raw.fileCount());
     const StringId kernel = trace.strings().find("kernel");
     for (SliceId slice = 0; kernel != 0 && slice < trace.sliceCount(); ++slice) {
         if (trace.sliceCategories()[slice] != kernel) continue;
         files[trace.tracks()[trace.sliceTracks()[slice]].file].busy.push_back({trace.start(slice), trace.end(slice)});
     }
-    for (KernelTime& file : files)
+    for (BusySpans& file : files)
         file.busy = unionOf(std::move(file.busy));
     return files;
-}
-
-void fields(WireWriter& wire, const KernelTime& value) {
-    wire(std::uint64_t{value.busy.size()});
-    if (!value.busy.empty()) wire.instant(value.busy.front().start);
-    for (std::size_t i = 0; i < value.busy.size(); ++i) {
-        if (i > 0) wire.duration(value.busy[i].start - value.busy[i - 1].end);
-        wire.duration(value.busy[i].duration());
-    }
-}
-
-void fields(WireReader& wire, KernelTime& value) {
-    std::uint64_t count = 0;
-    wire(count);
-    if (count > wire.left() / sizeof(TimeNs)) return wire.reject();
-    TimeNs at{0};
-    if (count > 0) wire.instant(at);
-    const auto goOn = [&] {
-        TimeNs by{0};
-        wire.duration(by);
-        if (by > kFarthestWireTime || at > kFarthestWireTime) return wire.reject();
-        at += by;
-    };
-    for (std::uint64_t i = 0; i < count && !wire.failed(); ++i) {
-        if (i > 0) goOn();
-        const TimeNs start = at;
-        goOn();
-        value.busy.push_back({start, at});
-    }
 }
 
 Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw) {
@@ -179,19 +173,28 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
     if (anyShareStages(run)) {
         BUBBLESCOPE_ASSIGN(evidence.kernel_sums, extract(run, kKernelSums));
     }
+    BUBBLESCOPE_ASSIGN(const std::vector<HostActivityTimes> activities, extract(run, kHostActivities));
+    const bool any_activity = std::ranges::any_of(activities, [](const HostActivityTimes& file) {
+        return std::ranges::any_of(file.times, [](const BusySpans& times) { return !times.busy.empty(); });
+    });
+    const bool moved = run_clocks.method == ClockMethod::Aligned;
+    if (any_activity) {
+        BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
+        evidence.activities = activitiesOf(activities, clocks, moved);
+    }
     RawTrace raw(run.trace);
-    BUBBLESCOPE_ASSIGN(std::vector<KernelTime> kernels, extractKernelTime(raw));
+    BUBBLESCOPE_ASSIGN(std::vector<BusySpans> kernels, extractKernelTime(raw));
     std::optional<OpsOfFiles> ops; // whose they are is looked for where there are kernels
     for (std::uint32_t file = 0; file < kernels.size(); ++file) {
         // Those of one extract at a time: a large job has thousands of ranks with some megabytes each.
         if (raw.files()[file].extract != nullptr) {
-            BUBBLESCOPE_ASSIGN(kernels[file], raw.stored<KernelTime>(file, keyOf(kKernelTime)));
+            BUBBLESCOPE_ASSIGN(kernels[file], raw.stored<BusySpans>(file, keyOf(kKernelTime)));
         }
-        const KernelTime of_file = std::exchange(kernels[file], {});
+        const BusySpans of_file = std::exchange(kernels[file], {});
         if (of_file.busy.empty()) continue;
         if (!ops) {
             BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
-            ops = opsOfKnownFiles(run, clocks, run_clocks.method == ClockMethod::Aligned);
+            ops = opsOfKnownFiles(run, clocks, moved);
         }
         for (const MeasuredOp& op : (*ops)[file])
             addGaps(of_file, op, evidence);

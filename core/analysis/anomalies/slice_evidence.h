@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/analysis/clocks/run_clocks.h"
+#include "core/analysis/period/host_activity.h"
 #include "core/recognise/raw_trace.h"
 
 #include <cstdint>
@@ -31,6 +32,7 @@ struct KernelSums {
 
 /// What anomalies need of a run's raw slices.
 struct SliceEvidence {
+    ActivityOfRanks activities; ///< of ranks with a file of their own that names any
     std::map<std::pair<Rank, Chunk>, DeviceGaps> device_gaps;
     std::vector<std::optional<double>> memory_peaks; ///< bytes, by file of the run
     std::vector<KernelSums> kernel_sums;             ///< by file of the run; empty where no ranks share a stage
@@ -40,12 +42,9 @@ struct SliceEvidence {
 /// Errors: as extract().
 [[nodiscard]] Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& clocks, bool peaks_wanted);
 
-/// When a file's devices ran kernels: disjoint intervals, by start.
-struct KernelTime {
-    std::vector<TimeInterval> busy;
-};
-[[nodiscard]] Result<std::vector<KernelTime>> extractKernelTime(RawTrace& raw);
-inline constexpr Extractor<KernelTime> kKernelTime{"kernel time", extractKernelTime};
+/// When a file's devices ran kernels.
+[[nodiscard]] Result<std::vector<BusySpans>> extractKernelTime(RawTrace& raw);
+inline constexpr Extractor<BusySpans> kKernelTime{"kernel time", extractKernelTime};
 
 [[nodiscard]] Result<std::vector<KernelSums>> extractKernelSums(RawTrace& raw);
 inline constexpr Extractor<KernelSums> kKernelSums{"kernel sums", extractKernelSums};
@@ -54,7 +53,6 @@ inline constexpr Extractor<KernelSums> kKernelSums{"kernel sums", extractKernelS
 [[nodiscard]] Result<std::vector<std::optional<double>>> extractMemoryPeaks(RawTrace& raw);
 inline constexpr Extractor<std::optional<double>> kMemoryPeaks{"memory peaks", extractMemoryPeaks};
 
-// In extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are small numbers.
 template <class Wire>
 void fields(Wire& wire, KernelSum& value) {
     auto& [count, total] = value;
@@ -66,7 +64,5 @@ void fields(Wire& wire, KernelSums& value) {
     auto& [by_name] = value;
     wire(by_name);
 }
-void fields(WireWriter& wire, const KernelTime& value);
-void fields(WireReader& wire, KernelTime& value);
 
 } // namespace bubblescope

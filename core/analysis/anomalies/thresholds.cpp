@@ -39,6 +39,8 @@ std::span<const ThresholdInfo> thresholdTable() {
                       "communication that compute waits for, median over steps, less what slow links cost"},
         ThresholdInfo{"gradients.exchange", &T::gradient_exchange, 0, 1, "share of the step",
                       "time between the pipeline's end and the optimizers' start, median over steps"},
+        ThresholdInfo{"steps.between", &T::between_steps, 0, 1, "share of the period",
+                      "time between steps that nothing recorded explains"},
         ThresholdInfo{"bubble.excess", &T::bubble_excess, 0, 1, "share of the step",
                       "idle time above the closed form, mean over ranks"},
         ThresholdInfo{"launch.gaps", &T::device_gaps, 0, 1, "share of the op",

@@ -183,6 +183,7 @@ private:
         report.anomalies = findings_.ofRun(run_.steps);
         BUBBLESCOPE_ASSIGN(const SliceEvidence slices,
                            sliceEvidence(run_, report.clocks, !options_.memory_estimate.empty()));
+        report.period = periodOf(run_.steps, report.selection, slices.activities);
         findInWholeRun({.run = run_,
                         .analyses = report.steps,
                         .selection = report.selection,

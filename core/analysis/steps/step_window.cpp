@@ -194,6 +194,7 @@ Status StepWindow::describe(const StepRequest& request, const JobControl* contro
         report_.accounts[typical] = report_.typical.accounting;
     }
     BUBBLESCOPE_ASSIGN(slices_, sliceEvidence(run_, report_.clocks, !options_.memory_estimate.empty()));
+    report_.period = periodOf(run_.steps, report_.selection, slices_.activities);
     return {};
 }
 

@@ -68,6 +68,14 @@ TimeNs meanOff(const RunModel& run, const RunModel& rebuilt) {
     return times.empty() ? off : off / static_cast<std::int64_t>(times.size());
 }
 
+/// How many ops a model runs in all steps, its pairs as two.
+double opCount(const RunModel& model) {
+    double count = 0;
+    for (const RunNode& node : model.graph().nodes())
+        count += node.op == RunOp::Pair ? 2 : isPipelineCompute(node.op) ? 1 : 0;
+    return count;
+}
+
 /// What a mean over the steps is of the typical one.
 TimeNs ofTypicalStep(const Prediction& prediction, TimeNs mean) {
     if (prediction.step == prediction.fit.observed || prediction.fit.observed <= TimeNs{0}) return mean;
@@ -157,7 +165,13 @@ Result<Prediction> predict(const RunModel& run, const Schedule& order, const Sce
         compare(before.model, before.model.timed.durations, after.model, after.model.timed.durations);
     prediction.schedule = std::move(after.schedule);
     prediction.microbatches_after /= scenario.pipeline.split; // parts of one count as one
-    finish(prediction, run, meanOff(run, before.model));
+    // Hosts spend some time between ops that no start shows as late. It grows with the number of ops, and so does what
+    // is unknown of it.
+    const double ops = opCount(after.model) / std::max(1.0, opCount(before.model));
+    const TimeNs between = std::max(TimeNs{0}, prediction.fit.observed - prediction.before);
+    prediction.after += TimeNs{std::llround((ops - 1) * static_cast<double>(between.count()))};
+    const auto off = static_cast<double>(meanOff(run, before.model).count());
+    finish(prediction, run, TimeNs{std::llround(std::max(1.0, ops) * off)});
     return prediction;
 }
 

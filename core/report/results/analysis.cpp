@@ -11,6 +11,7 @@
 #include "core/report/results/checks.h"
 #include "core/report/results/common.h"
 #include "core/report/results/diagnosis.h"
+#include "core/report/results/period.h"
 #include "core/report/results/step_values.h"
 #include "core/report/results/trace.h"
 #include "core/report/svg/axis.h"
@@ -494,6 +495,7 @@ void addForText(Document& document, const Run& run, const RunReport& report, std
     addTraceLines(document, run, report.selection);
     document.add(clocksSection(report.clocks));
     document.add(findingsSection(run, report, true, most_findings));
+    document.add(periodSection(report.period, Reader::Text));
     document.add(whereSection(run, report, Reader::Text));
     document.add(stepsSection(run, report));
     document.add(stagesSection(report, Reader::Text));
@@ -508,6 +510,7 @@ void addForPage(Document& document, const Run& run, const RunReport& report, con
     document.add(figuresOf(run, report));
     document.add(findingsSection(run, report, true));
     document.add(timelineSection(run, report, report.typicalStep(), options.most_rows));
+    document.add(periodSection(report.period, Reader::Page));
     document.add(whereSection(run, report, Reader::Page));
     if (report.selection.steps().size() > 1) document.add(stepBars(report));
     document.add(stepsSection(run, report));
@@ -530,6 +533,7 @@ void addForPrograms(Document& document, const Run& run, const RunReport& report)
     addSelection(document, report.selection);
     document.data("typical_step", report.steps[report.typicalStep()].index);
     if (report.windows() > 1) document.data("parts", report.windows());
+    document.add(periodSection(report.period, Reader::Programs));
     std::vector<std::size_t> taken;
     for (std::size_t i = 0; i < report.steps.size(); ++i) {
         if (report.selection.whyAside(i) != SetAside::NotAsked) taken.push_back(i);

@@ -1,5 +1,8 @@
 #include "core/analysis/whatif/scenario.h"
+#include "core/base/time.h"
 #include "tests/unit/whatif/runs.h"
+
+#include <fmt/format.h>
 
 namespace bubblescope::test {
 namespace {
@@ -106,6 +109,41 @@ TEST(Scenario, MoreChunksTakeTheirPartOfTheTime) {
     const Prediction v_shape = predictOf(run, {"schedule=zb-v"}); // which takes two chunks only
     EXPECT_EQ(v_shape.schedule->vpp, 2);
     EXPECT_EQ(v_shape.after, simulate(*v_shape.schedule, half).value().wall());
+}
+
+/// With this much time after each op in which its rank runs nothing.
+Run runWithGaps(const Schedule& order, TimeNs op, TimeNs gap) {
+    auto run = simulatedRun(order, CostModel{opTimes(op + gap, op + gap, op + gap), {}, {}, {}, {}, {}});
+    for (StepTimeline& step : run.steps) {
+        for (auto& ops : step.ranks) {
+            for (TimelineOp& each : ops)
+                each.end -= gap;
+        }
+        step.fitWindow();
+    }
+    return run;
+}
+
+TEST(Scenario, TimeBetweenOpsGrowsWithTheirNumber) {
+    const TimeNs gap = 50us;
+    const auto run = runWithGaps(scheduleOf("1f1b", 4, 8), 4ms, gap);
+    for (const TimeNs clock_error : {0us, 200us}) { // late starts, or too small for the clocks: unknown
+        const auto model = runModel(run, selectSteps(run.steps), clock_error).value();
+        const auto predicted = [&](std::vector<std::string> changes) {
+            return predict(model, run.schedule, scenario(std::move(changes))).value();
+        };
+        for (const int vpp : {2, 4}) {
+            const auto truth = runWithGaps(scheduleOf("interleaved", 4, 8, vpp), 4ms / vpp, gap).steps[0].wall();
+            const Prediction chunks = predicted({"schedule=interleaved", fmt::format("vpp={}", vpp)});
+            EXPECT_NEAR(fractionOf(chunks.predicted(), truth), 1, 0.015) << vpp << " chunks, " << clock_error.count();
+            if (clock_error > 0us) {
+                EXPECT_LE(std::chrono::abs(chunks.predicted() - truth), chunks.bar.time);
+            }
+        }
+        const auto twice = runWithGaps(scheduleOf("1f1b", 4, 16), 4ms, gap).steps[0].wall();
+        EXPECT_NEAR(fractionOf(predicted({"microbatches=16"}).predicted(), twice), 1, 0.01);
+        EXPECT_EQ(predicted({"schedule=1f1b"}).change(), 0us) << "as many ops";
+    }
 }
 
 TEST(Scenario, TheShareOfTheInputGradientSplitsABackward) {

@@ -1,0 +1,210 @@
+#include "core/analysis/anomalies/find_anomalies.h"
+#include "core/analysis/period/step_period.h"
+#include "core/analysis/statistics/robust.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+// What makes the period from step to step longer than the step: the time between steps, and long steps now and then.
+namespace bubblescope {
+namespace {
+
+TimeNs spent(const AnomalyInput& input, std::pair<int, Rank> place, HostActivity activity, TimeInterval gap) {
+    const auto of_rank = input.slices.activities.find(place);
+    return of_rank == input.slices.activities.end() ? TimeNs{0} : timeWithin(of_rank->second.of(activity), gap);
+}
+
+/// What optimizers take of a gap, by ops or by what hosts did: they are the step's own work.
+TimeNs optimizersIn(const AnomalyInput& input, const StepGap& gap) {
+    const std::vector<StepTimeline>& steps = input.run.steps; // replicas of a number are neighbours
+    const auto sameNumber = [&](std::size_t s) { return steps[s].index == steps[gap.timeline].index; };
+    std::size_t first = gap.timeline;
+    while (first > 0 && sameNumber(first - 1))
+        --first;
+    TimeNs longest{0};
+    for (std::size_t s = first; s < steps.size() && sameNumber(s); ++s) {
+        for (std::size_t r = 0; r < steps[s].ranks.size(); ++r) {
+            const TimeNs time = spent(input, {steps[s].replica, Rank{r}}, HostActivity::Optimizer, gap.time);
+            const std::vector<TimelineOp>& list = steps[s].ranks[r];
+            TimeNs ops{0};
+            for (auto op = list.rbegin(); op != list.rend() && op->op.kind == OpKind::Optimizer; ++op)
+                ops += std::max(TimeNs{0}, std::min(op->end, gap.time.end) - std::max(op->start, gap.time.start));
+            longest = std::max({longest, time, ops});
+        }
+    }
+    return longest;
+}
+
+Sentence nameOf(HostActivity activity) {
+    return Sentence::term(hostActivityName(activity));
+}
+
+Sentence suggestionFor(std::optional<HostActivity> activity) {
+    if (!activity) {
+        return say("Look at what that rank does between steps: data loading, logging, checkpoints, garbage collection. "
+                   "Mark it in the trace to see it named here.");
+    }
+    switch (*activity) {
+    case HostActivity::DataLoading:
+        return say("Load the next batch while the step runs: more loader workers, prefetching, faster storage.");
+    case HostActivity::Evaluation: return say("Evaluate less often, on fewer samples, or in a job of its own.");
+    case HostActivity::Checkpoint: return say("Write checkpoints asynchronously, sharded over ranks, or less often.");
+    case HostActivity::GarbageCollection:
+        return say("Switch automatic collection off (gc.disable()), and collect on all ranks in the same step.");
+    case HostActivity::Optimizer: break;
+    }
+    return say("Fuse the optimizer's kernels, or shard it over replicas.");
+}
+
+/// The time between steps due to one activity of one rank, or to nothing that is recorded.
+struct Between {
+    std::optional<HostActivity> activity;
+    int replica = 0; ///< of an activity
+    Rank rank;       ///< that does it, or that begins the next step
+    Cases cases;
+    std::vector<double> periods; ///< of the gaps that have it
+};
+
+Anomaly describe(const AnomalyInput& input, const Between& of) {
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::TimeBetweenSteps;
+    anomaly.rank = of.rank;
+    const int replicas = of.activity ? static_cast<int>(input.selection.replicas()) : 1;
+    if (replicas > 1) anomaly.replica = of.replica;
+    input.setSeen(anomaly, of.cases);
+    anomaly.severity = input.severityOf(anomaly.meanCost(), input.typicalStep());
+    const double period = std::max(1.0, statistics::median(of.periods));
+    const double share = static_cast<double>(anomaly.cost.count()) / period;
+    anomaly.evidence = {
+        {"between_ns", static_cast<double>(anomaly.cost.count())}, {"period_ns", period}, {"share", share}};
+    const Sentence who = nameRank(of.replica, of.rank, replicas);
+    const std::string time = formatTime(anomaly.cost);
+    const std::string whole = formatTime(TimeNs{static_cast<std::int64_t>(period)});
+    anomaly.message =
+        of.activity ? say("{} between steps takes {} on {}, {:.1f} % of the {} from step to step.",
+                          nameOf(*of.activity), time, who, 100 * share, whole)
+                    : say("no op runs for {} between steps, {:.1f} % of the {} from step to step; {} begins the next "
+                          "step, and nothing recorded explains the wait.",
+                          time, 100 * share, whole, who);
+    anomaly.suggestion = suggestionFor(of.activity);
+    return anomaly;
+}
+
+} // namespace
+
+void findTimeBetweenSteps(const AnomalyInput& input, Anomalies& found) {
+    const std::vector<StepGap> gaps = gapsBetween(input.run.steps, input.selection);
+    if (gaps.empty()) return;
+    TimeNs told{0}; // exchanged gradients lie between steps as well
+    for (const Anomaly& anomaly : found) {
+        if (anomaly.kind == AnomalyKind::GradientExchange) told += anomaly.meanCost();
+    }
+    std::map<std::pair<HostActivity, std::pair<int, Rank>>, Between> named;
+    Between unnamed;
+    std::map<Rank, std::size_t> begins; // the next step, in how many gaps
+    for (const StepGap& gap : gaps) {
+        const TimeNs optimizers = optimizersIn(input, gap);
+        TimeNs most{0}; // of what hosts did: ranks do it beside each other
+        for (std::size_t a = 0; a < kHostActivityCount; ++a) {
+            const auto activity = static_cast<HostActivity>(a);
+            if (activity == HostActivity::Optimizer) continue;
+            for (const auto& [place, of_rank] : input.slices.activities) {
+                const TimeNs time = timeWithin(of_rank.of(activity), gap.time);
+                if (time <= TimeNs{0}) continue;
+                Between& between = named[{activity, place}];
+                between.activity = activity;
+                between.replica = place.first;
+                between.rank = place.second;
+                between.cases.add(gap.timeline, time);
+                between.periods.push_back(static_cast<double>(gap.period.count()));
+                most = std::max(most, time);
+            }
+        }
+        const TimeNs left = gap.time.duration() - optimizers - most - told;
+        const double share = static_cast<double>(left.count()) / std::max(1.0, static_cast<double>(gap.period.count()));
+        if (share < input.limits.between_steps || left <= input.clocks.bound()) continue;
+        ++begins[gap.next];
+        unnamed.cases.add(gap.timeline, left);
+        unnamed.periods.push_back(static_cast<double>(gap.period.count()));
+    }
+    const auto tell = [&](const Between& between) {
+        const Anomaly anomaly = describe(input, between);
+        if (input.worthReporting(anomaly.meanCost(), input.typicalStep())) found.push_back(anomaly);
+    };
+    // Of the ranks that do the same, the one that takes longest is told: the others wait for it.
+    std::map<HostActivity, const Between*> longest;
+    std::map<HostActivity, TimeNs> totals;
+    for (const auto& [key, between] : named) {
+        const TimeNs total = between.cases.total();
+        if (total <= totals[key.first]) continue;
+        totals[key.first] = total;
+        longest[key.first] = &between;
+    }
+    for (const auto& [activity, between] : longest)
+        tell(*between);
+    if (unnamed.cases.empty()) return;
+    unnamed.rank = std::ranges::max_element(begins, {}, [](const auto& entry) { return entry.second; })->first;
+    tell(unnamed);
+}
+
+void findLongSteps(const AnomalyInput& input, Anomalies& found) {
+    const std::vector<std::size_t> places = longSteps(input.selection);
+    if (places.size() < 2) return; // once is chance
+    const auto& all = input.selection.steps();
+    const TimeNs typical = input.selection.stepTime();
+    Cases cases;
+    TimeNs longer{0};
+    for (const std::size_t place : places) {
+        cases.add(all[place].longest, all[place].time - typical);
+        longer += all[place].time - typical;
+    }
+    // Whether findings of these steps explain half of it.
+    TimeNs told{0};
+    for (const Anomaly& anomaly : found) {
+        const bool now_and_then = anomaly.seen.steps < anomaly.seen.of_steps;
+        const bool in_steps = anomaly.kind != AnomalyKind::TimeBetweenSteps;
+        if (now_and_then && in_steps) told += anomaly.seen.total;
+    }
+    if (2 * told >= longer) return;
+    Anomaly anomaly;
+    anomaly.kind = AnomalyKind::LongSteps;
+    // The rank that computes longer in them than usual, if one does for most of the time.
+    const std::size_t ranks = input.analyses[all[places.front()].longest].ranks.size();
+    TimeNs most{0};
+    for (std::size_t r = 0; r < ranks; ++r) {
+        std::vector<double> busy;
+        for (std::size_t s = 0; s < input.analyses.size(); ++s) {
+            if (input.selection.takes(s) && r < input.analyses[s].ranks.size())
+                busy.push_back(static_cast<double>(input.analyses[s].ranks[r].busy.count()));
+        }
+        const TimeNs usual{static_cast<std::int64_t>(statistics::median(std::move(busy)))};
+        TimeNs more{0};
+        for (const std::size_t place : places) {
+            const auto& of_step = input.analyses[all[place].longest].ranks;
+            if (r < of_step.size()) more += of_step[r].busy - usual;
+        }
+        if (more <= most || 2 * more < longer) continue;
+        most = more;
+        anomaly.rank = Rank{r};
+    }
+    input.setSeen(anomaly, cases);
+    if (!input.worthReporting(anomaly.meanCost(), input.typicalStep())) return;
+    anomaly.severity = input.severityOf(anomaly.meanCost(), input.typicalStep());
+    anomaly.step = all[places.front()].index;
+    anomaly.evidence = {{"long_steps", static_cast<double>(places.size())},
+                        {"longer_ns", static_cast<double>(longer.count())},
+                        {"typical_ns", static_cast<double>(typical.count())}};
+    anomaly.message = anomaly.rank ? say("{} steps are longer than the typical one, by {} in the median; rank {} "
+                                         "computes longer in them.",
+                                         places.size(), formatTime(anomaly.cost), anomaly.rank->value)
+                                   : say("{} steps are longer than the typical one, by {} in the median; no rank "
+                                         "computes longer in them.",
+                                         places.size(), formatTime(anomaly.cost));
+    anomaly.suggestion = say("Look at what happens in these steps: garbage collection, checkpoints, evaluation, other "
+                             "processes on the hosts.");
+    found.push_back(std::move(anomaly));
+}
+
+} // namespace bubblescope

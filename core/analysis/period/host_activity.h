@@ -1,0 +1,58 @@
+#pragma once
+
+#include "core/base/ids.h"
+#include "core/base/time.h"
+#include "core/recognise/raw_trace.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bubblescope {
+
+/// When something went on: disjoint intervals, by start.
+struct BusySpans {
+    std::vector<TimeInterval> busy;
+};
+
+/// How much of an interval the spans cover. Logarithmic in spans, plus linear in those within.
+[[nodiscard]] TimeNs timeWithin(const BusySpans& spans, TimeInterval interval);
+
+/// What a host does besides launching ops.
+enum class HostActivity : std::uint8_t { DataLoading, Evaluation, Checkpoint, GarbageCollection, Optimizer };
+inline constexpr std::size_t kHostActivityCount = 5;
+
+/// For documents and people: "data loading".
+[[nodiscard]] std::string_view hostActivityName(HostActivity activity);
+
+/// When a rank's host did what.
+struct HostActivityTimes {
+    std::array<BusySpans, kHostActivityCount> times;
+
+    [[nodiscard]] BusySpans& of(HostActivity activity) { return times[static_cast<std::size_t>(activity)]; }
+    [[nodiscard]] const BusySpans& of(HostActivity activity) const { return times[static_cast<std::size_t>(activity)]; }
+};
+/// By replica and rank, on the run's clock.
+using ActivityOfRanks = std::map<std::pair<int, Rank>, HostActivityTimes>;
+
+/// The activity that a slice's name states; none for most slices. Names of PyTorch's profiler (enumerate(DataLoader),
+/// Optimizer.step), Megatron-LM's timers (batch-generator), DeepSpeed's instructions (LoadMicroBatch, OptimizerStep),
+/// Python's garbage collector, and what training loops call these things.
+[[nodiscard]] std::optional<HostActivity> activityNamed(std::string_view name);
+
+/// By what their slices are named.
+[[nodiscard]] Result<std::vector<HostActivityTimes>> extractHostActivities(RawTrace& raw);
+inline constexpr Extractor<HostActivityTimes> kHostActivities{"host activities", extractHostActivities};
+
+// In extracts, see core/recognise/extract_values.h: the first begin, then gaps and lengths, which are small numbers.
+void fields(WireWriter& wire, const BusySpans& value);
+void fields(WireReader& wire, BusySpans& value);
+void fields(WireWriter& wire, const HostActivityTimes& value);
+void fields(WireReader& wire, HostActivityTimes& value);
+
+} // namespace bubblescope
