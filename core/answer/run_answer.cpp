@@ -26,6 +26,18 @@ Sentence stateOf(const Run& run, const RunReport& report) {
     const Sentence schedule{scheduleTitle(run.schedule)};
     const std::string time = formatTime(report.selection.stepTime());
     const std::string idle = formatPercent(step.rates.over_makespan);
+    const TimeNs period = report.period.period();
+    const bool pays_more =
+        report.period.periods > 0 && fractionOf(period - report.period.step, report.period.step) >= kLeastShareNamed;
+    if (pays_more && step.form) {
+        return say("{}: it takes {} from step to step. A step takes {} of it, and ranks idle {} of that where the "
+                   "schedule needs {}.",
+                   schedule, formatTime(period), time, idle, formatPercent(step.form->bubble_rate));
+    }
+    if (pays_more) {
+        return say("{}: it takes {} from step to step. A step takes {} of it, and ranks idle {} of that.", schedule,
+                   formatTime(period), time, idle);
+    }
     if (step.form) {
         return say("{}: a step takes {}, and ranks idle {} of it where the schedule needs {}.", schedule, time, idle,
                    formatPercent(step.form->bubble_rate));

@@ -40,7 +40,7 @@ struct StepAnalysis {
     bool order_of_previous = false; ///< the step ran the same ops in the same order as the previous one that the
                                     ///< StepAnalyzer analysed
     TimeNs wall{0};
-    BubbleRates rates;              ///< as executed
+    BubbleRates rates; ///< as executed
     /// Typical time per op kind, the input of the closed form. Where the form would then be longer than the step, the
     /// step ran faster than that, and they count in proportion.
     OpTimes typical;

@@ -1,8 +1,8 @@
 // The answer at the top of every tab.
 
 #include "app/gui/main_window.h"
-#include "app/gui/panels/answer_bar.h"
 #include "app/gui/panels/anomaly_panel.h"
+#include "app/gui/panels/answer_bar.h"
 #include "tests/gui/gui_tests.h"
 #include "tests/gui/sample_run.h"
 

@@ -185,7 +185,8 @@ TimeNs costOf(StepCosts& costs, const StageLoad& slow) {
 /// Then it is the rank, not the split of the model.
 bool ofStraggler(const Anomalies& found, Rank rank) {
     return std::ranges::any_of(found, [&](const Anomaly& a) {
-        return a.kind == AnomalyKind::Straggler && a.rank == rank && !a.replica && !a.step;
+        const bool of_peers = a.kind == AnomalyKind::HiddenStraggler; // one that shares the stage
+        return (a.kind == AnomalyKind::Straggler || of_peers) && a.rank == rank && !a.replica && !a.step;
     });
 }
 
