@@ -272,7 +272,9 @@ TEST(Extract, WithAValueThatCannotBeReadIsRejected) {
         const auto result = runProgram({"analyze", damaged.string()});
         const bool is_read = key != keyOf(kActivity) && key != keyOf(kCategories) && key != kInstantsKey;
         EXPECT_EQ(result.exit_code, is_read ? 3 : 0) << key << result.out << result.err;
-        if (is_read) EXPECT_THAT(result.err, HasSubstr("damaged extract")) << key;
+        if (is_read) {
+            EXPECT_THAT(result.err, HasSubstr("damaged extract")) << key;
+        }
     }
 }
 
