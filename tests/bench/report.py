@@ -269,11 +269,11 @@ class Report:
         analyzed = self.ours("analyze", folder, "--json")
         what = f"{self.ranks:,} ranks of 100 MB out of their extracts"
         self.below(f"analyze {what}, a rank", analyzed[0] / self.ranks * 1e3, "ms", 20)
-        self.below("… most memory, a rank", analyzed[1] / self.ranks / 1e6, "MB", 4)
+        self.below("… most memory, a rank", analyzed[1] / self.ranks / 1e6, "MB", 2)
         if self.gui.exists():
             opened = self.run([self.gui, "--screenshot", self.work / "extracts.png", "--force", folder])
             self.below(f"open {what} in the app, a rank", opened[0] / self.ranks * 1e3, "ms", 20)
-            self.below("… most memory, a rank", opened[1] / self.ranks / 1e6, "MB", 6)
+            self.below("… most memory, a rank", opened[1] / self.ranks / 1e6, "MB", 4)
         shutil.rmtree(folder)
 
     def generators(self):
