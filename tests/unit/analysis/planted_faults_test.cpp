@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <tuple>
@@ -96,6 +97,18 @@ TEST_P(PlantedFaults, ASlowLastStageIsNamed) {
     expectNamedFirst(run, "last stage", [&](const Anomaly& first) {
         return first.kind == AnomalyKind::LastStageImbalance && schedule.stageOf(*first.rank, *first.chunk) == last;
     });
+}
+
+/// Forward and backward in other proportions, and as much work in all: there is nothing to move.
+TEST(TwoStages, WithEqualWorkBlameNone) {
+    test::JitteredRun run = cleanRun("gpipe", 2);
+    run.op_factor = [](int, Rank rank, const Op& op) {
+        const double less = op.kind == OpKind::Forward ? 0.8 : 1.1;
+        const double more = op.kind == OpKind::Forward ? 1.2 : 0.9;
+        return rank == Rank{0} ? less : more;
+    };
+    for (const Anomaly& found : analyzeRun(test::makeJitteredRun(run, kSeed)).anomalies)
+        EXPECT_FALSE(isOfStage(found) || found.kind == AnomalyKind::Straggler) << found.message.text();
 }
 
 TEST_P(PlantedFaults, ASlowLinkIsNamedWithItsDirection) {
