@@ -60,7 +60,7 @@ private slots:
     void cleanup() { QVERIFY(QThreadPool::globalInstance()->waitForDone(20000)); }
 
     void saysWhatCostsMostAndWhatIsWon() {
-        const AnswerWindow shown(runWithSlowStage);
+        AnswerWindow shown(runWithSlowStage);
         const QStringList lines = shown.bar().lines();
         QCOMPARE(lines.size(), 1);
         QVERIFY2(lines.front().contains(QLatin1String("rank 2")), qPrintable(lines.front()));
@@ -73,7 +73,7 @@ private slots:
     }
 
     void aLineLeadsToItsFinding() {
-        const AnswerWindow shown(runWithSlowStage);
+        AnswerWindow shown(runWithSlowStage);
         shown.dock("bubblesDock").raise();
         QTest::mouseClick(&child<QLabel>(shown.bar(), "answer0"), Qt::LeftButton);
         QVERIFY(!shown.dock("anomaliesDock").visibleRegion().isEmpty());
@@ -83,7 +83,7 @@ private slots:
     }
 
     void doubtsComeFirstAndLeadToTheProblems() {
-        const AnswerWindow shown([] {
+        AnswerWindow shown([] {
             Run run = runWithSlowStage();
             run.problems.push_back({"truncated", 1, say("rank0"), say("cut off")});
             return run;
@@ -96,7 +96,7 @@ private slots:
     }
 
     void aRunWithoutFaultsIsFine() {
-        const AnswerWindow shown([] { return sampleRun(); });
+        AnswerWindow shown([] { return sampleRun(); });
         const QStringList lines = shown.bar().lines();
         QCOMPARE(lines.size(), 1);
         QVERIFY2(lines.front().contains(QLatin1String("Nothing needs fixing")), qPrintable(lines.front()));

@@ -77,7 +77,7 @@ TEST(ReadTraces, SaysWhatIsWrongWithAFile) {
     EXPECT_THAT(errorOf({folder.path() / "absent"}).message, HasSubstr("does not exist"));
     EXPECT_THAT(errorOf({folder.write("empty", "")}).message, HasSubstr("is empty"));
     const Error garbage = errorOf({folder.write("garbage", "\x01\x02garbage")});
-    EXPECT_THAT(garbage.message, HasSubstr("no trace file"));
+    EXPECT_THAT(garbage.message, HasSubstr("not a trace file"));
     EXPECT_THAT(garbage.where, HasSubstr("byte 0"));
     EXPECT_FALSE(garbage.hint.empty());
     EXPECT_THAT(errorOf({folder.write("twice.gz", gzipped(gzipped(kTrace)))}).message,
