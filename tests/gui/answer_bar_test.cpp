@@ -18,9 +18,16 @@ using namespace bubblescope::gui;
 
 namespace {
 
+/// Steps follow each other at once.
+SampleSpec withoutGaps() {
+    SampleSpec spec;
+    spec.gap = TimeNs{0};
+    return spec;
+}
+
 /// Stage 2 takes three times as long as the others.
 Run runWithSlowStage() {
-    Run run = sampleRun();
+    Run run = sampleRun(withoutGaps());
     for (StepTimeline& step : run.steps) {
         for (TimelineOp& op : step.ranks[2])
             op.end = op.start + 3 * op.duration();
@@ -63,7 +70,7 @@ private slots:
         AnswerWindow shown(runWithSlowStage);
         const QStringList lines = shown.bar().lines();
         QCOMPARE(lines.size(), 1);
-        QVERIFY2(lines.front().contains(QLatin1String("rank 2")), qPrintable(lines.front()));
+        QVERIFY2(lines.front().contains(QLatin1String("Rank 2")), qPrintable(lines.front()));
         const Statement& first = shown.window.state().session()->answer.first();
         QVERIFY(first.gain.has_value());
         bool is_shown = false;
@@ -96,7 +103,7 @@ private slots:
     }
 
     void aRunWithoutFaultsIsFine() {
-        AnswerWindow shown([] { return sampleRun(); });
+        AnswerWindow shown([] { return sampleRun(withoutGaps()); });
         const QStringList lines = shown.bar().lines();
         QCOMPARE(lines.size(), 1);
         QVERIFY2(lines.front().contains(QLatin1String("Nothing needs fixing")), qPrintable(lines.front()));

@@ -114,7 +114,9 @@ private slots:
         PanelsSetup stage;
         AnomalyPanel panel(stage.state, stage.themes);
         panel.show();
-        stage.state.setSession(sampleSession());
+        SampleSpec spec;
+        spec.gap = TimeNs{0}; // time between steps would be one
+        stage.state.setSession(sampleSession(spec));
         QVERIFY(stage.state.session()->report.anomalies.empty());
         QVERIFY(!panel.findChild<QPushButton*>(QStringLiteral("anomalyGo"))->isVisible());
         QVERIFY(panel.findChild<QLabel*>(QStringLiteral("anomalyMessage"))
