@@ -5,6 +5,7 @@
 #include "app/gui/models/item_text.h"
 #include "app/gui/panels/accounting_panel.h"
 #include "app/gui/panels/bars.h"
+#include "core/analysis/period/host_activity.h"
 #include "core/cost/cost_model.h"
 #include "core/demo/demo_traces.h"
 #include "core/schedule/schedule.h"
@@ -221,6 +222,8 @@ QSet<QString> textsOfCore() {
         texts << QString::fromStdString(std::string(placementName(placement)));
     for (const SendMode mode : {SendMode::Asynchronous, SendMode::Blocking, SendMode::Paired, SendMode::Batched})
         texts << QString::fromStdString(std::string(sendModeName(mode)));
+    for (std::size_t activity = 0; activity < kHostActivityCount; ++activity)
+        texts << QString::fromStdString(std::string(hostActivityName(static_cast<HostActivity>(activity))));
     for (std::size_t cause = 0; cause < kCauseCount; ++cause)
         texts << QString::fromStdString(std::string(causeName(static_cast<Cause>(cause))));
     for (std::size_t position = 0; position < kPositionCount; ++position) {
