@@ -1,6 +1,5 @@
 #include "core/answer/answer.h"
-
-#include <fmt/format.h>
+#include "core/base/text.h"
 
 #include <algorithm>
 #include <string>
@@ -9,10 +8,6 @@
 // The answer for a trace without a pipeline.
 namespace bubblescope {
 namespace {
-
-std::string percentOf(TimeNs part, TimeNs whole) {
-    return fmt::format("{:.1f} %", 100 * fractionOf(part, whole));
-}
 
 /// Of all devices together.
 struct Sums {
@@ -39,10 +34,10 @@ struct Sums {
 };
 
 Sentence stateOf(const Sums& sums, std::size_t devices) {
-    const std::string compute = percentOf(sums.compute, sums.span);
-    const std::string communication = percentOf(sums.exposed_communication, sums.span);
-    const std::string copies = percentOf(sums.exposed_memory, sums.span);
-    const std::string idle = percentOf(sums.idle, sums.span);
+    const std::string compute = formatPercent(fractionOf(sums.compute, sums.span));
+    const std::string communication = formatPercent(fractionOf(sums.exposed_communication, sums.span));
+    const std::string copies = formatPercent(fractionOf(sums.exposed_memory, sums.span));
+    const std::string idle = formatPercent(fractionOf(sums.idle, sums.span));
     return devices == 1 ? say("The device computes {} of its time. {} is communication that no compute hides, {} is "
                               "copies, {} is idle.",
                               compute, communication, copies, idle)
@@ -58,7 +53,7 @@ Statement costOf(const Sums& sums, const std::vector<CollectiveTotals>& collecti
     out.severity = Severity::Warning;
     const TimeNs largest = std::max({sums.exposed_communication, sums.idle_host, sums.idle_other, sums.exposed_memory});
     const std::string time = formatTime(largest);
-    const std::string part = percentOf(largest, sums.span);
+    const std::string part = formatPercent(fractionOf(largest, sums.span));
     constexpr double kWorthNaming = 0.05;
     if (fractionOf(largest, sums.span) < kWorthNaming) {
         out.concern = Concern::Fine;

@@ -80,7 +80,7 @@ std::string rankNames(std::span<const std::int64_t> ranks) {
     return fmt::format("ranks {} and {}", fmt::join(ranks.first(ranks.size() - 1), ", "), ranks.back());
 }
 
-/// Of so many ranks only these have ops.
+/// Only `owners` of `pp` ranks have ops.
 Error missingRanks(const std::string& where, std::int64_t pp, const std::set<std::int64_t>& owners) {
     constexpr std::size_t kMostNamed = 8;
     const std::vector<std::int64_t> here(owners.begin(), owners.end());

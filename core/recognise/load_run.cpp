@@ -187,7 +187,7 @@ void takeStatements(const std::vector<ProfilerMarks>& marks, Explanation& explan
     }
 }
 
-/// Of a recorded job of which some processes exited regularly, the others: they were killed.
+/// Where some processes of a recorded job exited regularly, the others were killed.
 void tellKilledProcesses(std::span<const TraceFile> files, std::span<const ProfilerMarks> marks, DiagnosticLog& log) {
     if (std::ranges::none_of(marks, &ProfilerMarks::has_end)) return; // it may go on
     for (std::size_t file = 0; file < marks.size(); ++file) {

@@ -79,7 +79,7 @@ using Anomalies = std::vector<Anomaly>;
 void findStragglers(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Among ranks that share a stage.
 void findSlowPeers(const AnomalyInput& input, Anomalies& found);
-/// Of ranks that are no stragglers, and that no slow peer holds up.
+/// Of ranks that are not stragglers, and that do not wait for a slow peer.
 void findSlowStages(const AnomalyInput& input, const OpSamples& samples, Anomalies& found);
 /// Returns how long micro-batches take, by the run's steps, see microbatchLevels(); nothing where their data is alike.
 [[nodiscard]] std::vector<std::vector<double>> findDataImbalance(const AnomalyInput& input, const OpSamples& samples,

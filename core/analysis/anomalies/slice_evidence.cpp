@@ -91,7 +91,7 @@ ActivityOfRanks activitiesOf(const std::vector<HostActivityTimes>& files, const 
     return out;
 }
 
-/// The ops of which it is known which file has their device's kernels.
+/// Ops whose device's kernels are in a known file, by file.
 OpsOfFiles opsOfKnownFiles(const Run& run, const ClockOfRank& clocks, bool moved) {
     std::map<std::uint32_t, int> ranks_of_file = ranksOfFiles(clocks);
     OpsOfFiles ops;
@@ -178,8 +178,9 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
         return std::ranges::any_of(file.times, [](const BusySpans& times) { return !times.busy.empty(); });
     });
     const bool moved = run_clocks.method == ClockMethod::Aligned;
+    ClockOfRank clocks; // looked for where there are activities or kernels
     if (any_activity) {
-        BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
+        BUBBLESCOPE_ASSIGN(clocks, clocksOf(run, run_clocks));
         evidence.activities = activitiesOf(activities, clocks, moved);
     }
     RawTrace raw(run.trace);
@@ -193,7 +194,9 @@ Result<SliceEvidence> sliceEvidence(const Run& run, const RunClocks& run_clocks,
         const BusySpans of_file = std::exchange(kernels[file], {});
         if (of_file.busy.empty()) continue;
         if (!ops) {
-            BUBBLESCOPE_ASSIGN(const ClockOfRank clocks, clocksOf(run, run_clocks));
+            if (!any_activity) {
+                BUBBLESCOPE_ASSIGN(clocks, clocksOf(run, run_clocks));
+            }
             ops = opsOfKnownFiles(run, clocks, moved);
         }
         for (const MeasuredOp& op : (*ops)[file])
