@@ -1,6 +1,7 @@
 #include "core/graph/step_graph.h"
 
 #include "core/base/parallel.h"
+#include "core/timeline/transfer_batches.h"
 
 #include <algorithm>
 #include <atomic>
@@ -249,6 +250,11 @@ void StepGraph::readRecords(const StepTimeline& step) {
 
 void StepGraph::readTransfers(const StepTimeline& step) {
     readRecords(step);
+    const TransferBatches batches(step);
+    for (const TransferBatch& batch : batches.all()) {
+        const OpIndex consumer = fedBy(*batch.receive, step, ops());
+        if (consumer >= 0) receives_[at(consumer)].end = batch.received - step.begin;
+    }
     std::atomic<std::int64_t> recorded_here{0};
     std::atomic<std::int64_t> estimated_here{0};
     const auto readSide = [&](std::size_t side, std::size_t from, std::size_t to) {
@@ -290,11 +296,70 @@ void StepGraph::readTransfers(const StepTimeline& step) {
         parallelPieces(rank.size(), [&](std::size_t from, std::size_t to) { readSide(side, from, to); });
     recorded_transfers += recorded_here;
     estimated_transfers += estimated_here;
+    holds.clear();
+    if (!batches.empty() && !hasPairs()) readHolds(batches, step);
     // Those of a large step make room for what is made of it next.
     constexpr std::size_t kMostKept = 1 << 17;
     if (sends_.size() <= kMostKept) return;
     ListToFill<Record>().swap(sends_);
     ListToFill<Record>().swap(receives_);
+}
+
+/// What a rank waits for by the records of its sends and receives.
+Hold StepGraph::holdOf(std::size_t unit) const {
+    Hold hold;
+    const UnitIndex before = previous(unit);
+    if (before == kNoUnit) return hold;
+    const auto opOf = [this](std::size_t of) { return ops().firstOf(Rank{rank[of]}) + op[of]; };
+    hold.receives = crosses(0, unit) && receives_[at(opOf(unit))].begin >= end[at(before)];
+    const OpIndex fed = ops().consumer(opOf(at(before)));
+    if (fed < 0 || !ops().receives(fed)) return hold;
+    // One that ends before its transfer is not waited for, and one that ends later is waited for behind the unit.
+    const Record& send = sends_[at(fed)];
+    const TimeNs through = receives_[at(fed)].end;
+    if (through == TimeNs::min() || send.end > start[unit]) return hold;
+    if (send.end + recordTolerance(send.end - send.begin) < through) return hold;
+    hold.sends_to = unitOf(fed);
+    return hold;
+}
+
+/// In a step with batches, single sends and receives hold their ranks, too.
+void StepGraph::readHolds(const TransferBatches& batches, const StepTimeline& step) {
+    holds.resize(rank.size());
+    for (std::size_t unit = 0; unit < rank.size(); ++unit)
+        holds[unit] = holdOf(unit);
+    for (const TransferBatch& batch : batches.all()) {
+        const OpIndex consumer = fedBy(*batch.receive, step, ops());
+        const OpIndex fed = fedBy(*batch.send, step, ops());
+        if (consumer < 0 || fed < 0 || unitOf(consumer) == kNoUnit || unitOf(fed) == kNoUnit) continue;
+        const std::size_t unit = at(unitOf(consumer));
+        if (!crosses(0, unit) || !crosses(0, at(unitOf(fed))) || previous(unit) != input(0, at(unitOf(fed)))) continue;
+        holds[unit].sends_to = unitOf(fed);
+        // Only where the input comes from the unit after which the other rank posted the batch.
+        holds[unit].batch = previous(at(unitOf(fed))) == input(0, unit);
+    }
+    trimHolds();
+}
+
+/// No transfer takes longer than the rank that it holds waited: two clocks may disagree, or a rank be woken late.
+void StepGraph::trimHolds() {
+    for (std::size_t unit = 0; unit < rank.size(); ++unit) {
+        Hold& hold = holds[unit];
+        if (hold.sends_to == kNoUnit) continue;
+        TimeNs& through = transfer[0][at(hold.sends_to)];
+        TimeNs begin = end[at(previous(unit))];
+        if (hold.batch) begin = std::max(begin, end[at(input(0, unit))]);
+        const TimeNs room = start[unit] - begin;
+        if (room < TimeNs{0} || through > room + recordTolerance(through)) {
+            hold.sends_to = kNoUnit;
+        } else {
+            through = std::min(through, room);
+        }
+    }
+    for (std::size_t unit = 0; unit < rank.size(); ++unit) {
+        if (holds[unit].receives && end[at(previous(unit))] + transfer[0][unit] > start[unit])
+            holds[unit].receives = false;
+    }
 }
 
 void StepGraph::estimateTransfers(const StepTimeline& step) {
@@ -344,8 +409,8 @@ void StepGraph::findDelays() {
                 by = other;
             };
             const auto sources = tasks().predecessors(unit);
-            consider(Latest::Previous, sources[0], TimeNs{0});
-            consider(Latest::FirstInput, sources[1], transfer[0][unit]);
+            consider(Latest::Previous, sources[0], lagOf(holds, transfer, 0, unit));
+            consider(Latest::FirstInput, sources[1], lagOf(holds, transfer, 1, unit));
             if (hasPairs()) consider(Latest::SecondInput, sources[2], transfer[1][unit]);
             delay[unit] = start[unit] - arrival;
             latest[unit] = by;
@@ -387,6 +452,16 @@ std::optional<std::vector<UnitIndex>> StepGraph::orderBy(const Schedule& plan) c
     return result;
 }
 
+TransferPlace StepGraph::latestOfHeld(std::size_t unit) const {
+    const TransferPlace own{0, unit};
+    const Hold& hold = holds[unit];
+    if (hold.sends_to == kNoUnit) return own;
+    const TransferPlace sent{0, at(hold.sends_to)};
+    if (latest[unit] == Latest::Previous && !hold.receives) return sent;
+    if (latest[unit] != Latest::Previous && !hold.batch) return own;
+    return transfer[0][sent.unit] > transfer[0][unit] ? sent : own;
+}
+
 std::vector<Binding> bindings(const StepGraph& graph) {
     auto result = largeList<Binding>(graph.rank.size());
     parallelPieces(result.size(), [&](std::size_t from, std::size_t to) {
@@ -394,7 +469,9 @@ std::vector<Binding> bindings(const StepGraph& graph) {
             const Latest latest = graph.latest[unit];
             if (latest == Latest::Begin) continue;
             const auto slot = static_cast<std::size_t>(static_cast<int>(latest) + 1);
-            result[unit] = {graph.tasks().predecessors(unit)[slot], latest, slot > 0 && graph.crosses(slot - 1, unit)};
+            const bool held = slot == 0 && lagOf(graph.holds, graph.transfer, 0, unit) > TimeNs{0};
+            result[unit] = {graph.tasks().predecessors(unit)[slot], latest,
+                            held || (slot > 0 && graph.crosses(slot - 1, unit))};
         }
     });
     return result;

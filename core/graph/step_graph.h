@@ -6,6 +6,7 @@
 #include "core/schedule/dependency.h"
 #include "core/timeline/step_timeline.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -14,6 +15,8 @@
 #include <vector>
 
 namespace bubblescope {
+
+class TransferBatches;
 
 /// Whether an overlapped pair begins at this op of a rank's list, which is not the second half of one. Halves between
 /// which the rank was idle are no pair.
@@ -43,13 +46,31 @@ struct TrailingOp {
 /// came together, the unit before it counts.
 enum class Latest : std::int8_t { Begin = -2, Previous = -1, FirstInput = 0, SecondInput = 1 };
 
+/// What a rank waits for after a unit besides the input of the next one, which the hold belongs to.
+struct Hold {
+    /// The unit that the output of the unit before feeds: until that transfer is through, the rank does not go on.
+    /// kNoUnit where it does not wait for its send.
+    UnitIndex sends_to = kNoUnit;
+    /// That send and the unit's own input came in a batch: neither transfer began before both ranks had posted it.
+    bool batch = false;
+    /// The rank posted its receive after the unit before: the transfer began no sooner.
+    bool receives = false;
+};
+
+/// A transfer, by the unit that it feeds and the side of that.
+struct TransferPlace {
+    std::size_t side = 0;
+    std::size_t unit = 0;
+};
+
 /// A time of each unit's input, or of its first and its second one; there are no second ones where there are no pairs.
 using InputTimes = std::array<ListToFill<TimeNs>, 2>;
 
 /// An observed step as a graph of units. Times count from the step's begin.
 ///
 /// A unit starts when its rank has ended the unit before it and its inputs are there: at
-/// max(end of previous, end of input + transfer) + delay. With the observed durations, transfers and delays that is the
+/// max(end of previous, end of input + transfer) + delay. Where ranks wait for their sends, as in batches of sends and
+/// receives, these transfers hold it as well: lagOf(). With the observed durations, transfers and delays that is the
 /// observed step again (step_replay.h), unless a unit began before its input was there by the record: its `delay` is
 /// then negative.
 ///
@@ -75,6 +96,8 @@ public:
     ListToFill<TimeNs> end;
     ListToFill<TimeNs> delay;
     ListToFill<Latest> latest; ///< by the observed ends and transfers
+    /// Where the records show batches (TransferBatches) and there are no pairs; else empty.
+    std::vector<Hold> holds;
     // As TimelineOp has them, of a pair the lesser; empty where all are 0.
     std::vector<TimeNs> device_idle;
     std::vector<TimeNs> exposed_comm;
@@ -108,6 +131,11 @@ public:
     }
     /// Whether a transfer brings the input.
     [[nodiscard]] bool crosses(std::size_t side, std::size_t unit) const { return way[side][unit] >= Way::Activation; }
+    /// The transfer that the latest arrival before a unit came by; only where Binding::crosses.
+    [[nodiscard]] TransferPlace latestTransfer(std::size_t unit) const {
+        if (!holds.empty()) return latestOfHeld(unit);
+        return {latest[unit] == Latest::SecondInput ? 1U : 0U, unit};
+    }
     [[nodiscard]] TimeNs duration(UnitIndex unit) const { return end[at(unit)] - start[at(unit)]; }
     static std::size_t at(UnitIndex unit) { return static_cast<std::size_t>(unit); }
 
@@ -131,6 +159,10 @@ private:
     void readTrailing(const StepTimeline& step, std::size_t r);
     void readTransfers(const StepTimeline& step);
     void readRecords(const StepTimeline& step);
+    void readHolds(const TransferBatches& batches, const StepTimeline& step);
+    void trimHolds();
+    [[nodiscard]] TransferPlace latestOfHeld(std::size_t unit) const;
+    [[nodiscard]] Hold holdOf(std::size_t unit) const;
     void estimateTransfers(const StepTimeline& step);
     void findDelays();
 
@@ -155,10 +187,30 @@ private:
     std::array<std::vector<std::uint8_t>, 2> recorded_; ///< not bits: written by several threads
 };
 
+/// How long after a predecessor of a unit ended the unit could begin, by the predecessor's slot in StepGraph::tasks().
+/// `transferTo(side, unit)` is what the transfer takes that feeds a unit; `holds` are the graph's, or none.
+template <class TransferTo>
+[[nodiscard]] TimeNs lagOf(std::span<const Hold> holds, const TransferTo& transferTo, std::size_t slot,
+                           std::size_t unit) {
+    const TimeNs own = slot == 0 ? TimeNs{0} : transferTo(slot - 1, unit);
+    if (holds.empty()) return own;
+    const Hold& hold = holds[unit];
+    TimeNs lag = slot == 0 && hold.receives ? transferTo(0, unit) : own;
+    if (hold.sends_to != kNoUnit && (slot == 0 || hold.batch))
+        lag = std::max(lag, transferTo(0, StepGraph::at(hold.sends_to)));
+    return lag;
+}
+/// With these times of transfers, laid out as in the graph.
+[[nodiscard]] inline TimeNs lagOf(std::span<const Hold> holds, const InputTimes& transfers, std::size_t slot,
+                                  std::size_t unit) {
+    return lagOf(
+        holds, [&](std::size_t side, std::size_t of) { return transfers[side][of]; }, slot, unit);
+}
+
 struct Binding {
     UnitIndex unit = kNoUnit; ///< kNoUnit where there is none, so that the step's begin counts
     Latest latest = Latest::Begin;
-    bool crosses = false; ///< came from another rank by a transfer
+    bool crosses = false; ///< by a transfer, from another rank or one that held this rank: StepGraph::latestTransfer()
 };
 
 /// The binding predecessor of each unit. Linear.

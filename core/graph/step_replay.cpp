@@ -182,7 +182,7 @@ bool ObservedStep::assign(const StepTimeline& step, const StepKnowledge& known,
 }
 
 StepReplay::StepReplay(const StepGraph& graph, std::span<const UnitIndex> order)
-    : tasks_(graph.sharedTasks()), last_(graph.last.begin(), graph.last.end()), ends_(0) {
+    : tasks_(graph.sharedTasks()), reordered_(!order.empty()), last_(graph.last.begin(), graph.last.end()), ends_(0) {
     if (order.empty()) return;
     const std::size_t width = tasks_->width();
     std::vector<TaskIndex> rows;
@@ -211,6 +211,11 @@ TimeNs StepReplay::run(const StepTimes& times, TaskTimes& ends) const {
     };
     if (times.transfers == nullptr) {
         pass(NoLag{});
+    } else if (!times.holds.empty() && !reordered_) {
+        pass([&](const EdgePlace& edge) {
+            if (edge.from == kNoTask) return TimeNs{0};
+            return lagOf(times.holds, *times.transfers, edge.slot, StepGraph::at(edge.task));
+        });
     } else {
         const std::array<const TimeNs*, 2> transfers{(*times.transfers)[0].data(), (*times.transfers)[1].data()};
         pass([=](const EdgePlace& edge) { return edge.slot == 0 ? TimeNs{0} : transfers[edge.slot - 1][edge.task]; });

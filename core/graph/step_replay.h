@@ -60,6 +60,9 @@ struct StepTimes {
     /// Laid out as in the graph; null = transfers take no time.
     const InputTimes* transfers = nullptr;
     std::span<const TimeNs> delays; ///< how long after it could a unit starts; empty = at once
+    /// StepGraph::holds; empty = no rank waits for a send. They last as long as `transfers` say, and count in the
+    /// observed order only.
+    std::span<const Hold> holds = {};
 };
 
 /// Replays a step's units with other times: each starts as soon as its rank is free and its inputs are there. Valid for
@@ -78,8 +81,9 @@ public:
 
 private:
     std::shared_ptr<const TaskGraph> tasks_; ///< as StepGraph::tasks(), in the replay's order
-    std::vector<UnitIndex> last_;            ///< per rank; kNoUnit for a rank without units
-    TaskTimes ends_;                         ///< of the latest run
+    bool reordered_ = false;
+    std::vector<UnitIndex> last_; ///< per rank; kNoUnit for a rank without units
+    TaskTimes ends_;              ///< of the latest run
 };
 
 } // namespace bubblescope

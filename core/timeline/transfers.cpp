@@ -1,5 +1,7 @@
 #include "core/timeline/transfers.h"
 
+#include "core/timeline/transfer_batches.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
@@ -141,12 +143,13 @@ struct RecordedEnds {
 
 RecordedEnds recordedEnds(const StepTimeline& step, const std::optional<MicrobatchSlice>& slice) {
     RecordedEnds out(step);
+    const TransferBatches batches(step);
     for (std::size_t rank = 0; rank < step.comm.size(); ++rank) {
         for (const CommSpan& span : step.comm[rank]) {
             if (slice && microbatchSliceOf(span) != *slice) continue;
             const PayloadKey key{span.payload, span.stage, microbatchSliceOf(span)};
             if (span.kind == CommKind::Send) out.sent.add(key, {Rank(rank), span.start, true});
-            if (span.kind == CommKind::Receive) out.received.add(key, {Rank(rank), span.end, true});
+            if (span.kind == CommKind::Receive) out.received.add(key, {Rank(rank), batches.endOf(span), true});
         }
     }
     out.sent.sort();
@@ -269,6 +272,7 @@ void eachTimedTransfer(const StepTimeline& step, const std::function<void(const 
         ops.add({payload, Stage(stage), microbatchSliceOf(place.in(step).op)}, place.rank);
     });
     ops.sort();
+    const TransferBatches batches(step);
     const int apart = routes(step.placement);
     const auto isBetweenRanks = [&](const PayloadKey& key) {
         PayloadKey before = key;
@@ -285,7 +289,7 @@ void eachTimedTransfer(const StepTimeline& step, const std::function<void(const 
             TimeNs* const from = sent.find(key);
             if (from == nullptr || *from == kTaken) continue;
             const TimeNs start = std::exchange(*from, kTaken);
-            if (isBetweenRanks(key)) visit({Rank(rank), start, span.end});
+            if (isBetweenRanks(key)) visit({Rank(rank), start, batches.endOf(span)});
         }
     }
 }

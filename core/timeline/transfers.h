@@ -56,7 +56,8 @@ struct MicrobatchSlice {
 struct TransferEnd {
     Rank rank;
     TimeNs time{0};
-    bool recorded = false; ///< the begin of a send or the end of a receive; else the op's own end or start
+    /// The begin of a send or the end of a receive (TransferBatches::endOf()); else the op's own end or start.
+    bool recorded = false;
 };
 
 /// A payload that went from an op of one rank to an op of another.
@@ -77,7 +78,7 @@ struct OpTransfer {
 struct TimedTransfer {
     Rank to;            ///< whose receive it is
     TimeNs sent{0};     ///< the begin of the send
-    TimeNs received{0}; ///< the end of the receive
+    TimeNs received{0}; ///< the end of the receive, see TransferBatches::endOf()
 };
 
 /// Visits those of transfersBetweenRanks() of which both ends are recorded, each payload once, by the rank that

@@ -114,8 +114,9 @@ Path StepFlows::findCriticalPath() const {
             const Arrow::End to{rank, LaneKind::Compute, transfer ? range.end : range.begin};
             out.arrows.push_back({Arrow::Kind::Path, before, to, {}, {}});
         }
-        if (segment.kind != PathSegment::Kind::Transfer)
-            out.stretches.push_back({rank, range, segment.kind == PathSegment::Kind::Delay, false});
+        // A rank that is held by its own send waits.
+        if (segment.kind != PathSegment::Kind::Transfer || !crosses)
+            out.stretches.push_back({rank, range, segment.kind != PathSegment::Kind::Op, false});
         before = {rank, LaneKind::Compute, range.end};
     }
     const TimeNs wall = session_->window(step_).length();

@@ -83,7 +83,7 @@ private:
     Replayed run(Causes causes) {
         const StepReplay& order = planned_.replay && !causes[indexOf(Cause::Order)] ? *planned_.replay : replay_;
         Replayed step{{}, parts_.durations(causes)};
-        step.length = order.run({step.durations, parts_.transfers(causes), parts_.delays(causes)}, ends_);
+        step.length = order.run({step.durations, parts_.transfers(causes), parts_.delays(causes), graph_.holds}, ends_);
         return step;
     }
 

@@ -4,6 +4,7 @@
 #include "core/analysis/statistics/robust.h"
 #include "core/base/large_list.h"
 #include "core/base/parallel.h"
+#include "core/timeline/transfer_batches.h"
 
 #include <algorithm>
 #include <iterator>
@@ -171,20 +172,22 @@ TransferSamples::TransferSamples(std::span<const StepTimeline> steps) {
     TransferTable table;
     for (std::size_t s = 0; s < steps.size(); ++s) {
         table.read(steps[s]);
+        const TransferBatches batches(steps[s]);
         const std::size_t places = table.rows() * table.width();
         if (places <= kParallelItems) {
             for (std::size_t row = 0; row < table.rows(); ++row)
-                addRow(steps[s], s, table, row);
+                addRow(steps[s], s, table, row, batches);
             continue;
         }
         std::vector<TransferSamples> of_row(table.rows());
-        parallelFor(table.rows(), [&](std::size_t row) { of_row[row].addRow(steps[s], s, table, row); });
+        parallelFor(table.rows(), [&](std::size_t row) { of_row[row].addRow(steps[s], s, table, row, batches); });
         for (TransferSamples& row : of_row)
             append(std::move(row));
     }
 }
 
-void TransferSamples::addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row) {
+void TransferSamples::addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row,
+                             const TransferBatches& batches) {
     auto latest = links.end(); // those of one link follow each other
     table.eachOf(row, [&](const MatchedTransfer& transfer) {
         const CommSpan& send = *transfer.send;
@@ -197,7 +200,7 @@ void TransferSamples::addRow(const StepTimeline& step, std::size_t s, const Tran
             latest = links.try_emplace(link).first;
             if (latest->second.empty()) latest->second.reserve(table.width());
         }
-        const TimeNs time = std::max(TimeNs{0}, receive.end - std::max(send.start, receive.start));
+        const TimeNs time = std::max(TimeNs{0}, batches.endOf(receive) - std::max(send.start, receive.start));
         latest->second.push_back({s, static_cast<double>(time.count())});
     });
 }
@@ -218,7 +221,7 @@ StepCosts::StepCosts(const StepTimeline& step, const StepKnowledge& known)
     : step_(step), observed_(step, known), replay_(observed_.graph), delays_(observed_.delays.total()) {
     for (UnitIndex unit = 0; unit < observed_.graph.size(); ++unit)
         durations_.push_back(observed_.graph.duration(unit));
-    length_ = replay_.run({durations_, &observed_.graph.transfer, delays_});
+    length_ = replay_.run({durations_, &observed_.graph.transfer, delays_, observed_.graph.holds});
 }
 
 TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)>& time) {
@@ -233,7 +236,7 @@ TimeNs StepCosts::savedByOps(const std::function<TimeNs(Rank, const TimelineOp&)
         if (graph.pair[unit]) faster = (faster + ops[1].duration() - time(rank, ops[1])) / 2;
         changed[unit] = std::max(TimeNs{0}, changed[unit] - faster);
     }
-    return length_ - replay_.run({changed, &graph.transfer, delays_});
+    return length_ - replay_.run({changed, &graph.transfer, delays_, graph.holds});
 }
 
 template <class Chosen>
@@ -246,7 +249,7 @@ TimeNs StepCosts::savedByTransfers(TimeNs most, const Chosen& chosen) {
                 changed[side][unit] = std::min(changed[side][unit], most);
         }
     }
-    return length_ - replay_.run({durations_, &changed, delays_});
+    return length_ - replay_.run({durations_, &changed, delays_, graph.holds});
 }
 
 TimeNs StepCosts::savedByLink(Rank from, Rank to, TimeNs most) {

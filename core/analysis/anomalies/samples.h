@@ -15,6 +15,7 @@
 // What anomalies are computed from: times of ops and transfers in groups of likes, and what other times would save.
 namespace bubblescope {
 
+class TransferBatches;
 class TransferTable;
 
 /// The ops that a rank ran in a step, but optimizers, in its order: OpSamples from `begin` to `end()`. 24 bytes: a run
@@ -193,7 +194,8 @@ struct TransferSamples {
     explicit TransferSamples(std::span<const StepTimeline> steps);
 
 private:
-    void addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row);
+    void addRow(const StepTimeline& step, std::size_t s, const TransferTable& table, std::size_t row,
+                const TransferBatches& batches);
     void append(TransferSamples&& others);
 };
 

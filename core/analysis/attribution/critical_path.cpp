@@ -16,7 +16,7 @@ std::vector<TimeNs> slacks(const StepGraph& graph) {
         [&](const EdgePlace& edge) {
             if (edge.from == kNoUnit) return TimeNs{0};
             const std::size_t unit = StepGraph::at(edge.task);
-            const TimeNs lag = edge.slot == 0 ? TimeNs{0} : graph.transfer[edge.slot - 1][unit];
+            const TimeNs lag = lagOf(graph.holds, graph.transfer, edge.slot, unit);
             // A unit that began before its input was there shows that it did not need all of the lag.
             return std::min(lag, graph.start[unit] - delay(edge.task) - graph.end[StepGraph::at(edge.from)]);
         },

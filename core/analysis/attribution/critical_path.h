@@ -12,7 +12,7 @@ namespace bubblescope {
 struct PathSegment {
     enum class Kind : std::uint8_t {
         Op,
-        Transfer, ///< to the unit's rank
+        Transfer, ///< to the unit's rank, or one of its own sends that held it
         Delay,    ///< the unit could have begun, and did not
     };
     Kind kind = Kind::Op;

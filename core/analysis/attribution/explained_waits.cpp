@@ -133,13 +133,24 @@ void ExplainedWaits::sumShares() {
 /// The step at typical times, in the order in which it ran: the ends of its units.
 void ExplainedWaits::replayTypical() {
     typical_ends_.resize(graph_.rank.size());
-    forwardPass(
-        graph_.tasks(), typical_ends_,
-        [&graph = graph_, &excess = excess_](const EdgePlace& edge) {
-            if (edge.slot == 0) return TimeNs{0};
-            return excess.typicalTransfer(graph.way[edge.slot - 1][StepGraph::at(edge.task)]);
-        },
-        [typical = excess_.typical().data()](UnitIndex unit, TimeNs ready) { return ready + typical[unit]; });
+    const auto pass = [&](auto lag) {
+        forwardPass(
+            graph_.tasks(), typical_ends_, lag,
+            [typical = excess_.typical().data()](UnitIndex unit, TimeNs ready) { return ready + typical[unit]; });
+    };
+    const auto transferTo = [&graph = graph_, &excess = excess_](std::size_t side, std::size_t unit) {
+        return excess.typicalTransfer(graph.way[side][unit]);
+    };
+    if (graph_.holds.empty()) {
+        pass([&](const EdgePlace& edge) {
+            return edge.slot == 0 ? TimeNs{0} : transferTo(edge.slot - 1, StepGraph::at(edge.task));
+        });
+    } else {
+        pass([&](const EdgePlace& edge) {
+            if (edge.from == kNoUnit) return TimeNs{0};
+            return lagOf(graph_.holds, transferTo, edge.slot, StepGraph::at(edge.task));
+        });
+    }
     typical_length_ = TimeNs{0};
     for (const UnitIndex last : graph_.last)
         typical_length_ = std::max(typical_length_, typical_ends_[last]);

@@ -56,10 +56,10 @@ public:
     }
     /// Of the transfer that brought what a unit waited for last.
     [[nodiscard]] TimeNs slowTransferTo(std::size_t unit) const {
-        const Binding& binding = bindings_[unit];
-        if (!binding.crosses) return TimeNs{0};
-        const auto side = static_cast<std::size_t>(binding.latest);
-        const TimeNs slow = graph_.transfer[side][unit] - typical_transfer_[indexOf(graph_.way[side][unit])];
+        if (!bindings_[unit].crosses) return TimeNs{0};
+        const TransferPlace by = graph_.latestTransfer(unit);
+        const TimeNs slow =
+            graph_.transfer[by.side][by.unit] - typical_transfer_[indexOf(graph_.way[by.side][by.unit])];
         return std::max(TimeNs{0}, slow);
     }
     /// All delays per unit; empty where there are none.

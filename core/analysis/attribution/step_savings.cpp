@@ -39,7 +39,7 @@ void eachTransfer(const StepGraph& graph, Visit visit) {
 
 void StepSavings::replayObserved() {
     observed_ = observedDurations();
-    observed_length_ = replay_.run({observed_, &graph_.transfer, excess_.delays()}, observed_ends_);
+    observed_length_ = replay_.run({observed_, &graph_.transfer, excess_.delays(), graph_.holds}, observed_ends_);
 }
 
 void StepSavings::find(std::vector<RootCause>& causes, TaskTimes spare) {
@@ -74,14 +74,14 @@ ListToFill<TimeNs> StepSavings::observedDurations() const {
 TimeNs StepSavings::lengthWithout(const RootCause& root_cause, ListToFill<TimeNs>& durations, TaskTimes& ends) const {
     if (root_cause.kind == RootCauseKind::SlowLink) {
         const InputTimes transfers = atTypicalTime(root_cause);
-        return replay_.run({durations, &transfers, excess_.delays()}, ends);
+        return replay_.run({durations, &transfers, excess_.delays(), graph_.holds}, ends);
     }
     if (!isOfOps(root_cause.kind)) {
         const std::vector<TimeNs> delays = onTime(root_cause);
-        return replay_.run({durations, &graph_.transfer, delays}, ends);
+        return replay_.run({durations, &graph_.transfer, delays, graph_.holds}, ends);
     }
     addExcess(root_cause, -1, durations);
-    const TimeNs length = replay_.run({durations, &graph_.transfer, excess_.delays()}, ends);
+    const TimeNs length = replay_.run({durations, &graph_.transfer, excess_.delays(), graph_.holds}, ends);
     addExcess(root_cause, 1, durations);
     return length;
 }

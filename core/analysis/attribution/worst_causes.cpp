@@ -75,8 +75,9 @@ public:
         const std::vector<Binding>& bindings = excess_.bindings();
         for (std::size_t unit = 0; unit < graph_.rank.size(); ++unit) {
             if (!bindings[unit].crosses) continue;
-            const auto rank = StepGraph::at(graph_.rank[unit]);
-            const Rank from{graph_.rank[StepGraph::at(bindings[unit].unit)]};
+            const TransferPlace by = graph_.latestTransfer(unit);
+            const auto rank = StepGraph::at(graph_.rank[by.unit]);
+            const Rank from{graph_.rank[StepGraph::at(graph_.input(by.side, by.unit))]};
             const std::size_t next = from.index() + 1 == ranks_ ? 0 : from.index() + 1;
             CauseSum& link = links_[2 * from.index() + (rank == next ? 0U : 1U)];
             link.peer = Rank{rank};

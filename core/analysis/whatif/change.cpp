@@ -57,6 +57,9 @@ Place sameRank(const RunNode& node) {
 Place sameOp(const RunNode& node) {
     return {node.op, -1, -1, -1, -1};
 }
+Place anyTransfer(const RunNode& node) {
+    return {isTransfer(node.op) ? RunOp::ForwardTransfer : node.op, -1, -1, -1, -1};
+}
 
 /// Of a target's equals.
 class EqualsTimes {
@@ -113,6 +116,9 @@ public:
         } else if (to_.kind == ChangedTime::Kind::Usual) {
             sources_.emplace_back(EqualsTimes(model, durations, others, sameRank), sameRank);
             sources_.emplace_back(EqualsTimes(model, durations, others, sameOp), sameOp);
+            // Between two ranks the other direction is a link's only equal.
+            if (change.target.kind == ChangeTarget::Kind::Link)
+                sources_.emplace_back(EqualsTimes(model, durations, others, anyTransfer), anyTransfer);
             sources_.emplace_back(EqualsTimes(model, durations, chosen, sameOp), sameOp);
         }
     }

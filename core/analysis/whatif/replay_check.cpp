@@ -198,9 +198,9 @@ ReplayCheck checkReplay(std::span<const CheckedStep> steps) {
         }
         StepReplay replay(graph);
         ReplayCheck::Step checked{steps[s].step->index, steps[s].step->replica, graph.wall, {}, {}, {}};
-        checked.foretold = replay.run({usual, &usual_transfers, delays});
+        checked.foretold = replay.run({usual, &usual_transfers, delays, graph.holds});
         const bool recorded = graph.estimated_transfers == 0;
-        checked.replayed = replay.run({own, recorded ? &graph.transfer : &usual_transfers, delays});
+        checked.replayed = replay.run({own, recorded ? &graph.transfer : &usual_transfers, delays, graph.holds});
         for (const UnitIndex last : graph.last)
             checked.ranks.push_back(last == kNoUnit ? TimeNs{0} : replay.end(last) - graph.end[StepGraph::at(last)]);
         result.steps.push_back(std::move(checked));

@@ -70,6 +70,7 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         if (op.kind == OpKind::Forward && first == kNoNode) first = nodes[at(index)];
         if (op.kind != OpKind::Forward) pipeline.last_backward[op.chunk.index()] = nodes[at(index)];
     }
+    std::vector<NodeId> transfers(times.holds ? nodes.size() : 0, kNoNode);
     for (OpIndex index = 0; index < ops.size(); ++index) {
         if (!ops.receives(index)) continue;
         const std::optional<TimeNs> time = times.transfer(index);
@@ -82,6 +83,12 @@ std::vector<RankPipeline> addPipeline(RunGraphBuilder& builder, const RunNode& p
         const NodeId transfer = builder.add(node, *time);
         builder.after(transfer, nodes[at(producer)]);
         builder.after(starts[at(index)], transfer);
+        if (times.holds) transfers[at(index)] = transfer;
+    }
+    for (OpIndex index = 0; index < static_cast<OpIndex>(transfers.size()); ++index) {
+        const OpHold hold = times.holds(index);
+        if (hold.sends_to != kNoOp) builder.after(starts[at(index)], transfers[at(hold.sends_to)]);
+        if (hold.receives) builder.after(transfers[at(index)], nodes[at(index - 1)]);
     }
     return pipelines;
 }
@@ -93,7 +100,7 @@ class StepOnGraph {
 public:
     StepOnGraph(const KnownStep& known, const StepReading& reading)
         : step_(*known.step), observed_(step_, known.known), usual_(reading.usual, step_, observed_.graph),
-          parts_(observed_, usual_) {
+          parts_(observed_, usual_), holds_(reading.holds) {
         if (reading.as_planned && PlannedReplay(step_, observed_.graph, &reading.plan).replay) {
             Schedule plan = reading.plan;
             for (auto& list : plan.ranks)
@@ -112,7 +119,8 @@ public:
             [this](OpIndex op, OpIndex) { return observed_.graph.duration(unitOf(op)); },
             [this](OpIndex op) { return parts_.ofOp(StepGraph::at(unitOf(op))); },
             [this](OpIndex consumer) { return transferTo(consumer); },
-            [this](OpIndex op, std::vector<OpDelay>& out) { addDelays(StepGraph::at(unitOf(op)), out); }};
+            [this](OpIndex op, std::vector<OpDelay>& out) { addDelays(StepGraph::at(unitOf(op)), out); },
+            withHolds() ? std::function<OpHold(OpIndex)>([this](OpIndex op) { return holdBefore(op); }) : nullptr};
         const auto pipelines = addPipeline(builder, place, step_.vpp, ops(), times);
         for (std::size_t r = 0; r < step_.ranks.size(); ++r) {
             RunNode node = place;
@@ -142,23 +150,49 @@ private:
         if (graph.input(side, unit) == kNoUnit) return std::nullopt;
         return graph.transfer[side][unit];
     }
+    [[nodiscard]] OpHold holdBefore(OpIndex op) const {
+        const StepGraph& graph = observed_.graph;
+        const Hold& hold = graph.holds[StepGraph::at(unitOf(op))];
+        return {hold.sends_to == kNoUnit ? kNoOp : ops().consumer(op - 1), hold.receives};
+    }
     void addDelays(std::size_t unit, std::vector<OpDelay>& out) const {
-        const Binding& binding = observed_.latest[unit];
-        const Rank from{binding.crosses ? observed_.graph.rank[StepGraph::at(binding.unit)] : -1};
+        const StepGraph& graph = observed_.graph;
+        Rank from{-1};
+        if (observed_.latest[unit].crosses) {
+            // A delay behind the rank's own send belongs to no link that brings something.
+            const TransferPlace by = graph.latestTransfer(unit);
+            if (by.unit == unit) from = Rank{graph.rank[StepGraph::at(graph.input(by.side, unit))]};
+        }
         const DelayParts& delays = observed_.delays;
+        TimeNs known = sendDelay(unit);
         const auto put = [&](RunOp kind, const std::vector<TimeNs>& times) {
-            if (!times.empty()) out.push_back({kind, times[unit], from});
+            if (times.empty()) return;
+            const TimeNs part = std::min(known, times[unit]);
+            known -= part;
+            out.push_back({kind, times[unit] - part, from});
         };
-        put(RunOp::TransferDelay, delays.communication);
         put(RunOp::Blocked, delays.peer);
+        put(RunOp::TransferDelay, delays.communication);
         put(RunOp::ReplayedWork, delays.replay);
         put(RunOp::LateStart, delays.late);
     }
+    /// How much of a unit's delay the graph shows by itself: a send waits for its receiver.
+    [[nodiscard]] TimeNs sendDelay(std::size_t unit) const {
+        const StepGraph& graph = observed_.graph;
+        if (!withHolds() || graph.holds[unit].sends_to == kNoUnit) return TimeNs{0};
+        const std::size_t fed = StepGraph::at(graph.holds[unit].sends_to);
+        if (!graph.holds[fed].receives) return TimeNs{0};
+        const TimeNs posted = graph.end[StepGraph::at(graph.previous(fed))];
+        const TimeNs arrival = graph.start[unit] - graph.delay[unit];
+        return std::max(TimeNs{0}, posted + graph.transfer[0][fed] - arrival);
+    }
+    [[nodiscard]] bool withHolds() const { return holds_ && !planned_ && !observed_.graph.holds.empty(); }
 
     const StepTimeline& step_;
     ObservedStep observed_;
     UnitTimes usual_;
     StepParts parts_;
+    bool holds_;
     std::optional<OpGraph> planned_; ///< the ops in the plan's order
 };
 
@@ -198,7 +232,15 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
     for (const auto& nodes : surroundings.meetings())
         builder.meet(nodes);
     model.check = checkReplay(checked);
-    BUBBLESCOPE_ASSIGN(model.timed, std::move(builder).finish(model.where, StepEnd::Pipeline));
+    Result<TimedGraph> timed = std::move(builder).finish(model.where, StepEnd::Pipeline);
+    if (!timed.ok() && reading.holds) {
+        // Contradictory records of sends are no reason to know nothing.
+        model.steps.clear();
+        StepReading without = reading;
+        without.holds = false;
+        return timelineGraph(steps, without, std::move(model));
+    }
+    BUBBLESCOPE_ASSIGN(model.timed, std::move(timed));
     return model;
 }
 

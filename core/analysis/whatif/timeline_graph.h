@@ -20,6 +20,12 @@ struct OpDelay {
     Rank from{-1}; ///< where the op's input came from, if it waited for that last
 };
 
+/// What holds a rank between an op and the one before it, besides the transfer of its input: see Hold.
+struct OpHold {
+    OpIndex sends_to = kNoOp; ///< the transfer of the output before it, by the op that this feeds
+    bool receives = false;    ///< its input's transfer began no sooner than the op before it had ended
+};
+
 /// The times of a pipeline's ops and transfers. For an overlapped pair `op` is the first half.
 struct PipelineTimes {
     std::function<TimeNs(OpIndex op, OpIndex partner)> op; ///< of a pair where `partner` is not kNoOp
@@ -27,6 +33,7 @@ struct PipelineTimes {
     /// Of the transfer that feeds an op; none where the op did not wait for it.
     std::function<std::optional<TimeNs>(OpIndex consumer)> transfer;
     std::function<void(OpIndex op, std::vector<OpDelay>& out)> delays; ///< before an op, one after the other
+    std::function<OpHold(OpIndex op)> holds = nullptr;                 ///< empty where sends hold no rank
 };
 
 /// Adds a pipeline: ops run on their rank in order; a transfer between two ranks starts when the op that made its
@@ -46,6 +53,7 @@ struct StepReading {
     const UsualTimes& usual;
     const Schedule& plan;    ///< that the steps were meant to follow
     bool as_planned = false; ///< each step in the order of the plan if that fits, instead of in the order it ran
+    bool holds = true;       ///< sends hold ranks (Hold), in the order in which a step ran
 };
 
 /// The model of steps that are known as timelines: the accounting's graph of each (StepGraph), with the same parts of

@@ -36,7 +36,8 @@ TimeNs FillReplay::run(const FillChanges& changes) {
     const auto lag = [&](const EdgePlace& edge) {
         if (edge.from == kNoTask) return TimeNs{0};
         const std::size_t unit = StepGraph::at(edge.task);
-        return edge.slot == 0 ? before[unit] : graph_.transfer[edge.slot - 1][unit];
+        const TimeNs lag = lagOf(graph_.holds, graph_.transfer, edge.slot, unit);
+        return edge.slot == 0 ? std::max(before[unit], lag) : lag;
     };
     TimeNs length{0};
     forwardPass(graph_.tasks(), ends_, lag, [&](TaskIndex task, TimeNs ready) {
