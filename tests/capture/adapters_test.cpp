@@ -99,6 +99,33 @@ TEST_F(Adapters, PyTorchsPipelineHasItsOpsTransfersAndSteps) {
     EXPECT_THAT(watched.out, HasSubstr(R"("schedule":"fthenb")"));
 }
 
+// Of a batch that is waited for as a whole: the send lasts until all is through, the receive until its data is there.
+TEST_F(Adapters, PyTorchsBatchesShowBothTransfers) {
+    ASSERT_EQ(record("$PY $JOB torch_batches", 2).exit_code, 0) << log();
+    EXPECT_EQ(log(), "");
+    JobControl control;
+    const auto read = readTraces({dir()}, control);
+    ASSERT_TRUE(read.ok());
+    const Trace& trace = *read.value().trace;
+    std::map<std::string, SliceId> slices;
+    for (SliceId slice = 0; slice < trace.sliceCount(); ++slice)
+        EXPECT_TRUE(slices.try_emplace(std::string(trace.name(slice)), slice).second ||
+                    trace.name(slice).find("ND_") == std::string_view::npos)
+            << trace.name(slice);
+    const auto expectBatch = [&](const std::string& send, const std::string& receive, const std::string& op) {
+        ASSERT_TRUE(slices.contains(send) && slices.contains(receive)) << send << receive;
+        const SliceId sent = slices[send];
+        const SliceId received = slices[receive];
+        EXPECT_LE(trace.start(sent), trace.start(received));
+        EXPECT_GE(trace.end(sent) - trace.end(received), TimeNs{10'000'000}) << "two works of 5 ms";
+        EXPECT_GE(trace.start(slices[op]), trace.end(sent));
+    };
+    for (const std::string mb : {"0", "1", "2"})
+        expectBatch("0SEND_F" + mb, "0RECV_B" + mb, "0B" + mb);
+    expectBatch("1SEND_B0", "1RECV_F1", "1F1");
+    expectBatch("1SEND_B1", "1RECV_F2", "1F2");
+}
+
 TEST_F(Adapters, StepsHaveTheirLossAndTokens) {
     struct Case {
         std::string framework;

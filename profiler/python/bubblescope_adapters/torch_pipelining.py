@@ -29,15 +29,19 @@ def prepare(schedules, changes, framework, version):
     stage = sys.modules["torch.distributed.pipelining.stage"]._PipelineStageBase
 
     def forward(self, chunk, *_, **__):
+        waited_for.close()
         return names["%dF%d", self.stage_index, chunk]
 
     def backward(self, chunk, *rest, **more):
+        waited_for.close()
         return names["%dB%d" if _is_whole(*rest, **more) else "%dI%d", self.stage_index, chunk]
 
     def weight(self, chunk, *_, **__):
+        waited_for.close()
         return names["%dW%d", self.stage_index, chunk]
 
     def reduce(self, *_, **__):
+        waited_for.close()
         return b"%dREDUCE_GRAD" % self.stage_index
 
     checks, values = Checks(), StepValues()
@@ -123,6 +127,28 @@ class _Works(list):
     """What `_batch_p2p` returns, with the receives that a wait for it completes."""
 
     receives = ()
+    sends = 0
+    divided = ()  # the works of receives, and those of sends, where each tensor has one
+
+
+class _WaitedFor:
+    """Open ranges of sends. A batch of sends and receives is waited for as soon as it is issued; until then nothing else may
+    have a range."""
+
+    def __init__(self):
+        self._works = None
+
+    def open(self, works):
+        self._works = works
+
+    def close(self):
+        if self._works is not None:
+            for _ in range(self._works.sends):
+                events.pop()
+            self._works = None
+
+
+waited_for = _WaitedFor()
 
 
 def _labelled(spelling):
@@ -145,26 +171,38 @@ def _labelled(spelling):
 
 
 def _issue(function):
-    """A send lasts as long as issuing it; a receive as long as the wait for it, since only that shows its arrival."""
+    """A send lasts as long as issuing it, in a batch with receives as long as the wait for all of them; a receive as long as
+    the wait for it, since only that shows its arrival."""
 
     def call(ops, *args, **kwargs):
         if not steps.active:
             return function(ops, *args, **kwargs)
-        sends, receives = [], []
+        waited_for.close()
+        sends, receives, sending, is_send = [], [], False, []
         for op in ops:
             label = op.__dict__.pop("bubblescope", None)
             if label is not None:
-                (sends if label.sends else receives).append(label)
+                sending = label.sends
+                (sends if sending else receives).append(label)
+            is_send.append(sending)
         for label in sends:
             events.push_bytes(label.name, label.bytes)
+        waits = False
         try:
             works = function(ops, *args, **kwargs)
+            if receives and type(works) is list:
+                works = _Works(works)
+                works.receives = receives
+                waits = bool(sends)
         finally:
-            for _ in sends:
-                events.pop()
-        if receives and type(works) is list:
-            works = _Works(works)
-            works.receives = receives
+            if not waits:
+                for _ in sends:
+                    events.pop()
+        if waits:
+            works.sends = len(sends)
+            if len(works) == len(is_send):
+                works.divided = tuple([w for w, of in zip(works, is_send) if of == side] for side in (False, True))
+            waited_for.open(works)
         return works
 
     return call
@@ -177,13 +215,19 @@ def _wait(checks):
             if not receives:
                 return function(work, *args, **kwargs)
             work.receives = ()
+            # Receives first: a wait in the order of issue would show the end of the slower of both.
+            first, then = work.divided or (work, ())
             for label in receives:
                 events.push_bytes(label.name, label.bytes)
             try:
-                return checks.fill(lambda: function(work, *args, **kwargs))
+                result = checks.fill(lambda: function(first, *args, **kwargs))
             finally:
                 for _ in receives:
                     events.pop()
+            try:
+                return function(then, *args, **kwargs) if then else result
+            finally:
+                waited_for.close()
 
         return call
 
@@ -262,6 +306,7 @@ def _step(watch, checks, values, losses, framework, version):
             try:
                 result = function(self, *args, **kwargs)
             finally:
+                waited_for.close()
                 checks.end()
             if trains:
                 # Losses that are not divided by the number of micro-batches are parts of the step's.

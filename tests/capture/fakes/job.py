@@ -23,6 +23,13 @@ def torch_job():
     return stage
 
 
+def torch_batches_job():
+    from torch.distributed.pipelining.schedules import Schedule1F1B
+    from torch.distributed.pipelining.stage import _PipelineStageBase
+
+    Schedule1F1B(_PipelineStageBase(rank, 2), 3).step()
+
+
 def megatron_job():
     import megatron.core.pipeline_parallel.schedules as schedules
 
@@ -215,6 +222,8 @@ def checks_job():
 
 if what == "torch":
     torch_job()
+elif what == "torch_batches":
+    torch_batches_job()
 elif what == "checks":
     checks_job()
 elif what == "megatron":

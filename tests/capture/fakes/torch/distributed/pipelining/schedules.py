@@ -1,5 +1,6 @@
 import contextlib
 import os
+import time
 
 import torch
 
@@ -8,12 +9,25 @@ from . import stage as _stage  # noqa: F401
 record_function = contextlib.nullcontext
 
 
+class _Work:
+    def __init__(self, sends):
+        self._sends = sends
+        self._waited = False
+
+    def wait(self):
+        assert not self._waited, "gloo waits once"
+        self._waited = True
+        if self._sends:
+            time.sleep(0.005)
+
+
 def _batch_p2p(ops, desc=None):
-    return [object() for _ in ops]
+    return [_Work(op.sends) for op in ops]
 
 
 def _wait_batch_p2p(works):
-    return None
+    for work in works:
+        work.wait()
 
 
 class _PipelineSchedule:
@@ -30,6 +44,11 @@ class PipelineScheduleSingle(_PipelineSchedule):
         self._has_backward = backward
 
     def step(self, *args, target=None):
+        self._step_microbatches()
+        self._update_losses(self._stage, None)
+        return "the step's result"
+
+    def _step_microbatches(self):
         for i in range(self._microbatches):
             _wait_batch_p2p(_batch_p2p(self._stage.get_fwd_recv_ops(i)))
             self._stage.forward_one_chunk(i)
@@ -40,8 +59,20 @@ class PipelineScheduleSingle(_PipelineSchedule):
             _wait_batch_p2p(_batch_p2p(self._stage.get_bwd_recv_ops(i)))
             self._stage.backward_one_chunk(i, loss=None)
             _batch_p2p(self._stage.get_bwd_send_ops(i))
-        self._update_losses(self._stage, None)
-        return "the step's result"
+
+
+class Schedule1F1B(PipelineScheduleSingle):
+    """Sends are waited for together with the next receive."""
+
+    def _step_microbatches(self):
+        stage, sends = self._stage, []
+        for i in range(self._microbatches):
+            _wait_batch_p2p(_batch_p2p(sends + stage.get_fwd_recv_ops(i)))
+            stage.forward_one_chunk(i)
+            _wait_batch_p2p(_batch_p2p(stage.get_fwd_send_ops(i) + stage.get_bwd_recv_ops(i)))
+            stage.backward_one_chunk(i, loss=None)
+            sends = stage.get_bwd_send_ops(i)
+        _wait_batch_p2p(_batch_p2p(sends))
 
 
 class PipelineScheduleMulti(_PipelineSchedule):

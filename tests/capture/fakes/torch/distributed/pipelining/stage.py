@@ -6,8 +6,9 @@ class Tensor:
 
 
 class P2POp:
-    def __init__(self):
+    def __init__(self, sends):
         self.tensor = Tensor()
+        self.sends = sends
 
 
 class _PipelineStageBase:
@@ -38,8 +39,8 @@ class _PipelineStageBase:
     def perform_reduce_grad(self, factor):
         return factor
 
-    def _ops(self, there):
-        return [P2POp(), P2POp()] if there else []
+    def _ops(self, there, sends=False):
+        return [P2POp(sends), P2POp(sends)] if there else []
 
     def get_fwd_recv_ops(self, chunk):
         return self._ops(self.stage_index > 0)
@@ -48,7 +49,7 @@ class _PipelineStageBase:
         return self._ops(self.stage_index + 1 < self.group_size)
 
     def get_fwd_send_ops(self, chunk):
-        return self._ops(self.stage_index + 1 < self.group_size)
+        return self._ops(self.stage_index + 1 < self.group_size, True)
 
     def get_bwd_send_ops(self, chunk):
-        return self._ops(self.stage_index > 0)
+        return self._ops(self.stage_index > 0, True)
