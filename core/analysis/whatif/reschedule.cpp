@@ -56,10 +56,10 @@ private:
     TimeNs usual_{0};
 };
 
-/// How late ops start: the mean per rank and kind of op, classified by the records of the delay.
+/// How late ops start: the mean per rank and kind of op, classified by the records of the delay, and the host's gaps.
 class StartDelays {
 public:
-    StartDelays(const RunModel& run, const std::vector<TimeNs>& durations) {
+    StartDelays(const RunModel& run, const std::vector<TimeNs>& durations) : gaps_(run.gaps) {
         for (NodeId id = 0; id < run.graph().size(); ++id) {
             const RunNode& node = run.graph().node(id);
             if (!isPipelineCompute(node.op)) continue;
@@ -74,13 +74,14 @@ public:
 
     /// Of a kind that the rank did not run, the mean of those that it did.
     void of(Rank rank, RunOp kind, std::vector<OpDelay>& out) const {
-        auto known = sums_.find({rank.value, kind});
-        if (known == sums_.end() && kind == RunOp::BackwardInput) known = sums_.find({rank.value, RunOp::Backward});
-        if (known == sums_.end() && kind == RunOp::Backward) known = sums_.find({rank.value, RunOp::BackwardInput});
-        if (known == sums_.end()) known = sums_.find({rank.value, RunOp::Pair});
-        if (known == sums_.end()) return;
-        for (const auto& [delay, time] : known->second.times)
-            out.push_back({delay, time / known->second.count, Rank{-1}});
+        const auto* const known = findByKind(kind, [&](RunOp wanted) -> const Sum* {
+            const auto found = sums_.find({rank.value, wanted});
+            return found == sums_.end() ? nullptr : &found->second;
+        });
+        if (known == nullptr) return;
+        for (const auto& [delay, time] : known->times)
+            out.push_back({delay, time / known->count, Rank{-1}});
+        out.push_back({RunOp::HostGap, gaps_.of(rank, kind), Rank{-1}});
     }
 
 private:
@@ -95,6 +96,7 @@ private:
         return kNoNode;
     }
 
+    const HostGaps& gaps_;
     std::map<std::pair<std::int32_t, RunOp>, Sum> sums_; ///< Pair, which no source has, means all kinds
 };
 
@@ -307,6 +309,17 @@ Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& d
     return result;
 }
 
+TimeNs meanGap(const RunModel& run) {
+    TimeNs late{0};
+    std::int64_t ops = 0;
+    for (NodeId id = 0; id < run.graph().size(); ++id) {
+        const RunOp op = run.graph().node(id).op;
+        if (op == RunOp::LateStart) late += run.timed.durations[static_cast<std::size_t>(id)];
+        ops += isPipelineCompute(op) ? 1 : 0;
+    }
+    return run.gaps.mean() + (ops == 0 ? late : late / ops);
+}
+
 MeanPipeline::MeanPipeline(const RunModel& run, const Schedule& order, ModelCut cut, StageCut mean, TimeNs comm)
     : run_(run), order_(order), cut_(std::move(cut)), mean_(std::move(mean)), comm_(comm) {}
 
@@ -350,6 +363,16 @@ CostModel MeanPipeline::costs(const Schedule& schedule, const PipelineChange& ch
     costs.comm = comm_;
     for (const OpTimes& times : timesOf(shares(same ? cut_.layers : change.layers, stages), change.split))
         costs.stages.insert(costs.stages.end(), static_cast<std::size_t>(apart), times);
+    return costs;
+}
+
+CostModel MeanPipeline::costsWithGaps(const Schedule& schedule, const PipelineChange& change) const {
+    CostModel costs = this->costs(schedule, change);
+    const TimeNs gap = meanGap(run_);
+    for (OpTimes& times : costs.stages) {
+        for (TimeNs* const time : {&times.forward, &times.backward, &times.input_grad, &times.weight_grad})
+            *time += gap;
+    }
     return costs;
 }
 

@@ -33,13 +33,16 @@ struct Rescheduled {
 /// - halves of a backward that was measured whole take ModelCut::input_share and the rest of it; a whole one takes the
 ///   sum of measured halves, and a pair the sum of both ops;
 /// - a transfer takes the mean of those measured between the same two ranks, else of all;
-/// - every op starts late by the mean of its rank's delays before ops of the same kind.
+/// - every op starts late by the mean of its rank's delays before ops of the same kind, HostGaps among them.
 ///
 /// `durations` are the run's, per node; `order` is the one that ran. Errors: Usage, when the schedule does not exist
 /// for these sizes or layers do not fit; Input, when the run has overlapped pairs or slices of sequences, since the
 /// times of their parts are unknown.
 [[nodiscard]] Result<Rescheduled> reschedule(const RunModel& run, const std::vector<TimeNs>& durations,
                                              const Schedule& order, const PipelineChange& change, const ModelCut& cut);
+
+/// By how much a run's ops start later than they could for no reason that is recorded, on average.
+[[nodiscard]] TimeNs meanGap(const RunModel& run);
 
 /// Times of forwards and backwards, per stage and micro-batch, with means for micro-batches beyond.
 class StageTimesTable {
@@ -105,6 +108,8 @@ public:
     [[nodiscard]] Result<Schedule> schedule(const PipelineChange& change) const;
     /// For a schedule made with `change`.
     [[nodiscard]] CostModel costs(const Schedule& schedule, const PipelineChange& change) const;
+    /// The same, each op with the mean time between ops.
+    [[nodiscard]] CostModel costsWithGaps(const Schedule& schedule, const PipelineChange& change) const;
     /// Per layer, for a schedule made with `change`; needs ModelCut::layers.
     [[nodiscard]] std::vector<OpTimes> layerTimes(const PipelineChange& change) const;
 

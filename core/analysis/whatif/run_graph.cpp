@@ -43,6 +43,7 @@ constexpr std::array<RunOpInfo, kRunOpCount> kOps{
     compute(RunOp::Blocked, "blocked"),
     compute(RunOp::ReplayedWork, "replayed-work"),
     compute(RunOp::LateStart, "late-start"),
+    compute(RunOp::HostGap, "host-gap"),
     compute(RunOp::Meeting, "meeting"),
 };
 
@@ -62,7 +63,7 @@ const RunOpInfo& runOpInfo(RunOp op) {
 
 std::optional<RunOp> runOpFromName(std::string_view name) {
     const auto known = std::ranges::find(kOps, name, &RunOpInfo::name);
-    if (known == kOps.end() || known->op == RunOp::Meeting) return std::nullopt;
+    if (known == kOps.end() || known->op >= RunOp::HostGap) return std::nullopt;
     return known->op;
 }
 
@@ -82,6 +83,7 @@ std::optional<Cause> causeOf(RunOp op) {
     case RunOp::Blocked: return Cause::Peer;
     case RunOp::ReplayedWork: return Cause::Replay;
     case RunOp::LateStart: return Cause::LateStart;
+    case RunOp::HostGap: return Cause::Unknown;
     default: break;
     }
     if (runOpInfo(op).communication) return Cause::Communication;

@@ -45,9 +45,10 @@ enum class RunOp : std::uint8_t {
     Blocked,
     ReplayedWork,
     LateStart,
+    HostGap, ///< in other orders only: HostGaps
     Meeting, ///< no op: the moment when all participants of a transfer or collective have arrived
 };
-inline constexpr std::size_t kRunOpCount = 24;
+inline constexpr std::size_t kRunOpCount = 25;
 
 /// The participants that must have arrived before a transfer or collective begins.
 enum class Meets : std::uint8_t {
@@ -84,7 +85,7 @@ struct RunOpInfo {
 
 /// By how much an op began later than it could.
 [[nodiscard]] constexpr bool isDelay(RunOp op) {
-    return op >= RunOp::TransferDelay && op <= RunOp::LateStart;
+    return op >= RunOp::TransferDelay && op <= RunOp::HostGap;
 }
 /// The cause that a node's whole time is due to, if it is one.
 [[nodiscard]] std::optional<Cause> causeOf(RunOp op);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/analysis/accounting/usual_times.h"
+#include "core/analysis/whatif/host_gaps.h"
 #include "core/analysis/whatif/replay_check.h"
 #include "core/analysis/whatif/run_graph.h"
 #include "core/recognise/run.h"
@@ -26,6 +27,7 @@ struct RunModel {
     std::vector<RunStep> steps;
     TimeNs step_time{0};       ///< what a step takes: the typical one, see StepSelection::stepTime()
     StepSelection selection;   ///< of the run's steps; `steps` are those that it takes
+    HostGaps gaps;             ///< between ops, of the same steps; none in a graph with streams
     ReplayCheck check;         ///< of the replay's error; on the accounting's graph, also for one with streams
     std::vector<int> replicas; ///< their numbers in the trace
     int pp = 1;

@@ -13,10 +13,11 @@ namespace bubblescope {
 
 /// How far a prediction may be off, and why.
 struct ErrorBar {
-    TimeNs time{0};    ///< one standard error of the change, from the three below
+    TimeNs time{0};    ///< one standard error of the change, from the four below
     TimeNs replay{0};  ///< the replay's error (ReplayCheck) times the change
     TimeNs spread{0};  ///< of the change over the steps, for their mean; 0 with one step, where it is unknown
     TimeNs reorder{0}; ///< how far the run's own order is off on the mean times that another order is made of
+    TimeNs gaps{0}; ///< all time between ops that another order adds, since it is extrapolated; thrice, if it cuts ops
 };
 
 /// What a run would take if something were otherwise.
@@ -36,6 +37,10 @@ struct Prediction {
     TimeNs after{0}; ///< the changed one
     TimeNs late{0};  ///< by how much the unchanged one is longer than without late starts
     std::vector<RankBubble> ranks;
+    /// Where the pipeline was changed: the mean time between ops that no record explains, and how much of the change
+    /// comes from there being more ops, or fewer.
+    TimeNs gap{0};
+    TimeNs gaps_added{0};
     std::optional<Schedule> schedule; ///< that would run, where the pipeline was changed
     /// Of the run's size.
     int microbatches_before = 1;

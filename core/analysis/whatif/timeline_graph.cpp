@@ -219,6 +219,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
             place.replica = static_cast<std::int32_t>(std::ranges::find(model.replicas, known->step->replica) -
                                                       model.replicas.begin());
             kept.emplace_back(*known, reading).add(builder, surroundings, place);
+            model.gaps.add(kept.back().checked().observed->graph, known->known);
             const std::size_t apart = (steps.size() + kMostChecked - 1) / kMostChecked;
             if (!reading.as_planned && passed++ % apart == 0) {
                 checked.push_back(kept.back().checked());
@@ -236,6 +237,7 @@ Result<RunModel> timelineGraph(std::span<const KnownStep> steps, const StepReadi
     if (!timed.ok() && reading.holds) {
         // Contradictory records of sends are no reason to know nothing.
         model.steps.clear();
+        model.gaps = {};
         StepReading without = reading;
         without.holds = false;
         return timelineGraph(steps, without, std::move(model));

@@ -163,7 +163,7 @@ private:
         const bool fits = !options_.budget || !candidate.memory.bytes || *candidate.memory.bytes <= *options_.budget;
         if (!fits && change.any()) return std::optional<Candidate>{};
         ++tried_;
-        const auto step = simulate(schedule, pipeline_.costs(schedule, change));
+        const auto step = simulate(schedule, pipeline_.costsWithGaps(schedule, change));
         if (!step.ok()) return std::optional<Candidate>{};
         candidate.wall = step.value().wall();
         return std::optional(std::move(candidate));

@@ -91,11 +91,12 @@ struct Advice {
 };
 
 /// Finds the schedule, chunks, micro-batches and layers that shorten a run's step most: simulates every family and
-/// flavor of the registry with the run's mean times, with as many chunks as now and 1, 2 and 4, with micro-batches
-/// unchanged and halved, and if ModelCut::layers are known also with the best split of the layers; if they are unknown,
-/// work balanced in shares of the stages' times replaces that split. The best of these, the best with at most today's
-/// activations, and the best of each single change are then predicted as by predict(). What exceeds the budget is
-/// omitted. If the times of other orders cannot be derived from a run's ops, only the balance of stages is advised.
+/// flavor of the registry with the run's mean times and time between ops, with as many chunks as now and 1, 2 and 4,
+/// with micro-batches unchanged and halved, and if ModelCut::layers are known also with the best split of the layers;
+/// if they are unknown, work balanced in shares of the stages' times replaces that split. The best of these, the best
+/// with at most today's activations, and the best of each single change are then predicted as by predict(). What
+/// exceeds the budget is omitted. If the times of other orders cannot be derived from a run's ops, only the balance of
+/// stages is advised.
 ///
 /// With AdviceOptions::search_time an order is searched for the mean times (core/optimize/search), in which no rank
 /// holds more activations than now; then, where the layers are known, the best split of the layers for that order and

@@ -160,6 +160,7 @@ std::string barReason(const Prediction& prediction) {
     };
     tell(bar.replay, "from the replay's error");
     tell(bar.reorder, "because a replay of the run's own order on its mean times differs by as much");
+    tell(bar.gaps, "from what more ops, or fewer, cost by themselves");
     tell(bar.spread, "from how much steps vary");
     std::string text =
         reasons.empty() ? "No error was found." : fmt::format("The ± consists of: {}.", fmt::join(reasons, "; "));
@@ -256,6 +257,15 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
         document.line(fmt::format("  per micro-batch: {} -> {}", each(prediction.step, prediction.microbatches_before),
                                   each(prediction.predicted(), prediction.microbatches_after)));
     }
+    const TimeNs added = prediction.gaps_added;
+    if (prediction.gap > TimeNs{0} && std::max(added, -added) > prediction.step / 1000) {
+        document.paragraph(
+            "", fmt::format("Ops start {} after they could, on average, mostly while their host launches "
+                            "them. {} {}.",
+                            formatTime(prediction.gap),
+                            added > TimeNs{0} ? "More ops one after another add" : "Fewer ops one after another save",
+                            formatTime(std::max(added, -added))));
+    }
     document.paragraph("", barReason(prediction));
     addReplayError(document, prediction.check);
     if (prediction.late > prediction.before / 200) {
@@ -276,6 +286,9 @@ Document predictionDocument(const std::vector<std::string>& changes, const Predi
     document.data("error_of_replay_ns", prediction.bar.replay);
     document.data("error_of_spread_ns", prediction.bar.spread);
     document.data("error_of_reorder_ns", prediction.bar.reorder);
+    document.data("error_of_gaps_ns", prediction.bar.gaps);
+    document.data("gap_ns", prediction.gap);
+    document.data("gaps_added_ns", prediction.gaps_added);
     document.data("late_starts_ns", prediction.late);
     document.data("microbatches_before", prediction.microbatches_before);
     document.data("microbatches_after", prediction.microbatches_after);

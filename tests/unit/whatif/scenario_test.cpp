@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace bubblescope::test {
 namespace {
 
@@ -111,13 +113,19 @@ TEST(Scenario, MoreChunksTakeTheirPartOfTheTime) {
     EXPECT_EQ(v_shape.after, simulate(*v_shape.schedule, half).value().wall());
 }
 
-/// With this much time after each op in which its rank runs nothing.
-Run runWithGaps(const Schedule& order, TimeNs op, TimeNs gap) {
-    auto run = simulatedRun(order, CostModel{opTimes(op + gap, op + gap, op + gap), {}, {}, {}, {}, {}});
+/// The host's time before each op of a kind.
+using HostTime = std::map<OpKind, TimeNs>;
+
+/// Ranks run nothing while their host gets an op ready, which it does once the rank is free and the input is there.
+Run runWithGaps(const Schedule& order, OpTimes op, const HostTime& host) {
+    const auto gap = [&](OpKind kind) { return host.contains(kind) ? host.at(kind) : 0ns; };
+    const OpTimes with{op.forward + gap(OpKind::Forward), op.backward + gap(OpKind::Backward),
+                       op.input_grad + gap(OpKind::BackwardInput), op.weight_grad + gap(OpKind::BackwardWeight), 0ns};
+    auto run = simulatedRun(order, CostModel{with, {}, {}, {}, {}, {}});
     for (StepTimeline& step : run.steps) {
         for (auto& ops : step.ranks) {
             for (TimelineOp& each : ops)
-                each.end -= gap;
+                each.start += gap(each.op.kind);
         }
         step.fitWindow();
     }
@@ -125,24 +133,38 @@ Run runWithGaps(const Schedule& order, TimeNs op, TimeNs gap) {
 }
 
 TEST(Scenario, TimeBetweenOpsGrowsWithTheirNumber) {
-    const TimeNs gap = 50us;
-    const auto run = runWithGaps(scheduleOf("1f1b", 4, 8), 4ms, gap);
-    for (const TimeNs clock_error : {0us, 200us}) { // late starts, or too small for the clocks: unknown
+    const HostTime host{{OpKind::Forward, 150us},
+                        {OpKind::Backward, 350us},
+                        {OpKind::BackwardInput, 350us},
+                        {OpKind::BackwardWeight, 250us}}; // W was not run: it gets the mean
+    const OpTimes op = opTimes(4ms, 4ms, 4ms);
+    const auto part = [&](int of) { return opTimes(4ms / of, 4ms / of, 4ms / of); };
+    const auto run = runWithGaps(scheduleOf("1f1b", 4, 8), op, host);
+    for (const TimeNs clock_error : {0us, 500us}) { // late starts, or too small for the clocks: unknown
         const auto model = runModel(run, selectSteps(run.steps), clock_error).value();
-        const auto predicted = [&](std::vector<std::string> changes) {
-            return predict(model, run.schedule, scenario(std::move(changes))).value();
+        const auto expectPredicted = [&](std::vector<std::string> changes, const Schedule& order,
+                                         const OpTimes& times) {
+            const TimeNs truth = runWithGaps(order, times, host).steps[0].wall();
+            const Prediction prediction = predict(model, run.schedule, scenario(changes)).value();
+            EXPECT_NEAR(fractionOf(prediction.predicted(), truth), 1, 0.01)
+                << changes.front() << changes.back() << clock_error.count();
+            EXPECT_LE(std::chrono::abs(prediction.predicted() - truth), prediction.bar.time + 1us);
+            EXPECT_NEAR(static_cast<double>(prediction.gap.count()), 250e3, 40e3);
         };
         for (const int vpp : {2, 4}) {
-            const auto truth = runWithGaps(scheduleOf("interleaved", 4, 8, vpp), 4ms / vpp, gap).steps[0].wall();
-            const Prediction chunks = predicted({"schedule=interleaved", fmt::format("vpp={}", vpp)});
-            EXPECT_NEAR(fractionOf(chunks.predicted(), truth), 1, 0.015) << vpp << " chunks, " << clock_error.count();
-            if (clock_error > 0us) {
-                EXPECT_LE(std::chrono::abs(chunks.predicted() - truth), chunks.bar.time);
-            }
+            expectPredicted({"schedule=interleaved", fmt::format("vpp={}", vpp)}, scheduleOf("interleaved", 4, 8, vpp),
+                            part(vpp));
         }
-        const auto twice = runWithGaps(scheduleOf("1f1b", 4, 16), 4ms, gap).steps[0].wall();
-        EXPECT_NEAR(fractionOf(predicted({"microbatches=16"}).predicted(), twice), 1, 0.01);
-        EXPECT_EQ(predicted({"schedule=1f1b"}).change(), 0us) << "as many ops";
+        expectPredicted({"schedule=fthenb"}, scheduleOf("fthenb", 4, 8), op);
+        expectPredicted({"schedule=zb-h1"}, scheduleOf("zb-h1", 4, 8), op);
+        expectPredicted({"microbatches=16"}, scheduleOf("1f1b", 4, 16), op);
+        expectPredicted({"split=2"}, scheduleOf("1f1b", 4, 16), part(2));
+        const Prediction same = predict(model, run.schedule, scenario({"schedule=1f1b"})).value();
+        EXPECT_EQ(same.change(), 0us) << "as many ops";
+        EXPECT_EQ(same.bar.gaps, 0us);
+        const Prediction more = predict(model, run.schedule, scenario({"split=2"})).value();
+        EXPECT_GT(more.gaps_added, 3ms);
+        EXPECT_EQ(more.bar.gaps, 3 * more.gaps_added);
     }
 }
 
