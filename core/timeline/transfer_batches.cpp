@@ -86,7 +86,7 @@ RankBatches batchesOf(const StepTimeline& step, std::size_t rank, std::size_t mo
         const auto back = linkOf(step, *receive);
         if (!there || !back || there->second != back->first) continue;
         ++found.pairs;
-        const TimeNs near = recordTolerance(receive->end - receive->start);
+        const TimeNs near = recordTolerance(receive->end - std::min(send->start, receive->start));
         if (send->end + near >= receive->end && send->end <= after.start)
             found.batches.push_back({send, receive, receive->end});
     }
